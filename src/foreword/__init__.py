@@ -1,0 +1,3 @@
+"""Memory for coding agents."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,217 @@
+"""The vocabulary: the values that travel from step to step. Light: the hook loads this file too."""
+
+from __future__ import annotations
+
+from foreword.values import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal
+
+    Trust = Literal["user", "agent", "tool", "imported"]
+    Status = Literal["active", "superseded", "stale", "forgotten"]
+    MomentName = Literal["session_start", "prompt", "compaction", "question"]
+
+# Each kind with the prefix of its ids. The order is the order of the specification.
+KINDS = {
+    "summary": "sum",
+    "handoff": "han",
+    "decision": "dec",
+    "pattern": "pat",
+    "failure": "fai",
+    "observation": "obs",
+    "change": "chg",
+    "learning": "lea",
+    "preference": "pre",
+    "correction": "cor",
+    "goal": "goa",
+    "note": "not",
+    "project": "prj",
+}
+MOMENTS = ("session_start", "prompt", "compaction", "question")
+TRUSTS = ("user", "agent", "tool", "imported")  # most trusted first
+STATUSES = ("active", "superseded", "stale", "forgotten")
+RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")
+UNIVERSAL = "universal"
+
+# What a host told us, in our words; a name we do not know is kept as "other".
+EVENTS = ("session_start", "prompt", "tool", "tool_failure", "stop", "compaction", "session_end", "other")
+
+EMPTY: Mapping[str, Any] = {}
+
+
+@value
+class Project:
+    """Whose memory this is: `key` is the identity, `name` is for people, `root` is where its files are here."""
+
+    key: str
+    name: str
+    root: str
+
+    @property
+    def scope(self) -> str:
+        return f"project:{self.key}"
+
+
+@value
+class Event:
+    """One thing a host told us, redacted; `key` is the same for the same event told twice."""
+
+    key: str
+    host: str
+    name: str  # the host's own word for it
+    kind: str  # one of EVENTS
+    session: str
+    project: str  # a project key; empty where the payload told no usable folder
+    cwd: str
+    at: float
+    payload: Mapping[str, Any]
+    lasting: bool = False  # the host gave it an id of its own, so the key alone decides; else the same bytes within seconds
+
+
+@value
+class Memory:
+    """One thing worth knowing later."""
+
+    kind: str
+    title: str
+    body: str = ""
+    id: str = ""  # given by the store
+    uid: str = ""  # unique over machines; given by the store
+    scope: str = ""  # universal, language:X or project:KEY
+    project: str = ""  # the project it came from
+    tags: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    session: str = ""
+    source: str = "user"
+    trust: Trust = "user"
+    confidence: float = 1.0
+    seen: int = 1
+    created: float = 0.0
+    confirmed: float = 0.0
+    status: Status = "active"
+    superseded_by: str = ""
+    detail: Mapping[str, Any] = EMPTY
+
+
+@value
+class Link:
+    """One edge of the graph between memories."""
+
+    source: str
+    relation: str
+    target: str
+
+
+@value
+class Change:
+    """A function that was NEW, MODIFIED or DELETED in a file of a project."""
+
+    project: str
+    file: str
+    function: str
+    what: str
+    signature: str = ""
+    line: int = 0
+    end_line: int = 0
+    session: str = ""
+    at: float = 0.0
+
+
+@value
+class Session:
+    """One conversation with an agent."""
+
+    id: str
+    host: str
+    project: str
+    cwd: str
+    started: float
+    last: float
+    ended: float = 0.0
+    events: int = 0
+
+
+@value
+class Query:
+    """What is looked for: the prompt's significant terms within the scopes that may be shown."""
+
+    scopes: tuple[str, ...]  # the project's first
+    terms: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()  # empty means all
+    since: float = 0.0
+    at: float = 0.0
+    limit: int = 50
+
+
+@value
+class Hit:
+    """A memory that one source found: `score` as that source sees it, `matched` the share of the query it covers."""
+
+    memory: Memory
+    source: str
+    score: float = 0.0
+    matched: float = 0.0
+
+
+@value
+class Ranked:
+    """A memory with its place: the product of every factor in `why`."""
+
+    memory: Memory
+    score: float
+    why: Mapping[str, float]
+
+
+@value
+class Item:
+    """One memory in an injection."""
+
+    memory: str
+    layer: str
+    score: float
+    tokens: int
+    why: Mapping[str, float]
+
+
+@value
+class Injection:
+    """One answer that was given: the text's cost, what it held and what it left out."""
+
+    id: str
+    moment: str
+    session: str
+    project: str
+    host: str
+    at: float
+    tokens: int
+    budget: int
+    build_ms: float
+    layers: Mapping[str, int]
+    skipped: Mapping[str, str]
+    items: tuple[Item, ...]
+
+
+@value
+class Recalled:
+    """Context that fits its budget."""
+
+    text: str
+    tokens: int
+    budget: int
+    layers: Mapping[str, int]  # layer -> tokens
+    skipped: Mapping[str, str]  # layer -> why
+    items: tuple[Item, ...]
+    build_ms: float
+
+
+@value
+class Skipped:
+    """Nothing is injected, and why."""
+
+    why: str
+    budget: int = 0
+    build_ms: float = 0.0
+    skipped: Mapping[str, str] = EMPTY

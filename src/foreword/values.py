@@ -1,0 +1,58 @@
+"""A class with annotations -> a frozen value with equality, without the 30 ms that `dataclasses` costs a hook."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    from typing_extensions import dataclass_transform
+
+    T = TypeVar("T")
+
+    @dataclass_transform(frozen_default=True)
+    def value(cls: type[T], /) -> type[T]: ...
+
+else:
+
+    def value(cls, /):
+        """Give *cls* the constructor, equality, hash and repr of its annotated fields, and forbid assignment."""
+        names = tuple(cls.__annotations__)
+        defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
+        known = frozenset(names)
+
+        def __init__(self, *args, **given):
+            fields = self.__dict__
+            fields.update(defaults)
+            fields.update(zip(names, args))  # noqa: B905 - the length is checked below, with a better message
+            fields.update(given)
+            if len(args) > len(names) or len(fields) != len(names) or not known.issuperset(given):
+                wrong = sorted(known.symmetric_difference(fields))
+                raise TypeError(f"{cls.__name__} does not fit its fields: {wrong or 'too many values'}")
+
+        def __setattr__(self, name, _):
+            raise AttributeError(f"{cls.__name__}.{name} cannot be changed; use replace()")
+
+        def __eq__(self, other):
+            return self.__dict__ == other.__dict__ if type(other) is cls else NotImplemented
+
+        def __hash__(self):
+            return hash(tuple(str(self.__dict__[name]) for name in names))
+
+        def __repr__(self):
+            return f"{cls.__name__}({', '.join(f'{name}={self.__dict__[name]!r}' for name in names)})"
+
+        for method in (__init__, __setattr__, __eq__, __hash__, __repr__):
+            setattr(cls, method.__name__, method)
+        cls.__match_args__ = names
+        return cls
+
+
+def replace(old: T, /, **changes: Any) -> T:
+    """The same value with *changes*."""
+    return type(old)(**{**old.__dict__, **changes})
+
+
+def fields(item: object, /) -> dict[str, Any]:
+    """The fields of a value, by name, as a new dict."""
+    return dict(item.__dict__)
