@@ -38,6 +38,9 @@ UNIVERSAL = "universal"
 # What a host told us, in our words; a name we do not know is kept as "other".
 EVENTS = ("session_start", "prompt", "tool", "tool_failure", "stop", "compaction", "session_end", "other")
 
+# FTS5 cannot stop early: ranking costs about 1 us a posting, so the rarest words come first and the rest are left out.
+POSTINGS = 2_000
+
 EMPTY: Mapping[str, Any] = {}
 
 
@@ -67,7 +70,7 @@ class Event:
     cwd: str
     at: float
     payload: Mapping[str, Any]
-    lasting: bool = False  # the host gave it an id of its own, so the key alone decides; else the same bytes within seconds
+    lasting: bool = False  # the host gave it an id of its own; else the same bytes count once within seconds
 
 
 @value
@@ -135,6 +138,21 @@ class Session:
 
 
 @value
+class Moment:
+    """When context is wanted, by whom, and how much of it."""
+
+    name: str  # one of MOMENTS
+    project: Project
+    session: str = ""
+    prompt: str = ""
+    host: str = ""
+    source: str = ""  # startup, resume, clear, compact or fork, where the host tells
+    model: str = ""
+    budget: int = 0  # 0 means the recipe's own
+    form: str = "markdown"
+
+
+@value
 class Query:
     """What is looked for: the prompt's significant terms within the scopes that may be shown."""
 
@@ -144,6 +162,8 @@ class Query:
     since: float = 0.0
     at: float = 0.0
     limit: int = 50
+    most_terms: int = 10  # the rarest of the terms are looked for
+    postings: int = POSTINGS
 
 
 @value
@@ -205,6 +225,7 @@ class Recalled:
     skipped: Mapping[str, str]  # layer -> why
     items: tuple[Item, ...]
     build_ms: float
+    problems: tuple[str, ...] = ()  # what failed on the way and must be told
 
 
 @value
@@ -215,3 +236,4 @@ class Skipped:
     budget: int = 0
     build_ms: float = 0.0
     skipped: Mapping[str, str] = EMPTY
+    problems: tuple[str, ...] = ()

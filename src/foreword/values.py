@@ -30,7 +30,7 @@ else:
                 wrong = sorted(known.symmetric_difference(fields))
                 raise TypeError(f"{cls.__name__} does not fit its fields: {wrong or 'too many values'}")
 
-        def __setattr__(self, name, _):
+        def __setattr__(_self, name, _):
             raise AttributeError(f"{cls.__name__}.{name} cannot be changed; use replace()")
 
         def __eq__(self, other):

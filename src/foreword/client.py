@@ -1,0 +1,71 @@
+"""A question -> the worker's answer, over its socket. For every door but the hook."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from foreword.errors import BadRequest, NotFound, StoreError, WorkerError
+from foreword.paths import Home
+
+SECONDS = 60.0  # a person waits; `index` over a million memories takes longer and asks for more
+
+
+class Client:
+    """Asks the worker of *home*, which must be running."""
+
+    def __init__(self, home: Home, *, seconds: float = SECONDS) -> None:
+        self._home = home
+        self._seconds = seconds
+
+    def get(self, path: str, **query: object) -> dict[str, Any]:
+        given = {name: given for name, given in query.items() if given not in (None, "", ())}
+        return self._ask("GET", f"{path}?{urlencode(given)}" if given else path)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._ask("POST", path, json.dumps(body).encode())
+
+    def text(self, path: str) -> str:
+        """An answer that is no JSON."""
+        return self._send("GET", path, None)[1].decode()
+
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
+        status, raw = self._send(method, path, body)
+        try:
+            answer = json.loads(raw)
+        except ValueError as exc:
+            raise WorkerError(f"the worker answered {status} and no JSON") from exc
+        if status == 200:
+            return dict(answer)
+        kind = {400: BadRequest, 404: NotFound, 503: StoreError}.get(status, WorkerError)
+        raise kind(
+            answer.get("error", f"the worker answered {status}"), hint=answer.get("hint", "run `foreword doctor`")
+        )
+
+    def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        line = _Line(str(self._home.socket), timeout=self._seconds)
+        try:
+            line.request(method, path, body=body)
+            response = line.getresponse()
+            return response.status, response.read()
+        except (OSError, http.client.HTTPException) as exc:
+            raise WorkerError(f"the worker does not answer: {exc}", hint="run `foreword worker start`") from exc
+        finally:
+            line.close()
+
+
+class _Line(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: str, *, timeout: float) -> None:
+        super().__init__("foreword", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)

@@ -1,0 +1,478 @@
+"""A repository -> one memory per commit, newest first; a project without history -> a small story in its place."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+from typing import IO, TYPE_CHECKING
+
+from foreword import projects
+from foreword.errors import BadRequest
+from foreword.types import Memory, Project
+from foreword.values import replace, value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FILES = 40  # names kept of one commit; a rename of everything says no more with its thousandth
+PATIENCE = 30.0  # seconds without a byte from git; a cold disk and a huge tree need a few
+CHUNK = 1 << 16
+
+# Fields end with NUL, which no message and no name can hold. A record begins with a slash, which no name in git does.
+FORMAT = "tformat:/%H%x00%at%x00%s%x00%b%x00"
+
+GIT_LOG = (
+    "--no-pager",
+    "-c", "diff.relative=false",
+    "-c", "log.showRoot=true",
+    "-c", "core.fsmonitor=false",  # it may name a program of the repository's choice
+    "log",
+    "-z", "--name-only", f"--format={FORMAT}",
+    "--no-merges", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature",
+    "--encoding=UTF-8",
+)  # fmt: skip
+
+GIT_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ALLOW_PROTOCOL": "none",  # a partial clone would fetch what it lacks, and nothing leaves the machine
+    "LC_ALL": "C",  # we read git's complaints
+}
+
+NO_COMMITS = ("does not have any commits yet", "bad default revision 'HEAD'")
+
+# Not every `Word: …`, and not BREAKING-CHANGE: a body may well end with `Note: …` or `Follow-up: …` in its own right.
+TRAILER = re.compile(
+    r"([a-z]+-)+(by|ids?|on|to|of|bug|issue|position|revision|request|session|status|branch|commit|url|link):\s"
+    r"|(fix(es)?|close[sd]?|resolves|refs?|see|bug|issue|link|pr):\s*(#?\d|https?:|[a-z]+-\d|[0-9a-f]{7})"
+    r"|\(cherry picked from commit [0-9a-f]+\)$"
+    r"|\W*generated with \[?(claude code|codex|opencode)\b",
+    re.IGNORECASE,
+)
+# Wherever it stands: people write trailers in the middle of a body, or forget the empty line after the subject.
+PERSON = re.compile(r"(^|\s+)(([a-z]+-)+by|(reply-)?to|cc):[^<\n]*<[^>\n]*@[^>\n]*>", re.IGNORECASE | re.MULTILINE)
+
+
+@value
+class Commit:
+    """What `git log` tells of one commit, names cut to FILES and counted."""
+
+    hash: str
+    at: float
+    subject: str
+    body: str
+    files: tuple[str, ...]
+    count: int
+
+
+def commits(folder: str, *, limit: int = 500) -> Iterator[Memory]:
+    """The newest *limit* commits of the repository around *folder*, newest first; the same commit is the same uid.
+
+    BadRequest comes with the first step where there is no repository or no git.
+    """
+    project = projects.resolve(folder)
+    if limit > 0:
+        with _git_log(project.root, limit=limit) as git:
+            for commit in _records(git):
+                yield _memory(commit, project=project)
+
+
+def story(project: Project, *, now: float) -> tuple[Memory, ...]:
+    """A few days of an imaginary service that rents out rehearsal rooms, as memories of *project*, newest first."""
+    return tuple(
+        replace(
+            memory,
+            uid=f"story:{project.key}:{name}",
+            scope=project.scope,
+            project=project.key,
+            source="story",
+            created=now - age,
+            confirmed=now - age,
+        )
+        for name, age, memory in STORY
+    )
+
+
+# ---- git
+
+
+@contextlib.contextmanager
+def _git_log(folder: str, *, limit: int) -> Iterator[Iterator[bytes]]:
+    """What `git log` prints, in pieces; the process is gone when the block is left, however it is left."""
+    # A GIT_DIR of somebody's hook would lead to another repository.
+    inherited = {name: text for name, text in os.environ.items() if _may_pass(name)}
+    with tempfile.TemporaryFile() as complaints:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - no shell, and the folder is absolute: it cannot be an option
+                ["git", "-C", folder, *GIT_LOG, f"--max-count={limit}"],  # noqa: S607 - the git that the user uses
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                env=inherited | GIT_ENVIRONMENT,
+            )
+        except OSError as exc:
+            raise BadRequest(
+                f"cannot start git: {exc.strerror}", hint="install git, or see that PATH leads to it"
+            ) from exc
+        except ValueError as exc:
+            raise BadRequest(f"not a folder: {folder!r}", hint="give the path of a git repository") from exc
+        try:
+            yield _pieces(process, complaints=complaints, folder=folder)
+        finally:
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
+
+
+def _may_pass(name: str) -> bool:
+    return not name.startswith("GIT_") or name.startswith(("GIT_CONFIG", "GIT_EXEC_PATH"))
+
+
+def _pieces(process: subprocess.Popen[bytes], *, complaints: IO[bytes], folder: str) -> Iterator[bytes]:
+    assert process.stdout is not None
+    while True:
+        alarm = threading.Timer(PATIENCE, process.kill)  # only git's silence counts, not a reader that takes its time
+        alarm.start()
+        try:
+            piece = os.read(process.stdout.fileno(), CHUNK)
+        finally:
+            alarm.cancel()
+            alarm.join()
+        if not piece:
+            break
+        yield piece
+    code = process.wait()
+    if code:
+        complaints.seek(0)
+        _raise_unless_empty(complaints.read().decode("utf-8", "replace"), code=code, folder=folder)
+
+
+def _raise_unless_empty(complaint: str, *, code: int, folder: str) -> None:
+    if any(words in complaint for words in NO_COMMITS):
+        return
+    if code == -signal.SIGKILL:
+        raise BadRequest(
+            f"git said nothing about {folder!r} for {PATIENCE:g} seconds",
+            hint=f"try `git -C {folder!r} log -n 1`; a disk that is away, or a damaged repository, can cause it",
+        )
+    if "not a git repository" in complaint:
+        raise BadRequest(f"no git repository at {folder!r}", hint="give the path of a git repository, or `git init` it")
+    if "dubious ownership" in complaint:
+        raise BadRequest(
+            f"git does not trust {folder!r}, which belongs to another user",
+            hint=f"if you do: `git config --global --add safe.directory {folder}`",
+        )
+    if "promisor" in complaint:
+        raise BadRequest(
+            f"{folder!r} is a partial clone that lacks a part of its history, and nothing is fetched unasked",
+            hint="fetch it with `git fetch --refetch --filter=blob:none`, then try again",
+        )
+    last = complaint.strip().rpartition("\n")[2] or f"exit code {code}"
+    raise BadRequest(f"git cannot read the history of {folder!r}: {last}", hint=f"try `git -C {folder!r} log -n 1`")
+
+
+def _records(pieces: Iterator[bytes]) -> Iterator[Commit]:
+    fields = _fields(pieces)
+    head = next(fields, b"")
+    while head:
+        at, subject, body = (next(fields, b"") for _ in range(3))
+        names: list[str] = []
+        count, following = 0, b""
+        for field in fields:
+            if field.startswith(b"/"):
+                following = field
+                break
+            if field:  # an empty one ends a message
+                # git puts a line break between a message and its first name.
+                name = field if count else field.removeprefix(b"\n")
+                count += 1
+                names += [_text(name)] if count <= FILES else []
+        yield Commit(
+            hash=_text(head[1:]),
+            at=_seconds(at),
+            subject=_text(subject),
+            body=_text(body),
+            files=tuple(names),
+            count=count,
+        )
+        head = following
+
+
+def _fields(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\0")
+        yield from whole
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")  # old names and messages may be in any encoding; stores take UTF-8 only
+
+
+def _seconds(raw: bytes) -> float:
+    try:
+        return float(int(raw))
+    except (ValueError, OverflowError):  # a commit that some tool wrote without a date
+        return 0.0
+
+
+# ---- a commit as a memory
+
+
+def _memory(commit: Commit, *, project: Project) -> Memory:
+    return Memory(
+        kind="observation",
+        title=PERSON.sub("", commit.subject) or _title(commit),
+        body=_without_trailers(commit.body),
+        uid=f"git:{project.key}:{commit.hash}",
+        scope=project.scope,
+        project=project.key,
+        files=commit.files,
+        source="git",
+        trust="imported",
+        created=commit.at,
+        confirmed=commit.at,
+        detail={"commit": commit.hash, "files": commit.count},
+    )
+
+
+def _title(commit: Commit) -> str:
+    if not commit.files:
+        return f"Commit {commit.hash[:10]} without a message"
+    more = f" and {commit.count - 1} more" if commit.count > 1 else ""
+    return f"Changed {commit.files[0]}{more}"
+
+
+def _without_trailers(body: str) -> str:
+    """The message's own words: no trailers at its end, and no line anywhere that names a person with an address."""
+    lines = [line.rstrip() for line in PERSON.sub("", body).splitlines()]
+    while lines:
+        start = len(lines) - 1
+        while start and lines[start][:1].isspace():  # a trailer may go on in indented lines
+            start -= 1
+        if lines[start] and not TRAILER.match(lines[start]):
+            break
+        del lines[start:]
+    return "\n".join(lines).strip("\n")
+
+
+# ---- the story
+
+HOUR, DAY = 3600.0, 86400.0
+
+# Name, age in seconds and content; the newest first. Each kind that a first look should show is here.
+STORY: tuple[tuple[str, float, Memory], ...] = (
+    (
+        "handoff",
+        5 * HOUR,
+        Memory(
+            kind="handoff",
+            title="Waiting list works up to the mail; nothing is sent yet",
+            body="offer_slot() picks the right person and holds the slot for 30 minutes. Nothing calls it yet.",
+            files=("rooms/waiting.py", "rooms/bookings.py"),
+            functions=("offer_slot", "cancel"),
+            session="story-2",
+            trust="agent",
+            detail={
+                "next": ["call offer_slot() from cancel()", "test two people who accept the same offer"],
+                "blockers": ["the mail sandbox rejects our sender until the domain is verified"],
+            },
+        ),
+    ),
+    (
+        "waiting-list",
+        5 * HOUR,
+        Memory(
+            kind="summary",
+            title="Added a waiting list for evenings that are full",
+            tags=("waiting list", "bookings"),
+            files=("rooms/waiting.py", "rooms/bookings.py", "tests/test_waiting.py"),
+            functions=("offer_slot", "cancel"),
+            session="story-2",
+            trust="agent",
+            detail={
+                "request": "let bands queue for a full evening and offer them a slot that becomes free",
+                "done": "table `waiting`, offer_slot() with a 30-minute hold, 7 tests",
+                "learned": "a hold must count as taken in free_slots(), or the same hour is offered twice",
+                "next": "send the offer by mail when a booking is cancelled",
+            },
+        ),
+    ),
+    (
+        "offer-slot",
+        5.5 * HOUR,
+        Memory(
+            kind="change",
+            title="offer_slot() in rooms/waiting.py",
+            files=("rooms/waiting.py",),
+            functions=("offer_slot",),
+            session="story-2",
+            trust="tool",
+            detail={
+                "what": "NEW",
+                "signature": "offer_slot(slot: Slot, *, now: datetime) -> Offer | None",
+                "line": 41,
+            },
+        ),
+    ),
+    (
+        "cancel",
+        6 * HOUR,
+        Memory(
+            kind="change",
+            title="cancel() in rooms/bookings.py",
+            files=("rooms/bookings.py",),
+            functions=("cancel",),
+            session="story-2",
+            trust="tool",
+            detail={
+                "what": "MODIFIED",
+                "signature": "cancel(booking_id: int, *, by: Member) -> Slot",
+                "line": 118,
+            },
+        ),
+    ),
+    (
+        "opening-hours",
+        1.2 * DAY,
+        Memory(
+            kind="summary",
+            title="Moved opening hours out of the code into the database",
+            tags=("opening hours", "admin"),
+            files=("rooms/hours.py", "rooms/admin.py", "migrations/0007_hours.sql"),
+            functions=("open_between",),
+            session="story-1",
+            trust="agent",
+            detail={
+                "request": "the owner wants to close on holidays without a deployment",
+                "done": "table `hours` with exceptions by date, a form in /admin, open_between() reads both",
+                "learned": "an exception without hours means closed, not unknown",
+                "next": "show closed days in the calendar",
+            },
+        ),
+    ),
+    (
+        "problem-json",
+        2 * DAY,
+        Memory(
+            kind="correction",
+            title="Errors of the API are problem+json, not plain text",
+            body="Said when a new endpoint answered 409 with a bare sentence. rooms/errors.py has problem() for it.",
+            files=("rooms/errors.py",),
+            functions=("problem",),
+            seen=2,
+            trust="user",
+            detail={"times": 2},
+        ),
+    ),
+    (
+        "double-booking",
+        3 * DAY,
+        Memory(
+            kind="failure",
+            title="UNIQUE constraint failed: bookings.room_id, bookings.starts_at",
+            body="Two requests for one slot both saw it free; the second insert failed with a 500.",
+            files=("rooms/bookings.py", "tests/test_bookings.py"),
+            functions=("book",),
+            session="story-1",
+            seen=4,
+            trust="tool",
+            detail={
+                "command": "pytest tests/test_bookings.py::test_two_at_once",
+                "error": "sqlite3.IntegrityError: UNIQUE constraint failed: bookings.room_id, bookings.starts_at",
+                "fixed_by": "book() inserts at once and answers 409 on the constraint, without asking free_slots()",
+                "times": 4,
+            },
+        ),
+    ),
+    (
+        "clocks-go-back",
+        6 * DAY,
+        Memory(
+            kind="learning",
+            title="Gotcha: 02:00 happens twice on the night the clocks go back",
+            body="Local times cannot tell the two slots apart; starts_at in UTC can. test_slots.py has that night.",
+            tags=("gotcha", "time zones"),
+            files=("rooms/slots.py", "tests/test_slots.py"),
+            confidence=0.8,
+            seen=2,
+            trust="agent",
+        ),
+    ),
+    (
+        "utc",
+        9 * DAY,
+        Memory(
+            kind="decision",
+            title="Slots are stored in UTC and shown in the venue's time zone",
+            body="Only rooms/show.py converts. A venue has exactly one time zone.",
+            tags=("time zones",),
+            files=("rooms/slots.py", "rooms/show.py"),
+            trust="user",
+            detail={
+                "why": "bands book across the change to summer time, and two venues lie in different zones",
+                "alternatives": ["local time with an offset column", "the browser's time zone"],
+            },
+        ),
+    ),
+    (
+        "whole-cents",
+        12 * DAY,
+        Memory(
+            kind="preference",
+            title="Prices are whole cents, never floats",
+            files=("rooms/prices.py",),
+            trust="user",
+        ),
+    ),
+    (
+        "insert-then-explain",
+        16 * DAY,
+        Memory(
+            kind="pattern",
+            title="Let the constraint decide, then explain",
+            tags=("concurrency",),
+            files=("rooms/bookings.py", "rooms/waiting.py"),
+            functions=("book", "offer_slot"),
+            trust="agent",
+            detail={
+                "context": "several requests want the same row",
+                "problem": "asking first and writing later leaves a gap in which both are told yes",
+                "solution": "write at once under a UNIQUE constraint and turn its error into a 409 that names the slot",
+            },
+        ),
+    ),
+    (
+        "one-sqlite-file",
+        24 * DAY,
+        Memory(
+            kind="decision",
+            title="One SQLite file and one writer, no database server",
+            tags=("database",),
+            files=("rooms/db.py",),
+            functions=("connect",),
+            trust="user",
+            detail={
+                "why": "40 bookings a day on one machine, and a backup is a copy of one file",
+                "alternatives": ["PostgreSQL in a container", "a hosted database"],
+            },
+        ),
+    ),
+    (
+        "make-check",
+        30 * DAY,
+        Memory(
+            kind="preference",
+            title="`make check` passes before anything is called done",
+            body="It runs the tests, the types and the migrations from an empty database.",
+            files=("Makefile",),
+            trust="user",
+        ),
+    ),
+)

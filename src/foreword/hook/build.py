@@ -1,0 +1,246 @@
+"""Settings and the package's light modules -> hook.py, one file that needs nothing but an interpreter."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import hashlib
+import importlib.util
+import marshal
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from foreword import __version__
+from foreword.config import Settings
+from foreword.paths import Home
+from foreword.recipes import RECIPES, Recipe
+
+# In the order of the data. What they import is checked by a test that loads them with `-I -S`.
+LIGHT = (
+    "values",
+    "errors",
+    "jsontext",
+    "types",
+    "words",
+    "tokens",
+    "recipes",
+    "projects",
+    "languages",
+    "payloads",
+    "redact",
+    "capture",
+    "spool",
+    "trouble",
+    "search",
+    "rank",
+    "fit",
+    "render",
+    "recall",
+    "store.reading",
+    "hosts",
+    "hosts.claude_code",
+    "hosts.codex",
+    "hosts.gemini",
+    "hosts.copilot",
+    "hosts.cursor",
+    "hosts.opencode",
+    "hook.fallback",
+)
+# Packages whose own file is not light, or empty: inside the hook they are only names.
+BARE = ("foreword", "foreword.store", "foreword.hook")
+PACKAGE = Path(__file__).resolve().parent.parent
+ANNOTATIONS = __future__.annotations.compiler_flag
+OPTIMIZE = 2  # without docstrings and asserts: a third less to read at every call
+STDIN_SECONDS = 2.0
+ALL_SECONDS = 4.2  # hosts are told five
+
+
+def interpreter() -> str:
+    """The real interpreter behind a virtual environment: the hook needs no packages, so it outlives the environment."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+
+
+def command(home: Home, *, host: str, event: str) -> list[str]:
+    """What a host is told to run."""
+    return [interpreter(), "-I", "-S", str(home.hook), "--host", host, event]
+
+
+def worker_command() -> list[str]:
+    """How a hook starts the worker: with the environment that holds the package."""
+    return [sys.executable, "-m", "foreword.worker"]
+
+
+def refresh(home: Home, settings: Settings) -> bool:
+    """Write hook.py if it would differ, in one step; a hook that is running keeps the old one."""
+    text = built(home, settings, worker=worker_command() if settings.worker_autostart else [])
+    try:
+        if home.hook.read_text(encoding="utf-8") == text:
+            return False
+    except (OSError, UnicodeDecodeError):
+        pass
+    fd, unfinished = tempfile.mkstemp(prefix=".hook-", dir=home.root)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(unfinished, home.hook)
+    return True
+
+
+def built(home: Home, settings: Settings, *, worker: list[str]) -> str:
+    """The text of hook.py; the same settings and modules give the same bytes."""
+    pipe = _bare(ast.parse((PACKAGE / "hook" / "pipe.py").read_text(encoding="utf-8")))
+    for statement in pipe.body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "CONFIG":
+            statement.value = ast.parse(repr(config(home, settings, worker=worker)), mode="eval").body
+    return f"{ast.unparse(pipe)}\n#{zlib.compress(marshal.dumps(_modules()), 9).hex()}"
+
+
+def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, Any]:
+    """Everything the hook must know; it reads no settings of its own."""
+    return {
+        "version": __version__,
+        "build": fingerprint(),
+        "magic": importlib.util.MAGIC_NUMBER.hex(),
+        "package": str(PACKAGE.parent),
+        "worker": worker,
+        "home": str(home.root),
+        "socket": str(home.socket),
+        "spool": str(home.spool),
+        "spool_most": settings.spool_max_mb * 1024 * 1024,
+        "stamp": str(home.stamp),
+        "database": str(home.database),
+        "trouble": str(home.trouble),
+        "head": settings.stdin_head_kb * 1024,
+        "tail": settings.stdin_tail_kb * 1024,
+        "deadline_prompt": settings.deadline_prompt_ms / 1000,
+        "deadline_start": settings.deadline_start_ms / 1000,
+        "deadline_huge": settings.deadline_huge_ms / 1000,
+        "deadline_stdin": STDIN_SECONDS,
+        "deadline_all": ALL_SECONDS,
+        "capture": settings.capture,
+        "inject": settings.inject,
+        "off_projects": settings.off_projects,
+        "thresholds": thresholds(settings),
+        "recipes": {} if settings.recipes == RECIPES else _plain(settings.recipes),
+        "most_terms": settings.terms_max,
+        "postings": settings.postings_budget,
+        "family": settings.tokenizer,
+    }
+
+
+def thresholds(settings: Settings) -> dict[str, float]:
+    """The score below which nothing is shown, by moment; a compaction keeps what a start would show."""
+    return {
+        "session_start": settings.threshold_session_start,
+        "compaction": settings.threshold_session_start,
+        "prompt": settings.threshold_prompt,
+        "question": settings.threshold_question,
+    }
+
+
+def fingerprint() -> str:
+    """Changes whenever any file of the package does: the same version may be another build."""
+    seen = hashlib.blake2b(digest_size=8)
+    for path in sorted(PACKAGE.rglob("*")):
+        if path.suffix in (".py", ".sql", ".toml"):
+            stat = path.stat()
+            seen.update(f"{path.relative_to(PACKAGE)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    return seen.hexdigest()
+
+
+def _modules() -> dict[str, tuple[bool, bytes]]:
+    """Each light module by name: whether it is a package, and its code for this interpreter."""
+    found = {name: (True, marshal.dumps(compile("", name, "exec"))) for name in BARE}
+    for name in LIGHT:
+        path = PACKAGE.joinpath(*name.split("."))
+        is_package = path.is_dir()
+        path = path / "__init__.py" if is_package else path.with_suffix(".py")
+        tree = _bare(ast.parse(path.read_text(encoding="utf-8")))
+        code = compile(tree, name, "exec", dont_inherit=True, optimize=OPTIMIZE, flags=ANNOTATIONS)
+        found[f"foreword.{name}"] = (is_package, marshal.dumps(_without_lines(code)))
+    return found
+
+
+def _without_lines(code: CodeType) -> CodeType:
+    """Without line numbers: the interpreter reads the whole file at every call, and nobody reads these."""
+    inner = tuple(_without_lines(each) if isinstance(each, CodeType) else each for each in code.co_consts)
+    return code.replace(co_linetable=b"", co_consts=inner)
+
+
+def _plain(recipes: Mapping[str, Recipe]) -> dict[str, Any]:
+    """Recipes as the table that `recipes.merged` reads."""
+    return {
+        moment: {
+            "budget": recipe.budget,
+            **{
+                layer.name: {
+                    "cap": layer.cap,
+                    "limit": layer.limit,
+                    **({"limit_away": layer.limit_away} if layer.limit_away else {}),
+                    **layer.groups,
+                }
+                for layer in recipe.layers
+            },
+        }
+        for moment, recipe in recipes.items()
+    }
+
+
+def _bare(tree: ast.Module) -> ast.Module:
+    """The same program without what only people and mypy read: docstrings, annotations, TYPE_CHECKING blocks."""
+    stripped: ast.Module = _Stripper().visit(tree)
+    return ast.fix_missing_locations(stripped)
+
+
+class _Stripper(ast.NodeTransformer):
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
+        return None if node.module == "__future__" else node  # importing it at run time costs a file
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is None or isinstance(getattr(node, "parent", None), ast.ClassDef):
+            return node  # the fields of a value are its annotations
+        return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        for child in node.body:
+            child.parent = node  # type: ignore[attr-defined]
+        self.generic_visit(node)
+        node.body = _without_docstring(node.body)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        self.generic_visit(node)
+        node.returns = None
+        for argument in (
+            *node.args.posonlyargs,
+            *node.args.args,
+            *node.args.kwonlyargs,
+            node.args.vararg,
+            node.args.kwarg,
+        ):
+            if argument is not None:
+                argument.annotation = None
+        node.body = _without_docstring(node.body)
+        return node
+
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        self.generic_visit(node)
+        node.body = _without_docstring(node.body)
+        return node
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0] if body else None
+    prose = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    return (body[1:] or [ast.Pass()]) if prose else body

@@ -1,0 +1,202 @@
+"""A delivery without a worker -> the spool, and what the host accepts as an answer, from SQLite read-only. Light."""
+
+from __future__ import annotations
+
+from time import monotonic, time
+
+from foreword import trouble
+from foreword.capture import redacted
+from foreword.errors import BadPayload, BadRequest, ForewordError
+from foreword.hosts import find
+from foreword.jsontext import dumps
+from foreword.payloads import Delivery
+from foreword.spool import append
+
+try:
+    import posix as system
+except ImportError:  # not on Windows
+    import os as system  # type: ignore[no-redef]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from foreword.hook.pipe import Call
+    from foreword.types import Moment
+
+START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop makes six a minute at most
+
+
+def answer(config: Mapping[str, Any], call: Call, *, until: float, why: str) -> bytes:
+    """Keep the event, build the context, start a worker: each failure costs only itself and leaves a trace."""
+    delivery = Delivery(*call)
+    if why:
+        _note(config, "hook: worker", why)
+    context = b""
+    try:
+        payload = redacted(delivery) if delivery.raw.strip() else {}
+    except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
+        _note(config, "hook: redact", f"{type(exc).__name__}: {exc}")
+        return b""  # what cannot be redacted is neither kept nor looked at
+    try:
+        keep(config, delivery, payload)
+    except Exception as exc:  # noqa: BLE001
+        _note(config, "hook: spool", f"{type(exc).__name__}: {exc}")
+    try:
+        if monotonic() < until:
+            context = context_for(config, delivery, payload, until=until)
+    except Exception as exc:  # noqa: BLE001
+        _note(config, "hook: context", f"{type(exc).__name__}: {exc}")
+    try:
+        start(config)
+    except Exception as exc:  # noqa: BLE001
+        _note(config, "hook: start", f"{type(exc).__name__}: {exc}")
+    return context
+
+
+def keep(config: Mapping[str, Any], delivery: Delivery, payload: Mapping[str, Any]) -> None:
+    """The event, redacted, in the spool."""
+    if not payload or not config["capture"]:
+        return
+    if config["off_projects"] and _is_off(config, delivery.host, payload):
+        return
+    clean = Delivery(host=delivery.host, event=delivery.event, at=delivery.at, raw=dumps(payload).encode())
+    append(config["spool"], clean, most=config["spool_most"])
+
+
+def context_for(config: Mapping[str, Any], delivery: Delivery, payload: Mapping[str, Any], *, until: float) -> bytes:
+    """The host's answer, built from the database as it lies on the disk."""
+    if not config["inject"]:
+        return b""
+    try:
+        host = find(delivery.host)
+    except BadPayload:
+        return b""
+    told = host.read(payload)
+    name = host.moments.get(delivery.event)
+    if name is None or told.inner:
+        return b""
+    from foreword.projects import is_off, resolve
+    from foreword.types import Moment
+
+    try:
+        project = resolve(told.cwd)
+    except BadRequest:
+        return b""
+    if is_off(project, config["off_projects"]):
+        return b""
+    moment = Moment(
+        name=name,
+        project=project,
+        session=told.session,
+        prompt=told.prompt,
+        host=host.name,
+        source=told.source,
+        model=told.model,
+    )
+    return host.spoken(delivery.event, text_for(config, moment, now=time(), until=until))
+
+
+def text_for(config: Mapping[str, Any], moment: Moment, *, now: float, until: float) -> str:
+    """The recall of the package, over a read-only connection of the stdlib's SQLite."""
+    import _sqlite3  # the C module alone: `import sqlite3` costs 8 ms more
+
+    from foreword.recall import recall
+    from foreword.recipes import merged
+    from foreword.store.reading import SCHEMA, Reader
+    from foreword.types import Recalled
+
+    reader = Reader(_connect(_sqlite3, config["database"]).execute, failures=(_sqlite3.Error,))
+    if reader.schema() > SCHEMA:
+        raise ForewordError(f"the database has schema {reader.schema()}, newer than this hook's {SCHEMA}")
+    recipes, _ = merged(config["recipes"])
+    got = recall(
+        reader,
+        moment,
+        recipe=recipes[moment.name],
+        threshold=config["thresholds"][moment.name],
+        now=now,
+        shown=reader.shown(moment.session) if moment.session else frozenset(),
+        expired=lambda: monotonic() > until,
+        most_terms=config["most_terms"],
+        postings=config["postings"],
+        family=config["family"],
+        away=True,
+    )
+    for problem in got.problems:
+        _note(config, "hook: context", problem)
+    return got.text if isinstance(got, Recalled) else ""
+
+
+def _is_off(config: Mapping[str, Any], host: str, payload: Mapping[str, Any]) -> bool:
+    from foreword.projects import is_off, resolve
+
+    try:
+        return is_off(resolve(find(host).read(payload).cwd), config["off_projects"])
+    except (BadPayload, BadRequest):
+        return False
+
+
+def start(config: Mapping[str, Any]) -> None:
+    """Start a worker, detached, unless somebody just did."""
+    command = config["worker"]
+    if not command or not _first_to_start(config["stamp"]):
+        return
+    null = "/dev/null"
+    streams = [
+        (system.POSIX_SPAWN_OPEN, 0, null, system.O_RDONLY, 0),
+        (system.POSIX_SPAWN_OPEN, 1, null, system.O_WRONLY, 0),
+        (system.POSIX_SPAWN_OPEN, 2, null, system.O_WRONLY, 0),
+    ]
+    # The agent's environment holds its tokens; a worker that lives for hours needs none of them.
+    kept = (b"PATH", b"HOME", b"LANG", b"LC_ALL", b"TMPDIR", b"USER")
+    environ = {
+        name: text for name, text in system.environ.items() if name in kept or bytes(name).startswith(b"FOREWORD_")
+    }
+    environ[b"FOREWORD_HOME"] = config["home"].encode()
+    try:
+        system.posix_spawn(command[0], command, environ, file_actions=streams, setsid=True)
+    except NotImplementedError:  # macOS before 10.15; the worker leaves the session by itself
+        system.posix_spawn(command[0], command, environ, file_actions=streams)
+
+
+def _first_to_start(stamp: str) -> bool:
+    """Whether nobody has started a worker for a while; of many hooks at once, one is first."""
+    import fcntl
+
+    fd = system.open(stamp, system.O_RDWR | system.O_CREAT | system.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        last = float(system.read(fd, 40) or 0)
+        now = time()
+        # A clock that jumped back must not keep the worker from starting.
+        if 0 <= now - last < START_EVERY:
+            return False
+        system.pwrite(fd, b"%020.6f" % now, 0)
+    except (BlockingIOError, ValueError):
+        return False
+    finally:
+        system.close(fd)
+    return True
+
+
+def _connect(sqlite: Any, path: str) -> Any:
+    """Read-only; where not even the folder can be written to, the file is taken as nobody's but ours."""
+    system.stat(path)  # a missing database is told as such, not as "unable to open"
+    for mode in ("mode=ro", "mode=ro&immutable=1"):
+        connection = sqlite.connect(f"file:{_quoted(path)}?{mode}", uri=True, timeout=0.05)
+        try:
+            connection.execute("PRAGMA user_version").fetchone()
+        except sqlite.OperationalError:
+            continue
+        return connection
+    raise ForewordError("the database cannot be opened for reading", hint="run `foreword doctor`")
+
+
+def _quoted(path: str) -> str:
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
+def _note(config: Mapping[str, Any], where: str, what: str) -> None:
+    trouble.note(config["trouble"], trouble.Trouble(at=time(), where=where, what=what))

@@ -1,0 +1,185 @@
+"""stdin of a host's hook -> the worker -> stdout; without a worker, the spool and a read-only look at the database.
+
+This file is the head of the generated hook.py; `build.py` fills CONFIG, takes out prose and annotations, and puts the
+package's light modules behind it. Started as `python -I -S hook.py --host H EVENT`. Its imports are its cost: all else
+is loaded only when the worker is away. Memory must never break the agent: exit 0, one JSON object or nothing on stdout.
+"""
+
+from __future__ import annotations
+
+import posix
+import sys
+from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found]
+from time import monotonic, sleep, time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any, NoReturn
+
+    Call = tuple[str, str, float, bytes, int, int]  # host, event, at, what was kept, where it was cut, its size
+
+CONFIG: dict[str, Any] = {}
+
+
+def main() -> None:
+    began, at = monotonic(), time()
+    host, event = named(sys.argv)
+    raw, head, total = read_stdin()
+    if posix.environ.get(b"FOREWORD_OFF", b"") not in (b"", b"0"):
+        return
+    call = host, event, at, raw, head, total
+    limit = deadline_of(event, total)
+    try:
+        answer = ask(call, until=began + limit * 0.6)
+    except (FileNotFoundError, ConnectionRefusedError):
+        answer = away(call, until=began + limit, why="")  # nobody there: the ordinary case of a first call
+    except Exception as exc:
+        answer = away(call, until=began + limit, why=f"{type(exc).__name__}: {exc}")
+    write_stdout(answer)
+
+
+def named(argv: list[str]) -> tuple[str, str]:
+    """Host and event from the command line; letters, digits, `-`, `_`, `.` only, because they go into a URL."""
+    words = [word for word in argv[1:] if word]
+    host = words[words.index("--host") + 1] if "--host" in words[:-1] else ""
+    event = words[-1] if words and words[-1] not in ("--host", host) else ""
+    return clean(host) or "unknown", clean(event) or "unknown"
+
+
+def clean(word: str) -> str:
+    return "".join(letter for letter in word[:80] if letter.isascii() and (letter.isalnum() or letter in "-_."))
+
+
+def read_stdin() -> tuple[bytes, int, int]:
+    """All of stdin, its first and last part kept: what was kept, where the cut is (-1: none), how much there was."""
+    first, last = CONFIG["head"], CONFIG["tail"]
+    start, end, size = [], b"", 0
+    signal(SIGALRM, hang_up)
+    setitimer(ITIMER_REAL, CONFIG["deadline_stdin"])
+    try:
+        while part := posix.read(0, 1 << 20):
+            if size < first:
+                start.append(part[: first - size])
+                part = part[first - size :]
+                size += len(start[-1])
+            size += len(part)
+            end = (end + part)[-last:]
+    except TimeoutError:
+        pass  # a host that never closes our stdin has told us what it had to tell
+    setitimer(ITIMER_REAL, 0)
+    return b"".join(start) + end, (first if size > first + last else -1), size
+
+
+def hang_up(_signal: int, _frame: object) -> NoReturn:
+    raise TimeoutError
+
+
+def deadline_of(event: str, total: int) -> float:
+    if total > CONFIG["head"]:
+        which = "deadline_huge"
+    else:
+        which = "deadline_start" if event.lower() in ("sessionstart", "session.created") else "deadline_prompt"
+    return float(CONFIG[which])
+
+
+def ask(call: Call, *, until: float) -> bytes:
+    """The worker's bytes; a worker that refuses, is late or answers anything but a whole 200 raises."""
+    from _socket import AF_UNIX, SOCK_STREAM, socket
+
+    host, event, at, raw, head, total = call
+    line = socket(AF_UNIX, SOCK_STREAM)
+    line.settimeout(max(0.01, until - monotonic()))
+    line.connect(CONFIG["socket"])
+    line.sendall(
+        f"POST /api/hook?host={host}&event={event}&at={at:.6f}&head={head}&total={total} HTTP/1.1\r\n"
+        f"Host: foreword\r\nContent-Length: {len(raw)}\r\nConnection: close\r\n\r\n".encode()
+        + raw
+    )
+    got = b""
+    while True:
+        line.settimeout(max(0.01, until - monotonic()))
+        part = line.recv(1 << 18)
+        if not part:
+            break
+        got += part
+    top, _, body = got.partition(b"\r\n\r\n")
+    lines = top.lower().split(b"\r\n")
+    if not lines[0].startswith(b"http/1.1 200") or b"content-length: %d" % len(body) not in lines:
+        raise ValueError(f"the worker answered {top[:80]!r}")
+    return body
+
+
+def away(call: Call, *, until: float, why: str) -> bytes:
+    """No worker: keep the event, look for context with what is here, and start a worker for the next time."""
+    from _thread import start_new_thread
+
+    start_new_thread(give_up, ())
+    load()
+    from foreword.hook import fallback
+
+    return fallback.answer(CONFIG, call, until=until, why=why)
+
+
+def give_up() -> None:
+    """A disk that hangs has no timeout of its own; the host would kill us at five seconds, and show it."""
+    sleep(CONFIG["deadline_all"])
+    posix._exit(0)
+
+
+def load() -> None:
+    """Make the light modules behind this file importable, each compiled already for this very interpreter."""
+    import marshal
+    from _frozen_importlib_external import MAGIC_NUMBER
+
+    try:
+        from zlib import decompress
+
+        if CONFIG["magic"] != MAGIC_NUMBER.hex():
+            raise ImportError
+    except ImportError:
+        sys.path.append(CONFIG["package"])  # another Python: the installed package has the same modules
+        return
+    with open(__file__, "rb") as file:
+        codes = file.read().rpartition(b"\n#")[2]
+    found = marshal.loads(decompress(bytes.fromhex(codes.decode())))
+    spec_of: Any = type(sys.__spec__)
+
+    class Bundle:
+        @staticmethod
+        def find_spec(name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
+            return spec_of(name, Bundle, is_package=found[name][0]) if name in found else None
+
+        @staticmethod
+        def create_module(_spec: ModuleSpec) -> None:
+            return None
+
+        @staticmethod
+        def exec_module(module: ModuleType) -> None:
+            exec(marshal.loads(found[module.__name__][1]), module.__dict__)
+
+    sys.meta_path.insert(0, Bundle)
+
+
+def write_stdout(answer: bytes) -> None:
+    while answer:
+        answer = answer[posix.write(1, answer) :]
+
+
+def trace(exc: BaseException) -> None:
+    """Leave what was swallowed where `doctor` finds it."""
+    what = f"{type(exc).__name__}: {exc}".encode("ascii", "replace").replace(b'"', b"'").replace(b"\\", b"/")
+    fd = posix.open(CONFIG["trouble"], posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT, 0o600)
+    posix.write(fd, b'{"at":%d,"where":"hook","what":"%s"}\n' % (time(), what.replace(b"\n", b" ")[:500]))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BaseException as exc:
+        try:
+            trace(exc)
+        except BaseException:
+            pass
+    posix._exit(0)

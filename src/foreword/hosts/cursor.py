@@ -1,0 +1,42 @@
+"""Cursor: flat snake_case JSON; the conversation is the session, the first workspace root the folder."""
+
+from __future__ import annotations
+
+from foreword.hosts import Host, Told, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+def read(payload: Mapping[str, Any]) -> Told:
+    roots = payload.get("workspace_roots")
+    first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+    return Told(
+        session=text_of(payload, "conversation_id", "session_id"),
+        cwd=first or text_of(payload, "cwd"),
+        prompt=text_of(payload, "prompt"),
+        model=text_of(payload, "model"),
+        id=text_of(payload, "tool_use_id", "generation_id"),
+    )
+
+
+def answer(_event: str, text: str) -> Mapping[str, Any]:
+    return {"additional_context": text}
+
+
+HOST = Host(
+    name="cursor",
+    events={
+        "sessionStart": "session_start",
+        "beforeSubmitPrompt": "prompt",
+        "postToolUse": "tool",
+        "stop": "stop",
+        "preCompact": "compaction",
+        "sessionEnd": "session_end",
+    },
+    moments={"sessionStart": "session_start", "beforeSubmitPrompt": "prompt"},
+    read=read,
+    answer=answer,
+)

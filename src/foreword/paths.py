@@ -1,0 +1,228 @@
+"""Environment -> where everything of ours lies on this machine, and folders that only we can enter."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foreword.errors import BadConfig, ForewordError
+from foreword.values import value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PRIVATE = 0o700
+OPEN_TO_OTHERS = 0o077
+OTHERS_CAN_WRITE = stat.S_IWGRP | stat.S_IWOTH
+SOCKET_PATH_BYTES = 103  # macOS holds 104 with the closing NUL, Linux 108: the smaller one, so that a home can move
+OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py")
+OUR_FOLDERS = ("run", "spool", "backups", "logs")
+
+
+@value
+class Home:
+    """The one folder that holds all we keep."""
+
+    root: Path
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config.toml"
+
+    @property
+    def synonyms(self) -> Path:
+        return self.root / "synonyms.toml"
+
+    @property
+    def database(self) -> Path:
+        return self.root / "memory.db"
+
+    @property
+    def hook(self) -> Path:
+        return self.root / "hook.py"
+
+    @property
+    def run(self) -> Path:
+        return self.root / "run"
+
+    @property
+    def socket(self) -> Path:
+        return self.run / "worker.sock"
+
+    @property
+    def lock(self) -> Path:
+        return self.run / "worker.lock"
+
+    @property
+    def stamp(self) -> Path:
+        return self.run / "starting"
+
+    @property
+    def spool(self) -> Path:
+        return self.root / "spool"
+
+    @property
+    def backups(self) -> Path:
+        return self.root / "backups"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def log(self) -> Path:
+        return self.logs / "worker.log"
+
+    @property
+    def trouble(self) -> Path:
+        return self.logs / "trouble.jsonl"
+
+    def prepare(self) -> None:
+        """Leave every folder existing, ours and closed to others whatever the umask, or say what stands in the way."""
+        _own(self.root, is_root=True)
+        for name in OUR_FOLDERS:
+            _own(self.root / name, is_root=False)
+
+
+def home(environ: Mapping[str, str]) -> Home:
+    """The home that FOREWORD_HOME names, else `~/.foreword`."""
+    named = environ.get("FOREWORD_HOME", "")
+    root = expand(named or "~/.foreword", environ)
+    if not os.path.isabs(root) or "\0" in root:
+        raise BadConfig(
+            f"FOREWORD_HOME is {named!r}, which is not an absolute path",
+            hint="set FOREWORD_HOME to a path that begins with / or ~/, or unset it to use ~/.foreword",
+        )
+    return Home(Path(root))
+
+
+def expand(path: str, environ: Mapping[str, str]) -> str:
+    """The path with a leading `~` replaced by the user's own folder; other users' `~name` stays as it is."""
+    if path != "~" and not path.startswith("~/"):
+        return path
+    return _user_folder(environ) + path[1:]
+
+
+def socket_problem(home: Home) -> str:
+    """Why the worker's socket cannot safely lie in this home, or nothing when it can."""
+    length = len(os.fsencode(home.socket))
+    if length > SOCKET_PATH_BYTES:
+        return (
+            f"the socket path {home.socket} has {length} bytes and may have {SOCKET_PATH_BYTES}; "
+            "set FOREWORD_HOME to a shorter path"
+        )
+    try:
+        return _exposed(home)
+    except FileNotFoundError:
+        return ""  # prepare() makes what is missing, closed to others
+    except OSError as exc:
+        return f"cannot look at {exc.filename}: {exc.strerror}"
+
+
+def _user_folder(environ: Mapping[str, str]) -> str:
+    folder = environ.get("HOME", "")
+    if os.path.isabs(folder):
+        return folder.rstrip("/")
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir.rstrip("/")
+    except KeyError as exc:
+        raise BadConfig(
+            "this user has no home folder: HOME is not set and the user database does not know them",
+            hint="set FOREWORD_HOME to the absolute path of a folder of yours",
+        ) from exc
+
+
+def _own(folder: Path, *, is_root: bool) -> None:
+    try:
+        _make(folder)
+        _refuse_link(folder, is_root=is_root)
+        _close_to_others(folder, is_root=is_root)
+    except NotADirectoryError as exc:
+        raise ForewordError(
+            f"{folder} cannot be our folder: it, or a part of its path, is a file",
+            hint="move that file away, or set FOREWORD_HOME to another folder",
+        ) from exc
+    except OSError as exc:
+        raise ForewordError(
+            f"cannot use the folder {folder}: {exc.strerror}",
+            hint=f"make {folder.parent} a folder that you can write, or set FOREWORD_HOME to another one",
+        ) from exc
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=PRIVATE)
+    except FileExistsError:
+        return
+    os.chmod(folder, PRIVATE)  # a umask such as 0777 takes even our own bits away
+
+
+def _refuse_link(folder: Path, *, is_root: bool) -> None:
+    # Somebody else's link in a shared folder would choose where our memory goes; the user's own link to a bigger disk
+    # is fine for the whole home, and unneeded for one folder in it.
+    found = os.lstat(folder)
+    if stat.S_ISLNK(found.st_mode) and not (is_root and found.st_uid == os.geteuid()):
+        raise ForewordError(
+            f"{folder} is a symbolic link, and {'not one of yours' if is_root else 'must be a plain folder'}",
+            hint="remove the link, or set FOREWORD_HOME to the folder itself",
+        )
+
+
+def _close_to_others(folder: Path, *, is_root: bool) -> None:
+    # One descriptor for the question and the change: nobody can swap the folder in between.
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        found = os.fstat(opened)
+        if found.st_uid != os.geteuid():
+            raise ForewordError(
+                f"{folder} belongs to another user (uid {found.st_uid}, you are {os.geteuid()})",
+                hint="set FOREWORD_HOME to a folder of your own",
+            )
+        if found.st_mode & OPEN_TO_OTHERS:
+            if is_root:
+                _refuse_foreign_content(folder, names=set(os.listdir(opened)))
+            os.fchmod(opened, PRIVATE)
+        elif found.st_mode & PRIVATE != PRIVATE or not os.access(folder, os.W_OK):
+            raise ForewordError(
+                f"{folder} cannot be written",
+                hint=f"run `{_chmod(folder)}`; on a read-only disk set FOREWORD_HOME to another folder",
+            )
+    finally:
+        os.close(opened)
+
+
+def _refuse_foreign_content(folder: Path, *, names: set[str]) -> None:
+    # FOREWORD_HOME=/tmp, or ~, must not end with that folder closed to everybody else.
+    if names and names.isdisjoint(OUR_FILES) and not names.issuperset(OUR_FOLDERS):
+        raise ForewordError(
+            f"{folder} is open to others and holds things that are not ours",
+            hint="set FOREWORD_HOME to a folder of its own, such as ~/.foreword",
+        )
+
+
+def _chmod(folder: Path) -> str:
+    return f"chmod 700 {shlex.quote(str(folder))}"
+
+
+def _exposed(home: Home) -> str:
+    root, run = os.stat(home.root), os.stat(home.run)
+    for folder, found in ((home.root, root), (home.run, run)):
+        if found.st_uid != os.geteuid():
+            return f"{folder} belongs to another user (uid {found.st_uid}); set FOREWORD_HOME to a folder of your own"
+    if run.st_mode & OTHERS_CAN_WRITE:
+        return f"others can write in {home.run}, where the socket would lie; run `{_chmod(home.run)}`"
+    for folder in home.root.resolve().parents:
+        found = os.stat(folder)
+        if not found.st_mode & stat.S_IWOTH:
+            continue
+        if not found.st_mode & stat.S_ISVTX:
+            # Without the sticky bit anyone may rename our folder and put their own in its place.
+            return f"anyone can replace what lies in {folder}; run `chmod +t {folder}` or set FOREWORD_HOME elsewhere"
+        if root.st_mode & OPEN_TO_OTHERS:
+            return f"{home.root} lies in the shared folder {folder} and is open to others; run `{_chmod(home.root)}`"
+    return ""

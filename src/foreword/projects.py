@@ -1,0 +1,447 @@
+"""A folder -> the project it belongs to, from files alone. Light: the hook loads this file too."""
+
+from __future__ import annotations
+
+import sys
+
+from foreword.errors import BadRequest
+from foreword.types import Project
+
+try:
+    import posix as system
+except ImportError:  # Windows, which has the same calls under another name
+    import os as system  # type: ignore[no-redef]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# A folder with one of these is a project of its own. Not Makefile or requirements.txt, which lie in docs/ as well; and
+# exact names only, since a pattern such as *.sln would need a listing.
+PROJECT_FILES = (
+    "pyproject.toml",
+    "package.json",
+    "go.mod",
+    "Cargo.toml",
+    "setup.py",
+    "setup.cfg",
+    "Pipfile",
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "settings.gradle",
+    "settings.gradle.kts",
+    "build.sbt",
+    "deps.edn",
+    "project.clj",
+    "composer.json",
+    "Gemfile",
+    "mix.exs",
+    "rebar.config",
+    "CMakeLists.txt",
+    "MODULE.bazel",
+    "deno.json",
+    "deno.jsonc",
+    "Package.swift",
+    "pubspec.yaml",
+    "stack.yaml",
+    "dune-project",
+    "build.zig",
+    "flake.nix",
+)
+
+CASELESS = ("github.com", "gitlab.com", "bitbucket.org")  # their paths ignore case
+OTHER_DOORS = {  # the same repositories behind a second name, for networks that close port 22
+    "www.github.com": "github.com",
+    "ssh.github.com": "github.com",
+    "altssh.gitlab.com": "gitlab.com",
+    "altssh.bitbucket.org": "bitbucket.org",
+}
+# Of ssh, http, https and git. One set for all schemes: ssh on 443 is the same server behind a strict firewall.
+DEFAULT_PORTS = ("22", "80", "443", "9418")
+
+PATH_LIMIT = 4096  # PATH_MAX of Linux; macOS has 1024
+LINK_LIMIT = 40  # where Linux gives up as well
+FILE_LIMIT = 1_000_000  # bytes; a git config has a few hundred
+NAME_LIMIT = 80  # characters; a name is for one line of display
+DIRECTORY, REGULAR, FILE_TYPE, STICKY = 0o040000, 0o100000, 0o170000, 0o1000
+
+
+def resolve(folder: str, *, home: str | None = None) -> Project:
+    """The one project of an absolute *folder*, whether it still exists or not; any other path is a BadRequest."""
+    if not folder.startswith("/"):
+        raise BadRequest(
+            f"the project's folder must be an absolute path, not {folder[:200]!r}",
+            hint="give the full path of the folder, as `pwd` prints it",
+        )
+    if len(folder) > PATH_LIMIT:
+        raise BadRequest(
+            f"the project's folder has {len(folder)} characters, and no path has more than {PATH_LIMIT}",
+            hint="give the full path of the folder, as `pwd` prints it",
+        )
+    place, existing = _standing(_real(folder))
+    for top in _upward(existing):
+        found = _repository(top)
+        if found:
+            return found
+    root = _with_project_file(existing, home=_home() if home is None else home) or place
+    return Project(key="dir:" + _storable(root), name=_label(root), root=root)
+
+
+def is_off(project: Project, off: Sequence[str]) -> bool:
+    """Whether the user switched this project off, by its key or by a folder that holds it."""
+    return any(each == project.key or (each and f"{project.root}/".startswith(f"{each.rstrip('/')}/")) for each in off)
+
+
+def remote(url: str) -> str:
+    """`host/owner/repo` for every spelling of a remote, without a trace of who asks; nothing if it has no host."""
+    host, path = _address(url)
+    if not host:
+        return ""
+    return f"{host}/{path.lower() if host in CASELESS else path}"
+
+
+def _standing(path: str) -> tuple[str, str]:
+    """The folder that *path* stands for (a file stands for its folder) and the nearest one that exists."""
+    for step in _upward(path):
+        kind = _mode(step) & FILE_TYPE
+        if kind == DIRECTORY:
+            return path, step
+        if kind:
+            return _parent(step), _parent(step)
+    return path, "/"
+
+
+def _with_project_file(folder: str, *, home: str) -> str:
+    # A package.json that somebody left in the home folder, in / or in /tmp must not unite all that lies below.
+    passed = ("/", _real(home) if home.startswith("/") else "/")
+    for step in _upward(folder):
+        if step in passed or not any(_there(_join(step, name)) for name in PROJECT_FILES):
+            continue
+        if not _mode(step) & STICKY:
+            return step
+    return ""
+
+
+def _home() -> str:
+    if sys.platform == "win32":
+        return str(system.environ.get("USERPROFILE", ""))
+    found: bytes = system.environ.get(b"HOME") or b""
+    return found.decode(sys.getfilesystemencoding(), "surrogateescape")
+
+
+# ---- git
+
+
+def _repository(top: str) -> Project | None:
+    git = _git_directory(top)
+    if not git:
+        return None
+    common = _common_directory(git)
+    inside = git == top  # a bare repository, or a folder within `.git`
+    root = _parent(top) if inside and top.endswith("/.git") else top
+    # A linked work tree reads a relative remote as the main one does, or the two would not share.
+    base = root if git == common else _parent(common) if common.endswith("/.git") else common
+    url = _chosen(_remotes(_text(_join(common, "config"))))
+    key, name = _identity(url, base=base)
+    return Project(key=key or "dir:" + _storable(common), name=name or _holder(common), root=root)
+
+
+def _git_directory(top: str) -> str:
+    dot = _join(top, ".git")
+    kind = _mode(dot) & FILE_TYPE
+    if kind == DIRECTORY and _is_repository(dot):
+        return _real(dot)
+    if kind == REGULAR:
+        word, _, target = _text(dot).strip("\r\n").partition(": ")
+        found = _real(_join(top, target)) if word == "gitdir" and 0 < len(target) <= PATH_LIMIT else ""
+        if found and _is_repository(found):
+            return found
+    return top if all(_there(_join(top, name)) for name in ("HEAD", "objects", "refs")) else ""
+
+
+def _is_repository(folder: str) -> bool:
+    # git asks for more; but half a repository still tells whose work it is.
+    return _there(_join(folder, "HEAD")) or _there(_join(folder, "config"))
+
+
+def _common_directory(git: str) -> str:
+    target = _text(_join(git, "commondir")).strip("\r\n")
+    found = _real(_join(git, target)) if 0 < len(target) <= PATH_LIMIT else git
+    return found if _is_repository(found) else git
+
+
+def _holder(common: str) -> str:
+    """The name for a repository without a remote: of the folder around `.git` or `.bare`, else its own."""
+    return _label(_parent(common) if _base(common).startswith(".") else common)
+
+
+def _chosen(remotes: dict[str, str]) -> str:
+    return remotes.get("origin") or (remotes[min(remotes)] if remotes else "")
+
+
+def _identity(url: str, *, base: str) -> tuple[str, str]:
+    """Key and name of what *url* leads to; both empty if that cannot be told."""
+    host, path = _address(url)
+    if host:
+        return "git:" + _storable(remote(url)), _label(path)
+    if not path:
+        return "", ""
+    path = path.rstrip("/").removesuffix("/.git") or "/"
+    found = _real(_join(base, path))
+    if not _mode(found) and _mode(found + ".git"):  # git clones /srv/x from /srv/x.git
+        found += ".git"
+    return "git:" + _storable(found), _label(found)
+
+
+# ---- the address of a remote
+
+
+def _address(url: str) -> tuple[str, str]:
+    """Host and path of *url*; no host for a path on this machine, and neither for what tells no repository apart."""
+    if len(url) > PATH_LIMIT:
+        return "", ""
+    url = _without_helper(url.strip())
+    scheme, mark, rest = url.partition("://")
+    if mark and _is_word(scheme):
+        authority, _, path = rest.partition("/")
+        if scheme.lower() == "file":
+            return "", "/" + _unescaped(path)
+        host, port = _host_and_rest(authority)
+        return _tidy(host, path, port=port)
+    authority, _, path = url.partition("/")
+    if ":" not in authority and "@" not in authority:
+        return "", url
+    host, first = _host_and_rest(authority)  # git@host:owner/repo
+    return _tidy(host, f"{first}/{path}", port="")
+
+
+def _without_helper(url: str) -> str:
+    """What follows `helper::`, if it is an address: `ext::` is followed by a command, which may hold a password."""
+    helper, mark, rest = url.partition("::")
+    while mark and _is_word(helper):
+        url = rest if "://" in rest else ""
+        helper, mark, rest = url.partition("::")
+    return url
+
+
+def _host_and_rest(authority: str) -> tuple[str, str]:
+    """The host without user and password, and what follows its colon."""
+    authority = authority.rpartition("@")[2]
+    if not authority.startswith("["):
+        host, _, rest = authority.partition(":")
+        return host, rest
+    number, bracket, rest = authority[1:].partition("]")
+    is_ipv6 = bracket and number.count(":") > 1 and "[" not in number and rest[:1] in ("", ":")
+    return (f"[{number}]", rest[1:]) if is_ipv6 else ("", "")
+
+
+def _tidy(host: str, path: str, *, port: str) -> tuple[str, str]:
+    host = host.lower().rstrip(".")
+    host = OTHER_DOORS.get(host, host)
+    if host.split() != [host] or (port and not (port.isascii() and port.isdigit())) or _may_hold_secret(path):
+        return "", ""
+    if port and port not in DEFAULT_PORTS and host not in CASELESS:
+        host += ":" + port
+    steps = [step for step in path.split("/") if step not in ("", ".")]
+    while steps and steps[-1].strip().removesuffix(".git") != steps[-1]:
+        last = steps.pop().strip().removesuffix(".git")
+        steps += [last] if last else []
+    if steps[:1] == ["~"]:
+        del steps[0]  # the user's own folder, where host:path begins as well
+    if not steps or not {".", "..", "~"}.isdisjoint(steps):
+        return "", ""
+    return host, "/".join(steps)
+
+
+def _may_hold_secret(path: str) -> bool:
+    # ?access_token=…, a proxy's https://…/https://user:token@host/…, a password with a slash in it
+    return (
+        "?" in path
+        or "#" in path
+        or "://" in path
+        or any(":" in step.partition("@")[0] for step in path.split("/") if "@" in step)
+    )
+
+
+def _is_word(text: str) -> bool:
+    return text.isascii() and text.replace("+", "").replace("-", "").replace(".", "").isalnum()
+
+
+def _unescaped(path: str) -> str:
+    if "%" not in path:
+        return path
+    try:
+        first, *rest = path.encode("utf-8", "surrogateescape").split(b"%")
+    except UnicodeEncodeError:
+        return path
+    for part in rest:
+        code = part[:2]
+        is_escape = len(code) == 2 and all(digit in b"0123456789abcdefABCDEF" for digit in code)
+        first += bytes((int(code, 16),)) + part[2:] if is_escape else b"%" + part
+    return first.decode("utf-8", "surrogateescape")
+
+
+# ---- git's config
+
+
+def _remotes(config: str) -> dict[str, str]:
+    """The first url of each remote, as git fetches from it."""
+    remotes: dict[str, str] = {}
+    lines = iter(config.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"))
+    name = ""
+    for line in lines:
+        text = line.lstrip()
+        if text.startswith("["):
+            name, text = _section(text)
+        if not text or text[0] in "#;" or not (name or text.endswith("\\")):
+            continue
+        key, _, rest = text.partition("=")
+        value = _value(rest, lines=lines)
+        if name and key.strip().lower() == "url":
+            remotes.setdefault(name, value)
+            if not value:
+                del remotes[name]  # an empty url takes back those before it
+    return remotes
+
+
+def _section(text: str) -> tuple[str, str]:
+    """The remote that a line's `[remote "name"]` opens, if it opens one, and what follows on the line."""
+    word, quote, rest = text[1:].partition('"')
+    if not quote or "]" in word:
+        word, _, rest = text[1:].partition("]")
+        kind, _, name = word.strip().lower().partition(".")  # [remote.name], the old spelling
+        return (name if kind == "remote" else ""), rest.lstrip()
+    name, at = "", 0
+    while at < len(rest) and rest[at] != '"':
+        at += rest[at] == "\\"
+        name += rest[at : at + 1]
+        at += 1
+    return (name if word.strip().lower() == "remote" else ""), rest[at + 1 :].partition("]")[2].lstrip()
+
+
+def _value(text: str, *, lines: Iterator[str]) -> str:
+    """The value that *text* begins: quotes and escapes undone, the comment gone, continued over further *lines*."""
+    out: list[str] = []
+    kept = at = 0  # `kept` is how much of it the final trimming of spaces must leave
+    quoted = False
+    while at < len(text):
+        letter = text[at]
+        at += 1
+        if letter == "\\" and at == len(text):
+            text, at = next(lines, ""), 0
+        elif letter == '"':
+            quoted = not quoted
+        elif letter in "#;" and not quoted:
+            break
+        else:
+            if letter == "\\":
+                letter = {"n": "\n", "t": "\t", "b": "\b"}.get(text[at], text[at])
+                at += 1
+            out.append(letter)
+            kept = len(out) if quoted or not letter.isspace() else kept
+    return "".join(out[:kept]).lstrip()
+
+
+# ---- names for display, names for keeping
+
+
+def _label(path: str) -> str:
+    """The last part of *path*, fit to be shown."""
+    shown = "".join(letter for letter in _base(path).removesuffix(".git") if letter.isprintable())
+    return shown.strip()[:NAME_LIMIT] or "/"
+
+
+def _storable(path: str) -> str:
+    """*path* as text that any store and terminal can hold; two paths never become one."""
+    # Bytes that are not UTF-8 come as surrogates, which no database takes. A tidy path has no `//`, so it marks them.
+    # Not isprintable(): it knows more letters in each Python, and the hook's may not be the worker's.
+    return "".join(f"//{ord(letter):04x}" if _is_raw(letter) else letter for letter in path)
+
+
+def _is_raw(letter: str) -> bool:
+    return letter < " " or "\x7f" <= letter <= "\x9f" or "\ud800" <= letter <= "\udfff"
+
+
+# ---- paths and files, without `os`
+
+
+def _real(path: str) -> str:
+    """*path* without links, `.` and `..`; what cannot be followed stays as it is spelled."""
+    done, todo, links = "", path.split("/")[::-1], 0
+    while todo:
+        step = todo.pop()
+        if step == "..":
+            done = done.rpartition("/")[0]
+        elif step not in ("", "."):
+            target = _target(f"{done}/{step}") if links < LINK_LIMIT else ""
+            if not target:
+                done = f"{done}/{step}"
+                continue
+            links += 1
+            todo += target.split("/")[::-1]
+            if target.startswith("/"):
+                done = ""
+    return done or "/"
+
+
+def _target(path: str) -> str:
+    try:
+        return system.readlink(path)
+    except (OSError, ValueError):  # no link; ValueError for NUL and for what the file system cannot spell
+        return ""
+
+
+def _mode(path: str) -> int:
+    try:
+        return system.stat(path).st_mode
+    except (OSError, ValueError):
+        return 0
+
+
+def _there(path: str) -> bool:
+    try:
+        return system.access(path, system.F_OK)
+    except (OSError, ValueError):
+        return False
+
+
+def _text(path: str) -> str:
+    """A regular file's whole lines within FILE_LIMIT; nothing if it cannot be read."""
+    try:
+        # Not to wait for ever where somebody put a pipe.
+        opened = system.open(path, system.O_RDONLY | getattr(system, "O_NONBLOCK", 0))
+    except (OSError, ValueError):
+        return ""
+    try:
+        if system.fstat(opened).st_mode & FILE_TYPE != REGULAR:
+            return ""
+        found = b""
+        while len(found) < FILE_LIMIT and (part := system.read(opened, FILE_LIMIT - len(found))):
+            found += part
+    except OSError:
+        return ""
+    finally:
+        system.close(opened)
+    if len(found) == FILE_LIMIT:
+        found = found[: found.rfind(b"\n") + 1]  # half a line would be another address
+    return found.decode("utf-8", "surrogateescape")
+
+
+def _upward(path: str) -> Iterator[str]:
+    yield path
+    while path != "/":
+        path = _parent(path)
+        yield path
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _join(folder: str, path: str) -> str:
+    return path if path.startswith("/") else f"{folder.rstrip('/')}/{path}"

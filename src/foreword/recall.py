@@ -1,0 +1,167 @@
+"""Moment -> query -> candidates -> rank -> fit -> render: the text in front of the prompt, or nothing. Light."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from foreword import render
+from foreword.errors import ForewordError
+from foreword.fit import Layer, Line, fit
+from foreword.languages import languages
+from foreword.rank import CERTAIN, rank
+from foreword.search import search
+from foreword.tokens import count, family_of
+from foreword.types import EMPTY, POSTINGS, UNIVERSAL, Item, Query, Recalled, Skipped
+from foreword.values import replace
+from foreword.words import terms
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from foreword.recipes import LayerRule, Recipe
+    from foreword.search import Searchable
+    from foreword.types import Moment, Ranked
+
+STANDS_OUT = 1.5  # the best is shown in full when it has so many times the score of the second
+GOAL_WORDS = frozenset(("goal", "goals", "mission", "milestone", "milestones", "objective", "objectives", "roadmap"))
+
+
+def recall(
+    store: Searchable,
+    moment: Moment,
+    *,
+    recipe: Recipe,
+    threshold: float,
+    now: float,
+    shown: frozenset[str] = frozenset(),
+    synonyms: Mapping[str, Sequence[str]] = EMPTY,
+    expired: Callable[[], bool] = lambda: False,
+    most_terms: int = 10,
+    postings: int = POSTINGS,
+    family: str = "auto",
+    away: bool = False,
+) -> Recalled | Skipped:
+    """What is worth saying at *moment*, within its budget; one failing layer costs only itself."""
+    started = perf_counter()
+    budget = moment.budget or recipe.budget
+    asked = replace(query_of(moment, synonyms=synonyms), most_terms=most_terms, postings=postings)
+    if not _goes_on(moment):
+        shown = frozenset()
+    layers: list[Layer] = []
+    skipped: dict[str, str] = {}
+    problems: list[str] = []
+    for written in recipe.layers:
+        rule = replace(written, limit=written.limit_away) if away and written.limit_away else written
+        if expired():
+            skipped[rule.name] = "deadline"
+            continue
+        try:
+            ranked = _candidates(store, moment, asked, rule, threshold=threshold, now=now, shown=shown)
+            layers.append(_layer(moment, rule, ranked, now=now))
+        except ForewordError as exc:
+            skipped[rule.name] = str(exc)
+            problems.append(f"{rule.name}: {exc}; {exc.hint}")
+    family = family_of(moment.model) if family == "auto" else family
+    fitted = fit(
+        layers,
+        limit=budget,
+        render=lambda chosen: render.block(chosen, moment=moment.name, project=moment.project.name, form=moment.form),
+        count=lambda text: count(text, family=family),
+    )
+    skipped.update(fitted.skipped)
+    spent = (perf_counter() - started) * 1000
+    if not fitted.text:
+        return Skipped(
+            why="nothing fits the moment", budget=budget, build_ms=spent, skipped=skipped, problems=tuple(problems)
+        )
+    items = tuple(
+        Item(
+            memory=line.ranked.memory.id,
+            layer=layer.name,
+            score=line.ranked.score,
+            tokens=count(line.text, family=family),
+            why=line.ranked.why,
+        )
+        for layer in fitted.layers
+        for line in layer.lines
+    )
+    cost = {layer.name: sum(item.tokens for item in items if item.layer == layer.name) for layer in fitted.layers}
+    return Recalled(
+        text=fitted.text,
+        tokens=fitted.tokens,
+        budget=budget,
+        layers=cost,
+        skipped=skipped,
+        items=items,
+        build_ms=(perf_counter() - started) * 1000,
+        problems=tuple(problems),
+    )
+
+
+def query_of(moment: Moment, *, synonyms: Mapping[str, Sequence[str]] = EMPTY) -> Query:
+    """What a moment looks for: the words of its prompt, and their synonyms, in the scopes it may see."""
+    asked = terms(moment.prompt)
+    known = dict.fromkeys(asked)
+    for term in asked:
+        known.update(dict.fromkeys(synonyms.get(term, ())))
+    return Query(scopes=scopes_of(moment), terms=tuple(known))
+
+
+def scopes_of(moment: Moment) -> tuple[str, ...]:
+    """The project's own, its languages', and the universal scope: nothing else is ever a candidate."""
+    spoken = (f"language:{language}" for language in languages(moment.project.root))
+    return (moment.project.scope, *spoken, UNIVERSAL)
+
+
+def _goes_on(moment: Moment) -> bool:
+    """Whether the context window holds what was shown before: a start, a clear and a compaction empty it."""
+    return moment.name != "session_start" or moment.source in ("resume", "fork")
+
+
+def _candidates(
+    store: Searchable,
+    moment: Moment,
+    asked: Query,
+    rule: LayerRule,
+    *,
+    threshold: float,
+    now: float,
+    shown: frozenset[str],
+) -> list[Ranked]:
+    with_words = moment.name in ("prompt", "question")
+    if with_words and not asked.terms:
+        return []  # a prompt without a topic is answered with silence
+    query = replace(asked, terms=asked.terms if with_words else (), kinds=_kinds(rule, moment), limit=rule.limit * 3)
+    found, wrong = search(store, query)
+    if wrong and not found:
+        raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
+    ranked = rank(found, now=now, moment=moment.name)
+    return [
+        each
+        for each in ranked
+        if each.score >= threshold
+        and each.memory.id not in shown
+        and not (each.memory.kind == "learning" and each.memory.confidence < CERTAIN)
+        and not (rule.name == "session" and each.memory.session != moment.session)
+    ]
+
+
+def _kinds(rule: LayerRule, moment: Moment) -> tuple[str, ...]:
+    """The layer's kinds; goals come only where the prompt speaks of goals."""
+    spoken = GOAL_WORDS.intersection(terms(moment.prompt)) if moment.prompt else ()
+    return (*rule.kinds, "goal") if spoken and "goal" not in rule.kinds else rule.kinds
+
+
+def _layer(moment: Moment, rule: LayerRule, ranked: Sequence[Ranked], *, now: float) -> Layer:
+    lines = []
+    for place, each in enumerate(ranked):
+        if moment.name == "prompt":
+            alone = place == 0 and (len(ranked) == 1 or each.score >= STANDS_OUT * ranked[1].score)
+            text = render.full(each, now=now) if alone else render.compact(each, now=now)
+        elif moment.name == "question":
+            text = render.full(each, now=now)
+        else:
+            text = render.line(each, layer=rule.name, now=now)
+        lines.append(Line(text=text, ranked=each, group=each.memory.scope.partition(":")[0]))
+    return Layer(name=rule.name, lines=tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups)

@@ -1,0 +1,172 @@
+"""The user's `[recipes]` table -> for each moment its budget and its layers, in order. Light: the hook loads it too."""
+
+from __future__ import annotations
+
+from foreword.types import EMPTY, KINDS
+from foreword.values import value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+MOST_TOKENS = 10_000  # five times the biggest recipe; beyond it memory would crowd out the work
+MOST_ITEMS = 200
+
+
+@value
+class LayerRule:
+    """One part of a block: at most `limit` memories of these kinds, in at most `cap` tokens."""
+
+    name: str
+    cap: int
+    kinds: tuple[str, ...]
+    limit: int
+    groups: Mapping[str, int] = EMPTY  # caps within the cap, by scope
+    limit_away: int = 0  # the limit while the worker is away; 0 means the same
+
+
+@value
+class Recipe:
+    """What a moment gets: at most `budget` tokens, frame included; what the caps leave is the frame's."""
+
+    budget: int
+    layers: tuple[LayerRule, ...]
+
+
+@value
+class Wrong:
+    """Something in the user's table that is not used: where, and what is wrong with it."""
+
+    path: tuple[str, ...]  # below [recipes]
+    says: str
+
+
+PAST = ("decision", "pattern", "failure", "observation", "note")
+ALL_BUT_GOALS = tuple(kind for kind in KINDS if kind != "goal")  # goals come where the prompt speaks of goals
+
+RECIPES: Mapping[str, Recipe] = {
+    "session_start": Recipe(
+        budget=2000,  # 1,800 in layers, 200 for the frame
+        layers=(
+            LayerRule("continuity", 350, ("handoff",), limit=5),
+            LayerRule("sessions", 250, ("summary",), limit=10, limit_away=5),
+            LayerRule("changes", 350, ("change",), limit=30),
+            LayerRule(
+                "rules",
+                350,
+                ("preference", "correction"),
+                limit=30,
+                groups={"universal": 100, "language": 100, "project": 150},
+            ),
+            LayerRule("knowledge", 200, ("learning", "project"), limit=10),
+            LayerRule("past", 300, PAST, limit=10),
+        ),
+    ),
+    "prompt": Recipe(
+        budget=500,
+        # 20 lines of 20 to 25 tokens are what the budget can hold.
+        layers=(LayerRule("index", 500, ALL_BUT_GOALS, limit=20),),
+    ),
+    "compaction": Recipe(
+        budget=1000,  # half of session_start, and it follows when the user changes that one
+        layers=(
+            LayerRule("session", 500, ALL_BUT_GOALS, limit=20),
+            LayerRule("sessions", 200, ("summary",), limit=3),
+            LayerRule("past", 200, PAST, limit=10),
+        ),
+    ),
+    "question": Recipe(
+        budget=500,
+        layers=(
+            LayerRule(
+                "answer", 500, ALL_BUT_GOALS, limit=20, groups={"universal": 150, "language": 150, "project": 200}
+            ),
+        ),
+    ),
+}
+
+
+def merged(overrides: Mapping[str, Any]) -> tuple[Mapping[str, Recipe], tuple[Wrong, ...]]:
+    """Our recipes with the user's numbers; what is wrong keeps our number, and caps not named grow with the budget."""
+    wrong: list[Wrong] = []
+    tables = _tables(overrides, path=(), known=tuple(RECIPES), wrong=wrong)
+    start = _recipe("session_start", tables, budget=RECIPES["session_start"].budget, wrong=wrong)
+    recipes = {"session_start": start}
+    for moment, ours in RECIPES.items():
+        if moment != "session_start":
+            budget = start.budget // 2 if moment == "compaction" else ours.budget
+            recipes[moment] = _recipe(moment, tables, budget=budget, wrong=wrong)
+    return recipes, tuple(wrong)
+
+
+def shown(given: object) -> str:
+    """Any value a settings file can hold, short enough for a sentence; never raises."""
+    try:
+        return f"{given!r:.40}"
+    except (ValueError, RecursionError):  # 0xfff… of 5,000 digits has no repr, nor has a table 30,000 deep
+        return "something too long to show"
+
+
+def _tables(given: object, *, path: tuple[str, ...], known: tuple[str, ...], wrong: list[Wrong]) -> Mapping[str, Any]:
+    """What *given* says under known names; the rest becomes a complaint."""
+    if not isinstance(given, dict):
+        wrong.append(Wrong(path, f"{_dotted(path)} must be a table"))
+        return {}
+    for name in given:
+        if name not in known:
+            wrong.append(Wrong((*path, name), f"{_dotted((*path, name))} is unknown; known are {', '.join(known)}"))
+    return {name: given[name] for name in known if name in given}
+
+
+def _recipe(moment: str, tables: Mapping[str, Any], *, budget: int, wrong: list[Wrong]) -> Recipe:
+    ours = RECIPES[moment]
+    known = ("budget", *(layer.name for layer in ours.layers))
+    table = _tables(tables.get(moment, {}), path=(moment,), known=known, wrong=wrong)
+    budget = _number(table, "budget", budget, path=(moment,), most=MOST_TOKENS, wrong=wrong)
+    return Recipe(
+        budget=budget,
+        layers=tuple(
+            _layer(
+                layer,
+                table.get(layer.name, {}),
+                cap=layer.cap * budget // ours.budget,
+                path=(moment, layer.name),
+                wrong=wrong,
+            )
+            for layer in ours.layers
+        ),
+    )
+
+
+def _layer(ours: LayerRule, given: object, *, cap: int, path: tuple[str, ...], wrong: list[Wrong]) -> LayerRule:
+    limits = ("limit", "limit_away") if ours.limit_away else ("limit",)
+    table = _tables(given, path=path, known=("cap", *limits, *ours.groups), wrong=wrong)
+    cap = _number(table, "cap", cap, path=path, most=MOST_TOKENS, wrong=wrong)
+    return LayerRule(
+        name=ours.name,
+        cap=cap,
+        kinds=ours.kinds,
+        limit=_number(table, "limit", ours.limit, path=path, most=MOST_ITEMS, wrong=wrong),
+        groups={
+            name: _number(table, name, tokens * cap // ours.cap, path=path, most=MOST_TOKENS, wrong=wrong)
+            for name, tokens in ours.groups.items()
+        },
+        limit_away=_number(table, "limit_away", ours.limit_away, path=path, most=MOST_ITEMS, wrong=wrong),
+    )
+
+
+def _number(
+    table: Mapping[str, Any], name: str, ours: int, *, path: tuple[str, ...], most: int, wrong: list[Wrong]
+) -> int:
+    given = table.get(name, ours)
+    if type(given) is int and 0 <= given <= most:  # not isinstance: true is an int to Python, and a slip to us
+        return given
+    where = (*path, name)
+    wrong.append(Wrong(where, f"{_dotted(where)} must be a whole number from 0 to {most}, not {shown(given)}"))
+    return ours
+
+
+def _dotted(path: tuple[str, ...]) -> str:
+    names = (name if name.isprintable() else repr(name) for name in path)
+    return "`" + ".".join(("recipes", *names))[:80] + "`"

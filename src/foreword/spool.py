@@ -1,0 +1,138 @@
+"""Deliveries that found no worker -> one file, each on the disk before its hook returns -> deliveries again, later.
+
+Hooks append under a shared lock; the worker takes the whole file away under an exclusive one. A record that was torn
+by a crash was never acknowledged and is passed over. Light.
+"""
+
+from __future__ import annotations
+
+from foreword.jsontext import decoded, dumps, loads
+from foreword.payloads import Delivery
+
+try:
+    import posix as system
+except ImportError:  # not on Windows
+    import os as system  # type: ignore[no-redef]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BEGIN = b"FW1 "
+_REOPEN = 100  # times that the file may be taken from under a hook before it gives up
+
+
+class SpoolFull(Exception):
+    """The spool has reached its cap; the worker has been away for long."""
+
+
+def append(folder: str, delivery: Delivery, *, most: int) -> None:
+    """Put a *redacted* delivery on the disk; when this returns, it survives a crash."""
+    record = _record(delivery)
+    import fcntl
+
+    for _ in range(_REOPEN):
+        fd = system.open(
+            f"{folder}/current", system.O_WRONLY | system.O_APPEND | system.O_CREAT | system.O_CLOEXEC, 0o600
+        )
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            here = system.fstat(fd)
+            if not _is_current(folder, here):
+                continue
+            if here.st_size + len(record) > most:
+                raise SpoolFull(f"the spool holds {here.st_size} bytes")
+            written = system.write(fd, record)
+            if written != len(record):
+                raise OSError(f"only {written} of {len(record)} bytes were written: is the disk full?")
+            _sync(fd)
+            if not here.st_size:
+                _sync_folder(folder)
+            return
+        finally:
+            system.close(fd)
+    raise OSError("the spool was taken away again and again")
+
+
+def take(folder: str, name: str) -> str:
+    """Take what hooks have appended so far under the file name *name*; empty when there is nothing."""
+    import fcntl
+
+    try:
+        fd = system.open(f"{folder}/current", system.O_RDWR | system.O_CLOEXEC)
+    except FileNotFoundError:
+        return ""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        here = system.fstat(fd)
+        if not here.st_size or not _is_current(folder, here):
+            return ""
+        system.rename(f"{folder}/current", f"{folder}/{name}")
+        _sync_folder(folder)
+        return f"{folder}/{name}"
+    finally:
+        system.close(fd)
+
+
+def deliveries(data: bytes) -> Iterator[Delivery | bytes]:
+    """Every whole record of a spool file; what lies between them comes as the bytes it is."""
+    at = 0
+    while at < len(data):
+        record, end = _parsed(data, at)
+        if record is not None:
+            yield record
+        else:
+            end = data.find(b"\n" + _BEGIN, at + 1) + 1 or len(data)
+            yield data[at:end]
+        at = end
+
+
+def _record(delivery: Delivery) -> bytes:
+    about = dumps(
+        {
+            "host": delivery.host,
+            "event": delivery.event,
+            "at": delivery.at,
+            "head": delivery.head,
+            "total": delivery.total,
+        }
+    ).encode()
+    body = about + b"\n" + delivery.raw
+    return b"%s%d\n%s\nEND %d\n" % (_BEGIN, len(body), body, len(body))
+
+
+def _parsed(data: bytes, at: int) -> tuple[Delivery | None, int]:
+    line_end = data.find(b"\n", at)
+    size = data[at + len(_BEGIN) : line_end]
+    if not data.startswith(_BEGIN, at) or line_end < 0 or not size.isdigit() or len(size) > 12:
+        return None, at
+    body_end = line_end + 1 + int(size)
+    last = b"\nEND %s\n" % size
+    if not data.startswith(last, body_end):
+        return None, at
+    about, _, raw = data[line_end + 1 : body_end].partition(b"\n")
+    told = loads(decoded(about))
+    delivery = Delivery(
+        host=told["host"], event=told["event"], at=told["at"], raw=raw, head=told["head"], total=told["total"]
+    )
+    return delivery, body_end + len(last)
+
+
+def _is_current(folder: str, here: system.stat_result) -> bool:
+    try:
+        there = system.stat(f"{folder}/current")
+    except FileNotFoundError:
+        return False
+    return (here.st_ino, here.st_dev) == (there.st_ino, there.st_dev)
+
+
+def _sync(fd: int) -> None:
+    getattr(system, "fdatasync", system.fsync)(fd)  # macOS has no fdatasync
+
+
+def _sync_folder(folder: str) -> None:
+    fd = system.open(folder, system.O_RDONLY)
+    try:
+        system.fsync(fd)
+    finally:
+        system.close(fd)

@@ -1,0 +1,69 @@
+"""The Store protocol: the questions that any keeper of memory answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from foreword.types import Change, Event, Hit, Injection, Link, Memory, Query, Session
+
+
+class Store(Protocol):
+    """Keeps memories and what they came from. What a writing method has returned from survives a crash."""
+
+    # -- writing ------------------------------------------------------------------------------------------------
+    def append(self, events: Sequence[Event]) -> tuple[bool, ...]:
+        """Keep *events*, and say of each whether it is new; the same event told twice is one event."""
+
+    def keep(self, memories: Sequence[Memory], *, links: Sequence[Link] = ()) -> tuple[Memory, ...]:
+        """Keep *memories*, new or changed (by uid), and return them with their ids."""
+
+    def note_changes(self, changes: Sequence[Change]) -> None:
+        """Keep which functions were new, modified or deleted."""
+
+    def record(self, injection: Injection) -> None:
+        """Keep what was injected; it may be written a moment later."""
+
+    def touch(self, ids: Iterable[str], *, how: str, at: float, session: str = "") -> None:
+        """Keep that somebody fetched these memories; it may be written a moment later."""
+
+    # -- asking -------------------------------------------------------------------------------------------------
+    def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
+        """The memories with these ids, in this order, without those that do not exist."""
+
+    def by_words(self, query: Query) -> tuple[Hit, ...]:
+        """What holds any of the query's terms, best first."""
+
+    def by_recency(self, query: Query) -> tuple[Hit, ...]:
+        """What came last in the query's scopes, newest first."""
+
+    def linked(self, id: str) -> tuple[Link, ...]:
+        """Every edge that begins or ends at this memory."""
+
+    def changed(self, project: str, *, limit: int) -> tuple[Change, ...]:
+        """The functions of a project that changed last, newest first."""
+
+    def sessions(self, project: str = "", *, limit: int = 20) -> tuple[Session, ...]:
+        """The sessions of a project, or of all, newest first."""
+
+    def events(self, session: str, *, limit: int = 1000) -> tuple[Event, ...]:
+        """What happened in a session, in order."""
+
+    def injections(self, *, session: str = "", project: str = "", limit: int = 20) -> tuple[Injection, ...]:
+        """What was injected, newest first."""
+
+    def shown(self, session: str) -> frozenset[str]:
+        """The ids of the memories that are in the session's present context window."""
+
+    def counts(self) -> Mapping[str, int]:
+        """How many rows of everything there are."""
+
+    # -- keeping itself well -----------------------------------------------------------------------------------
+    def index(self) -> int:
+        """Make the words index anew from the memories, and say how many it holds."""
+
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with the store, in sentences that tell the way out."""
+
+    def close(self) -> None:
+        """Finish what is being written, and let go of the database."""

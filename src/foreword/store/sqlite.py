@@ -1,0 +1,435 @@
+"""The Store on SQLite: one connection writes, in one thread, many changes to a commit; readers are read-only."""
+
+from __future__ import annotations
+
+import json
+import queue
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import apsw
+
+from foreword.errors import DamagedIndex, StoreError
+from foreword.jsontext import dumps, storable
+from foreword.store.migrate import Step, migrate, steps
+from foreword.store.reading import KNOWN_TABLES, SEQUENCE_BITS, Reader
+from foreword.types import KINDS, Change, Event, Hit, Injection, Link, Memory, Query, Session
+from foreword.values import fields, replace
+from foreword.words import split
+
+T = TypeVar("T")
+
+MOST_IN_A_COMMIT = 500  # bounds how long the first of a batch waits for the last
+MOST_WAITING = 10_000  # changes in line; past it callers wait, which is the honest answer to a full disk
+READERS = 8  # connections kept open for reading; more threads than that take turns
+SAME_EVENT_SECONDS = (
+    10.0  # two hooks registered for one event tell it within seconds; a person repeating it takes longer
+)
+BUSY_MS = 5_000
+BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud and typed
+
+
+class SqliteStore:
+    """One SQLite file. Open it in one process only; other processes ask that one."""
+
+    def __init__(self, path: Path, *, backups: Path, backups_keep: int = 5) -> None:
+        self._path = path
+        self._trouble: dict[str, str] = {}
+        self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
+        self._reading = threading.BoundedSemaphore(READERS)
+        self._waiting: queue.Queue[_Change | None] = queue.Queue(MOST_WAITING)
+        self._closed = False
+        try:
+            self._db = _open(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+            self._db.pragma("journal_mode", "wal")
+            self._db.pragma("synchronous", "full")  # an acknowledged event is on the disk
+            path.chmod(0o600)
+            migrate(self._db, todo=steps(), backups=backups, keep=backups_keep)
+            self._check()
+        except apsw.Error as exc:
+            raise StoreError(
+                f"cannot open {path}: {exc}", hint="run `foreword doctor`; the file is left as it is"
+            ) from exc
+        self._writer = threading.Thread(target=self._write_loop, name="writer", daemon=True)
+        self._writer.start()
+
+    # -- writing ------------------------------------------------------------------------------------------------
+    def append(self, events: Sequence[Event]) -> tuple[bool, ...]:
+        return self._write(lambda: tuple(self._append(event) for event in events))
+
+    def keep(self, memories: Sequence[Memory], *, links: Sequence[Link] = ()) -> tuple[Memory, ...]:
+        return self._write(lambda: self._keep(memories, links))
+
+    def note_changes(self, changes: Sequence[Change]) -> None:
+        self._write(lambda: self._note_changes(changes))
+
+    def record(self, injection: Injection) -> None:
+        self._write_later(lambda: self._record(injection))
+
+    def touch(self, ids: Iterable[str], *, how: str, at: float, session: str = "") -> None:
+        rows = [(id, at, how, session) for id in ids]
+        self._write_later(lambda: self._many("INSERT INTO access VALUES (?, ?, ?, ?)", rows))
+
+    # -- asking -------------------------------------------------------------------------------------------------
+    def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
+        return self._ask(lambda reader: reader.by_id(ids))
+
+    def by_words(self, query: Query) -> tuple[Hit, ...]:
+        if "index" in self._trouble:
+            raise DamagedIndex(self._trouble["index"], hint="run `foreword index`")
+        try:
+            return self._ask(lambda reader: reader.by_words(query))
+        except DamagedIndex as exc:
+            self._trouble["index"] = str(exc)
+            raise
+
+    def by_recency(self, query: Query) -> tuple[Hit, ...]:
+        return self._ask(lambda reader: reader.by_recency(query))
+
+    def linked(self, id: str) -> tuple[Link, ...]:
+        return self._ask(lambda reader: reader.linked(id))
+
+    def changed(self, project: str, *, limit: int) -> tuple[Change, ...]:
+        return self._ask(lambda reader: reader.changed(project, limit=limit))
+
+    def sessions(self, project: str = "", *, limit: int = 20) -> tuple[Session, ...]:
+        return self._ask(lambda reader: reader.sessions(project, limit=limit))
+
+    def events(self, session: str, *, limit: int = 1000) -> tuple[Event, ...]:
+        return self._ask(lambda reader: reader.events(session, limit=limit))
+
+    def injections(self, *, session: str = "", project: str = "", limit: int = 20) -> tuple[Injection, ...]:
+        return self._ask(lambda reader: reader.injections(session=session, project=project, limit=limit))
+
+    def shown(self, session: str) -> frozenset[str]:
+        return self._ask(lambda reader: reader.shown(session))
+
+    def counts(self) -> Mapping[str, int]:
+        return self._ask(lambda reader: reader.counts())
+
+    # -- keeping itself well -----------------------------------------------------------------------------------
+    def index(self) -> int:
+        made = self._write(self._index)
+        self._trouble.pop("index", None)
+        return made
+
+    def problems(self) -> tuple[str, ...]:
+        return tuple(self._trouble.values())
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._waiting.put(None)
+        self._writer.join()
+        while not self._readers.empty():
+            self._readers.get().close()
+        self._db.close()
+
+    # -- one writer, many changes to a commit -------------------------------------------------------------------
+    def _write(self, work: Callable[[], T]) -> T:
+        """Do *work* in the writer's next commit, and return when that commit is on the disk."""
+        change = _Change(work)
+        self._put(change)
+        return cast("T", change.done.result())
+
+    def _write_later(self, work: Callable[[], object]) -> None:
+        self._put(_Change(work))
+
+    def _put(self, change: _Change) -> None:
+        if self._closed:
+            raise StoreError(f"{self._path} is closed", hint="the worker is leaving; ask again")
+        self._waiting.put(change)
+
+    def _write_loop(self) -> None:
+        open_for_more = True
+        while open_for_more:
+            batch = [self._waiting.get()]
+            while len(batch) < MOST_IN_A_COMMIT and not self._waiting.empty():
+                batch.append(self._waiting.get())
+            open_for_more = None not in batch
+            self._commit([change for change in batch if change is not None])
+
+    def _commit(self, changes: Sequence[_Change]) -> None:
+        """All *changes* in one transaction; one that fails is undone alone and told to its own caller."""
+        if not changes:
+            return
+        results: list[tuple[_Change, object]] = []
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            for change in changes:
+                try:
+                    with self._db:  # a savepoint inside the transaction
+                        results.append((change, change.work()))
+                except Exception as exc:  # noqa: BLE001 - whatever it is, it belongs to the caller, not to the loop
+                    change.done.set_exception(_told(exc, self._path))
+            self._db.execute("COMMIT")
+        except apsw.Error as exc:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            self._trouble["write"] = f"the last write to {self._path} failed: {exc}"
+            for change, _ in results:
+                change.done.set_exception(_told(exc, self._path))
+            for change in changes:
+                if not change.done.done():
+                    change.done.set_exception(_told(exc, self._path))
+            return
+        self._trouble.pop("write", None)
+        for change, result in results:
+            change.done.set_result(result)
+
+    # -- what is written; these run in the writer's thread alone --------------------------------------------------
+    def _append(self, event: Event) -> bool:
+        near = () if event.lasting else (event.at - SAME_EVENT_SECONDS, event.at + SAME_EVENT_SECONDS)
+        told = f"SELECT 1 FROM events WHERE key = ? {'AND at BETWEEN ? AND ?' if near else ''} LIMIT 1"
+        if self._db.execute(told, (event.key, *near)).fetchone():
+            return False
+        payload = storable(json.dumps(event.payload, ensure_ascii=False, separators=(",", ":")))
+        self._db.execute(
+            """INSERT INTO events (key, host, name, kind, session, project, cwd, at, payload)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (event.key, *map(storable, _who(event)), event.at, payload),
+        )
+        if event.session:
+            self._see_session(event)
+        return True
+
+    def _see_session(self, event: Event) -> None:
+        # A context window begins with a start, a clear and a compaction; a resumed one goes on.
+        begins = event.kind == "session_start" and event.payload.get("source") not in ("resume", "fork")
+        self._db.execute(
+            """INSERT INTO sessions (id, host, project, cwd, started, last, ended, window, events)
+            VALUES (:id, :host, :project, :cwd, :at, :at, :ended, :at, 1)
+            ON CONFLICT (id) DO UPDATE SET last = max(last, :at), started = min(started, :at), events = events + 1,
+              ended = CASE WHEN :at >= last THEN :ended ELSE ended END,
+              project = CASE WHEN project = '' THEN :project ELSE project END,
+              window = CASE WHEN :begins AND :at > window THEN :at ELSE window END""",
+            {
+                "id": storable(event.session),
+                "host": storable(event.host),
+                "project": storable(event.project),
+                "cwd": storable(event.cwd),
+                "at": event.at,
+                "ended": event.at if event.kind == "session_end" else 0.0,
+                "begins": begins,
+            },
+        )
+
+    def _keep(self, memories: Sequence[Memory], links: Sequence[Link]) -> tuple[Memory, ...]:
+        kept = tuple(self._keep_one(memory) for memory in memories)
+        rows = [(link.source, link.relation, link.target, kept[0].confirmed if kept else 0.0) for link in links]
+        self._many("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
+        return kept
+
+    def _keep_one(self, memory: Memory) -> Memory:
+        memory = replace(
+            memory, scope=memory.scope or f"project:{memory.project}", uid=memory.uid or secrets.token_hex(16)
+        )
+        old = self._db.execute(
+            "SELECT place, id, title, body, tags, files, split, owner FROM memories WHERE uid = ?", (memory.uid,)
+        ).fetchone()
+        owner = self._owner(memory.scope)
+        if old is None:
+            memory, place = replace(memory, id=self._new_id(memory.kind)), self._new_place(owner)
+        else:
+            # A memory that moves to another scope moves to that scope's range.
+            memory, place = replace(memory, id=old[1]), old[0] if old[7] == owner else self._new_place(owner)
+            self._db.execute("DELETE FROM memories WHERE place = ?", (old[0],))
+        texts = _indexed(memory)
+        self._db.execute(
+            f"INSERT INTO memories ({MEMORY_COLUMNS}) VALUES ({','.join('?' * len(MEMORY_COLUMNS.split(',')))})",
+            _row(memory, place=place, owner=owner, texts=texts),
+        )
+        self._index_one(place, texts, old)
+        return memory
+
+    def _index_one(self, place: int, texts: Sequence[str], old: Sequence[Any] | None) -> None:
+        """Put the words of a memory into the index; a damaged index must not cost the memory."""
+        if "index" in self._trouble:
+            return
+        try:
+            with self._db:
+                if old is not None:
+                    self._db.execute(
+                        """INSERT INTO words (words, rowid, title, body, tags, files, split)
+                        VALUES ('delete', ?, ?, ?, ?, ?, ?)""",
+                        (old[0], *old[2:7]),
+                    )
+                self._db.execute(
+                    "INSERT INTO words (rowid, title, body, tags, files, split) VALUES (?, ?, ?, ?, ?, ?)",
+                    (place, *texts),
+                )
+        except (apsw.SQLError, apsw.CorruptError) as exc:
+            self._trouble["index"] = f"the words index cannot be written: {exc}"
+
+    def _owner(self, scope: str) -> int:
+        self._db.execute("INSERT OR IGNORE INTO owners (scope) VALUES (?)", (storable(scope),))
+        return int(self._db.execute("SELECT number FROM owners WHERE scope = ?", (storable(scope),)).get)
+
+    def _new_place(self, owner: int) -> int:
+        newest = self._db.execute(
+            "UPDATE owners SET newest = newest + 1 WHERE number = ? RETURNING newest", (owner,)
+        ).get
+        return int(owner << SEQUENCE_BITS | newest)
+
+    def _new_id(self, kind: str) -> str:
+        while True:
+            id = f"{KINDS[kind]}-{''.join(secrets.choice(BASE32) for _ in range(8))}"
+            if self._db.execute("SELECT 1 FROM memories WHERE id = ?", (id,)).fetchone() is None:
+                return id
+
+    def _note_changes(self, changes: Sequence[Change]) -> None:
+        self._many(
+            """INSERT INTO changes (project, file, function, what, signature, line, end_line, session, at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            [tuple(fields(change).values()) for change in changes],
+        )
+
+    def _record(self, injection: Injection) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO injections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(injection.id, injection.moment, injection.session, injection.project, injection.host, injection.at),
+                *(injection.tokens, injection.budget, injection.build_ms),
+                *(dumps(injection.layers), dumps(injection.skipped)),
+            ),
+        )
+        self._many(
+            "INSERT OR REPLACE INTO injection_items VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
+            [
+                (injection.id, number, item.memory, item.layer, item.score, item.tokens, dumps(item.why))
+                for number, item in enumerate(injection.items)
+            ],
+        )
+
+    def _index(self) -> int:
+        """Missing tables are made anew, empty; then the words index, from the memories."""
+        for sql in _statements(steps()):
+            self._db.execute(sql)
+        for _ in self._db.execute(resources.files("foreword.store").joinpath("words.sql").read_text(encoding="utf-8")):
+            pass
+        self._trouble.pop("tables", None)
+        return int(self._db.execute("SELECT count(*) FROM memories").get)
+
+    def _many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        self._db.executemany(sql, rows)
+
+    # -- reading --------------------------------------------------------------------------------------------------
+    def _ask(self, question: Callable[[Reader], T]) -> T:
+        with self._reader() as connection:
+            try:
+                return question(Reader(connection.execute, failures=(apsw.Error,)))
+            except apsw.Error as exc:
+                raise _told(exc, self._path) from exc
+
+    @contextmanager
+    def _reader(self) -> Iterator[apsw.Connection]:
+        with self._reading:
+            try:
+                connection = self._readers.get_nowait()
+            except queue.Empty:
+                connection = _open(self._path, apsw.SQLITE_OPEN_READONLY)
+            try:
+                yield connection
+            finally:
+                self._readers.put(connection)
+
+    def _check(self) -> None:
+        """Make the index of a new store, and note what an old one lacks; the rest goes on working."""
+        present = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        missing = [table for table in KNOWN_TABLES if table not in present]
+        if missing:
+            self._trouble["tables"] = f"missing in {self._path}: {', '.join(missing)}; run `foreword index`"
+        if "words" not in present and not missing and not self._db.execute("SELECT 1 FROM memories LIMIT 1").fetchone():
+            with self._db:
+                self._index()
+            return
+        try:
+            self._db.execute("SELECT rowid FROM words WHERE words MATCH 'a' LIMIT 1").fetchall()
+        except (apsw.SQLError, apsw.CorruptError) as exc:
+            self._trouble["index"] = f"the words index cannot be read: {exc}; run `foreword index`"
+
+
+class _Change:
+    """Work for the writer, and the promise of its result."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self.work = work
+        self.done: Future[object] = Future()
+
+
+MEMORY_COLUMNS = """place, id, uid, owner, kind, title, body, tags, files, functions, split, project, session, source,
+ trust, confidence, seen, created, confirmed, status, superseded_by, detail"""
+
+
+def _row(memory: Memory, *, place: int, owner: int, texts: Sequence[str]) -> tuple[Any, ...]:
+    title, body, tags, files, words = texts
+    return (
+        *(
+            place,
+            memory.id,
+            storable(memory.uid),
+            owner,
+            memory.kind,
+            title,
+            body,
+            tags,
+            files,
+            _list(memory.functions),
+        ),
+        *(words, storable(memory.project), storable(memory.session), storable(memory.source), memory.trust),
+        *(memory.confidence, memory.seen, memory.created, memory.confirmed, memory.status, memory.superseded_by),
+        storable(json.dumps(dict(memory.detail), ensure_ascii=False, separators=(",", ":"))),
+    )
+
+
+def _indexed(memory: Memory) -> tuple[str, str, str, str, str]:
+    """The texts that the words index covers, in its order."""
+    title, body = storable(memory.title), storable(memory.body)
+    tags, files = _list(memory.tags), _list(memory.files)
+    named = " ".join(memory.functions)
+    # A function's whole name is a word too, not only its parts.
+    return title, body, tags, files, storable(f"{named} {split(f'{title} {body} {tags} {files} {named}')}".strip())
+
+
+def _list(texts: Sequence[str]) -> str:
+    return storable(json.dumps(list(texts), ensure_ascii=False, separators=(",", ":")))
+
+
+def _who(event: Event) -> tuple[str, ...]:
+    return event.host, event.name, event.kind, event.session, event.project, event.cwd
+
+
+def _statements(todo: Sequence[Step]) -> Iterator[str]:
+    """Every CREATE of the migrations, made harmless where the thing exists."""
+    for step in todo:
+        for statement in re.sub(r"--[^\n]*", "", step.sql).split(";"):
+            if statement.strip().startswith("CREATE"):
+                yield re.sub(r"^\s*CREATE (TABLE|INDEX)", r"CREATE \1 IF NOT EXISTS", statement)
+
+
+def _told(exc: Exception, path: Path) -> Exception:
+    """SQLite's failures in our words; any other stays what it is."""
+    if not isinstance(exc, apsw.Error):
+        return exc
+    hint = "run `foreword doctor`"
+    if isinstance(exc, apsw.FullError):
+        hint = "the disk is full: free some space; what could not be stored waits in the spool"
+    elif "no such table" in str(exc):
+        hint = "run `foreword index`"
+    told = StoreError(f"{path}: {exc}", hint=hint)
+    told.__cause__ = exc
+    return told
+
+
+def _open(path: Path, flags: int) -> apsw.Connection:
+    connection = apsw.Connection(str(path), flags=flags)
+    connection.set_busy_timeout(BUSY_MS)
+    return connection

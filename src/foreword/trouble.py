@@ -1,0 +1,56 @@
+"""A failure that was swallowed -> a line where `status` and `doctor` find it. Light."""
+
+from __future__ import annotations
+
+from foreword.jsontext import dumps, loads
+from foreword.values import value
+
+try:
+    import posix as system
+except ImportError:  # not on Windows
+    import os as system  # type: ignore[no-redef]
+
+MOST_BYTES = 256 * 1024  # then the file becomes `.1`, and a new one begins
+
+
+@value
+class Trouble:
+    """One thing that went wrong: when, where in the product, and what."""
+
+    at: float
+    where: str
+    what: str
+
+
+def note(path: str, trouble: Trouble) -> None:
+    """Append *trouble*; a home that cannot be written to has no room for it, and that is no further failure."""
+    line = dumps({"at": trouble.at, "where": trouble.where, "what": trouble.what[:2000]}).encode() + b"\n"
+    try:
+        fd = system.open(path, system.O_WRONLY | system.O_APPEND | system.O_CREAT | system.O_CLOEXEC, 0o600)
+        try:
+            system.write(fd, line)
+            full = system.fstat(fd).st_size > MOST_BYTES
+        finally:
+            system.close(fd)
+        if full:
+            system.rename(path, f"{path}.1")
+    except OSError:
+        pass
+
+
+def noted(path: str) -> tuple[Trouble, ...]:
+    """Every trouble on file, oldest first; lines that cannot be read are passed over."""
+    found = []
+    for name in (f"{path}.1", path):
+        try:
+            with open(name, encoding="utf-8", errors="replace") as file:
+                lines = file.read().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            try:
+                told = loads(line)
+                found.append(Trouble(at=float(told["at"]), where=str(told["where"]), what=str(told["what"])))
+            except Exception:  # noqa: BLE001, S112 - a torn line of a log is no trouble of its own
+                continue
+    return tuple(found)

@@ -1,0 +1,151 @@
+"""Text -> the words it is found by: identifiers split, scripts without spaces in pairs, stop-words gone."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# Every ASCII character that is no letter and no digit parts words, as the index's own tokenizer has it.
+_BREAKS = {code: " " for code in range(128) if not chr(code).isalnum()}
+
+# Scripts that put no spaces between words: the index gets their characters in overlapping pairs.
+_UNSPACED = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1780, 0x17FF),  # Khmer
+    (0x3040, 0x30FF),  # Hiragana, Katakana
+    (0x31F0, 0x31FF),
+    (0x3400, 0x9FFF),  # Han
+    (0xAC00, 0xD7AF),  # Hangul spaces its words but glues particles to them
+    (0xF900, 0xFAFF),
+    (0xFF66, 0xFF9D),
+    (0x20000, 0x3FFFF),
+)
+
+# Words that say nothing about a topic: English function words, and what people say to an agent all day.
+STOP_WORDS = frozenset(
+    """a about above actually after again all also although always am an and another any anything are aren arent as at
+    away back be because been before being below best better between both but by bye came can cannot cant could
+    couldn couldnt did didn didnt do does doesn doesnt doing don done dont down during each either else enough even
+    ever every everything few first for from further get gets getting give given go goes going gone good got great had
+    has hasn hasnt have haven havent having he hello help her here hers hey hi him his how however i id if ill im in
+    into is isn isnt it its itself ive just keep know last least less let lets like little ll look looks lot made make
+    makes making many may maybe me mean might mine more most much must my need needs never new next nice no nobody
+    none nor not nothing now of off ok okay old on once one only onto or other others ought our ours out over own
+    perhaps please possible probably put quite rather re really right said same say says see seem seems shall she
+    should shouldn shouldnt show since so some something soon still stuff such sure take tell than thank thanks that
+    thats the their theirs them then there theres these they thing things think this those though through thus to
+    together too toward tried try trying under until up upon us use used uses using ve very via want wants was wasn
+    wasnt way we well went were weren werent what whatever whats when where whether which while who whole whom whose
+    why will with within without won wont work works would wouldn wouldnt yeah yes yet you your youre yours""".split()  # noqa: SIM905 - a list literal of 330 strings is unreadable
+)
+
+
+def split(text: str) -> str:
+    """The extra words of *text* that the index's tokenizer would not find by itself."""
+    found: dict[str, None] = {}
+    for token in _tokens(text):
+        if not token.isascii():
+            found.update(dict.fromkeys(_pairs(token)))
+        elif not token.islower() or not token.isalpha():
+            found.update(dict.fromkeys(_parts(token)))
+    return " ".join(found)
+
+
+def terms(text: str, *, limit: int = 64) -> tuple[str, ...]:
+    """The distinct words of *text* worth a search, in its order, at most *limit*; a final `*` asks for a prefix."""
+    found: dict[str, None] = {}
+    for token in _tokens(text):
+        if token.isascii():
+            for word in (token.lower(), *_parts(token)):
+                if len(word) > 1 and word not in STOP_WORDS:
+                    found[word] = None
+        else:
+            found.update(dict.fromkeys(_foreign(token)))
+        if len(found) >= limit:
+            break
+    return tuple(found)[:limit]
+
+
+def any_of(words: Sequence[str]) -> str:
+    """The full-text expression that finds any of *words*, whatever characters they hold."""
+    return " OR ".join(
+        f'"{word[:-1]}"*' if word.endswith("*") and len(word) > 1 else f'"{word}"'
+        for word in (word.replace('"', " ").replace("\0", " ") for word in words)
+    )
+
+
+def _tokens(text: str) -> list[str]:
+    return text.translate(_BREAKS).split()
+
+
+def _parts(token: str) -> list[str]:
+    """`HTTPTransport` -> http, transport; `utf8` -> utf; nothing when the token is one part."""
+    if token.isalpha() and (token.islower() or token.isupper()):
+        return []
+    cuts = [0]
+    for at in range(1, len(token)):
+        before, here = token[at - 1], token[at]
+        after = token[at + 1] if at + 1 < len(token) else ""
+        if here.isdigit() != before.isdigit() or (
+            here.isupper() and (before.islower() or (before.isupper() and after.islower()))
+        ):
+            cuts.append(at)
+    if len(cuts) == 1:
+        return []
+    pieces = [token[start:end].lower() for start, end in zip(cuts, [*cuts[1:], len(token)], strict=True)]
+    return [piece for piece in pieces if len(piece) > 1 and not piece.isdigit()]
+
+
+def _foreign(token: str) -> Iterator[str]:
+    """Search terms of a token that is not plain ASCII."""
+    for run, unspaced in _runs(token):
+        if not unspaced:
+            if run.isascii():
+                yield from terms(run)
+            elif len(run) > 1:
+                yield run.lower()
+        elif len(run) == 1:
+            yield f"{run}*"
+        else:
+            yield from _bigrams(run)
+
+
+def _pairs(token: str) -> Iterator[str]:
+    """Index words of a token that is not plain ASCII."""
+    for run, unspaced in _runs(token):
+        if unspaced:
+            yield from _bigrams(run)
+        elif len(run) < len(token):
+            yield run.lower()
+            yield from _parts(run) if run.isascii() else ()
+
+
+def _bigrams(run: str) -> list[str]:
+    return [run[at : at + 2] for at in range(len(run) - 1)]
+
+
+def _runs(token: str) -> Iterator[tuple[str, bool]]:
+    """The stretches of letters and digits in *token*, each of one manner of writing."""
+    run, manner = "", False
+    for character in token:
+        if not character.isalnum():
+            # A vowel sign inside an unspaced script does not end the word; punctuation does.
+            if not _is_unspaced(character):
+                if run:
+                    yield run, manner
+                run = ""
+            continue
+        unspaced = _is_unspaced(character)
+        if run and unspaced != manner:
+            yield run, manner
+            run = ""
+        run, manner = run + character, unspaced
+    if run:
+        yield run, manner
+
+
+def _is_unspaced(character: str) -> bool:
+    code = ord(character)
+    return code >= 0x0E00 and any(first <= code <= last for first, last in _UNSPACED)

@@ -1,0 +1,468 @@
+"""What the worker does, one function a route: a call in, an answer out. No HTTP here, and no SQL."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foreword import __version__, render, spool
+from foreword.config import load, load_synonyms
+from foreword.errors import BadPayload, BadRequest, NotFound, StoreError
+from foreword.hook.build import fingerprint, refresh, thresholds
+from foreword.hosts import find
+from foreword.jsontext import storable
+from foreword.paths import Home
+from foreword.payloads import Delivery
+from foreword.projects import is_off, resolve
+from foreword.rank import rank
+from foreword.recall import query_of, recall
+from foreword.redact import redact, redact_all
+from foreword.remember import Remembered, remember
+from foreword.search import search
+from foreword.store import Store
+from foreword.store.sqlite import BASE32, SqliteStore
+from foreword.trouble import Trouble, note
+from foreword.types import (
+    KINDS,
+    MOMENTS,
+    TRUSTS,
+    UNIVERSAL,
+    Injection,
+    Memory,
+    Moment,
+    Project,
+    Ranked,
+    Recalled,
+    Skipped,
+)
+from foreword.values import fields, replace
+
+log = logging.getLogger("foreword")
+
+SPOOL_BATCH = 200  # deliveries in one commit when the spool is read
+
+
+class Keeper:
+    """Owns the store and the settings of one home, for as long as the worker runs."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.started = time.time()
+        self.asked = time.monotonic()
+        self.counted: Counter[str] = Counter()
+        self._told: set[str] = set()
+        self._build = fingerprint()
+        self._draining = threading.Lock()
+        self._store: Store | None = None
+        self._broken = StoreError("the store is not open yet", hint="ask again")
+        self.reload()
+        self.reopen()
+
+    # -- its own life -------------------------------------------------------------------------------------------
+    def reload(self) -> None:
+        """Read the settings again, and write the hook that goes with them."""
+        self._settings_seen = self._stamps()
+        self._loaded = load(self.home, os.environ)
+        self.settings = self._loaded.settings
+        self._synonyms, wrong = load_synonyms(self.home)
+        for problem in (*self._loaded.problems, *wrong):
+            self.tell("settings", problem)
+        try:
+            refresh(self.home, self.settings)
+        except OSError as exc:
+            self.tell("hook", f"hook.py cannot be written: {exc}")
+
+    def reopen(self) -> None:
+        """Open the store; while it cannot be, every question is answered with the reason."""
+        try:
+            self._store = SqliteStore(
+                self.home.database, backups=self.home.backups, backups_keep=self.settings.backups_keep
+            )
+        except StoreError as exc:
+            self._broken = exc
+            self.tell("store", f"{exc}; {exc.hint}")
+
+    def tend(self) -> None:
+        """What is done every second: changed settings, waiting deliveries, a store that may open again."""
+        if self._stamps() != self._settings_seen:
+            self.reload()
+        if self._store is None:
+            self.reopen()
+        if self._store is not None:
+            self.drain()
+            for problem in self._store.problems():
+                self.tell("store", problem)
+
+    def upgraded(self) -> bool:
+        """Whether the package on the disk is no longer the one that runs."""
+        try:
+            return fingerprint() != self._build
+        except OSError:
+            return False  # in the middle of an upgrade; the next look decides
+
+    def idle(self) -> bool:
+        return time.monotonic() - self.asked > self.settings.worker_idle_minutes * 60
+
+    def tell(self, where: str, what: str) -> None:
+        """Say what went wrong once, where `status` and `doctor` find it."""
+        if what not in self._told:
+            self._told.add(what)
+            log.warning("%s: %s", where, what)
+            note(str(self.home.trouble), Trouble(at=time.time(), where=f"worker: {where}", what=what))
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    @property
+    def store(self) -> Store:
+        if self._store is None:
+            raise self._broken
+        return self._store
+
+    def _stamps(self) -> tuple[float, ...]:
+        return tuple(path.stat().st_mtime if path.exists() else 0.0 for path in (self.home.config, self.home.synonyms))
+
+    # -- remember -----------------------------------------------------------------------------------------------
+    def hook(self, delivery: Delivery) -> bytes:
+        """One call of a hook: keep what it told, and answer with the bytes its host accepts."""
+        kept = self._remember([delivery])
+        self.counted["hooks"] += 1
+        try:
+            host = find(delivery.host)
+        except BadPayload:
+            return b""
+        name = host.moments.get(delivery.event)
+        if name is None or not kept or kept[0].told.inner or not self.settings.inject:
+            return b""
+        told = kept[0].told
+        try:
+            project = resolve(told.cwd)
+        except BadRequest:
+            return b""
+        if is_off(project, self.settings.off_projects):
+            return b""
+        moment = Moment(
+            name=name,
+            project=project,
+            session=told.session,
+            prompt=told.prompt,
+            host=host.name,
+            source=told.source,
+            model=told.model,
+        )
+        got, _ = self._recall(moment)
+        return host.spoken(delivery.event, got.text) if isinstance(got, Recalled) else b""
+
+    def events(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Events from a plugin: `{host, event, payload, at?}`, or a list of them under `events`."""
+        given = told.get("events", [told])
+        if not isinstance(given, list) or not given:
+            raise BadRequest("`events` must be a list with at least one event", hint="send {host, event, payload}")
+        kept = self._remember([_delivery(each) for each in given])
+        return {"stored": sum(each.new for each in kept), "known": sum(not each.new for each in kept)}
+
+    def drain(self) -> None:
+        """Take in what hooks spooled; a file goes only when all of it is in the store."""
+        with self._draining:
+            spool.take(str(self.home.spool), f"taken-{time.time_ns()}")
+            for path in sorted(self.home.spool.glob("taken-*")):
+                waiting: list[Delivery] = []
+                for record in spool.deliveries(path.read_bytes()):
+                    if isinstance(record, bytes):
+                        self.tell("spool", f"{len(record)} bytes of a torn record were passed over in {path.name}")
+                    else:
+                        waiting.append(record)
+                for start in range(0, len(waiting), SPOOL_BATCH):
+                    self._remember(waiting[start : start + SPOOL_BATCH])
+                path.unlink()
+                self.counted["spooled"] += len(waiting)
+
+    def _remember(self, deliveries: list[Delivery]) -> list[Remembered]:
+        return remember(
+            self.store,
+            [delivery for delivery in deliveries if delivery.raw.strip()],
+            text_cap=self.settings.event_text_kb * 1024,
+            capture=self.settings.capture,
+            off_projects=self.settings.off_projects,
+        )
+
+    def add(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Memories that somebody wrote: one, or a list under `memories`; redacted like everything else."""
+        given = told.get("memories", [told])
+        if not isinstance(given, list) or not given:
+            raise BadRequest("`memories` must be a list with at least one memory", hint="send {kind, title, …}")
+        kept = self.store.keep([_memory(each) for each in given])
+        return {"memories": [shown(memory) for memory in kept]}
+
+    # -- recall -------------------------------------------------------------------------------------------------
+    def context(
+        self,
+        *,
+        project_path: str,
+        session_id: str = "",
+        moment: str = "",
+        prompt: str = "",
+        budget: int = 0,
+        model: str = "",
+    ) -> dict[str, Any]:
+        """What would be put in front of this moment, and what it costs."""
+        name = moment or ("prompt" if prompt else "session_start")
+        if name not in MOMENTS:
+            raise BadRequest(f"unknown moment {name!r}", hint=f"one of {', '.join(MOMENTS)}")
+        asked = Moment(
+            name=name,
+            project=resolve(project_path),
+            session=session_id,
+            prompt=prompt,
+            budget=budget,
+            model=model,
+            form="plain" if name == "compaction" else "markdown",
+        )
+        if not self.settings.inject or is_off(asked.project, self.settings.off_projects):
+            return _told(Skipped(why="injection is switched off", budget=budget), "")
+        return _told(*self._recall(asked))
+
+    def search(
+        self,
+        *,
+        q: str,
+        project_path: str,
+        kinds: Sequence[str] = (),
+        since: float = 0.0,
+        at: float = 0.0,
+        limit: int = 0,
+        compact: bool = False,
+        explain: bool = False,
+    ) -> dict[str, Any]:
+        """Everything that holds the words of *q*, best first; an explicit search has no threshold."""
+        for kind in kinds:
+            if kind not in KINDS:
+                raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
+        now = at or time.time()
+        moment = Moment(name="question", project=resolve(project_path), prompt=q)
+        query = replace(
+            query_of(moment, synonyms=self._synonyms),
+            kinds=tuple(kinds),
+            since=since,
+            at=at,
+            limit=min(limit or self.settings.search_limit, MOST_RESULTS),
+            most_terms=self.settings.terms_max,
+            postings=self.settings.postings_budget,
+        )
+        found, wrong = search(self.store, query)
+        for problem in wrong:
+            self.tell("search", problem)
+        ranked = rank(found, now=now, moment="question")
+        results = [_short(each, now) if compact else {**shown(each.memory), "score": each.score} for each in ranked]
+        if explain:
+            results = [{**result, "why": dict(each.why)} for result, each in zip(results, ranked, strict=True)]
+        return {"project": moment.project.key, "results": results, "problems": list(wrong)}
+
+    def memory(self, id: str) -> dict[str, Any]:
+        found = self.store.by_id([id])
+        if not found:
+            raise NotFound(f"there is no memory {id!r}", hint="`foreword search` finds ids")
+        self.store.touch([id], how="get", at=time.time())
+        return {"memory": shown(found[0]), "links": [fields(link) for link in self.store.linked(id)]}
+
+    def _recall(self, moment: Moment) -> tuple[Recalled | Skipped, str]:
+        """The context of a moment and, where there is one, the id it is recorded under."""
+        start = moment.name == "session_start"
+        deadline = self.settings.deadline_start_ms if start else self.settings.deadline_prompt_ms
+        until = time.perf_counter() + deadline / 1000 / 2  # the hook waits a little longer: a partial answer arrives
+        got = recall(
+            self.store,
+            moment,
+            recipe=self.settings.recipes[moment.name],
+            threshold=thresholds(self.settings)[moment.name],
+            now=time.time(),
+            shown=self.store.shown(moment.session) if moment.session else frozenset(),
+            synonyms=self._synonyms,
+            most_terms=self.settings.terms_max,
+            postings=self.settings.postings_budget,
+            family=self.settings.tokenizer,
+            expired=lambda: time.perf_counter() > until,
+        )
+        for problem in got.problems:
+            self.tell("recall", problem)
+        self.counted[f"recalls_{moment.name}"] += 1
+        if isinstance(got, Skipped):
+            self.counted["silences"] += 1
+            return got, ""
+        id = "inj-" + "".join(secrets.choice(BASE32) for _ in range(8))
+        self.store.record(
+            Injection(
+                id=id,
+                moment=moment.name,
+                session=storable(moment.session),
+                project=moment.project.key,
+                host=moment.host,
+                at=time.time(),
+                tokens=got.tokens,
+                budget=got.budget,
+                build_ms=round(got.build_ms, 3),
+                layers=got.layers,
+                skipped=got.skipped,
+                items=got.items,
+            )
+        )
+        return got, id
+
+    # -- what is known about itself -----------------------------------------------------------------------------
+    def sessions(self, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
+        project = resolve(project_path).key if project_path else ""
+        return {"sessions": [fields(session) for session in self.store.sessions(project, limit=limit)]}
+
+    def injections(self, *, session_id: str = "", project_path: str = "", limit: int = 20) -> dict[str, Any]:
+        project = resolve(project_path).key if project_path else ""
+        found = self.store.injections(session=session_id, project=project, limit=limit)
+        return {"injections": [{**fields(each), "items": [fields(item) for item in each.items]} for each in found]}
+
+    def health(self) -> dict[str, Any]:
+        """Whether it is well, and what is in it; asked of a worker whose store is broken, it tells that."""
+        about: dict[str, Any] = {
+            "version": __version__,
+            "build": self._build,
+            "pid": os.getpid(),
+            "home": str(self.home.root),
+            "uptime_s": round(time.time() - self.started, 1),
+            "ok": self._store is not None and not self._store.problems(),
+        }
+        if self._store is None:
+            return {**about, "problems": [f"{self._broken}; {self._broken.hint}"], "counts": {}}
+        return {**about, "problems": list(self._store.problems()), "counts": dict(self._store.counts())}
+
+    def metrics(self) -> str:
+        """Prometheus text: what there is, and what was asked since the worker began."""
+        lines = [f"foreword_uptime_seconds {time.time() - self.started:.1f}"]
+        lines += [f'foreword_rows{{table="{table}"}} {rows}' for table, rows in self.store.counts().items()]
+        lines += [f'foreword_total{{what="{what}"}} {times}' for what, times in sorted(self.counted.items())]
+        return "\n".join(lines) + "\n"
+
+    def index(self) -> dict[str, Any]:
+        return {"indexed": self.store.index()}
+
+
+MOST_RESULTS = 200
+
+
+def _told(got: Recalled | Skipped, id: str) -> dict[str, Any]:
+    """Context as JSON; silence is an answer too."""
+    found = got if isinstance(got, Recalled) else None
+    return {
+        "context": found.text if found else "",
+        "tokens": found.tokens if found else 0,
+        "budget": got.budget,
+        "layers": dict(found.layers) if found else {},
+        "skipped": dict(got.skipped),
+        "build_ms": round(got.build_ms, 3),
+        "injection": id,
+    }
+
+
+def shown(memory: Memory) -> dict[str, Any]:
+    """A memory as JSON."""
+    return {
+        **fields(memory),
+        "tags": list(memory.tags),
+        "files": list(memory.files),
+        "functions": list(memory.functions),
+        "detail": dict(memory.detail),
+    }
+
+
+def _short(ranked: Ranked, now: float) -> dict[str, Any]:
+    """One line of a result, with where it is from and when."""
+    memory = ranked.memory
+    day = time.strftime("%Y-%m-%d", time.gmtime(memory.created))
+    line = f"{render.compact(ranked, now=now)} | {render.neutral(memory.project or memory.scope, width=60)} | {day}"
+    return {"id": memory.id, "kind": memory.kind, "score": ranked.score, "line": line}
+
+
+def _delivery(told: Any) -> Delivery:
+    if not isinstance(told, dict) or not isinstance(told.get("payload"), dict):
+        raise BadRequest("an event needs a `payload` object", hint="send {host, event, payload}")
+    if not told.get("host") or not told.get("event"):
+        raise BadRequest("an event needs `host` and `event`", hint="send {host, event, payload}")
+    at = told.get("at")
+    return Delivery(
+        host=str(told["host"]),
+        event=str(told["event"]),
+        at=float(at) if isinstance(at, (int, float)) else time.time(),
+        raw=json.dumps(told["payload"]).encode(),
+    )
+
+
+def _memory(told: Any) -> Memory:
+    """A memory out of what a caller wrote; every text is redacted, and what makes no sense is told."""
+    if not isinstance(told, dict):
+        raise BadRequest("a memory is a JSON object", hint="send {kind, title, …}")
+    kind, title = told.get("kind"), told.get("title")
+    if kind not in KINDS:
+        raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
+    if not isinstance(title, str) or not title.strip():
+        raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
+    trust = told.get("trust", "user")
+    if trust not in TRUSTS:
+        raise BadRequest(f"unknown trust {trust!r}", hint=f"one of {', '.join(TRUSTS)}")
+    confidence = told.get("confidence", 1.0)
+    if not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
+        raise BadRequest("`confidence` must be a number from 0 to 1", hint="leave it out for 1")
+    scope, project = _scope(told)
+    clean = redact_all({name: told.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
+    created = told.get("created")
+    when = float(created) if isinstance(created, (int, float)) and created > 0 else time.time()
+    return Memory(
+        kind=kind,
+        title=_text(clean, "title").strip(),
+        body=_text(clean, "body"),
+        uid=redact(str(told.get("uid") or "")),
+        scope=scope,
+        project=project.key if project else "",
+        tags=_texts(clean, "tags"),
+        files=_texts(clean, "files"),
+        functions=_texts(clean, "functions"),
+        session=redact(str(told.get("session") or "")),
+        source=redact(str(told.get("source") or "user")),
+        trust=trust,
+        confidence=float(confidence),
+        created=when,
+        confirmed=when,
+        detail=clean["detail"] if isinstance(clean["detail"], dict) else {},
+    )
+
+
+def _scope(told: Mapping[str, Any]) -> tuple[str, Project | None]:
+    """Where a memory belongs; without a scope of its own it is its project's."""
+    scope = told.get("scope") or ""
+    path = told.get("project_path") or ""
+    project = resolve(path) if path or not scope else None
+    if scope == UNIVERSAL or (isinstance(scope, str) and scope.startswith("language:") and scope[9:].strip()):
+        return scope.lower(), project
+    if scope not in ("", "project"):
+        raise BadRequest(f"unknown scope {scope!r}", hint="universal, language:NAME, or project")
+    if project is None:
+        raise BadRequest("a project's memory needs `project_path`", hint="send an absolute path")
+    return project.scope, project
+
+
+def _text(told: Mapping[str, Any], name: str) -> str:
+    given = told.get(name) or ""
+    if not isinstance(given, str):
+        raise BadRequest(f"`{name}` must be text", hint="send a string")
+    return storable(given)
+
+
+def _texts(told: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    given = told.get(name) or []
+    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        raise BadRequest(f"`{name}` must be a list of texts", hint='send ["…"]')
+    return tuple(storable(each) for each in given)

@@ -1,0 +1,646 @@
+"""Settings can always be used; what is wrong with them is told with its line, and writing changes nothing else."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foreword import config
+from foreword.config import MOST_BYTES, SETTINGS, Loaded, Setting, change, load, load_synonyms, settings_page, unset
+from foreword.errors import BadConfig, ForewordError
+from foreword.paths import Home
+from foreword.recipes import MOST_TOKENS, RECIPES, merged
+from foreword.types import KINDS, MOMENTS
+from foreword.values import fields
+
+ROOT = Path(__file__).parents[2]
+DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
+# One function call for many examples: each writes the file anew, so that sharing the folder is safe.
+fuzz = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def home(tmp_path) -> Home:
+    here = Home(tmp_path / "home")
+    here.prepare()
+    return here
+
+
+def written(home: Home, text: str, environ: dict[str, str] | None = None) -> Loaded:
+    home.config.write_text(text, encoding="utf-8", newline="")
+    return load(home, environ or {})
+
+
+def values(loaded: Loaded) -> dict[str, Any]:
+    found = fields(loaded.settings)
+    del found["recipes"]
+    return found
+
+
+class TestTable:
+    def test_settings_have_one_attribute_for_each_row(self):
+        assert list(config.Settings.__annotations__) == [*DEFAULTS, "recipes"]
+
+    def test_there_are_about_twenty(self):
+        assert len(SETTINGS) <= 24
+
+    @pytest.mark.parametrize("setting", SETTINGS, ids=lambda each: each.name)
+    def test_every_default_is_allowed(self, home, setting):
+        raw = ",".join(setting.default) if setting.kind == "list" else str(setting.default)
+        change(home, setting.name, raw)
+        loaded = load(home, {})
+        assert getattr(loaded.settings, setting.name) == setting.default
+        assert (loaded.origin[setting.name], loaded.problems) == ("file", ())
+
+    @pytest.mark.parametrize("setting", SETTINGS, ids=lambda each: each.name)
+    def test_every_meaning_is_one_sentence(self, setting):
+        assert re.fullmatch(r"[A-Z][^.|]*\.", setting.what)
+
+    def test_the_strictest_threshold_comes_first(self):
+        names = ("threshold_session_start", "threshold_prompt", "threshold_question")
+        assert [DEFAULTS[name] for name in names] == [0.30, 0.20, 0.10]
+
+    def test_the_page_tells_exactly_what_the_code_does(self):
+        page = (ROOT / "docs" / "settings.md").read_text("utf-8")
+        assert page == settings_page(), "write it anew: the text is foreword.config.settings_page()"
+
+    def test_the_examples_of_the_page_work(self, home):
+        recipes, synonyms = re.findall(r"```toml\n(.*?)```", settings_page(), re.DOTALL)
+        loaded = written(home, recipes)
+        home.synonyms.write_text(synonyms)
+        words, problems = load_synonyms(home)
+        assert (loaded.problems, loaded.origin["recipes"], problems) == ((), "file", ())
+        assert words["deploy"] == ("ci", "pipeline", "helm")
+        assert "test" not in words
+
+
+class TestLoad:
+    def test_without_a_file_everything_is_the_default(self, home):
+        loaded = load(home, {})
+        assert values(loaded) == DEFAULTS
+        assert loaded.settings.recipes == RECIPES
+        assert set(loaded.origin.values()) == {"default"}
+        assert loaded.problems == ()
+
+    def test_works_before_the_home_exists(self, tmp_path):
+        assert load(Home(tmp_path / "nowhere"), {}).problems == ()
+
+    def test_takes_the_file_over_the_default_and_the_environment_over_the_file(self, home):
+        loaded = written(
+            home, "capture = false\nterms_max = 7\n", {"FOREWORD_TERMS_MAX": "8", "FOREWORD_INJECT": "off"}
+        )
+        found = loaded.settings
+        assert (found.capture, found.terms_max, found.inject) == (False, 8, False)
+        origin = loaded.origin
+        assert (origin["capture"], origin["terms_max"], origin["inject"]) == ("file", "environment", "environment")
+        assert origin["search_limit"] == "default"
+
+    @pytest.mark.parametrize("text", ["0", "false", "No", "OFF", " 0 "])
+    def test_a_switch_can_be_turned_off_in_the_words_of_a_shell(self, home, text):
+        assert load(home, {"FOREWORD_CAPTURE": text}).settings.capture is False
+
+    @pytest.mark.parametrize("text", ["1", "true", "Yes", "ON"])
+    def test_a_switch_can_be_turned_on_in_the_words_of_a_shell(self, home, text):
+        assert written(home, "capture = false", {"FOREWORD_CAPTURE": text}).settings.capture is True
+
+    def test_an_empty_word_in_the_environment_says_nothing(self, home):
+        assert load(home, {"FOREWORD_CAPTURE": "", "FOREWORD_TERMS_MAX": ""}).problems == ()
+
+    def test_a_bad_word_in_the_environment_is_told_and_the_file_still_counts(self, home):
+        loaded = written(home, "capture = false\n", {"FOREWORD_CAPTURE": "maybe"})
+        assert loaded.settings.capture is False
+        assert loaded.origin["capture"] == "file"
+        assert len(loaded.problems) == 1
+        assert "FOREWORD_CAPTURE" in loaded.problems[0]
+        assert "true or false, not 'maybe'" in loaded.problems[0]
+
+    def test_a_list_has_commas_in_the_environment_and_tildes_are_expanded(self, home):
+        environ = {"FOREWORD_OFF_PROJECTS": "~/secret, github.com/a/b,", "HOME": "/home/ada"}
+        assert load(home, environ).settings.off_projects == ("/home/ada/secret", "github.com/a/b")
+
+    def test_a_file_may_begin_with_the_mark_that_windows_editors_leave(self, home):
+        assert written(home, "\ufeffcapture = false\r\nterms_max = 3\r\n").settings.terms_max == 3
+
+    def test_a_number_may_be_whole_where_a_fraction_is_wanted(self, home):
+        found = written(home, "threshold_prompt = 1\n").settings.threshold_prompt
+        assert (found, type(found)) == (1.0, float)
+
+    def test_settings_cannot_be_changed_in_passing(self, home):
+        with pytest.raises(AttributeError):
+            load(home, {}).settings.capture = False  # type: ignore[misc]
+
+
+class TestBroken:
+    @pytest.mark.parametrize(
+        ("text", "line"),
+        [
+            ("capture = false\nthis is no toml\n", 2),
+            ("capture = false\n\n[recipes\n", 3),
+            ("capture = false\ncapture = true\n", 2),
+            ('tokenizer = "open\n', 1),
+            ("off_projects = [\n  '/a',\n", 2),
+            ('capture = false\nlog_level = """\nnever\nclosed\n\n', 4),
+            ("capture = false\nterms_max = " + "9" * 5000, 2),
+            ("capture = false\n\noff_projects = " + "[" * 20000, 3),
+            ("capture = false\nterms_max = 08\n", 2),
+        ],
+    )
+    def test_a_file_that_is_not_toml_means_all_defaults_and_its_line_is_told(self, home, text, line):
+        loaded = written(home, text)
+        assert values(loaded) == DEFAULTS
+        assert len(loaded.problems) == 1
+        assert loaded.problems[0].startswith(f"{home.config}, line {line}: ")
+        assert loaded.problems[0].endswith("built-in values are used")
+
+    def test_a_file_that_is_not_utf_8_means_all_defaults_and_its_line_is_told(self, home):
+        home.config.write_bytes(b"capture = false\n# caf\xe9\n")
+        loaded = load(home, {})
+        assert values(loaded) == DEFAULTS
+        assert loaded.problems[0].startswith(f"{home.config}, line 2: not UTF-8")
+
+    def test_a_folder_in_its_place_is_told(self, home):
+        home.config.mkdir()
+        assert "not a file" in load(home, {}).problems[0]
+
+    def test_a_pipe_in_its_place_does_not_hang(self, home):
+        os.mkfifo(home.config)
+        assert "not a file" in load(home, {}).problems[0]
+
+    def test_a_link_that_leads_nowhere_is_told(self, home):
+        home.config.symlink_to(home.root / "gone")
+        assert "leads nowhere" in load(home, {}).problems[0]
+
+    def test_a_link_in_a_circle_is_told(self, home):
+        home.config.symlink_to(home.config)
+        assert "cannot be read" in load(home, {}).problems[0]
+
+    def test_a_home_that_is_a_file_is_told(self, tmp_path):
+        (tmp_path / "home").touch()
+        assert "cannot be read" in load(Home(tmp_path / "home"), {}).problems[0]
+
+    def test_a_file_beyond_all_reason_is_told_and_not_read(self, home):
+        home.config.write_bytes(b"# " + b"x" * MOST_BYTES)
+        assert "64 KB" in load(home, {}).problems[0]
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="needs a plain user: root may read everything")
+    def test_a_file_that_may_not_be_read_is_told(self, home):
+        home.config.touch(mode=0)
+        assert "Permission denied" in load(home, {}).problems[0]
+
+    @pytest.mark.parametrize(
+        ("line", "says"),
+        [
+            ("terms_max = 'ten'", "must be a whole number from 1 to 32, not 'ten'"),
+            ("terms_max = true", "not True"),
+            ("terms_max = 7.5", "not 7.5"),
+            ("terms_max = 0", "from 1 to 32, not 0"),
+            ("terms_max = 33", "not 33"),
+            ("terms_max = 0x" + "f" * 9000, "too long to show"),
+            ("terms_max = {x = 1}", "not {'x': 1}"),
+            ("capture = 1", "must be true or false, not 1"),
+            ("capture = 'yes'", "must be true or false"),
+            ("threshold_prompt = nan", "not nan"),
+            ("threshold_prompt = inf", "not inf"),
+            ("threshold_prompt = 1.1", "from 0 to 1, not 1.1"),
+            ("threshold_prompt = false", "not False"),
+            ("log_level = 'loud'", "must be debug or info or warning or error, not 'loud'"),
+            ("tokenizer = ''", "must be auto or claude"),
+            ("tokenizer = ['auto']", "must be auto or claude"),
+            ("off_projects = '/a'", "must be a list"),
+            ("off_projects = ['./here']", "absolute"),
+            ("off_projects = ['']", "absolute"),
+            ("off_projects = [1]", "absolute"),
+            ("captur = true", "did you mean `capture`?"),
+            ('"\\u001b[31m" = 1', "is not a setting"),
+            ("zzz = 1", "`foreword config` lists the settings"),
+            ("deadline.prompt = 1", "is not a setting"),
+            ("recipes = 3", "must be a table"),
+        ],
+    )
+    def test_one_bad_value_costs_that_value_alone_and_its_line_is_told(self, home, line, says):
+        loaded = written(home, f"# mine\nsearch_limit = 9\n{line}\ninject = false\n")
+        assert values(loaded) == {**DEFAULTS, "search_limit": 9, "inject": False}
+        assert len(loaded.problems) == 1
+        assert loaded.problems[0].startswith(f"{home.config}, line 3: ")
+        assert says in loaded.problems[0]
+        assert loaded.problems[0].isprintable()
+
+    def test_problems_come_in_the_order_of_the_file(self, home):
+        text = """
+off_projects = [
+  "/a",  # ] not the end
+  "/b",
+]
+x = 1
+tokenizer = '''
+[y]
+'''
+capture = 3
+
+[recipes.prompt]
+budget = "much"
+[recipes.prompt.index]
+kap = 4
+[recipes.nomoment]
+"""
+        problems = written(home, text).problems
+        assert [int(re.search(r", line (\d+): ", each)[1]) for each in problems] == [6, 7, 10, 13, 15, 16]
+
+    @fuzz
+    @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
+    def test_no_bytes_whatever_raise(self, home, data):
+        home.config.write_bytes(data)
+        home.synonyms.write_bytes(data)
+        load(home, {})
+        load_synonyms(home)
+
+    @fuzz
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from(
+                    [*DEFAULTS, "recipes.prompt.budget", "recipes.prompt", "recipes", "[recipes.prompt]\na", "q"]
+                ),
+                st.sampled_from(
+                    ["1", "'x'", "[\n1,\n2]", "{a = 1}", "true", "0.5", "'''\n]\n'''", "1979-05-27", "nan", ""]
+                ),
+            ),
+            max_size=5,
+        )
+    )
+    def test_whatever_is_written_the_settings_can_be_used_and_every_problem_has_its_line(self, home, pairs):
+        loaded = written(home, "\n".join(f"{name} = {text}" for name, text in pairs))
+        for setting in SETTINGS:
+            assert type(getattr(loaded.settings, setting.name)) is type(setting.default)
+        assert all(re.match(re.escape(str(home.config)) + r", line \d+: ", each) for each in loaded.problems)
+
+    @fuzz
+    @given(st.sampled_from([setting.env for setting in SETTINGS]), st.text(max_size=30))
+    def test_no_word_in_the_environment_raises(self, home, name, text):
+        assert len(load(home, {name: text}).problems) <= 1
+
+    @pytest.mark.parametrize("text", ["[" * 5000, "[0x" + "f" * 9000 + "]", "9" * 5000, "\udcff", "['a'"])
+    def test_no_cruel_word_in_the_environment_raises(self, home, text):
+        environ = {setting.env: text for setting in SETTINGS if setting.name != "off_projects"}
+        loaded = load(home, {**environ, "FOREWORD_OFF_PROJECTS": text})
+        assert len(loaded.problems) >= len(environ)
+        assert all(each.isprintable() for each in loaded.problems)
+
+
+class TestChange:
+    def test_writes_only_what_was_changed(self, home):
+        change(home, "capture", "off")
+        assert home.config.read_text() == "capture = false\n"
+
+    def test_makes_the_home_when_it_is_not_there(self, tmp_path):
+        here = Home(tmp_path / "home")
+        change(here, "terms_max", "5")
+        assert load(here, {}).settings.terms_max == 5
+
+    def test_keeps_comments_and_everything_else(self, home):
+        table = "# because of the big repository\n[recipes.prompt]\nbudget = 400 # less\n"
+        written(home, f"# mine\n\ninject = true  # for now\n\n{table}")
+        change(home, "inject", "false")
+        change(home, "terms_max", "5")
+        change(home, "recipes.prompt.budget", "450")
+        table = table.replace("400", "450")
+        assert home.config.read_text() == f"# mine\n\ninject = false  # for now\n\nterms_max = 5\n\n{table}"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "# only a comment",
+            "inject = false",
+            "inject = false\r\n\r\n[recipes.prompt]\r\nbudget = 3\r\n",
+            "\n\n[recipes]\n",
+            "recipes.prompt.budget = 3\n",
+            "recipes = {prompt = {budget = 3}}\n",
+            "[recipes.prompt]\nbudget = 3\n[unknown]\n[recipes.question]\nbudget = 4\n",
+            "[recipes.session_start.rules]\ncap = 4\n",
+            "off_projects = [\n  '/a', # why\n]\n[recipes.question] # [not a table]",
+        ],
+    )
+    @pytest.mark.parametrize(
+        ("name", "raw"), [("capture", "0"), ("recipes.session_start.budget", "77"), ("recipes.prompt.index.cap", "9")]
+    )
+    def test_does_exactly_what_was_asked_however_the_file_is_written(self, home, text, name, raw):
+        written(home, text)
+        expected: dict[str, Any] = tomllib.loads(text)
+        inner = expected
+        for key in name.split(".")[:-1]:
+            inner = inner.setdefault(key, {})
+        inner[name.split(".")[-1]] = False if name == "capture" else int(raw)
+        change(home, name, raw)
+        assert tomllib.loads(home.config.read_bytes().decode()) == expected
+
+    def test_leaves_a_file_alone_that_it_could_only_edit_wrongly(self, home):
+        text = "[recipes]\nprompt.budget = 3\n"  # tomlkit would add [prompt.index] in place of [recipes.prompt.index]
+        written(home, text)
+        with pytest.raises(BadConfig, match="cannot edit") as caught:
+            change(home, "recipes.prompt.index.cap", "9")
+        assert "editor" in caught.value.hint
+        assert home.config.read_text() == text
+
+    def test_a_file_deeper_than_it_can_look_is_edited_rightly_or_left_alone(self, home):
+        text = ".".join("a" * 2000) + " = 1\n"
+        assert len(written(home, text).problems) == 1
+        try:  # how deep Python can compare depends on its version
+            change(home, "capture", "0")
+        except BadConfig:
+            assert home.config.read_text() == text
+        else:
+            assert home.config.read_text() == f"{text}capture = false\n"
+
+    def test_takes_a_list_with_commas_or_as_toml(self, home):
+        change(home, "off_projects", "~/a, /b")
+        assert home.config.read_text() == 'off_projects = ["~/a", "/b"]\n'
+        change(home, "off_projects", '["/c, d"]')
+        assert load(home, {}).settings.off_projects == ("/c, d",)
+
+    def test_suggests_the_nearest_name(self, home):
+        with pytest.raises(BadConfig, match="'deadline_promt' is not a setting") as caught:
+            change(home, "deadline_promt", "1")
+        assert "deadline_prompt_ms" in caught.value.hint
+        assert not home.config.exists()
+
+    @pytest.mark.parametrize(
+        ("name", "raw"),
+        [
+            ("capture", "perhaps"),
+            ("capture", ""),
+            ("terms_max", "1000"),
+            ("terms_max", "many"),
+            ("threshold_prompt", "nan"),
+            ("log_level", "loud"),
+            ("tokenizer", "two words"),
+            ("off_projects", "."),
+            ("off_projects", "['a'"),
+            ("recipes", "3"),
+            ("recipes.prompt", "3"),
+            ("recipes.prompt.budget", "much"),
+            ("recipes.prompt.budget", "-1"),
+            ("recipes.lunch.budget", "1"),
+            ("recipes.prompt.index.kinds", "1"),
+            ("recipes.prompt.budget.more", "1"),
+            ("recipes..", "1"),
+            ("", "1"),
+            ("capture.more", "1"),
+        ],
+    )
+    def test_refuses_what_load_would_refuse_and_tells_the_way_out(self, home, name, raw):
+        with pytest.raises(BadConfig) as caught:
+            change(home, name, raw)
+        assert caught.value.hint
+        assert not home.config.exists()
+
+    def test_refuses_to_touch_a_file_that_it_cannot_read(self, home):
+        for data in (b"capture = \n", b"\xff"):
+            home.config.write_bytes(data)
+            for edit in (lambda: change(home, "capture", "0"), lambda: unset(home, "capture")):
+                with pytest.raises(BadConfig, match="line 1") as caught:
+                    edit()
+                assert "repair" in caught.value.hint
+            assert home.config.read_bytes() == data
+
+    def test_refuses_a_number_below_something_that_is_no_table(self, home):
+        written(home, "recipes = 3\n")
+        with pytest.raises(BadConfig, match="must be a table"):
+            change(home, "recipes.prompt.budget", "3")
+
+    def test_repairs_a_bad_value(self, home):
+        written(home, "terms_max = 'ten' # many\n")
+        change(home, "terms_max", "10")
+        assert home.config.read_text() == "terms_max = 10 # many\n"
+
+    def test_leaves_a_private_file_and_no_other(self, home):
+        written(home, "capture = true\n")
+        home.config.chmod(0o644)
+        before = home.config.stat().st_ino
+        change(home, "capture", "false")
+        assert stat.S_IMODE(home.config.stat().st_mode) == 0o600
+        assert home.config.stat().st_ino != before, "written in place: a crash would leave half a file"
+        assert sorted(path.name for path in home.root.iterdir()) == ["backups", "config.toml", "logs", "run", "spool"]
+
+    def test_keeps_the_link_to_the_users_dotfiles(self, home, tmp_path):
+        (tmp_path / "dotfiles.toml").write_text("capture = true\n")
+        home.config.symlink_to(tmp_path / "dotfiles.toml")
+        change(home, "capture", "false")
+        assert home.config.is_symlink()
+        assert (tmp_path / "dotfiles.toml").read_text() == "capture = false\n"
+
+    def test_tells_the_way_out_where_the_home_cannot_be_made(self, tmp_path):
+        with pytest.raises(ForewordError) as caught:
+            change(Home(tmp_path / "no" / "home"), "capture", "0")
+        assert caught.value.hint
+
+    @fuzz
+    @given(st.lists(st.tuples(st.sampled_from(SETTINGS), st.integers(0, 10**6)), min_size=1, max_size=6))
+    def test_what_was_changed_last_is_what_is_loaded(self, home, edits):
+        home.config.unlink(missing_ok=True)
+        expected = dict(DEFAULTS)
+        for setting, seed in edits:
+            raw, expected[setting.name] = sample(setting, seed)
+            change(home, setting.name, raw)
+        assert values(load(home, {})) == expected
+        for setting, _ in edits:
+            unset(home, setting.name)
+        assert home.config.read_text() == ""
+
+
+class TestUnset:
+    def test_brings_the_default_back_and_keeps_the_rest(self, home):
+        written(home, "# mine\ncapture = false\nterms_max = 3 # few\n[recipes.prompt]\nbudget = 5\n")
+        assert unset(home, "capture") is True
+        assert unset(home, "recipes.prompt.budget") is True
+        loaded = load(home, {})
+        assert (loaded.settings.capture, loaded.origin["capture"], loaded.settings.terms_max) == (True, "default", 3)
+        assert loaded.settings.recipes == RECIPES
+        assert home.config.read_text() == "# mine\nterms_max = 3 # few\n[recipes.prompt]\n"
+
+    def test_says_when_there_was_nothing_to_take_out(self, home):
+        assert unset(home, "capture") is False
+        assert unset(home, "recipes.prompt.budget") is False
+        assert not home.config.exists()
+
+    def test_takes_out_a_name_that_nobody_knows(self, home):
+        written(home, "captur = false\n")
+        assert unset(home, "captur") is True
+        assert load(home, {}).problems == ()
+
+    def test_refuses_a_name_that_is_neither_known_nor_there(self, home):
+        with pytest.raises(BadConfig) as caught:
+            unset(home, "captur")
+        assert "`capture`" in caught.value.hint
+
+
+class TestRecipes:
+    def test_every_moment_has_one(self):
+        assert tuple(RECIPES) == MOMENTS
+
+    def test_budgets_and_caps_are_those_of_the_specification(self):
+        assert {moment: recipe.budget for moment, recipe in RECIPES.items()} == {
+            "session_start": 2000,
+            "prompt": 500,
+            "compaction": 1000,
+            "question": 500,
+        }
+        assert [(layer.name, layer.cap, layer.limit) for layer in RECIPES["session_start"].layers] == [
+            ("continuity", 350, 5),
+            ("sessions", 250, 10),
+            ("changes", 350, 30),
+            ("rules", 350, 30),
+            ("knowledge", 200, 10),
+            ("past", 300, 10),
+        ]
+        assert sum(layer.cap for layer in RECIPES["session_start"].layers) == 2000 - 200
+
+    def test_layers_hold_known_kinds_and_caps_hold_their_scopes(self):
+        for recipe in RECIPES.values():
+            assert sum(layer.cap for layer in recipe.layers) <= recipe.budget
+            for layer in recipe.layers:
+                assert set(layer.kinds) <= set(KINDS)
+                assert not layer.groups or sum(layer.groups.values()) == layer.cap
+
+    def test_goals_come_by_themselves_nowhere(self):
+        assert not any("goal" in layer.kinds for recipe in RECIPES.values() for layer in recipe.layers)
+
+    def test_nothing_said_changes_nothing(self):
+        assert merged({}) == (RECIPES, ())
+
+    def test_takes_the_users_numbers(self):
+        recipes, wrong = merged(
+            {"session_start": {"sessions": {"cap": 10, "limit": 2, "limit_away": 1}, "rules": {"universal": 7}}}
+        )
+        layers = {layer.name: layer for layer in recipes["session_start"].layers}
+        assert wrong == ()
+        assert (layers["sessions"].cap, layers["sessions"].limit, layers["sessions"].limit_away) == (10, 2, 1)
+        assert layers["rules"].groups == {"universal": 7, "language": 100, "project": 150}
+        assert layers["past"] == RECIPES["session_start"].layers[-1]
+
+    def test_caps_grow_with_their_budget_and_scopes_with_their_cap(self):
+        recipes, _ = merged({"session_start": {"budget": 4000, "rules": {"cap": 700}}, "question": {"budget": 250}})
+        layers = {layer.name: layer for layer in recipes["session_start"].layers}
+        assert layers["continuity"].cap == 700
+        assert layers["rules"].groups == {"universal": 200, "language": 200, "project": 300}
+        assert recipes["question"].layers[0].groups == {"universal": 75, "language": 75, "project": 100}
+
+    def test_compaction_stays_half_of_session_start_unless_told(self):
+        assert merged({"session_start": {"budget": 1000}})[0]["compaction"].budget == 500
+        told = {"compaction": {"budget": 900}, "session_start": {"budget": 1000}}
+        assert merged(told)[0]["compaction"].budget == 900
+
+    def test_a_budget_of_nothing_gives_nothing_to_every_layer(self):
+        recipe = merged({"session_start": {"budget": 0}})[0]["session_start"]
+        assert {layer.cap for layer in recipe.layers} == {0}
+
+    @pytest.mark.parametrize(
+        ("overrides", "path", "says"),
+        [
+            ({"lunch": {}}, ("lunch",), "known are session_start, prompt, compaction, question"),
+            ({"prompt": {"rules": {}}}, ("prompt", "rules"), "known are budget, index"),
+            ({"prompt": {"index": {"kap": 1}}}, ("prompt", "index", "kap"), "known are cap, limit"),
+            ({"prompt": {"index": 4}}, ("prompt", "index"), "`recipes.prompt.index` must be a table"),
+            ({"prompt": 4}, ("prompt",), "`recipes.prompt` must be a table"),
+            (4, (), "`recipes` must be a table"),
+            ({"prompt": {"budget": True}}, ("prompt", "budget"), "whole number from 0 to 10000, not True"),
+            ({"prompt": {"budget": -1}}, ("prompt", "budget"), "not -1"),
+            ({"prompt": {"budget": 5.0}}, ("prompt", "budget"), "not 5.0"),
+            ({"prompt": {"budget": MOST_TOKENS + 1}}, ("prompt", "budget"), "not 10001"),
+            ({"prompt": {"index": {"limit": 201}}}, ("prompt", "index", "limit"), "from 0 to 200"),
+        ],
+    )
+    def test_what_is_wrong_is_named_and_ours_is_kept(self, overrides, path, says):
+        recipes, wrong = merged(overrides)
+        assert recipes == RECIPES
+        assert [each.path for each in wrong] == [path]
+        assert says in wrong[0].says
+
+    @fuzz
+    @given(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+            lambda inner: st.dictionaries(
+                st.sampled_from([*RECIPES, "budget", "index", "rules", "cap", "limit", "universal", "?"]),
+                inner,
+                max_size=4,
+            ),
+        )
+    )
+    def test_whatever_is_said_the_recipes_can_be_used(self, overrides):
+        recipes, _ = merged(overrides)
+        assert tuple(recipes) == MOMENTS
+        for moment, recipe in recipes.items():
+            assert 0 <= recipe.budget <= MOST_TOKENS
+            assert [layer.name for layer in recipe.layers] == [layer.name for layer in RECIPES[moment].layers]
+            assert all(layer.cap >= 0 and layer.limit >= 0 for layer in recipe.layers)
+
+
+class TestSynonyms:
+    def test_ours_are_there_without_a_file(self, home):
+        words, problems = load_synonyms(home)
+        assert problems == ()
+        assert len(words) >= 40
+        assert {"ci", "pipeline"} <= set(words["deploy"])
+        assert {"authentication", "security"} <= set(words["auth"])
+        assert {"testing", "ci"} <= set(words["test"])
+        assert {"database", "sql"} <= set(words["db"])
+
+    def test_ours_are_plain_lower_case_words(self, home):
+        for word, others in load_synonyms(home)[0].items():
+            assert word not in others
+            assert all(re.fullmatch(r"[a-z0-9]+", each) for each in (word, *others))
+
+    def test_the_users_line_takes_the_place_of_ours(self, home):
+        home.synonyms.write_text('Deploy = ["Helm", "helm", "deploy", "argo"]\ntest = []\n"検索" = ["search"]\n')
+        words, problems = load_synonyms(home)
+        assert problems == ()
+        assert words["deploy"] == ("helm", "argo")
+        assert "test" not in words
+        assert words["検索"] == ("search",)
+        assert words["db"] == ("database", "sql")
+
+    def test_a_file_that_is_not_toml_means_ours_and_its_line_is_told(self, home):
+        ours = load_synonyms(home)[0]
+        home.synonyms.write_text("deploy = ['x']\ndeploy -> helm\n")
+        words, problems = load_synonyms(home)
+        assert words == ours
+        assert len(problems) == 1
+        assert problems[0].startswith(f"{home.synonyms}, line 2: ")
+
+    @pytest.mark.parametrize(
+        "line", ["auth = 'x'", "auth = [1]", "auth = ['two words']", "'two words' = ['x']", "[auth]"]
+    )
+    def test_one_bad_line_costs_that_word_alone(self, home, line):
+        home.synonyms.write_text(f"db = ['store']\n{line}\n")
+        words, problems = load_synonyms(home)
+        assert words["db"] == ("store",)
+        assert "authentication" in words["auth"]
+        assert len(problems) == 1
+        assert problems[0].startswith(f"{home.synonyms}, line 2: ")
+
+
+def sample(setting: Setting, seed: int) -> tuple[str, Any]:
+    """Some allowed value of a setting, as a shell says it and as it is loaded."""
+    if setting.kind == "bool":
+        return ("yes", True) if seed % 2 else ("no", False)
+    if setting.kind == "int":
+        number = int(setting.lowest) + seed % (int(setting.highest) - int(setting.lowest) + 1)
+        return str(number), number
+    if setting.kind == "float":
+        share = (seed % 1000) / 1000
+        assert math.isfinite(share)
+        return str(share), share
+    if setting.kind == "list":
+        return f"/p{seed}, key-{seed}", (f"/p{seed}", f"key-{seed}")
+    word = setting.choices[seed % len(setting.choices)]
+    return word, word

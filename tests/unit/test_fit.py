@@ -1,0 +1,190 @@
+"""fit: never over the limit, best first, and nothing is wasted while something still fits."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword import render, tokens
+from foreword.fit import SHARE, Layer, Line, fit
+from foreword.types import EMPTY, Memory, Ranked
+
+
+def words(text):
+    """A count that is easy to do in the head: one token a word."""
+    return len(text.split())
+
+
+def framed(layers):
+    """Two words of frame, one word of heading a layer."""
+    body = "\n".join(f"#{layer.name}\n" + "\n".join(line.text for line in layer.lines) for layer in layers)
+    return f"begin\n{body}\nend" if layers else ""
+
+
+def a_line(text, *, score=1.0, group=""):
+    return Line(text=text, ranked=Ranked(Memory("note", text), score, EMPTY), group=group)
+
+
+def a_layer(name, *texts, cap=1000, **more):
+    """Lines in the order of their scores, best first."""
+    lines = (a_line(text, score=1 - place / 100) for place, text in enumerate(texts))
+    return Layer(name=name, lines=tuple(lines), cap=cap, **more)
+
+
+def chosen(fitted):
+    return {layer.name: [line.text for line in layer.lines] for layer in fitted.layers}
+
+
+def fitted(layers, *, limit, render=framed, count=words):
+    return fit(layers, limit=limit, render=render, count=count)
+
+
+def limit_for(budget):
+    """The limit whose 95 percent are *budget*."""
+    return -(-budget * 100 // SHARE)
+
+
+LINES = st.builds(
+    lambda text, score, group: a_line(text, score=score, group=group),
+    st.text(max_size=80) | st.integers(1, 60).map(lambda many: "word " * many),
+    st.floats(0, 1),
+    st.sampled_from(["", "universal", "project"]),
+)
+LAYERS = st.lists(
+    st.builds(
+        Layer,
+        name=st.sampled_from(["continuity", "changes", "rules", "past", "else"]),
+        lines=st.lists(LINES, max_size=8).map(tuple),
+        cap=st.integers(-1, 200),
+        limit=st.integers(0, 8),
+        groups=st.sampled_from([EMPTY, {"universal": 10}, {"universal": 20, "project": 30}]),
+    ),
+    max_size=5,
+)
+
+
+@given(LAYERS, st.integers(-10, 600))
+def test_never_spends_more_than_95_percent_of_the_limit(layers, limit):
+    got = fitted(layers, limit=limit, render=real, count=tokens.count)
+    assert tokens.count(got.text) == got.tokens <= max(0, limit * 95 // 100)
+    assert bool(got.layers) == bool(got.text)
+    assert got.text == real(got.layers)
+
+
+def real(layers):
+    return render.block(layers, moment="session_start", project="datasette")
+
+
+@given(LAYERS, st.integers(0, 300), st.integers(0, 9))
+def test_never_spends_more_however_strange_the_rendering(layers, limit, odd):
+    def strange(some):
+        return "x " * sum(len(line.text) * odd % 7 for layer in some for line in layer.lines)
+
+    got = fitted(layers, limit=limit, render=strange)
+    assert words(got.text) <= limit * 95 // 100
+
+
+@given(LAYERS, st.integers(0, 600))
+def test_shows_only_what_it_was_given_in_its_order_and_within_limits_and_groups(layers, limit):
+    got = fitted(layers, limit=limit, render=real, count=tokens.count)
+    left = iter(layers)
+    for layer in got.layers:
+        source = next(each for each in left if each.name == layer.name and is_part(layer.lines, each.lines))
+        assert 0 < len(layer.lines) <= source.limit
+        assert source.cap > 0
+        for group, cap in source.groups.items():
+            assert sum(tokens.count(line.text + "\n") for line in layer.lines if line.group == group) <= cap
+
+
+def is_part(some, every):
+    rest = iter(every)
+    return all(any(line is each for each in rest) for line in some)
+
+
+@given(LAYERS, st.integers(0, 600))
+def test_same_input_same_output(layers, limit):
+    first, second = (fitted(layers, limit=limit, render=real, count=tokens.count) for _ in range(2))
+    assert first == second
+
+
+@given(st.integers(1, 100), st.lists(st.integers(1, 30), min_size=1, max_size=12))
+def test_leaves_no_line_out_that_would_still_fit(budget, lengths):
+    layers = [a_layer(name, *("w " * many for many in lengths)) for name in ("one", "two")]
+    got = fitted(layers, limit=limit_for(budget))
+    shown = {layer.name: layer.lines for layer in got.layers}
+    for layer in layers:
+        mine = shown.get(layer.name, ())
+        heading = 0 if mine else 1
+        frame = 0 if got.text else 2
+        out = [line for line in layer.lines if not any(line is each for each in mine)]
+        assert all(got.tokens + words(line.text) + heading + frame > budget for line in out)
+
+
+def test_one_long_memory_does_not_hide_ten_short_ones():
+    layer = a_layer("past", "long " * 500, *(f"short {place}" for place in range(10)))
+    assert chosen(fitted([layer], limit=100)) == {"past": [f"short {place}" for place in range(10)]}
+
+
+def test_the_best_are_taken_first_and_keep_their_order():
+    lines = tuple(a_line(f"{score} b c d", score=score) for score in (0.2, 0.9, 0.1, 0.8))
+    assert chosen(fitted([Layer(name="past", lines=lines, cap=50)], limit=limit_for(11))) == {
+        "past": ["0.9 b c d", "0.8 b c d"]
+    }
+
+
+def test_each_layer_gets_its_cap_before_any_gets_more():
+    greedy = a_layer("one", *("a b c d" for _ in range(10)), cap=9)
+    modest = a_layer("two", "e f g h", "i j k l", cap=9)
+    got = chosen(fitted([greedy, modest], limit=limit_for(20)))
+    assert got == {"one": ["a b c d"] * 2, "two": ["e f g h", "i j k l"]}
+
+
+def test_the_cap_covers_the_heading():
+    first, second = (a_layer(name, *("a b c d" for _ in range(10)), cap=8) for name in ("one", "two"))
+    got = chosen(fitted([first, second], limit=limit_for(12)))
+    assert got == {"one": ["a b c d"], "two": ["a b c d"]}
+
+
+def test_unused_caps_flow_to_the_layers_that_still_wait_in_order():
+    small = a_layer("one", "a", cap=50)
+    waiting = a_layer("two", *("a b c d" for _ in range(10)), cap=5)
+    also = a_layer("three", *("a b c d" for _ in range(10)), cap=5)
+    got = chosen(fitted([small, waiting, also], limit=limit_for(30)))
+    assert {name: len(lines) for name, lines in got.items()} == {"one": 1, "two": 5, "three": 1}
+
+
+def test_a_groups_cap_holds_even_when_tokens_are_left():
+    lines = tuple(a_line("a b c d", group=group) for group in ("universal", "project", "universal", "project", ""))
+    layer = Layer(name="rules", lines=lines, cap=100, groups={"universal": 7, "project": 8})
+    got = fitted([layer], limit=1000)
+    assert [line.group for line in got.layers[0].lines] == ["universal", "project", "project", ""]
+
+
+def test_a_layer_shows_at_most_its_limit_of_lines():
+    assert chosen(fitted([a_layer("sessions", "a", "b", "c", limit=2)], limit=1000)) == {"sessions": ["a", "b"]}
+
+
+def test_says_why_a_layer_is_missing():
+    layers = [a_layer("one"), a_layer("two", "w " * 300), a_layer("three", "x", cap=0), a_layer("four", "x")]
+    assert fitted(layers, limit=100).skipped == {"one": "empty", "two": "does not fit", "three": "off"}
+
+
+def test_nothing_in_nothing_out():
+    for layers in ([], [a_layer("past")], [a_layer("past", "w " * 300)]):
+        got = fitted(layers, limit=100)
+        assert (got.layers, got.text, got.tokens) == ((), "", 0)
+
+
+def test_few_renderings_are_enough():
+    calls = []
+
+    def counted(layers):
+        calls.append(1)
+        return real(layers)
+
+    names = ("continuity", "sessions", "changes", "rules", "knowledge", "past")
+    few = [a_layer(name, "- one line about what happened", cap=300) for name in names]
+    fitted(few, limit=2000, render=counted, count=tokens.count)
+    assert len(calls) == 1
+    many = [a_layer(name, *(f"- line {at} about what happened" * 3 for at in range(30)), cap=300) for name in names]
+    got = fitted(many, limit=2000, render=counted, count=tokens.count)
+    assert len(calls) < 1 + 3 * len(names)
+    assert got.tokens > 1800  # and little is left unused

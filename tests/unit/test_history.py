@@ -1,0 +1,390 @@
+"""A repository's own history is a first memory: complete, bounded, and the same however often it is read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foreword import history, projects
+from foreword.errors import BadRequest
+from foreword.history import FILES, commits, story
+from foreword.types import KINDS, TRUSTS, Memory, Project
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: real histories untested")
+
+NOON = 1_700_000_000  # any moment; each commit of a test is a minute after the one before
+
+
+class Repository:
+    """A real one, whose commits have fixed times."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.minutes = 0
+        folder.mkdir(parents=True)
+        self.git("init", "--initial-branch=main")
+
+    def git(self, *words: str | bytes, text: bytes = b"") -> str:
+        moment = f"{NOON + 60 * self.minutes} +0200"
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "Ada Writer",
+            "GIT_AUTHOR_EMAIL": "ada@example.org",
+            "GIT_COMMITTER_NAME": "Ada Writer",
+            "GIT_COMMITTER_EMAIL": "ada@example.org",
+            "GIT_AUTHOR_DATE": moment,
+            "GIT_COMMITTER_DATE": moment,
+        }
+        ran = subprocess.run(["git", *words], cwd=self.folder, env=clean, input=text, capture_output=True, check=True)
+        return ran.stdout.decode(errors="replace").strip()
+
+    def commit(self, message: str | bytes, *names: str | bytes) -> str:
+        """The hash of a new commit that touches the files of these names."""
+        self.minutes += 1
+        for name in names:
+            path = os.path.join(os.fsencode(self.folder), os.fsencode(name))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "a") as file:
+                file.write(f"{self.minutes}\n")
+        self.git("add", "--all")
+        raw = message if isinstance(message, bytes) else message.encode()
+        self.git("commit", "--allow-empty", "--allow-empty-message", "--cleanup=verbatim", "--file=-", text=raw)
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "repo")
+
+
+def only(repo: Repository) -> Memory:
+    (memory,) = commits(str(repo.folder), limit=1)
+    return memory
+
+
+# ---- commits
+
+
+@needs_git
+def test_a_commit_becomes_one_observation_of_its_project(repo: Repository):
+    made = repo.commit("Add the parser\n\nIt reads one line at a time.\n", "src/parse.py", "tests/test_parse.py")
+    project = projects.resolve(str(repo.folder))
+    assert list(commits(str(repo.folder))) == [
+        Memory(
+            kind="observation",
+            title="Add the parser",
+            body="It reads one line at a time.",
+            uid=f"git:{made}",
+            scope=project.scope,
+            project=project.key,
+            files=("src/parse.py", "tests/test_parse.py"),
+            source="git",
+            trust="imported",
+            created=NOON + 60.0,
+            confirmed=NOON + 60.0,
+            detail={"commit": made, "files": 2},
+        )
+    ]
+
+
+@needs_git
+def test_the_newest_come_first_and_never_more_than_the_limit(repo: Repository):
+    for number in range(5):
+        repo.commit(f"c{number}", "a")
+    assert [memory.title for memory in commits(str(repo.folder), limit=3)] == ["c4", "c3", "c2"]
+    assert len(list(commits(str(repo.folder)))) == 5
+    assert list(commits(str(repo.folder), limit=0)) == []
+    assert list(commits(str(repo.folder), limit=-1)) == []
+
+
+@needs_git
+def test_reading_twice_gives_the_same_and_from_a_clone_the_same_uids(repo: Repository, tmp_path: Path):
+    for number in range(3):
+        repo.commit(f"c{number}", "a")
+    first = list(commits(str(repo.folder)))
+    assert first == list(commits(str(repo.folder)))
+    repo.git("clone", "--quiet", str(repo.folder), str(tmp_path / "clone"))
+    assert [memory.uid for memory in commits(str(tmp_path / "clone"))] == [memory.uid for memory in first]
+
+
+@needs_git
+def test_merges_are_left_out_and_what_they_merged_is_kept(repo: Repository):
+    repo.commit("base", "a")
+    repo.git("checkout", "--quiet", "-b", "side")
+    repo.commit("on the side", "b")
+    repo.git("checkout", "--quiet", "main")
+    repo.commit("on main", "c")
+    repo.minutes += 1
+    repo.git("merge", "--no-ff", "--message=Merge side", "side")
+    assert [memory.title for memory in commits(str(repo.folder))] == ["on main", "on the side", "base"]
+
+
+@needs_git
+def test_a_rename_names_both_paths(repo: Repository):
+    repo.commit("one", "old.py")
+    repo.git("mv", "old.py", "new.py")
+    repo.commit("two")
+    assert only(repo).files == ("new.py", "old.py")
+
+
+@needs_git
+def test_names_come_as_they_are(repo: Repository):
+    names = ("with space", "two\nlines", "\nbreak first", "日本/ü.py", 'quo"te\\', "-dash", "a\tb")
+    repo.commit("odd", *names)
+    repo.commit("after")
+    assert sorted(list(commits(str(repo.folder)))[1].files) == sorted(names)
+    repo.commit("break first of all", "\n\n")
+    assert only(repo).files == ("\n\n",)
+
+
+@needs_git
+def test_text_in_any_encoding_becomes_text_that_can_be_stored(repo: Repository):
+    try:
+        repo.commit(b"caf\xe9 \xff\n\nbody \xfe", b"caf\xe9.txt")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    memory = only(repo)
+    (memory.title + memory.body + memory.files[0]).encode()
+    repo.git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "--allow-empty", "--file=-", text=b"caf\xe9")
+    assert only(repo).title == "café"
+
+
+@needs_git
+def test_a_commit_of_many_files_keeps_the_first_and_the_count(repo: Repository):
+    repo.commit("import", *(f"f{number:04}" for number in range(1000)))
+    memory = only(repo)
+    assert len(memory.files) == FILES
+    assert memory.detail["files"] == 1000
+
+
+@needs_git
+def test_a_commit_without_a_message_is_told_by_its_files(repo: Repository):
+    repo.commit("", "a.py", "b.py", "c.py")
+    assert only(repo).title == "Changed a.py and 2 more"
+    repo.commit("", "a.py")
+    assert only(repo).title == "Changed a.py"
+    made = repo.commit("")
+    assert only(repo).title == f"Commit {made[:10]} without a message"
+    assert only(repo).body == ""
+    assert len(list(commits(str(repo.folder)))) == 3
+
+
+@needs_git
+def test_a_long_subject_stays_whole(repo: Repository):
+    repo.commit("word " * 100 + "\nwrapped\n\nbody", "a")
+    assert only(repo).title.endswith("word wrapped")
+    assert only(repo).title.count("word") == 100
+
+
+@needs_git
+@pytest.mark.parametrize(
+    ("message", "body"),
+    [
+        ("s\n\nWhy.\n\nSigned-off-by: Ada <ada@example.org>\nChange-Id: I0123\n", "Why."),
+        ("s\n\nCo-Authored-By: Bot <bot@example.org>\n", ""),
+        ("s\n\nWhy.\n\nReviewed-on: https://example.org/1\n\nCo-authored-by: A <a@b.c>\nCc: B <b@b.c>\n", "Why."),
+        ("s\n\nWhy.\n\nFixes: #12\nCloses: https://example.org/1\n", "Why."),
+        ("s\n\nWhy.\n(cherry picked from commit 0123456789abcdef)\n", "Why."),
+        ("s\n\nWhy.\n\nReviewed-by: A\n  continued here\nAcked-by: B\n", "Why."),
+        ("s\n\nWhy.\n\n🤖 Generated with [Claude Code](https://example.org)\n\nCo-Authored-By: X <x@y.z>\n", "Why."),
+        ("s\n\nFirst.\nSuggested-by: Bob <bob@example.org>\nThen this.\n", "First.\nThen this."),
+        ("s\n\nWhy.\n\nNote: this one is a sentence.\n", "Why.\n\nNote: this one is a sentence."),
+        ("s\n\nBug: the parser stopped early.\n", "Bug: the parser stopped early."),
+        ("s\n\nFollow-up: remove the flag.\n", "Follow-up: remove the flag."),
+        ("s\n\nBREAKING-CHANGE: no more cascades\n", "BREAKING-CHANGE: no more cascades"),
+        ("s\n\nA list:\n\n- one\n  indented\n", "A list:\n\n- one\n  indented"),
+        ("s\n\n    indented only\n", "    indented only"),
+        ("s\r\n\r\nWhy.\r\n\r\nSigned-off-by: A <a@b.c>\r\n", "Why."),
+    ],
+)
+def test_a_body_is_the_message_without_its_trailers(repo: Repository, message: str, body: str):
+    repo.commit(message, "a")
+    assert only(repo).body == body
+    assert only(repo).title == "s"
+
+
+@needs_git
+def test_names_and_addresses_of_people_are_left_out(repo: Repository):
+    repo.commit(
+        "Fix it\nSigned-off-by: Ada Writer <ada@example.org>\n\nAs said.\nReported-by: Bob <bob@example.org>", "a"
+    )
+    assert only(repo).title == "Fix it"
+    assert not any(word in repr(only(repo)) for word in ("Ada", "Bob", "example.org"))
+
+
+@needs_git
+def test_a_message_cannot_pretend_to_be_another_commit(repo: Repository):
+    repo.commit("/0123\n\n/4567\n/89\n", "a", "b/c")
+    repo.commit("two", "d")
+    second, first = commits(str(repo.folder))
+    assert (first.title, first.body, first.files) == ("/0123", "/4567\n/89", ("a", "b/c"))
+    assert (second.title, second.files) == ("two", ("d",))
+
+
+@needs_git
+def test_the_users_own_settings_change_nothing(repo: Repository, monkeypatch: pytest.MonkeyPatch):
+    repo.commit("one", "sub/a")
+    repo.git("mv", "sub/a", "b")
+    repo.commit("two")
+    before = list(commits(str(repo.folder)))
+    for name, value in {
+        "color.ui": "always",
+        "core.pager": "false",
+        "log.showSignature": "true",
+        "log.showRoot": "false",
+        "log.decorate": "full",
+        "diff.renames": "copies",
+        "diff.relative": "true",
+        "diff.external": "false",
+        "format.pretty": "fuller",
+        "i18n.logOutputEncoding": "UTF-16",
+    }.items():
+        repo.git("config", name, value)
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    monkeypatch.setenv("GIT_TRACE", "1")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    assert list(commits(str(repo.folder))) == list(commits(str(repo.folder / "sub"))) == before
+
+
+@needs_git
+def test_a_subfolder_a_file_and_a_worktree_tell_the_whole_history(repo: Repository, tmp_path: Path):
+    repo.commit("one", "sub/a")
+    repo.commit("two", "b")
+    repo.git("worktree", "add", "--quiet", str(tmp_path / "tree"))
+    whole = list(commits(str(repo.folder)))
+    for place in (repo.folder / "sub", repo.folder / "b", repo.folder / "gone", tmp_path / "tree"):
+        assert list(commits(str(place))) == whole
+
+
+@needs_git
+def test_a_repository_without_commits_has_an_empty_history(repo: Repository, tmp_path: Path):
+    assert list(commits(str(repo.folder))) == []
+    repo.git("init", "--quiet", "--bare", str(tmp_path / "bare.git"))
+    assert list(commits(str(tmp_path / "bare.git"))) == []
+
+
+@needs_git
+def test_a_reader_that_stops_early_leaves_no_git_and_no_thread_behind(
+    repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for number in range(8):  # more names than a pipe of 64 kB holds, so that git is still writing
+        repo.commit(f"c{number}", *(f"{'a-rather-long-name' * 8}/{number}-{each}" for each in range(100)))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text(f'#!/bin/sh\necho $$ >"{tmp_path}/pid"\nexec {shutil.which("git")} "$@"\n')
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    before = threading.active_count()
+    with closing(commits(str(repo.folder))) as reading:  # type: ignore[type-var]
+        assert next(reading).title == "c7"
+        process = int((tmp_path / "pid").read_text())
+        os.kill(process, 0)  # it lives
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    assert threading.active_count() <= before
+
+
+@needs_git
+def test_a_partial_clone_fetches_nothing_unasked(repo: Repository, tmp_path: Path):
+    repo.commit("one", "a")
+    repo.commit("two", "b")
+    repo.git("config", "uploadpack.allowFilter", "true")
+    source = f"file://{repo.folder}"
+    repo.git("clone", "--quiet", "--no-checkout", "--filter=tree:0", source, str(tmp_path / "part"))
+    with pytest.raises(BadRequest, match="partial clone"):
+        list(commits(str(tmp_path / "part")))
+
+
+# ---- what cannot be read
+
+
+@needs_git
+@pytest.mark.parametrize("name", ["", "no-such-folder", "nul\0"])
+def test_a_folder_outside_git_is_refused_with_a_way_out(tmp_path: Path, name: str):
+    with pytest.raises(BadRequest) as caught:
+        list(commits(f"{tmp_path}/{name}"))
+    assert "git" in caught.value.hint
+
+
+def test_a_relative_folder_is_refused():
+    with pytest.raises(BadRequest):
+        list(commits("src"))
+
+
+def test_without_git_the_user_is_told_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BadRequest) as caught:
+        list(commits(str(tmp_path)))
+    assert "install git" in caught.value.hint
+
+
+def test_a_git_that_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(history, "PATIENCE", 0.2)
+    with pytest.raises(BadRequest, match="said nothing"):
+        list(commits(str(tmp_path)))
+
+
+def test_what_git_complains_of_reaches_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "git").write_text("#!/bin/sh\necho 'fatal: the disk is on fire' >&2\nexit 128\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(BadRequest, match="the disk is on fire"):
+        list(commits(str(tmp_path)))
+
+
+# ---- the story
+
+
+DETAIL = {
+    "summary": {"request", "done", "learned", "next"},
+    "handoff": {"next", "blockers"},
+    "decision": {"why", "alternatives"},
+    "failure": {"command", "error", "fixed_by", "times"},
+    "pattern": {"context", "problem", "solution"},
+    "change": {"what", "signature", "line"},
+    "correction": {"times"},
+    "preference": set(),
+    "learning": set(),
+}
+
+
+def test_the_story_shows_each_kind_with_the_fields_of_its_kind():
+    told = story(Project(key="dir:/x", name="x", root="/x"), now=NOON)
+    assert {memory.kind for memory in told} == set(DETAIL) <= set(KINDS)
+    for memory in told:
+        assert set(memory.detail) == DETAIL[memory.kind]
+        assert memory.trust in TRUSTS
+        assert memory.title
+        assert "\n" not in memory.title
+
+
+def test_only_what_the_user_says_in_the_story_is_a_rule():
+    told = story(Project(key="dir:/x", name="x", root="/x"), now=NOON)
+    assert all(memory.trust == "user" for memory in told if memory.kind in ("preference", "correction"))
+
+
+def test_the_story_is_of_its_project_in_the_past_newest_first_and_the_same_each_time():
+    project = Project(key="dir:/x", name="x", root="/x")
+    told = story(project, now=NOON)
+    assert told == story(project, now=NOON)
+    assert {(memory.project, memory.scope, memory.source) for memory in told} == {("dir:/x", "project:dir:/x", "story")}
+    ages = [NOON - memory.created for memory in told]
+    assert ages == sorted(ages)
+    assert min(ages) > 0
+    assert max(ages) < 60 * 86400
+
+
+def test_two_projects_can_have_the_story_in_one_store():
+    told = [story(Project(key=key, name="x", root="/x"), now=NOON) for key in ("dir:/x", "dir:/y")]
+    uids = {memory.uid for each in told for memory in each}
+    assert len(uids) == 2 * len(told[0])
+    assert all(uid.startswith("story:") for uid in uids)
