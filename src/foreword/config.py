@@ -52,7 +52,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("deadline_start_ms", 1000, "int", "ms", "The longest a session start waits for its context.", 50, 4500),
     Setting("deadline_huge_ms", 1500, "int", "ms", "The longest a hook takes over huge input.", 50, 4500),
     Setting("worker_autostart", True, "bool", "", "Let a hook that finds no worker start one for the next time."),
-    Setting("worker_idle_minutes", 30, "int", "minutes", "The worker leaves when nobody asked for so long.", 1, 10080),
+    Setting(
+        "worker_idle_minutes", 30.0, "float", "minutes", "The worker leaves when nobody asked for so long.", 0.01, 1e4
+    ),
     Setting("worker_log_kb", 1024, "int", "KB", "The worker's log begins again at this size.", 16, 102400),
     Setting(
         "log_level",
@@ -106,7 +108,7 @@ class Settings:
     deadline_start_ms: int
     deadline_huge_ms: int
     worker_autostart: bool
-    worker_idle_minutes: int
+    worker_idle_minutes: float
     worker_log_kb: int
     log_level: str
     event_text_kb: int

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     _Picked = list[tuple[int, int]]  # (layer, line) in the order they were taken
 
 SHARE = 95  # percent of the limit that the estimate may reach, so that the true count stays within the limit
-PASSES = 8  # over what is left; estimates are near, so the second pass hardly ever finds anything
+PASSES = 8  # over what is left; estimates are near, so few find anything, and each costs a rendering
 
 
 @value
@@ -69,16 +69,15 @@ class _Fitting:
         self.render = render
         self.count = count
         self.costs: dict[tuple[int, int], int] = {}
+        self.headings: dict[int, int] = {}  # by layer, once measured
         self.orders: dict[int, _Picked] = {}
         self.refused: set[tuple[int, int]] = set()  # it seemed to fit, and as rendered it did not
 
     def fitted(self) -> Fitted:
         picked = self._take(range(len(self.layers)), taken=[], room=None)
         text, tokens = "", 0
-        if (
-            picked and sum(self._cost(each) for each in picked) <= self.budget
-        ):  # most sessions know little: one rendering
-            text, tokens = self._measure(picked)
+        if picked and sum(self._cost(each) for each in picked) <= self.budget:
+            text, tokens = self._measure(picked)  # most sessions know little, and one rendering is enough
         if tokens > self.budget or not text:
             picked, text, tokens = self._flow(self._within_caps())
         if not text:
@@ -93,9 +92,9 @@ class _Fitting:
             cap = min(layer.cap, self.budget - frame)
             mine = self._take((place,), taken=[], room=cap)
             whole = self._measure(mine)[1] - frame if mine else 0
+            self.headings[place] = max(0, whole - sum(self._cost(each) for each in mine))
             if whole > cap:  # now that the heading's cost is known, take again with it in mind
-                heading = whole - sum(self._cost(each) for each in mine)
-                mine = self._verified(self._take((place,), taken=[], room=cap - heading), most=cap + frame)[0]
+                mine = self._verified(self._take((place,), taken=[], room=cap), most=cap + frame)[0]
             picked += mine
         return picked
 
@@ -103,7 +102,8 @@ class _Fitting:
         """*picked* and, in the order of the layers, whatever else the unused tokens can pay."""
         wanted, (picked, text, tokens) = picked, self._verified(picked, most=self.budget)
         for _ in range(PASSES):
-            self.refused.update(set(wanted).difference(picked))
+            # Only the first that was dropped is known not to fit: the rest had to make room for it.
+            self.refused.update(wanted[len(picked) : len(picked) + 1])
             more = self._take(range(len(self.layers)), taken=picked, room=self.budget - tokens)
             if not more:
                 break
@@ -120,6 +120,7 @@ class _Fitting:
             mine = [key for key in taken if key[0] == place]
             left = layer.limit - len(mine) if layer.cap > 0 else 0  # a cap of 0 switches a layer off
             groups = self._unspent(layer, mine)
+            heading = 0 if mine else self.headings.get(place, 0)
             for key in self._best_first(place):
                 if left <= 0:
                     break
@@ -127,10 +128,11 @@ class _Fitting:
                     continue
                 cost = self._cost(key)
                 group = layer.lines[key[1]].group if groups else ""
-                if (room is not None and cost > room) or (group in groups and cost > groups[group]):
+                if (room is not None and cost + heading > room) or (group in groups and cost > groups[group]):
                     continue  # skip, not stop: one long memory must not hide ten short ones
                 if room is not None:
-                    room -= cost
+                    room -= cost + heading
+                heading = 0
                 if group in groups:
                     groups[group] -= cost
                 left -= 1
@@ -161,7 +163,9 @@ class _Fitting:
             if tokens <= most:
                 return picked, text, tokens
             over = tokens - most
-            while picked and over > 0:  # several at once, so that a far miss costs few renderings
+            last = picked[-1][0]
+            # Several at once, so that a far miss costs few renderings; not past a layer, whose heading goes with it.
+            while picked and over > 0 and picked[-1][0] == last:
                 over -= max(1, self._cost(picked[-1]))
                 picked = picked[:-1]
         return [], "", 0

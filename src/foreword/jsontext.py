@@ -16,7 +16,8 @@ def loads(text: str) -> Any:
     start = len(text) - len(text.lstrip(_SPACE))
     try:
         found, end = _scanner()(text, start)
-    except (ValueError, StopIteration, RecursionError, MemoryError) as exc:
+    except (ValueError, StopIteration, RecursionError, MemoryError, SystemError) as exc:
+        # SystemError: the C scanner has no error to raise where `json.decoder` was never imported.
         raise BadPayload(f"not JSON: {type(exc).__name__}", hint="a host sends one JSON object on stdin") from exc
     if text[end:].strip(_SPACE):
         raise BadPayload("not JSON: something follows the value", hint="a host sends one JSON object on stdin")
@@ -68,7 +69,7 @@ class _Context:
     object_hook = None
     object_pairs_hook = None
     parse_float = float
-    parse_int = staticmethod(lambda digits: int(digits) if len(digits) < 4000 else float("inf"))
+    parse_int = staticmethod(lambda digits: int(digits) if len(digits) < 4000 else float(digits))  # an infinity
     parse_constant = staticmethod({"-Infinity": None, "Infinity": None, "NaN": None}.get)
 
     def __init__(self) -> None:

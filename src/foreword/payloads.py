@@ -51,7 +51,8 @@ def recovered(head: str, tail: str, total: int) -> dict[str, Any]:
             value, _, whole = _value(tail, _skip(tail, _skip(tail, at + len(name) + 2) + 1), 0)
             if whole and isinstance(value, str):
                 found[name] = value
-    found[CUT] = {"total": total, "tail": _without_first_word(_unescaped(tail))}
+    # A backslash in front may be the second half of a pair; what it stands before is the first word and goes anyway.
+    found[CUT] = {"total": total, "tail": _without_first_word(_unescaped(tail.lstrip("\\")))}
     return found
 
 
@@ -73,7 +74,8 @@ def _fields(text: str, at: int, depth: int) -> tuple[dict[str, Any], int, bool]:
             return found, at, False
         found[name], at, whole = _value(text, _skip(text, at + 1), depth)
         if not whole:
-            if found[name] is None:
+            # Half an id is another id; its whole may stand in the tail.
+            if found[name] is None or name in _AT_THE_END:
                 del found[name]
             return found, at, False
 
@@ -92,8 +94,10 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int, bool]:
     end = at
     while end < len(text) and text[end] not in ",}] \t\r\n":
         end += 1
+    if end == len(text):
+        return None, end, False  # 12 may be the beginning of 123
     try:
-        return loads(text[at:end]), end, end < len(text)
+        return loads(text[at:end]), end, True
     except BadPayload:
         return None, end, False
 
@@ -131,8 +135,8 @@ def _closing_quote(text: str, at: int) -> int:
 def _unescaped(piece: str) -> str:
     """A piece of a JSON string without its escapes; one that was cut inside an escape loses that escape."""
     # Between doubled backslashes, a quote that stands alone is the text's own.
-    parts = [part.replace('\\"', "\0").replace('"', "\\u0022").replace("\0", '\\"') for part in piece.split("\\\\")]
-    quote = "\\\\".join(parts)
+    parts = (["\\u0022".join(each.split('"')) for each in part.split('\\"')] for part in piece.split("\\\\"))
+    quote = "\\\\".join('\\"'.join(part) for part in parts)
     for cut in range(12):  # a cut surrogate pair is eleven characters long
         try:
             found = loads(f'"{quote[: len(quote) - cut]}"')

@@ -6,6 +6,7 @@ by a crash was never acknowledged and is passed over. Light.
 
 from __future__ import annotations
 
+from foreword.errors import BadPayload
 from foreword.jsontext import decoded, dumps, loads
 from foreword.payloads import Delivery
 
@@ -18,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_BEGIN = b"FW1 "
+_BEGIN = b"\nFW1 "  # on a line of its own even behind a record that was torn
 _REOPEN = 100  # times that the file may be taken from under a hook before it gives up
 
 
@@ -82,7 +83,8 @@ def deliveries(data: bytes) -> Iterator[Delivery | bytes]:
         if record is not None:
             yield record
         else:
-            end = data.find(b"\n" + _BEGIN, at + 1) + 1 or len(data)
+            end = data.find(_BEGIN, at + 1)
+            end = end if end >= 0 else len(data)
             yield data[at:end]
         at = end
 
@@ -102,7 +104,7 @@ def _record(delivery: Delivery) -> bytes:
 
 
 def _parsed(data: bytes, at: int) -> tuple[Delivery | None, int]:
-    line_end = data.find(b"\n", at)
+    line_end = data.find(b"\n", at + len(_BEGIN))
     size = data[at + len(_BEGIN) : line_end]
     if not data.startswith(_BEGIN, at) or line_end < 0 or not size.isdigit() or len(size) > 12:
         return None, at
@@ -111,11 +113,10 @@ def _parsed(data: bytes, at: int) -> tuple[Delivery | None, int]:
     if not data.startswith(last, body_end):
         return None, at
     about, _, raw = data[line_end + 1 : body_end].partition(b"\n")
-    told = loads(decoded(about))
-    delivery = Delivery(
-        host=told["host"], event=told["event"], at=told["at"], raw=raw, head=told["head"], total=told["total"]
-    )
-    return delivery, body_end + len(last)
+    try:
+        return Delivery(**loads(decoded(about)), raw=raw), body_end + len(last)
+    except (BadPayload, TypeError):
+        return None, at  # text inside a torn record that looks like one of ours
 
 
 def _is_current(folder: str, here: system.stat_result) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.jsontext import dumps, loads
+from foreword.jsontext import dumps, loads, storable
 from foreword.values import value
 
 try:
@@ -24,11 +24,11 @@ class Trouble:
 
 def note(path: str, trouble: Trouble) -> None:
     """Append *trouble*; a home that cannot be written to has no room for it, and that is no further failure."""
-    line = dumps({"at": trouble.at, "where": trouble.where, "what": trouble.what[:2000]}).encode() + b"\n"
+    line = dumps({"at": trouble.at, "where": trouble.where, "what": trouble.what[:2000]})
     try:
         fd = system.open(path, system.O_WRONLY | system.O_APPEND | system.O_CREAT | system.O_CLOEXEC, 0o600)
         try:
-            system.write(fd, line)
+            system.write(fd, f"\n{line}\n".encode())  # the newline in front: the last one may have been torn
             full = system.fstat(fd).st_size > MOST_BYTES
         finally:
             system.close(fd)
@@ -50,7 +50,7 @@ def noted(path: str) -> tuple[Trouble, ...]:
         for line in lines:
             try:
                 told = loads(line)
-                found.append(Trouble(at=float(told["at"]), where=str(told["where"]), what=str(told["what"])))
+                found.append(Trouble(float(told["at"]), where=storable(told["where"]), what=storable(told["what"])))
             except Exception:  # noqa: BLE001, S112 - a torn line of a log is no trouble of its own
                 continue
     return tuple(found)

@@ -26,24 +26,28 @@ else:
             fields.update(defaults)
             fields.update(zip(names, args))  # noqa: B905 - the length is checked below, with a better message
             fields.update(given)
-            if len(args) > len(names) or len(fields) != len(names) or not known.issuperset(given):
-                wrong = sorted(known.symmetric_difference(fields))
+            twice = given.keys() & names[: len(args)] if given else ()
+            if twice or len(args) > len(names) or len(fields) != len(names) or not known.issuperset(given):
+                wrong = sorted(twice or known.symmetric_difference(fields))
                 raise TypeError(f"{cls.__name__} does not fit its fields: {wrong or 'too many values'}")
 
-        def __setattr__(_self, name, _):
+        def __setattr__(_self, name, _=None):
             raise AttributeError(f"{cls.__name__}.{name} cannot be changed; use replace()")
 
         def __eq__(self, other):
             return self.__dict__ == other.__dict__ if type(other) is cls else NotImplemented
 
         def __hash__(self):
-            return hash(tuple(str(self.__dict__[name]) for name in names))
+            # Texts and numbers alone: equal dicts may differ in their order, and 1 equals 1.0.
+            held = (self.__dict__[name] for name in names)
+            return hash(tuple(each for each in held if isinstance(each, (str, int, float))))
 
         def __repr__(self):
             return f"{cls.__name__}({', '.join(f'{name}={self.__dict__[name]!r}' for name in names)})"
 
         for method in (__init__, __setattr__, __eq__, __hash__, __repr__):
             setattr(cls, method.__name__, method)
+        cls.__delattr__ = __setattr__
         cls.__match_args__ = names
         return cls
 
@@ -53,6 +57,6 @@ def replace(old: T, /, **changes: Any) -> T:
     return type(old)(**{**old.__dict__, **changes})
 
 
-def fields(item: object, /) -> dict[str, Any]:
-    """The fields of a value, by name, as a new dict."""
-    return dict(item.__dict__)
+def fields(item: Any, /) -> dict[str, Any]:
+    """The fields of a value, by name and in their order, as a new dict."""
+    return {name: item.__dict__[name] for name in type(item).__match_args__}

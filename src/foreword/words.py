@@ -14,7 +14,8 @@ _UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
     (0x1780, 0x17FF),  # Khmer
-    (0x3040, 0x30FF),  # Hiragana, Katakana
+    (0x3005, 0x3007),  # the signs for a repeated and a closed character, and zero
+    (0x3040, 0x312F),  # Hiragana, Katakana, Bopomofo
     (0x31F0, 0x31FF),
     (0x3400, 0x9FFF),  # Han
     (0xAC00, 0xD7AF),  # Hangul spaces its words but glues particles to them
@@ -22,6 +23,10 @@ _UNSPACED = (
     (0xFF66, 0xFF9D),
     (0x20000, 0x3FFFF),
 )
+
+# The index's tokenizer takes an accent off a Latin letter but not off these, unless it stands by itself (as in the
+# file names of macOS): both spellings, and the one without, become one word.
+_FOLDED = str.maketrans("йёїўѓќ", "иеіугк")
 
 # Words that say nothing about a topic: English function words, and what people say to an agent all day.
 STOP_WORDS = frozenset(
@@ -105,7 +110,7 @@ def _foreign(token: str) -> Iterator[str]:
             if run.isascii():
                 yield from terms(run)
             elif len(run) > 1:
-                yield run.lower()
+                yield run.lower().translate(_FOLDED)
         elif len(run) == 1:
             yield f"{run}*"
         else:
@@ -117,8 +122,9 @@ def _pairs(token: str) -> Iterator[str]:
     for run, unspaced in _runs(token):
         if unspaced:
             yield from _bigrams(run)
-        elif len(run) < len(token):
-            yield run.lower()
+            yield run[-1]  # no pair begins with it, and a single character is looked for as the beginning of a word
+        elif len(run) < len(token) or run.lower() != run.lower().translate(_FOLDED):
+            yield run.lower().translate(_FOLDED)
             yield from _parts(run) if run.isascii() else ()
 
 
@@ -131,8 +137,10 @@ def _runs(token: str) -> Iterator[tuple[str, bool]]:
     run, manner = "", False
     for character in token:
         if not character.isalnum():
-            # A vowel sign inside an unspaced script does not end the word; punctuation does.
-            if not _is_unspaced(character):
+            # A vowel sign or an accent of its own does not end the word; punctuation does.
+            if _is_mark(character) and not manner:
+                run += character if run else ""  # the index's tokenizer deals with it, here as there
+            elif not _is_mark(character) and not _is_unspaced(character):
                 if run:
                     yield run, manner
                 run = ""
@@ -144,6 +152,10 @@ def _runs(token: str) -> Iterator[tuple[str, bool]]:
         run, manner = run + character, unspaced
     if run:
         yield run, manner
+
+
+def _is_mark(character: str) -> bool:
+    return f"a{character}".isidentifier()  # for what is no letter and no digit, this is what Unicode calls a mark
 
 
 def _is_unspaced(character: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import stat
@@ -637,9 +636,8 @@ def sample(setting: Setting, seed: int) -> tuple[str, Any]:
         number = int(setting.lowest) + seed % (int(setting.highest) - int(setting.lowest) + 1)
         return str(number), number
     if setting.kind == "float":
-        share = (seed % 1000) / 1000
-        assert math.isfinite(share)
-        return str(share), share
+        number = setting.lowest + (setting.highest - setting.lowest) * (seed % 1000) / 1000
+        return str(number), number
     if setting.kind == "list":
         return f"/p{seed}, key-{seed}", (f"/p{seed}", f"key-{seed}")
     word = setting.choices[seed % len(setting.choices)]

@@ -81,7 +81,7 @@ def test_a_commit_becomes_one_observation_of_its_project(repo: Repository):
             kind="observation",
             title="Add the parser",
             body="It reads one line at a time.",
-            uid=f"git:{made}",
+            uid=f"git:{project.key}:{made}",
             scope=project.scope,
             project=project.key,
             files=("src/parse.py", "tests/test_parse.py"),
@@ -105,13 +105,16 @@ def test_the_newest_come_first_and_never_more_than_the_limit(repo: Repository):
 
 
 @needs_git
-def test_reading_twice_gives_the_same_and_from_a_clone_the_same_uids(repo: Repository, tmp_path: Path):
+def test_reading_twice_gives_the_same_and_clones_of_one_remote_the_same_uids(repo: Repository, tmp_path: Path):
     for number in range(3):
         repo.commit(f"c{number}", "a")
     first = list(commits(str(repo.folder)))
     assert first == list(commits(str(repo.folder)))
-    repo.git("clone", "--quiet", str(repo.folder), str(tmp_path / "clone"))
-    assert [memory.uid for memory in commits(str(tmp_path / "clone"))] == [memory.uid for memory in first]
+    for clone in ("one", "two"):
+        repo.git("clone", "--quiet", str(repo.folder), str(tmp_path / clone))
+    one, two = ([memory.uid for memory in commits(str(tmp_path / clone))] for clone in ("one", "two"))
+    assert one == two
+    assert len(set(one)) == 3
 
 
 @needs_git

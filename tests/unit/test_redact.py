@@ -58,7 +58,7 @@ FORMATS = {
             f"xox{letter}" + "-",
             lambda r: f"{chars(r, DIGITS, 12)}-{chars(r, DIGITS, 12)}-{an(24)(r)}",
         )
-        for letter in "bparsec"
+        for letter in "bparseco"
     },
     "slack cookie": ("xox" + "d-", lambda r: f"{an(30)(r)}%2F{an(30)(r)}%3D"),
     "slack app": ("xa" + "pp-", lambda r: f"1-A{an(10, UPPER + DIGITS)(r)}-{chars(r, DIGITS, 13)}-{chars(r, HEX, 64)}"),
@@ -68,6 +68,7 @@ FORMATS = {
     ),
     "stripe live": ("sk_" + "live_", an(24)),
     "stripe restricted": ("rk_" + "live_", an(99)),
+    "stripe restricted test": ("rk_" + "test_", an(24)),
     "stripe test": ("sk_" + "test_", an(24)),
     "stripe webhook": ("wh" + "sec_", an(32, ALNUM + "+/")),
     "google": ("AI" + "za", an(35, BASE64URL)),
@@ -95,8 +96,8 @@ CARRIERS = {
     "env": "export THE_TOKEN={}\nexport OTHER=1",
     "env quoted": 'THE_TOKEN="{}"',
     "yaml": "token: {}\nname: x",
-    "json": '{{"token": "{}", "n": 1}}',
-    "json in json": '{{\\"token\\": \\"{}\\"}}',
+    "json": '{"token": "{}", "n": 1}',
+    "json in json": '{\\"token\\": \\"{}\\"}',
     "escaped lines": "first\\n{}\\nlast",
     "escaped tabs": "a\\t{}\\tb",
     "unicode escape": "x\\u0022{}\\u0022",
@@ -130,18 +131,18 @@ def assert_gone(secret: str, text: str) -> None:
     assert not left, f"{left} of {secret!r} is left in {text!r}"
 
 
-@pytest.mark.parametrize("carrier", CARRIERS)
 @pytest.mark.parametrize("name", FORMATS)
-def test_no_window_of_a_secret_is_left(name: str, carrier: str) -> None:
+def test_no_window_of_a_secret_is_left_in_any_carrier(name: str) -> None:
     for known, body in secrets_of(name):
-        text = CARRIERS[carrier].replace("{{", "{").replace("}}", "}").replace("{}", known + body)
-        assert suspicious(text)
-        clean = redact(text)
-        assert_gone(body, clean)
-        assert redact(clean) == clean
-        for around in CARRIERS[carrier].replace("{{", "{").replace("}}", "}").split("{}"):
-            if "x-oauth-basic" not in around:  # behind a user's name that one is a password by its place
-                assert around in clean
+        for carrier in CARRIERS.values():
+            text = carrier.replace("{}", known + body)
+            assert suspicious(text)
+            clean = redact(text)
+            assert_gone(body, clean)
+            assert redact(clean) == clean
+            for around in carrier.split("{}"):
+                if "x-oauth-basic" not in around:  # behind a user's name that one is a password by its place
+                    assert around in clean
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -154,7 +155,7 @@ def test_every_rule_is_tested_here() -> None:
     tested = {
         trigger for known, _body in FORMATS.values() for rule in RULES for trigger in rule.triggers if trigger in known
     }
-    assert {trigger for rule in RULES for trigger in rule.triggers} - tested <= {"rk_" + "test_"}
+    assert {trigger for rule in RULES for trigger in rule.triggers} == tested
 
 
 @pytest.mark.parametrize("first", FORMATS)
@@ -456,7 +457,8 @@ def test_a_block_without_its_end_or_beginning_reaches_to_the_cut() -> None:
     assert redact("a <private>x y", cut="head") == f"a {PRIVATE}"
     assert redact("a <private>x\n", cut="head") == f"a {PRIVATE}"
     assert redact("x y</private> b", cut="tail") == f"{PRIVATE} b"
-    assert redact("a<private>b c d", cut="tail") == f"{CUT}" or "c" not in redact("a<private>b c d", cut="tail")
+    assert redact("a<private>b c d", cut="tail") == CUT
+    assert redact("a <private>b c", cut="tail") == f"{CUT} {PRIVATE}"
     assert redact(f"QUJD QUJD\n{DASHES}END RSA PRIVATE KEY{DASHES}\nb", cut="tail") == "[redacted:private-key]\nb"
     assert redact(f"b\n{DASHES}BEGIN RSA PRIVATE KEY{DASHES}\nQUJD", cut="head") == "b\n[redacted:private-key]"
 
@@ -598,7 +600,7 @@ TEXTS = st.one_of(
 CUTS = st.sampled_from(["", "head", "tail"])
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(TEXTS, CUTS)
 def test_twice_is_the_same_as_once(text: str, cut: str) -> None:
     once = redact(text, cut=cut)
@@ -606,7 +608,7 @@ def test_twice_is_the_same_as_once(text: str, cut: str) -> None:
     assert redact(once) == once
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(TEXTS)
 def test_what_is_not_suspicious_is_returned_as_it_is(text: str) -> None:
     if not suspicious(text):
@@ -624,7 +626,7 @@ def test_the_text_around_a_secret_survives(secret: str, before: str, after: str)
     assert re.fullmatch(re.escape(before) + r" \[redacted:[a-z-]+\] " + re.escape(after), clean)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.recursive(TEXTS | st.none() | st.integers(), lambda x: st.lists(x) | st.dictionaries(TEXTS, x), max_leaves=8))
 def test_any_value_is_clean_after_one_pass(value: object) -> None:
     once = redact_all(value)
@@ -636,7 +638,7 @@ def test_any_value_is_clean_after_one_pass(value: object) -> None:
 
 def every_step() -> list:
     """Each pattern alone, without the cheap question before it."""
-    tags = {"pattern": MODULE._tag_pattern(), "nests": True, "mark": PRIVATE}
+    tags = {"pattern": MODULE._tag_pattern(odd=True), "nests": True, "mark": PRIVATE}
     keys = {"pattern": MODULE._KEY, "nests": False, "mark": PRIVATE}
     steps = [lambda text, how=how: MODULE._without_spans(text, **how) for how in (tags, keys)]
     steps += [lambda text, rule=rule: MODULE._without_tokens(text, rule=rule) for rule in RULES]
@@ -658,7 +660,13 @@ def repeats(tree) -> list[tuple[str, int, object]]:
 
 
 def test_no_pattern_can_go_back_over_an_unbounded_stretch() -> None:
-    patterns = [MODULE._tag_pattern(), MODULE._KEY, MODULE._PASSWORD, *(rule.body for rule in RULES)]
+    patterns = [
+        MODULE._tag_pattern(odd=True),
+        MODULE._tag_pattern(odd=False),
+        MODULE._KEY,
+        MODULE._PASSWORD,
+        *(rule.body for rule in RULES),
+    ]
     lazy = 0
     for pattern in patterns:
         for kind, most, _what in repeats(re._parser.parse(pattern)):
@@ -719,7 +727,7 @@ HOSTILE += [trigger + end for rule in RULES for trigger in rule.triggers[:1] for
 
 def seconds(run, text: str) -> float:
     spent = []
-    for _ in range(2):
+    for _again in range(2):
         begun = time.process_time()
         run(text)
         spent.append(time.process_time() - begun)
@@ -730,7 +738,7 @@ def seconds(run, text: str) -> float:
 def test_four_times_the_text_takes_no_more_than_about_four_times_as_long(unit: str) -> None:
     # The structure is what proves it; this would only notice a square, which takes 16 times as long.
     small, large = unit * (10_000 // len(unit)), unit * (40_000 // len(unit))
-    for step in [*every_step(), redact, suspicious]:
+    for step in [*every_step(), MODULE._without_blocks, redact, suspicious]:
         step(unit)  # compile first
         assert seconds(step, large) < 10 * seconds(step, small) + 0.02
 

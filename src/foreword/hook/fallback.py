@@ -40,14 +40,14 @@ def answer(config: Mapping[str, Any], call: Call, *, until: float, why: str) -> 
         _note(config, "hook: redact", f"{type(exc).__name__}: {exc}")
         return b""  # what cannot be redacted is neither kept nor looked at
     try:
-        keep(config, delivery, payload)
-    except Exception as exc:  # noqa: BLE001
-        _note(config, "hook: spool", f"{type(exc).__name__}: {exc}")
-    try:
         if monotonic() < until:
             context = context_for(config, delivery, payload, until=until)
     except Exception as exc:  # noqa: BLE001
         _note(config, "hook: context", f"{type(exc).__name__}: {exc}")
+    try:
+        keep(config, delivery, payload)
+    except Exception as exc:  # noqa: BLE001
+        _note(config, "hook: spool", f"{type(exc).__name__}: {exc}")
     try:
         start(config)
     except Exception as exc:  # noqa: BLE001
@@ -100,14 +100,17 @@ def context_for(config: Mapping[str, Any], delivery: Delivery, payload: Mapping[
 
 def text_for(config: Mapping[str, Any], moment: Moment, *, now: float, until: float) -> str:
     """The recall of the package, over a read-only connection of the stdlib's SQLite."""
-    import _sqlite3  # the C module alone: `import sqlite3` costs 8 ms more
-
     from foreword.recall import recall
     from foreword.recipes import merged
     from foreword.store.reading import SCHEMA, Reader
     from foreword.types import Recalled
 
-    reader = Reader(_connect(_sqlite3, config["database"]).execute, failures=(_sqlite3.Error,))
+    try:
+        system.stat(config["database"])
+    except FileNotFoundError:
+        return ""  # nothing was ever kept
+    sqlite = _sqlite()
+    reader = Reader(_connect(sqlite, config["database"]).execute, failures=(sqlite.Error,))
     if reader.schema() > SCHEMA:
         raise ForewordError(f"the database has schema {reader.schema()}, newer than this hook's {SCHEMA}")
     recipes, _ = merged(config["recipes"])
@@ -181,9 +184,25 @@ def _first_to_start(stamp: str) -> bool:
     return True
 
 
+def _sqlite() -> Any:
+    """The stdlib's C module alone, without the `functools` it would import for a cache of statements: 9 ms become 2."""
+    import sys
+
+    stand_in = "functools" not in sys.modules
+    if stand_in:
+        functools: Any = type(sys)("functools")
+        functools.lru_cache = lambda _size: lambda prepare: prepare
+        sys.modules["functools"] = functools
+    try:
+        import _sqlite3
+    finally:
+        if stand_in:
+            del sys.modules["functools"]
+    return _sqlite3
+
+
 def _connect(sqlite: Any, path: str) -> Any:
     """Read-only; where not even the folder can be written to, the file is taken as nobody's but ours."""
-    system.stat(path)  # a missing database is told as such, not as "unable to open"
     for mode in ("mode=ro", "mode=ro&immutable=1"):
         connection = sqlite.connect(f"file:{_quoted(path)}?{mode}", uri=True, timeout=0.05)
         try:

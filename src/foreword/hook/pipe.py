@@ -24,9 +24,10 @@ CONFIG: dict[str, Any] = {}
 
 
 def main() -> None:
-    began, at = monotonic(), time()
+    at = time()
     host, event = named(sys.argv)
     raw, head, total = read_stdin()
+    began = monotonic()  # how long the host took to write is not ours
     if posix.environ.get(b"FOREWORD_OFF", b"") not in (b"", b"0"):
         return
     call = host, event, at, raw, head, total

@@ -36,19 +36,24 @@ def steps() -> tuple[Step, ...]:
 
 def migrate(db: apsw.Connection, *, todo: Sequence[Step], backups: Path, keep: int = 5) -> int:
     """Bring *db* to the last of *todo*, and return how many steps that took; a failed step leaves its own start."""
-    present = int(db.pragma("user_version"))
-    newest = todo[-1].number
-    if present > newest:
-        raise NewerStore(
-            f"the database has schema {present}, and this Foreword knows {newest}",
-            hint="upgrade Foreword, or set FOREWORD_HOME to another folder",
-        )
+    present = known_schema(db, todo=todo)
     waiting = [step for step in todo if step.number > present]
     if waiting and present:
         _back_up(db, backups / f"memory-schema-{present}.db", keep=keep)
     for step in waiting:
         _take(db, step)
     return len(waiting)
+
+
+def known_schema(db: apsw.Connection, *, todo: Sequence[Step]) -> int:
+    """The schema that *db* has; one that the last of *todo* does not reach raises NewerStore."""
+    present, newest = int(db.pragma("user_version")), todo[-1].number
+    if present > newest:
+        raise NewerStore(
+            f"the database has schema {present}, and this Foreword knows {newest}",
+            hint="upgrade Foreword, or set FOREWORD_HOME to another folder",
+        )
+    return present
 
 
 def _take(db: apsw.Connection, step: Step) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from foreword.errors import DamagedIndex, StoreError
-from foreword.jsontext import loads
+from foreword.jsontext import loads, storable
 from foreword.types import Change, Event, Hit, Injection, Item, Link, Memory, Query, Session
 from foreword.words import any_of
 
@@ -36,6 +36,8 @@ KNOWN_TABLES = (
 COMMON = 500
 # So many of the rarest words make a full match; more words in a prompt must not make it harder to match.
 FULL_MATCH = 5
+# Failures that say nothing about the index: another moment may be better.
+_PASSING = ("lock", "busy", "disk I/O", "unable to open", "out of memory", "interrupted")
 IMAGINED = 100  # rows that a young store is thought to have besides its own
 
 _MEMORY = """m.kind, m.title, m.body, m.id, m.uid, o.scope, m.project, m.tags, m.files, m.functions, m.session,
@@ -80,8 +82,8 @@ class Reader:
         try:
             return self._by_words(query)
         except self._failures as exc:
-            if "lock" in str(exc) or "busy" in str(exc):
-                raise StoreError(f"the database is busy: {exc}") from exc
+            if any(sign in str(exc) for sign in _PASSING):
+                raise StoreError(f"the database cannot be read now: {exc}") from exc
             raise DamagedIndex(f"the words index cannot be read: {exc}", hint="run `foreword index`") from exc
 
     def _by_words(self, query: Query) -> tuple[Hit, ...]:
@@ -104,7 +106,11 @@ class Reader:
         found: list[Hit] = []
         for owner, _ in owners:
             ranks = dict(self._ranked(chosen, owner, query))
-            for memory, place in self._at_places(tuple(ranks)):
+            here = self._at_places(tuple(ranks))
+            if len(here) < query.limit < len(ranks):  # so many are no longer active that others were left out
+                ranks = dict(self._ranked(chosen, owner, query, only_active=True))
+                here = self._at_places(tuple(ranks))
+            for memory, place in here:
                 share = min(1.0, matched.get(place, 0.0) / full)
                 found.append(Hit(memory=memory, source="words", score=-ranks[place], matched=share))
         found.sort(key=lambda hit: (-hit.score, hit.memory.id))
@@ -116,9 +122,9 @@ class Reader:
             (any_of((term,)), *_range(owner), COMMON + 1),
         )
 
-    def _ranked(self, terms: Sequence[str], owner: int, query: Query) -> list[Any]:
+    def _ranked(self, terms: Sequence[str], owner: int, query: Query, *, only_active: bool = False) -> list[Any]:
         expression, places = any_of(terms), _range(owner)
-        if not (query.kinds or query.since or query.at):
+        if not (query.kinds or query.since or query.at or only_active):
             # Twice as many as wanted, because the rows that are no longer active fall out afterwards.
             return self._all(
                 "SELECT rowid, rank FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?",
@@ -201,7 +207,8 @@ class Reader:
 
     # -- the store itself ---------------------------------------------------------------------------------------
     def counts(self) -> dict[str, int]:
-        return {table: self._all(f"SELECT count(*) FROM {table}", ())[0][0] for table in KNOWN_TABLES}
+        present = self.tables()
+        return {name: self._all(f"SELECT count(*) FROM {name}", ())[0][0] for name in KNOWN_TABLES if name in present}
 
     def schema(self) -> int:
         return int(self._all("PRAGMA user_version", ())[0][0])
@@ -210,7 +217,12 @@ class Reader:
         return frozenset(name for (name,) in self._all("SELECT name FROM sqlite_master WHERE type = 'table'", ()))
 
     def _all(self, sql: str, given: Sequence[Any]) -> list[Any]:
-        return list(self._execute(sql, given))
+        return list(self._execute(sql, bound(given)))
+
+
+def bound(given: Iterable[Any]) -> tuple[Any, ...]:
+    """The parameters of a statement, without the lone surrogates that no database takes."""
+    return tuple(storable(each) if isinstance(each, str) else each for each in given)
 
 
 def _rarity(holders: int, size: int) -> float:

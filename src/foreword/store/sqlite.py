@@ -9,17 +9,17 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import apsw
 
-from foreword.errors import DamagedIndex, StoreError
+from foreword.errors import BadRequest, DamagedIndex, StoreError
 from foreword.jsontext import dumps, storable
-from foreword.store.migrate import Step, migrate, steps
-from foreword.store.reading import KNOWN_TABLES, SEQUENCE_BITS, Reader
+from foreword.store.migrate import Step, known_schema, migrate, steps
+from foreword.store.reading import KNOWN_TABLES, SEQUENCE_BITS, Reader, bound
 from foreword.types import KINDS, Change, Event, Hit, Injection, Link, Memory, Query, Session
 from foreword.values import fields, replace
 from foreword.words import split
@@ -45,15 +45,17 @@ class SqliteStore:
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         self._reading = threading.BoundedSemaphore(READERS)
         self._waiting: queue.Queue[_Change | None] = queue.Queue(MOST_WAITING)
+        self._closing = threading.Lock()
         self._closed = False
         try:
             self._db = _open(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
-            self._db.pragma("journal_mode", "wal")
-            self._db.pragma("synchronous", "full")  # an acknowledged event is on the disk
-            path.chmod(0o600)
-            migrate(self._db, todo=steps(), backups=backups, keep=backups_keep)
-            self._check()
-        except apsw.Error as exc:
+            try:
+                self._prepare(backups=backups, keep=backups_keep)
+            except BaseException:
+                self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # its files stay as they are, -wal too
+                self._db.close()
+                raise
+        except (apsw.Error, OSError) as exc:
             raise StoreError(
                 f"cannot open {path}: {exc}", hint="run `foreword doctor`; the file is left as it is"
             ) from exc
@@ -116,18 +118,21 @@ class SqliteStore:
 
     # -- keeping itself well -----------------------------------------------------------------------------------
     def index(self) -> int:
-        made = self._write(self._index)
-        self._trouble.pop("index", None)
-        return made
+        try:
+            return self._write(self._index)
+        except StoreError as exc:
+            self._trouble["index"] = f"the words index cannot be made anew: {exc}; run `foreword index`"
+            raise
 
     def problems(self) -> tuple[str, ...]:
         return tuple(self._trouble.values())
 
     def close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
-        self._waiting.put(None)
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self._waiting.put(None)
         self._writer.join()
         while not self._readers.empty():
             self._readers.get().close()
@@ -141,12 +146,16 @@ class SqliteStore:
         return cast("T", change.done.result())
 
     def _write_later(self, work: Callable[[], object]) -> None:
-        self._put(_Change(work))
+        self._put(_Change(work, awaited=False))
 
     def _put(self, change: _Change) -> None:
+        with self._closing:  # nothing may stand in line behind the end
+            self._check_open()
+            self._waiting.put(change)
+
+    def _check_open(self) -> None:
         if self._closed:
             raise StoreError(f"{self._path} is closed", hint="the worker is leaving; ask again")
-        self._waiting.put(change)
 
     def _write_loop(self) -> None:
         open_for_more = True
@@ -167,23 +176,31 @@ class SqliteStore:
             for change in changes:
                 try:
                     with self._db:  # a savepoint inside the transaction
-                        results.append((change, change.work()))
-                except Exception as exc:  # noqa: BLE001 - whatever it is, it belongs to the caller, not to the loop
-                    change.done.set_exception(_told(exc, self._path))
+                        result = change.work()
+                except Exception as exc:
+                    if not self._db.in_transaction:  # a full disk may take the whole of it back
+                        raise
+                    self._fail(change, exc)  # whatever it is, it belongs to the caller, not to the loop
+                else:
+                    results.append((change, result))
             self._db.execute("COMMIT")
         except apsw.Error as exc:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             self._trouble["write"] = f"the last write to {self._path} failed: {exc}"
-            for change, _ in results:
-                change.done.set_exception(_told(exc, self._path))
             for change in changes:
                 if not change.done.done():
-                    change.done.set_exception(_told(exc, self._path))
+                    self._fail(change, exc)
             return
         self._trouble.pop("write", None)
         for change, result in results:
             change.done.set_result(result)
+
+    def _fail(self, change: _Change, exc: Exception) -> None:
+        told = _told(exc, self._path)
+        if not change.awaited:
+            self._trouble["later"] = f"something could not be written to {self._path}: {told}"
+        change.done.set_exception(told)
 
     # -- what is written; these run in the writer's thread alone --------------------------------------------------
     def _append(self, event: Event) -> bool:
@@ -224,14 +241,16 @@ class SqliteStore:
 
     def _keep(self, memories: Sequence[Memory], links: Sequence[Link]) -> tuple[Memory, ...]:
         kept = tuple(self._keep_one(memory) for memory in memories)
-        rows = [(link.source, link.relation, link.target, kept[0].confirmed if kept else 0.0) for link in links]
+        rows = [(*fields(link).values(), kept[0].confirmed if kept else 0.0) for link in links]
         self._many("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
         return kept
 
     def _keep_one(self, memory: Memory) -> Memory:
         memory = replace(
-            memory, scope=memory.scope or f"project:{memory.project}", uid=memory.uid or secrets.token_hex(16)
+            memory, scope=memory.scope or f"project:{memory.project}", uid=storable(memory.uid) or secrets.token_hex(16)
         )
+        if memory.kind not in KINDS:
+            raise BadRequest(f"unknown kind {memory.kind!r}", hint=f"one of {', '.join(KINDS)}")
         old = self._db.execute(
             "SELECT place, id, title, body, tags, files, split, owner FROM memories WHERE uid = ?", (memory.uid,)
         ).fetchone()
@@ -253,6 +272,7 @@ class SqliteStore:
     def _index_one(self, place: int, texts: Sequence[str], old: Sequence[Any] | None) -> None:
         """Put the words of a memory into the index; a damaged index must not cost the memory."""
         if "index" in self._trouble:
+            self._fall_behind()
             return
         try:
             with self._db:
@@ -267,7 +287,13 @@ class SqliteStore:
                     (place, *texts),
                 )
         except (apsw.SQLError, apsw.CorruptError) as exc:
-            self._trouble["index"] = f"the words index cannot be written: {exc}"
+            self._trouble["index"] = f"the words index cannot be written: {exc}; run `foreword index`"
+            self._fall_behind()
+
+    def _fall_behind(self) -> None:
+        """Note in the database that the index lacks something, which it would not show after a restart."""
+        with suppress(apsw.SQLError):  # `meta` itself may be missing, and that is told already
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('index', ?)", (self._trouble["index"],))
 
     def _owner(self, scope: str) -> int:
         self._db.execute("INSERT OR IGNORE INTO owners (scope) VALUES (?)", (storable(scope),))
@@ -293,14 +319,13 @@ class SqliteStore:
         )
 
     def _record(self, injection: Injection) -> None:
-        self._db.execute(
-            "INSERT OR REPLACE INTO injections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(injection.id, injection.moment, injection.session, injection.project, injection.host, injection.at),
-                *(injection.tokens, injection.budget, injection.build_ms),
-                *(dumps(injection.layers), dumps(injection.skipped)),
-            ),
+        self._many("DELETE FROM injection_items WHERE injection = ?", [(injection.id,)])
+        row = (
+            *(injection.id, injection.moment, injection.session, injection.project, injection.host, injection.at),
+            *(injection.tokens, injection.budget, injection.build_ms),
+            *(dumps(injection.layers), dumps(injection.skipped)),
         )
+        self._many("INSERT OR REPLACE INTO injections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [row])
         self._many(
             "INSERT OR REPLACE INTO injection_items VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
             [
@@ -313,13 +338,25 @@ class SqliteStore:
         """Missing tables are made anew, empty; then the words index, from the memories."""
         for sql in _statements(steps()):
             self._db.execute(sql)
+        self._adopt()
         for _ in self._db.execute(resources.files("foreword.store").joinpath("words.sql").read_text(encoding="utf-8")):
             pass
+        self._db.execute("DELETE FROM meta WHERE key = 'index'")
         self._trouble.pop("tables", None)
+        self._trouble.pop("index", None)
         return int(self._db.execute("SELECT count(*) FROM memories").get)
 
+    def _adopt(self) -> None:
+        """Memories whose owner was lost keep its number, so that no other scope is given it, and them with it."""
+        orphans = """SELECT owner, {scope}, max(place & {low}) FROM memories
+            WHERE owner NOT IN (SELECT number FROM owners) GROUP BY owner ORDER BY count(*) DESC"""
+        one_project = "CASE WHEN count(DISTINCT project) = 1 AND project <> '' THEN 'project:' || project END"
+        for scope in (f"ifnull({one_project}, 'lost:' || owner)", "'lost:' || owner"):
+            orphaned = orphans.format(scope=scope, low=(1 << SEQUENCE_BITS) - 1)
+            self._db.execute(f"INSERT OR IGNORE INTO owners (number, scope, newest) {orphaned}")
+
     def _many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        self._db.executemany(sql, rows)
+        self._db.executemany(sql, map(bound, rows))
 
     # -- reading --------------------------------------------------------------------------------------------------
     def _ask(self, question: Callable[[Reader], T]) -> T:
@@ -332,6 +369,7 @@ class SqliteStore:
     @contextmanager
     def _reader(self) -> Iterator[apsw.Connection]:
         with self._reading:
+            self._check_open()
             try:
                 connection = self._readers.get_nowait()
             except queue.Empty:
@@ -340,6 +378,14 @@ class SqliteStore:
                 yield connection
             finally:
                 self._readers.put(connection)
+
+    def _prepare(self, *, backups: Path, keep: int) -> None:
+        known_schema(self._db, todo=steps())  # before anything is changed
+        self._path.chmod(0o600)
+        self._db.pragma("journal_mode", "wal")
+        self._db.pragma("synchronous", "full")  # an acknowledged event is on the disk
+        migrate(self._db, todo=steps(), backups=backups, keep=keep)
+        self._check()
 
     def _check(self) -> None:
         """Make the index of a new store, and note what an old one lacks; the rest goes on working."""
@@ -352,6 +398,9 @@ class SqliteStore:
                 self._index()
             return
         try:
+            behind = "meta" in present and self._db.execute("SELECT value FROM meta WHERE key = 'index'").get
+            if behind:
+                self._trouble["index"] = behind
             self._db.execute("SELECT rowid FROM words WHERE words MATCH 'a' LIMIT 1").fetchall()
         except (apsw.SQLError, apsw.CorruptError) as exc:
             self._trouble["index"] = f"the words index cannot be read: {exc}; run `foreword index`"
@@ -360,8 +409,9 @@ class SqliteStore:
 class _Change:
     """Work for the writer, and the promise of its result."""
 
-    def __init__(self, work: Callable[[], object]) -> None:
+    def __init__(self, work: Callable[[], object], *, awaited: bool = True) -> None:
         self.work = work
+        self.awaited = awaited
         self.done: Future[object] = Future()
 
 

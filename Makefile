@@ -1,0 +1,48 @@
+# One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
+.PHONY: run test check lint bench-hook bench-store bench-size clean help
+SHELL := /bin/bash
+
+# The first interpreter that is new enough; PYTHON=... chooses another.
+PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.11; do \
+	command -v $$each >/dev/null 2>&1 && $$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$each && break; done)
+BIN := .venv/bin
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+run: .venv/ready  ## fill a scratch memory from this repository, and print what an agent would be given
+	@$(BIN)/foreword demo
+
+test: .venv/ready-to-test lint  ## everything that must be true of a commit
+	@$(BIN)/python -m pytest
+
+lint: .venv/ready-to-test  ## style, types and layers
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+bench-hook: .venv/ready-to-test  ## what a hook costs, as multiples of a bare interpreter
+	@$(BIN)/python bench/hook.py $(ARGS)
+
+bench-store: .venv/ready-to-test  ## search against plain FTS5, 1k to 1M memories
+	@$(BIN)/python bench/store.py --million $(ARGS)
+
+bench-size: .venv/ready-to-test  ## installed size and the idle worker's memory
+	@$(BIN)/python bench/size.py $(ARGS)
+
+clean:  ## what the verbs above have made
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+.venv/python:
+	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed; make run PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { echo "error: venv is missing; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	@ln -sf bin/python .venv/python
+
+.venv/ready: .venv/python pyproject.toml constraints.txt
+	@echo "installing into .venv ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+.venv/ready-to-test: .venv/ready
+	@echo "installing what the tests need ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

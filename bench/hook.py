@@ -1,0 +1,386 @@
+"""The generated hook, run as a host runs it -> its time as multiples of a bare interpreter in the same run.
+
+`make bench-hook`, or `python bench/hook.py --runs 30`. No time is asserted: goals stand beside the numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from store import BIGGEST, SEED, Words, memories, mixed, quantile, say, shares
+
+from foreword.client import Client
+from foreword.config import load
+from foreword.hook import build
+from foreword.paths import Home
+from foreword.projects import resolve
+from foreword.spool import deliveries
+from foreword.store.sqlite import SqliteStore
+from foreword.values import replace
+from foreword.worker import life
+
+SMALL, LARGE = 5_000, 100_000
+PIPE = 1.15  # times the bare interpreter: the goal of a hook that only passes bytes on
+ENVIRON = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}  # what a host hands down, and nothing else
+PY = build.interpreter()
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+ECHO = f"""
+import socket, sys
+line = socket.socket(socket.AF_UNIX); line.bind(sys.argv[1]); line.listen(64)
+while True:
+    peer, _ = line.accept(); peer.recv(1 << 20); peer.sendall({ANSWER!r}); peer.close()
+"""
+
+
+def main() -> None:
+    given = arguments()
+    scratch = Path(tempfile.mkdtemp(prefix="fw-"))
+    load_before = os.getloadavg()
+    try:
+        with ExitStack() as running:
+            bench = Bench(scratch, running, given)
+            bench.run()
+            result = bench.result()
+    finally:
+        shutil.rmtree(scratch)
+    result["load"] = [round(load_before[0], 1), round(os.getloadavg()[0], 1)]
+    print(report(result))
+    if given.json:
+        Path(given.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=60, help="of each variant")
+    parser.add_argument("--asked", type=int, default=BIGGEST + 1, help="which project asks, by size (1 is the biggest)")
+    parser.add_argument("--large", type=int, default=LARGE, help="memories in the large store")
+    parser.add_argument("--only", default="", help="variants by their letters, such as `ade`")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--json", metavar="FILE", help="write every number there too")
+    return parser.parse_args()
+
+
+class Bench:
+    """The homes, the workers and the variants of one run."""
+
+    def __init__(self, scratch: Path, running: ExitStack, given: argparse.Namespace) -> None:
+        self.given = given
+        self.scratch = scratch
+        self.folder = _project(scratch / "project")
+        self.key = resolve(str(self.folder)).key
+        self.chance = random.Random(given.seed)
+        self.number = 0
+        self.times: dict[str, list[float]] = {}
+        self.cpu: dict[str, list[float]] = {}
+        self.answered: dict[str, int] = {}
+        self.prompts: dict[str, list[str]] = {}
+        self.runs: dict[str, Callable[[], tuple[list[str], bytes]]] = {"bare": self._bare}
+        self.workers: dict[str, Home] = {}
+        self.away: dict[str, Home] = {}
+        wanted = given.only or "abcde"
+        if "a" in wanted:
+            self._with_pipe(running)
+        if "b" in wanted or "c" in wanted:
+            small = self._with_worker(running, "small", SMALL)
+            if "b" in wanted:
+                self.runs["b capture, acknowledged"] = lambda: (self._hook(small, "PostToolUse"), self._tool())
+            if "c" in wanted:
+                large = self._with_worker(running, "large", given.large)
+                self.runs["c context, 5,000"] = lambda: (self._hook(small, "UserPromptSubmit"), self._prompt("small"))
+                self.runs["c context, large"] = lambda: (self._hook(large, "UserPromptSubmit"), self._prompt("large"))
+        if "d" in wanted:
+            alone, both = self._away("alone", memories=SMALL, capture=False), self._away("both", memories=SMALL)
+            self.runs["d away, context alone"] = lambda: (self._hook(alone, "UserPromptSubmit"), self._prompt("alone"))
+            self.runs["d away, context and spool"] = lambda: (self._hook(both, "UserPromptSubmit"), self._prompt("both"))
+        if "e" in wanted:
+            spool = self._away("spool", memories=0)
+            self.runs["e away, redact and spool"] = lambda: (self._hook(spool, "PostToolUse"), self._tool(secret=True))
+
+    # -- what is run --------------------------------------------------------------------------------------------
+    def run(self) -> None:
+        names = [*self.runs, "fdatasync"]
+        self._begin(names)
+        for name in self.runs:
+            self._once(name)  # files in the page cache, the worker's statements prepared
+        self._begin(names)
+        say(f"{self.given.runs} runs of {len(names)} variants in mixed order ...")
+        for name, _ in mixed(names, self.given.runs, self.chance):
+            self._sync() if name == "fdatasync" else self._once(name)
+
+    def _begin(self, names: list[str]) -> None:
+        self.times, self.cpu = {name: [] for name in names}, {name: [] for name in names}
+        self.answered = dict.fromkeys(names, 0)
+
+    def _once(self, name: str) -> None:
+        command, stdin = self.runs[name]()
+        given, got = self.scratch / "stdin", self.scratch / "stdout"
+        given.write_bytes(stdin)
+        streams = [
+            (os.POSIX_SPAWN_OPEN, 0, str(given), os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(got), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+        ]
+        started = time.perf_counter()
+        pid = os.posix_spawn(command[0], command, ENVIRON, file_actions=streams)
+        _, status, used = os.wait4(pid, 0)  # waitpid, and the processor time with it
+        spent = time.perf_counter() - started
+        if status:
+            raise SystemExit(f"{name}: the hook ended with {status}")
+        self.times[name].append(spent * 1000)
+        self.cpu[name].append((used.ru_utime + used.ru_stime) * 1000)
+        self.answered[name] += b"additionalContext" in got.read_bytes()
+
+    def _sync(self) -> None:
+        """One write and fdatasync of what a capture brings, in a folder of the same disk."""
+        data = self._tool()
+        fd = os.open(self.scratch / "synced", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        started = time.perf_counter()
+        os.write(fd, data)
+        os.fdatasync(fd)
+        self.times["fdatasync"].append((time.perf_counter() - started) * 1000)
+        os.close(fd)
+
+    def _bare(self) -> tuple[list[str], bytes]:
+        return [PY, "-I", "-S", "-c", "pass"], b""
+
+    def _hook(self, home: Home, event: str) -> list[str]:
+        return [PY, "-I", "-S", str(home.hook), "--host", "claude-code", event]
+
+    # -- what is told -------------------------------------------------------------------------------------------
+    def _tool(self, *, secret: bool = False) -> bytes:
+        """A tool use of about 2 KB, as Claude Code tells it, with an id of its own."""
+        token = f" gh{'p_'}{'a1B2' * 9}" if secret else ""
+        return self._payload(
+            "PostToolUse",
+            tool_name="Bash",
+            tool_input={"command": f"make test{token}", "description": "Run the tests"},
+            tool_response={"stdout": OUTPUT, "stderr": "", "interrupted": False, "isImage": False},
+            tool_use_id=f"toolu_{self.number:08}",
+            duration_ms=2210,
+        )
+
+    def _prompt(self, home: str) -> bytes:
+        """A prompt about something that is known, in a session of its own, so that nothing was shown before."""
+        return self._payload("UserPromptSubmit", prompt=self.chance.choice(self.prompts[home]))
+
+    def _payload(self, event: str, **told: Any) -> bytes:
+        self.number += 1
+        session = f"{self.number:08}-0000-4000-8000-000000000000"
+        about = {
+            "session_id": session,
+            "transcript_path": f"/home/user/.claude/projects/-home-user-project/{session}.jsonl",
+            "cwd": str(self.folder),
+            "prompt_id": f"{self.number:08}-0000-4000-9000-000000000000",
+            "permission_mode": "default",
+            "hook_event_name": event,
+        }
+        return json.dumps({**about, **told}).encode()
+
+    # -- where --------------------------------------------------------------------------------------------------
+    def _with_pipe(self, running: ExitStack) -> None:
+        home = self._home("pipe")
+        self._write_hook(home)
+        self.away["pipe"] = home
+        running.enter_context(answering(str(home.socket)))
+        self.runs["a pipe alone"] = lambda: (self._hook(home, "PostToolUse"), self._tool())
+
+    def _with_worker(self, running: ExitStack, name: str, size: int) -> Home:
+        home = self._filled(name, size)
+        self._write_hook(home)
+        running.callback(life.stop, home)
+        life.start(home)
+        while not Client(home).get("/api/health")["ok"]:
+            time.sleep(0.05)
+        self._write_hook(home)  # the worker wrote one that would start it again
+        self.workers[name] = home
+        return home
+
+    def _away(self, name: str, *, memories: int, capture: bool = True) -> Home:
+        home = self._filled(name, memories) if memories else self._home(name)
+        self._write_hook(home, capture=capture)
+        self.away[name] = home
+        return home
+
+    def _home(self, name: str) -> Home:
+        home = Home(self.scratch / name)
+        home.prepare()
+        return home
+
+    def _filled(self, name: str, size: int) -> Home:
+        """A home with *size* memories in 50 projects, and prompts about those of the project that asks."""
+        home = self._home(name)
+        made = self.scratch / f"{size}.db"
+        prompts = self.scratch / f"{size}.json"
+        if not made.exists():
+            say(f"{size:,} memories ...")
+            prompts.write_text(json.dumps(_fill(made, size, key=self.key, asked=self.given.asked - 1)))
+        shutil.copyfile(made, home.database)
+        self.prompts[name] = json.loads(prompts.read_text())
+        return home
+
+    def _write_hook(self, home: Home, *, capture: bool = True) -> None:
+        settings = replace(load(home, {}).settings, capture=capture)
+        home.hook.write_text(build.built(home, settings, worker=[]), encoding="utf-8")
+
+    # -- what came out ------------------------------------------------------------------------------------------
+    def result(self) -> dict[str, Any]:
+        bare = quantile(self.times["bare"], 0.5)
+        sync = quantile(self.times["fdatasync"], 0.5)
+        builds = {name: self._build_ms(home) for name, home in self.workers.items()}
+        goals = {
+            "a pipe alone": PIPE,
+            "b capture, acknowledged": PIPE + sync / bare,
+            "c context, 5,000": PIPE + (builds.get("small", 0.0) + sync) / bare,
+            "c context, large": PIPE + (builds.get("large", 0.0) + sync) / bare,
+            "d away, context alone": 2.2,
+            "d away, context and spool": 2.2,
+            "e away, redact and spool": 5.0,
+        }
+        return {
+            "runs": self.given.runs,
+            "hook_bytes": max(home.hook.stat().st_size for home in (*self.workers.values(), *self.away.values())),
+            "interpreter": PY,
+            "memories": {"small": SMALL, "large": self.given.large, "asked": {"small": shares(SMALL)[self.given.asked - 1], "large": shares(self.given.large)[self.given.asked - 1]}},
+            "build_ms": builds,
+            "spooled_though_worker_up": {name: _spooled(home) for name, home in self.workers.items()},
+            "spooled_while_away": {name: _waiting(home) for name, home in self.away.items()},
+            "variants": {
+                name: {
+                    "min": round(min(times), 3),
+                    "p50": quantile(times, 0.5),
+                    "p90": quantile(times, 0.9),
+                    "ratio": round(quantile(times, 0.5) / bare, 3),
+                    "ratio_min": round(min(times) / min(self.times["bare"]), 3),
+                    "cpu_p50": quantile(self.cpu[name] or [0.0], 0.5),
+                    "goal": round(goals[name], 3) if name in goals else None,
+                    "answered": self.answered[name],
+                }
+                for name, times in self.times.items()
+            },
+        }  # fmt: skip
+
+    def _build_ms(self, home: Home) -> float:
+        """The worker's own median time for a context, from its records."""
+        found = Client(home).get("/api/injections", limit=min(1000, self.given.runs))["injections"]
+        return quantile([each["build_ms"] for each in found], 0.5) if found else 0.0
+
+
+def _project(folder: Path) -> Path:
+    """A repository with a remote and a language, so that the resolver has its usual work."""
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / ".git" / "config").write_text(
+        '[core]\n\tbare = false\n[remote "origin"]\n\turl = git@example.org:bench/asked.git\n'
+        "\tfetch = +refs/heads/*:refs/remotes/origin/*\n"
+    )
+    (folder / "pyproject.toml").write_text("[project]\n")
+    return folder
+
+
+def _fill(path: Path, size: int, *, key: str, asked: int) -> list[str]:
+    """A closed store, written as the product writes it; and prompts that quote recent memories of the asked project."""
+    words, chance = Words(SEED), random.Random(SEED)
+    store = SqliteStore(path, backups=path.parent)
+    prompts = []
+    for project, count in enumerate(shares(size)):
+        ours = list(memories(words, project, count, key=key if project == asked else "", now=time.time()))
+        for start in range(0, count, 500):
+            store.keep(ours[start : start + 500])
+        if project == asked:
+            for memory in sorted(ours, key=lambda memory: -memory.created)[:200]:
+                said = [word for word in f"{memory.title} {memory.body}".split() if len(word) > 3]
+                prompts.append(f"please have a look at {' '.join(chance.sample(said, 10))} and tell me what we did")
+    store.close()
+    return prompts
+
+
+@contextmanager
+def answering(path: str) -> Iterator[None]:
+    """A server in a process of its own that answers everything at once with nothing."""
+    pid = os.posix_spawn(PY, [PY, "-I", "-S", "-c", ECHO, path], ENVIRON)
+    try:
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            with socket.socket(socket.AF_UNIX) as line:
+                if line.connect_ex(path) == 0:
+                    line.sendall(b"x")
+                    line.recv(100)
+                    break
+            time.sleep(0.02)
+        yield
+    finally:
+        os.kill(pid, 15)
+        os.waitpid(pid, 0)
+
+
+def _spooled(home: Home) -> int:
+    """How many hooks found the worker late; those runs timed the fallback."""
+    for line in Client(home).text("/api/metrics").splitlines():
+        if 'what="spooled"' in line:
+            return int(line.rsplit(" ", 1)[1])
+    return 0
+
+
+def _waiting(home: Home) -> int:
+    current = home.spool / "current"
+    return sum(1 for _ in deliveries(current.read_bytes())) if current.exists() else 0
+
+
+# The tail of a test run: 1.4 KB of the text that tools bring.
+OUTPUT = "\n".join(
+    f"tests/unit/test_{name}.py {'.' * 24} [{percent:3}%]  {percent * 7 + 112} ms  rss {percent + 40} MB"
+    for percent, name in zip(
+        range(4, 100, 5),
+        "words tokens recipes projects languages payloads redact capture spool trouble search rank fit render recall "
+        "reading hosts hook worker".split(),
+        strict=False,
+    )
+)
+
+
+def report(result: dict[str, Any]) -> str:
+    asked = result["memories"]["asked"]
+    lines = [
+        f"{result['interpreter']} -I -S hook.py, {result['runs']} runs each in mixed order; ms, and multiples of the bare "
+        "interpreter's p50 in this run.",
+        f"hook.py {result['hook_bytes']:,} bytes; load average {result['load'][0]} -> {result['load'][1]}; the asked "
+        f"project has {asked['small']:,} of {SMALL:,} and {asked['large']:,} of {result['memories']['large']:,} memories.",
+        "",
+        f"{'variant':<28} {'min':>7} {'p50':>7} {'p90':>7} {'ratio':>7}  {'goal':<8} {'':<7} {'of mins':>7} {'cpu':>6} {'contexts':>8}",
+    ]
+    for name, found in result["variants"].items():
+        goal = f"≤ {found['goal']:.2f}" if found["goal"] else ""
+        verdict = "" if not goal else "met" if found["ratio"] <= found["goal"] else "missed"
+        answered = f"{found['answered']}" if name[0] in "cd" else ""
+        lines.append(
+            f"{name:<28} {found['min']:>7.2f} {found['p50']:>7.2f} {found['p90']:>7.2f} {found['ratio']:>7.2f}  {goal:<8} "
+            f"{verdict:<7} {found['ratio_min']:>7.2f} {found['cpu_p50']:>6.1f} {answered:>8}"
+        )
+    lines.append("")
+    for name, spent in result["build_ms"].items():
+        lines.append(f"the worker's own build time, {name}: p50 {spent:.2f} ms (part of the goal of c)")
+    lines += [
+        "goals: a 1.15; b 1.15 + fdatasync; c 1.15 + build + fdatasync; d 2.2; e 5 (fdatasync: one write of the same bytes)",
+        "of mins: the fastest run beside the fastest bare one, steadier on a busy machine; cpu: processor ms of the hook, p50",
+    ]
+    late = {name: count for name, count in result["spooled_though_worker_up"].items() if count}
+    late |= {name: count for name, count in result["spooled_while_away"].items() if name == "pipe" and count}
+    if late:
+        lines.append(f"hooks that found their worker late and timed the fallback instead: {late}")
+    lines.append(f"events in the spools of the away variants: {result['spooled_while_away']}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

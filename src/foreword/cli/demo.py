@@ -1,0 +1,244 @@
+"""A repository -> a scratch memory of its history -> exactly what an agent would be given there, and what it costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foreword.cli import door, screen
+from foreword.errors import BadRequest, ForewordError
+from foreword.values import fields, value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from foreword.client import Client
+    from foreword.paths import Home
+    from foreword.types import Memory, Project
+
+BATCH = 100  # memories in a request: a progress bar that moves, and one commit each
+BARE_RUNS = 5  # of a bare interpreter; the median, because the first one warms the disk
+TRIED = 30  # commits whose subject may make the prompt, newest first
+HOOK_SECONDS = 10.0  # hosts give it five
+
+
+@value
+class Given:
+    """What a hook printed, as an agent would see it, and the milliseconds from its start to its end."""
+
+    text: str
+    wall_ms: float
+
+
+def demo(
+    repo: Annotated[str, typer.Option(metavar="PATH", help="The repository to show it on; else this one.")] = "",
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the scratch memory there, to look around in it.")] = False,
+) -> None:
+    """See what an agent would be given in this repository.
+
+    Nothing is installed, and nothing is left behind: it fills a scratch memory from the git history,
+    starts a worker for it, runs the hook the way an agent does, prints what it answers and what that costs, and takes
+    everything away again.
+
+    \b
+    Examples:
+      foreword demo
+      foreword demo --repo ~/src/project --keep
+    """
+    from foreword.projects import resolve
+
+    folder = door.folder(repo)
+    if not os.path.isdir(folder):
+        raise BadRequest(f"{folder} is not a folder", hint="give the path of a repository with --repo")
+    project = resolve(folder)
+    with _scratch(keep=keep) as home:
+        client = door.worker(home)
+        memories = _filled(client, project)
+        bare = _bare_ms()
+        start = _asked(home, "SessionStart", project, session="demo-start", source="startup")
+        _show("What an agent is given when a session starts", start, bare, client, session="demo-start")
+        prompt = _prompt(client, memories, project)
+        _heading("The user types")
+        screen.say(prompt)
+        given = _asked(home, "UserPromptSubmit", project, session="demo-prompt", prompt=prompt)
+        _show("What the agent is given with it", given, bare, client, session="demo-prompt")
+        _leave(home)
+        given = _asked(home, "UserPromptSubmit", project, session="demo-away", prompt=prompt)
+        _show("The same prompt with the worker stopped, from the database alone", given, bare)
+        screen.say(f"{_waiting(home)} of the prompt's event wait in the spool for the next worker.")
+    _next_steps(home, keep=keep)
+
+
+@contextmanager
+def _scratch(*, keep: bool) -> Iterator[Home]:
+    """A home of its own with the default settings; its worker is gone at the end, and so is the home."""
+    import shutil
+
+    for name in [name for name in os.environ if name.startswith("FOREWORD_")]:
+        del os.environ[name]
+    # A hook that finds no worker starts one; here it would outlive the folder it works in.
+    os.environ["FOREWORD_WORKER_AUTOSTART"] = "0"
+    home = _new_home()
+    try:
+        yield home
+    finally:
+        try:
+            _leave(home)
+        finally:
+            if not keep:
+                shutil.rmtree(home.root, ignore_errors=True)
+
+
+def _new_home() -> Home:
+    import tempfile
+
+    from foreword.paths import Home, socket_problem
+
+    for base in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - mkdtemp makes it 0700; TMPDIR may be too long a path
+        home = Home(Path(tempfile.mkdtemp(prefix="foreword-", dir=base)))
+        problem = socket_problem(home)
+        if not problem:
+            return home
+        home.root.rmdir()
+    raise ForewordError(problem, hint="set TMPDIR to a short path in a folder of your own")
+
+
+def _leave(home: Home) -> None:
+    from foreword.worker.life import stop
+
+    stop(home)
+
+
+def _filled(client: Client, project: Project) -> list[Memory]:
+    """Remember the history, newest first, with a bar in a terminal and a line everywhere."""
+    from rich.progress import Progress
+
+    began = time.perf_counter()
+    memories, what = _history(project)
+    beside = screen.console(stderr=True)
+    with Progress(console=beside, transient=True, disable=not beside.is_terminal) as bar:
+        task = bar.add_task("remembering", total=len(memories))
+        for start in range(0, len(memories), BATCH):
+            batch = memories[start : start + BATCH]
+            client.post("/api/memories", {"memories": [_told(memory, project) for memory in batch]})
+            bar.advance(task, len(batch))
+    screen.say(f"Remembered {len(memories)} {what} in {time.perf_counter() - began:.1f} s.")
+    return memories
+
+
+def _history(project: Project) -> tuple[list[Memory], str]:
+    from foreword.history import commits, story
+
+    try:
+        found = list(commits(project.root))
+        why = "has no commits yet"
+    except BadRequest as exc:
+        found, why = [], f"has no history to read ({exc})"
+    if found:
+        return found, f"commits of {project.name}"
+    screen.say(f"{project.name} {why}: a made-up story of a booking service stands in for it.")
+    return list(story(project, now=time.time())), "memories of the made-up story"
+
+
+def _told(memory: Memory, project: Project) -> dict[str, Any]:
+    return {**fields(memory), "detail": dict(memory.detail), "scope": "project", "project_path": project.root}
+
+
+def _asked(home: Home, event: str, project: Project, *, session: str, **more: str) -> Given:
+    """Run the hook as a host does: a payload on stdin, one JSON object or nothing on stdout."""
+    from foreword.hook.build import command
+
+    payload = {"session_id": session, "cwd": project.root, "hook_event_name": event, **more}
+    began = time.perf_counter()
+    ended = subprocess.run(  # noqa: S603 - our own hook
+        command(home, host="claude-code", event=event),
+        input=json.dumps(payload).encode(),
+        stdout=subprocess.PIPE,
+        timeout=HOOK_SECONDS,
+        check=False,
+    )
+    wall_ms = (time.perf_counter() - began) * 1000
+    answer = json.loads(ended.stdout)["hookSpecificOutput"]["additionalContext"] if ended.stdout else ""
+    return Given(text=answer, wall_ms=wall_ms)
+
+
+def _bare_ms() -> float:
+    """What an interpreter costs that does nothing, on this machine, now."""
+    from foreword.hook.build import interpreter
+
+    spent = []
+    for _ in range(BARE_RUNS):
+        began = time.perf_counter()
+        subprocess.run([interpreter(), "-I", "-S", "-c", "pass"], check=True)  # noqa: S603 - our own interpreter
+        spent.append((time.perf_counter() - began) * 1000)
+    return sorted(spent)[BARE_RUNS // 2]
+
+
+def _prompt(client: Client, memories: Sequence[Memory], project: Project) -> str:
+    """A question in words of a recent subject; the first that the memory has an answer to."""
+    from foreword.words import terms
+
+    asked = ""
+    for memory in memories[:TRIED]:
+        words = [word for word in terms(memory.title) if word.isalpha() and (len(word) > 2 or not word.isascii())][:3]
+        if len(words) < 2:
+            continue
+        asked = f"What did we do about {', '.join(words[:-1])} and {words[-1]}?"
+        if client.get("/api/context", project_path=project.root, prompt=asked)["context"]:
+            return asked
+    return asked or f"What happened last in {project.name}?"
+
+
+def _show(heading: str, given: Given, bare: float, client: Client | None = None, *, session: str = "") -> None:
+    from foreword.tokens import count
+
+    _heading(heading)
+    if given.text:
+        screen.exactly(given.text)
+    else:
+        screen.say("(nothing: no note is recent and relevant enough, and silence costs no tokens)")
+    found = client.get("/api/injections", session_id=session, limit=1)["injections"] if client else []
+    cost = [f"{count(given.text)} tokens" if given.text else "0 tokens"]
+    if found:
+        cost = [f"{found[0]['tokens']} of {found[0]['budget']} tokens", f"built in {found[0]['build_ms']:.1f} ms"]
+    cost.append(f"hook {given.wall_ms:.0f} ms; a bare interpreter takes {bare:.0f} ms here")
+    _dim(", ".join(cost))
+
+
+def _heading(text: str) -> None:
+    from rich.text import Text
+
+    out = screen.console()
+    out.print()
+    out.print(Text(f"== {text}", style="bold cyan"))
+
+
+def _dim(text: str) -> None:
+    from rich.text import Text
+
+    screen.console().print(Text(text, style="dim"))
+
+
+def _waiting(home: Home) -> str:
+    from foreword.cli.status import waiting
+
+    return screen.sized(waiting(home))
+
+
+def _next_steps(home: Home, *, keep: bool) -> None:
+    _heading("What to do next")
+    if keep:
+        screen.say(f"FOREWORD_HOME={home.root} foreword search WORDS     look around in what was kept")
+    screen.say(
+        'foreword add decision "…" --why "…"              remember something in your own memory\n'
+        'foreword context "a question"                    see what an agent would be given with it\n'
+        "foreword hook claude-code SessionStart           the command line for your agent's hook settings\n"
+        "foreword doctor                                  check that everything works"
+    )

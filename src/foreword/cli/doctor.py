@@ -1,0 +1,84 @@
+"""Every finding about a home -> a line, and under what is wrong the way out; exit 1 where something is."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import typer
+
+from foreword.cli import door, screen
+from foreword.cli.memories import Json
+from foreword.values import fields
+
+if TYPE_CHECKING:
+    from foreword.cli.checks import Finding
+    from foreword.cli.troubles import Group
+    from foreword.paths import Home
+
+RECENT = 7 * 86_400  # seconds; what went wrong before last week is history
+MOST = 10  # troubles shown; more would hide the checks above them
+MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "wrong": ("wrong", "bold red")}
+
+
+def doctor(json: Json = False) -> None:
+    """Check everything, and tell the way out of whatever is wrong.
+
+    The home and its rights, the socket, the settings with the line of each mistake, the worker, the database and its
+    index, what waits, the hook and its interpreter, the disk, and what went wrong in the last seven days. Exit 1 if
+    something is wrong now, 0 if all is well.
+
+    \b
+    Examples:
+      foreword doctor
+      foreword doctor --json
+    """
+    from foreword.cli.checks import WRONG, findings
+
+    home = door.here()
+    found = []
+    for finding in findings(home, os.environ):
+        found.append(finding)
+        if not json:
+            _print(finding)
+    recent = _recent(home)
+    wrong = sum(finding.state == WRONG for finding in found)
+    if json:
+        checks = [fields(finding) for finding in found]
+        screen.as_json(
+            {"ok": not wrong, "home": str(home.root), "checks": checks, "troubles": [fields(group) for group in recent]}
+        )
+    else:
+        _print_troubles(recent)
+        screen.say(f"\n{wrong} {'thing is' if wrong == 1 else 'things are'} wrong" if wrong else "\nall is well")
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _recent(home: Home) -> tuple[Group, ...]:
+    from foreword.cli.troubles import grouped
+    from foreword.trouble import noted
+
+    return grouped([each for each in noted(str(home.trouble)) if each.at > time.time() - RECENT])
+
+
+def _print(finding: Finding) -> None:
+    from rich.text import Text
+
+    word, style = MARKS[finding.state]
+    out = screen.console()
+    out.print(Text.assemble((f"{word:<6}", style), f"{finding.check}: {screen.safe(finding.says)}"))
+    if finding.way_out:
+        out.print(Text(f"      {screen.safe(finding.way_out)}", style="dim" if finding.state == "note" else ""))
+
+
+def _print_troubles(groups: tuple[Group, ...]) -> None:
+    from foreword.render import ago
+
+    if groups:
+        screen.say("\nwent wrong in the last seven days:")
+    if len(groups) > MOST:
+        screen.say(f"  … and {len(groups) - MOST} more, in logs/trouble.jsonl")
+    for each in groups[-MOST:]:
+        screen.say(f"  {ago(time.time() - each.last)}, {each.count}x, {each.where}: {each.what}")

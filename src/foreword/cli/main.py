@@ -1,0 +1,83 @@
+"""The words after `foreword` -> one command -> an exit code: 0 well, 1 failed and told why, 2 asked wrongly."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import Annotated, Any
+
+import typer
+
+from foreword import __version__
+from foreword.cli import demo, doctor, find, memories, screen, settings, status, worker
+from foreword.errors import ForewordError
+
+ABOUT = """Memory for coding agents.
+
+Foreword keeps what mattered in your agent's sessions, and puts the few lines that matter in front of the next prompt.
+
+\b
+First steps:
+  foreword demo                     see what an agent would be given here, leaving nothing behind
+  foreword add decision "Use UTC"   remember something yourself
+  foreword search utc               find it again
+  foreword doctor                   check that everything works
+
+Everything is kept in ~/.foreword, or in the folder that FOREWORD_HOME names.
+"""
+
+app = typer.Typer(
+    name="foreword",
+    help=ABOUT,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # a help text in a pipe is text, and 80 ms earlier
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    if version:
+        screen.say(f"foreword {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        screen.say(context.get_help())
+
+
+app.command("add")(memories.add)
+app.command("note")(memories.note)
+app.command("show")(memories.show)
+app.command("search")(find.search)
+app.command("context")(find.context)
+app.command("status")(status.status)
+app.command("doctor")(doctor.doctor)
+app.command("index")(worker.index)
+app.add_typer(settings.app, name="config")
+app.add_typer(worker.app, name="worker")
+app.command("hook")(worker.hook)
+app.command("demo")(demo.demo)
+
+
+def main() -> None:
+    """Run the command line; a failure that we know is one line and its hint, and never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):
+            _lenient(stream)
+    try:
+        app(prog_name="foreword")
+    except ForewordError as exc:
+        screen.error(str(exc), hint=exc.hint)
+    except OSError as exc:  # a full disk, a folder that went away
+        screen.error(str(exc), hint="run `foreword doctor`")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(1)
+
+
+def _lenient(stream: Any) -> None:
+    """A terminal that knows only ASCII gets a question mark, not a traceback."""
+    stream.reconfigure(errors="replace")

@@ -1,0 +1,191 @@
+"""What a person wants kept -> a memory, told back with its id; an id -> all that is known under it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Annotated, Any
+
+import typer
+
+from foreword.cli import door, screen
+from foreword.errors import NotFound
+
+KINDS = {
+    "summary": "what a session was about: request, done, learned, next",
+    "handoff": "where things stand, for whoever goes on: next steps, blockers, open questions",
+    "decision": "a choice, and why it was made (--why)",
+    "pattern": "a problem and the solution that works here",
+    "failure": "an error, and what fixed it (--fixed-by)",
+    "observation": "something that was done, in a line",
+    "change": "a function that is new, modified or deleted",
+    "learning": "how things are here: architecture, a convention, a gotcha",
+    "preference": "a rule or a taste of yours, shown at every session start",
+    "correction": "what you had to correct, so that it need not be said again",
+    "goal": "what all this is for; shown where a prompt speaks of goals",
+    "note": "a raw line, to be sorted later",
+    "project": "what this project is: its role, contracts, dependencies",
+}
+AS_TEXT = "  " + "\n  ".join(f"{kind:<12} {what}" for kind, what in KINDS.items())
+
+Project = Annotated[str, typer.Option("--project", metavar="PATH", help="A folder of the project; else this one.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def add(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="What it is; the kinds are listed above.")],
+    title: Annotated[list[str], typer.Argument(metavar="TITLE…", help="What is worth knowing, in one line.")],
+    *,
+    body: Annotated[str, typer.Option(metavar="TEXT", help="More about it; `-` reads it from stdin.")] = "",
+    tag: Annotated[list[str] | None, typer.Option(metavar="T", help="A tag; may be repeated.")] = None,
+    file: Annotated[list[str] | None, typer.Option(metavar="F", help="A file it speaks of; may be repeated.")] = None,
+    function: Annotated[list[str] | None, typer.Option(metavar="F", help="A function; may be repeated.")] = None,
+    scope: Annotated[
+        str, typer.Option(metavar="SCOPE", help="Where it counts: project, universal, or language:NAME.")
+    ] = "project",
+    project: Project = "",
+    why: Annotated[str, typer.Option(metavar="TEXT", help="Why it was decided.")] = "",
+    fixed_by: Annotated[str, typer.Option(metavar="TEXT", help="What fixed a failure.")] = "",
+    confidence: Annotated[float, typer.Option(min=0, max=1, help="How sure you are, from 0 to 1.")] = 1.0,
+    json: Json = False,
+) -> None:
+    if kind not in KINDS:
+        screen.error(f"unknown kind {kind!r}", hint=f"the kinds are\n{AS_TEXT}")
+        raise typer.Exit(2)
+    _keep(
+        {
+            "kind": kind,
+            "title": " ".join(title),
+            "body": sys.stdin.read() if body == "-" else body,
+            "tags": tag or [],
+            "files": file or [],
+            "functions": function or [],
+            "confidence": confidence,
+            "detail": {name: text for name, text in (("why", why), ("fixed_by", fixed_by)) if text},
+        },
+        scope=scope,
+        project=project,
+        json=json,
+    )
+
+
+add.__doc__ = f"""Remember something.
+
+What looks like a secret is taken out before anything is written, and you are told so.
+
+\b
+Kinds:
+{AS_TEXT}
+
+\b
+Examples:
+  foreword add decision "Times are stored in UTC" --why "two venues lie in different zones"
+  foreword add preference "No new dependencies without asking" --scope universal
+  git diff | foreword add note "What I was about to do" --body -
+"""
+
+
+def note(
+    text: Annotated[list[str], typer.Argument(metavar="TEXT…", help="The note; `-` reads it from stdin.")],
+    project: Project = "",
+    json: Json = False,
+) -> None:
+    """Remember a line as it is, to be sorted later.
+
+    \b
+    Example:
+      foreword note the mail sandbox rejects our sender until Friday
+    """
+    told = sys.stdin.read() if text == ["-"] else " ".join(text)
+    title, _, body = told.strip().partition("\n")
+    _keep({"kind": "note", "title": title, "body": body.strip("\n")}, scope="project", project=project, json=json)
+
+
+def show(
+    ids: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids, as search and the agent's notes give them.")],
+    json: Json = False,
+) -> None:
+    """Show memories in full, with everything that is known about each.
+
+    \b
+    Example:
+      foreword show dec-7k2m9qxw
+    """
+    from urllib.parse import quote
+
+    client = door.worker(door.here())
+    found, missing = [], []
+    for id in ids:
+        try:
+            answer = client.get(f"/api/memories/{quote(id, safe='')}")
+            found.append({"memory": answer["memory"], "links": answer["links"]})
+        except NotFound as exc:
+            missing.append((str(exc), exc.hint))
+    if json:
+        screen.as_json({"memories": found})
+    else:
+        for number, each in enumerate(found):
+            _print_all(each["memory"], links=each["links"], apart=number > 0)
+    for message, hint in missing:
+        screen.error(message, hint=hint)
+    if missing:
+        raise typer.Exit(1)
+
+
+def _keep(told: dict[str, Any], *, scope: str, project: str, json: bool) -> None:
+    from foreword.redact import redact_all
+
+    asked = {**told, "scope": scope, "project_path": door.folder(project)}
+    [memory] = door.worker(door.here()).post("/api/memories", asked)["memories"]
+    if json:
+        screen.as_json(memory)
+    else:
+        screen.say(f"{memory['id']}  [{memory['kind']}] {memory['title']}")
+        screen.aside(f"kept for {memory['scope']}")
+    if redact_all(told) != told:
+        screen.warn(["something in it looked like a secret or was private, and was taken out before it was written"])
+
+
+def _print_all(memory: dict[str, Any], *, links: list[dict[str, str]], apart: bool) -> None:
+    from rich.text import Text
+
+    from foreword.render import ago
+
+    now = time.time()
+    out = screen.console()
+    if apart:
+        out.print()
+    out.print(Text(screen.safe(memory["title"]), style="bold"))
+    detail = [(name.replace("_", " "), _listed(told)) for name, told in memory["detail"].items()]
+    screen.rows(
+        (name, told)
+        for name, told in (
+            ("id", memory["id"]),
+            ("kind", memory["kind"]),
+            ("scope", memory["scope"]),
+            ("body", memory["body"]),
+            *detail,
+            ("tags", _listed(memory["tags"])),
+            ("files", _listed(memory["files"])),
+            ("functions", _listed(memory["functions"])),
+            ("said by", f"{memory['source']} (trust: {memory['trust']})"),
+            ("confidence", f"{memory['confidence']:g}"),
+            ("seen", f"{memory['seen']}x"),
+            ("created", f"{_day(memory['created'])} ({ago(now - memory['created'])})"),
+            ("confirmed", _day(memory["confirmed"]) if memory["confirmed"] != memory["created"] else ""),
+            ("session", memory["session"]),
+            ("status", " by ".join(filter(None, (memory["status"], memory["superseded_by"])))),
+            ("links", _listed([f"{link['source']} {link['relation']} {link['target']}" for link in links])),
+        )
+        if told
+    )
+
+
+def _listed(told: object) -> str:
+    if isinstance(told, list):
+        return ", ".join(_listed(each) for each in told)
+    return told if isinstance(told, str) else repr(told)
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

@@ -1,0 +1,68 @@
+"""What went wrong and was swallowed -> the part that nobody has been told yet, and a line for each kind of it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from foreword.trouble import Trouble, noted
+from foreword.values import fields, value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from foreword.paths import Home
+
+
+@value
+class Group:
+    """The same trouble in the same place, as often as it came."""
+
+    where: str
+    what: str
+    count: int
+    last: float
+
+
+def untold(home: Home) -> tuple[Trouble, ...]:
+    """Every trouble after the last one that was told; all of them where that one is no longer on file."""
+    found = noted(str(home.trouble))
+    last = _last_told(_seen(home))
+    places = [place for place, trouble in enumerate(found) if trouble == last]
+    return found[places[-1] + 1 :] if places else found
+
+
+def told(home: Home, troubles: Sequence[Trouble]) -> None:
+    """Remember that *troubles* were told; in a home that cannot be written to they are told again."""
+    if troubles:
+        with suppress(OSError):
+            _seen(home).write_text(json.dumps(fields(troubles[-1])), encoding="utf-8")
+
+
+def grouped(troubles: Sequence[Trouble]) -> tuple[Group, ...]:
+    """One entry for the same trouble in the same place, the latest last."""
+    groups: dict[tuple[str, str], Group] = {}
+    for each in troubles:
+        key = each.where, each.what
+        before = groups.pop(key, None)
+        groups[key] = Group(
+            where=each.where,
+            what=each.what,
+            count=before.count + 1 if before else 1,
+            last=max(each.at, before.last) if before else each.at,
+        )
+    return tuple(groups.values())
+
+
+def _seen(home: Home) -> Path:
+    # The trouble itself, not a position: the file begins again when it is full.
+    return home.logs / "trouble.seen"
+
+
+def _last_told(path: Path) -> Trouble | None:
+    try:
+        return Trouble(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None

@@ -1,0 +1,32 @@
+"""What every kind of test may need: short homes, and where the shared samples are."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from foreword.paths import Home
+
+SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    """A home whose socket path is short enough, gone afterwards."""
+    root = Path(tempfile.mkdtemp(prefix="fw-"))
+    made = Home(root=root / "h")
+    made.prepare()
+    yield made
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The samples beside the checkout; without them a test says so and is passed over."""
+    if not SHARED.is_dir():
+        pytest.skip(f"no samples: {SHARED.name}/ is not beside this checkout")
+    return SHARED

@@ -1,0 +1,277 @@
+"""Whatever comes in, the hook ends with 0 and prints one object or nothing; nothing that can be kept is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from foreword.client import Client
+from foreword.errors import StoreError, WorkerError
+from foreword.hook import build
+from foreword.paths import Home
+from foreword.projects import resolve
+from foreword.store.sqlite import SqliteStore
+from foreword.trouble import noted
+from foreword.types import Memory
+from foreword.worker import life
+from tests.flow.conftest import CLEAN, Host, wait_for
+
+EVENT = "UserPromptSubmit"
+PAYLOADS = {
+    "not JSON": b"hello",
+    "empty": b"",
+    "only spaces": b" \n ",
+    "half an object": b'{"session_id": "s", "cwd": "/',
+    "a list": b"[1, 2]",
+    "a number": b"7",
+    "null": b"null",
+    "invalid UTF-8": b'{"session_id":"s","cwd":"/tmp","prompt":"\xff\xfe\x80"}',
+    "a byte order mark": b'\xef\xbb\xbf{"session_id":"s","cwd":"/tmp","prompt":"x"}',
+    "lone surrogates": b'{"session_id":"s\\ud800","cwd":"/tmp/\\udfff","prompt":"\\ud83d"}',
+    "NUL bytes": b'{"session_id":"s\\u0000","cwd":"/tmp/\\u0000x","prompt":"a\\u0000b"}',
+    "raw NUL bytes": b"\0" * 5000,
+    "a missing cwd": b'{"session_id":"s","prompt":"x"}',
+    "a relative cwd": b'{"session_id":"s","cwd":"src/x","prompt":"x"}',
+    "an empty cwd": b'{"session_id":"s","cwd":"","prompt":"x"}',
+    "a cwd that is not there": b'{"session_id":"s","cwd":"/nowhere/at/all","prompt":"x"}',
+    "fields of the wrong type": b'{"session_id":1,"cwd":["/"],"prompt":{"a":1}}',
+    "100,000 brackets": b"[" * 100_000,
+    "100,000 nested objects": b'{"a":' * 100_000,
+    "a huge number": b'{"session_id":"s","cwd":"/tmp","prompt":"x","n":' + b"9" * 10_000 + b"}",
+    "NaN": b'{"session_id":"s","cwd":"/tmp","prompt":"x","n":NaN}',
+}
+
+
+@pytest.mark.parametrize("worker", ["up", "away"])
+def test_bad_payloads_end_well_and_are_kept_where_there_is_anything_to_keep(home: Home, host: Host, start, worker):
+    host.write_hook()
+    if worker == "up":
+        start()
+    for name, raw in PAYLOADS.items():
+        ended = host.tell(EVENT, raw)
+        assert (ended.returncode, ended.stderr) == (0, b""), name
+        assert ended.stdout == b"", name
+    start()
+    wait_for(lambda: host.spooled() == 0)
+    wanted = sum(bool(raw.strip()) for raw in PAYLOADS.values())
+    assert len(host.stored()) == wanted
+    Client(home).get("/api/health")
+
+
+@pytest.mark.parametrize("worker", ["up", "away"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--host",),
+        ("--host", "claude-code"),
+        ("--host", "nobody", "Stop"),
+        ("--host", "codex", "NoSuchEvent"),
+        ("x" * 5000,),
+        ("--host", "../../etc", "a b\r\nc: d"),
+        ("--host", "claude-code", "é∂"),
+    ],
+)
+def test_unknown_hosts_and_events_are_kept_and_not_answered(home: Home, host: Host, start, worker, arguments, project):
+    host.write_hook()
+    if worker == "up":
+        start()
+    ended = subprocess.run(
+        [*build.command(home, host="x", event="y")[:4], *arguments],
+        input=json.dumps({"session_id": "s", "cwd": project, "prompt": "x"}).encode(),
+        capture_output=True,
+        check=False,
+        timeout=30,
+        env=CLEAN,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+    start()
+    wait_for(lambda: host.spooled() == 0)
+    assert len(host.stored()) == 1
+
+
+@pytest.mark.parametrize("worker", ["up", "away"])
+def test_fifty_megabytes_keep_their_ids_their_beginning_and_their_end(home: Home, host: Host, start, worker, project):
+    host.write_hook()
+    if worker == "up":
+        start()
+    huge = {
+        "session_id": "s-huge",
+        "cwd": project,
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Bash",
+        "tool_response": {"stdout": "BEGINNING " + 'lorem ipsum \\"dolor\\" ' * 2_400_000 + " ENDING"},
+        "tool_use_id": "toolu_huge",
+    }
+    raw = json.dumps(huge).encode()
+    assert len(raw) > 50_000_000
+    ended = host.tell("PostToolUse", raw)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+    start()
+    wait_for(lambda: host.spooled() == 0)
+    (kept,) = host.stored()
+    assert (kept["session_id"], kept["cwd"], kept["tool_use_id"]) == ("s-huge", project, "toolu_huge")
+    assert kept["tool_response"]["stdout"].startswith("BEGINNING lorem")
+    assert "ENDING" in kept["foreword_cut"]["tail"]
+    assert len(json.dumps(kept)) < 1_000_000
+
+
+def test_a_missing_home_is_no_failure(home: Home, host: Host, project):
+    host.write_hook()
+    hook = home.root.parent / "hook.py"
+    shutil.copy(home.hook, hook)
+    shutil.rmtree(home.root)
+    ended = subprocess.run(
+        [build.interpreter(), "-I", "-S", str(hook), "--host", "claude-code", EVENT],
+        input=json.dumps({"session_id": "s", "cwd": project, "prompt": "x"}).encode(),
+        capture_output=True,
+        check=False,
+        timeout=30,
+        env=CLEAN,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+    assert not home.root.exists()
+
+
+def test_a_home_that_cannot_be_written_still_gives_context(home: Home, host: Host, project):
+    _fill(home, project)
+    host.write_hook()
+    shutil.rmtree(home.spool)
+    home.spool.write_text("a file where the folder should be")  # refuses root too, as modes would not
+    shutil.rmtree(home.logs)
+    home.logs.write_text("")
+    assert "the canary sings" in host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"})
+
+
+def test_a_socket_path_that_is_too_long_is_told_and_the_hook_manages(tmp_path: Path, host: Host, project, monkeypatch):
+    long = Home(root=tmp_path / ("x" * 90) / "h")
+    long.root.parent.mkdir(parents=True)
+    long.prepare()
+    with pytest.raises(WorkerError, match="103") as caught:
+        life.start(long)
+    assert "FOREWORD_HOME" in caught.value.hint
+    _fill(long, project)
+    there = Host(long)
+    there.write_hook()
+    assert "the canary sings" in there.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"})
+    assert there.spooled() > 0
+
+
+def test_a_database_from_a_newer_version_is_left_alone_and_told(home: Home, host: Host, start, project):
+    _fill(home, project)
+    _sql(home, "PRAGMA user_version = 999")
+    before = home.database.read_bytes()
+    host.write_hook()
+    assert host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"}) == ""
+    client = start()
+    with pytest.raises(StoreError, match="schema 999") as caught:
+        client.get("/api/search", q="canary", project_path=project)
+    assert "upgrade" in caught.value.hint
+    health = client.get("/api/health")
+    assert not health["ok"]
+    assert host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary again?"}) == ""
+    assert home.database.read_bytes() == before
+    assert host.spooled() > 0
+    _sql(home, "PRAGMA user_version = 1")
+    wait_for(lambda: host.spooled() == 0)
+    assert len(host.stored()) == 2
+
+
+@pytest.mark.parametrize(
+    "damage", ["DROP TABLE words", "DELETE FROM words_data", "UPDATE words_data SET block = x'00ff'"]
+)
+def test_a_broken_words_index_costs_words_alone_and_index_mends_it(home: Home, host: Host, start, project, damage):
+    _fill(home, project)
+    _sql(home, damage)
+    host.write_hook()
+    opening = {"session_id": "s", "cwd": project, "source": "startup"}
+    asking = {"session_id": "s", "cwd": project, "prompt": "canary?"}
+    assert "the canary sings" in host.context("SessionStart", opening)
+    host.context(EVENT, asking)
+    client = start()
+    assert "the canary sings" in host.context("SessionStart", opening)
+    host.context(EVENT, asking)
+    client.post("/api/memories", {"kind": "note", "title": "kept while broken: wombat", "project_path": project})
+    told = [trouble for trouble in noted(str(home.trouble)) if "index" in trouble.what]
+    assert damage == "DELETE FROM words_data" or told
+    assert client.post("/api/index", {})["indexed"] == 2
+    found = client.get("/api/search", q="wombat canary", project_path=project)["results"]
+    assert {result["title"] for result in found} == {"the canary sings", "kept while broken: wombat"}
+    assert client.get("/api/health")["ok"]
+    assert "the canary sings" in host.context(EVENT, {**asking, "session_id": "fresh"})
+
+
+@pytest.mark.parametrize("table", ["events", "sessions", "injections", "links", "memories"])
+def test_a_missing_table_is_told_and_events_wait_until_it_is_back(home: Home, host: Host, start, project, table):
+    _fill(home, project)
+    _sql(home, f"DROP TABLE {table}")
+    client = start()
+    payload = {"session_id": "s", "cwd": project, "prompt": "canary?"}
+    assert host.tell(EVENT, payload).returncode == 0
+    health = client.get("/api/health")
+    assert not health["ok"]
+    assert any(table in problem and "foreword index" in problem for problem in health["problems"])
+    client.post("/api/index", {})
+    wait_for(lambda: host.spooled() == 0)
+    assert client.get("/api/health")["ok"]
+    assert len(host.stored()) == 1
+
+
+@pytest.mark.parametrize("missing", ["_sqlite3", "_json", "zlib", "fcntl"])
+def test_an_interpreter_without_a_module_ends_well(home: Home, host: Host, project, missing):
+    _fill(home, project)
+    host.write_hook()
+    home.hook.write_text(f"import sys\nsys.modules[{missing!r}] = None\n{home.hook.read_text()}")
+    ended = host.tell(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"})
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    if missing == "_sqlite3":
+        assert any("sqlite" in trouble.what for trouble in noted(str(home.trouble)))
+        assert host.spooled() > 0
+    if missing == "zlib":
+        assert b"the canary sings" in ended.stdout
+
+
+def test_broken_settings_mean_built_in_values_told_once(home: Home, host: Host, start, project):
+    home.config.write_text("capture = maybe\n[broken")
+    home.synonyms.write_text("= nothing")
+    client = start()
+    client.post("/api/memories", {"kind": "note", "title": "the canary sings", "project_path": project})
+    assert "the canary sings" in host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"})
+    time.sleep(1.5)
+    told = [trouble.what for trouble in noted(str(home.trouble)) if "settings" in trouble.where]
+    assert len(told) == 2
+    assert any("config.toml" in what and "line" in what for what in told)
+    assert any("synonyms.toml" in what for what in told)
+
+
+def _fill(home: Home, project: str) -> None:
+    store = SqliteStore(home.database, backups=home.backups)
+    owner = resolve(project)
+    now = time.time()
+    store.keep(
+        [
+            Memory(
+                kind="decision",
+                title="the canary sings",
+                project=owner.key,
+                scope=owner.scope,
+                created=now,
+                confirmed=now,
+            )
+        ]
+    )
+    store.close()
+
+
+def _sql(home: Home, sql: str) -> None:
+    connection = sqlite3.connect(home.database)
+    connection.execute(sql)
+    connection.commit()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()

@@ -1,0 +1,275 @@
+"""The hook as a host runs it: worker up, worker away, worker gone wrong; always exit 0, one object or nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from foreword.config import load
+from foreword.hook import build, fallback
+from foreword.paths import Home
+from foreword.projects import resolve
+from foreword.store.sqlite import SqliteStore
+from foreword.trouble import noted
+from foreword.types import Memory, Moment
+from foreword.worker import life
+from tests.flow.conftest import Host, end_worker, wait_for
+
+PROMPT = "why does the checkout transport time out?"
+
+
+def prompt(project: str, text: str = PROMPT, **more: str) -> dict[str, str]:
+    return {"session_id": "s1", "cwd": project, "hook_event_name": "UserPromptSubmit", "prompt": text, **more}
+
+
+def opening(project: str) -> dict[str, str]:
+    return {"session_id": "s1", "cwd": project, "hook_event_name": "SessionStart", "source": "startup"}
+
+
+@pytest.fixture
+def filled(home: Home, project: str) -> Home:
+    """A store that knows why the transport times out, and a rule; closed."""
+    store = SqliteStore(home.database, backups=home.backups)
+    owner = resolve(project)
+    now = time.time()
+    about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
+    store.keep(
+        [
+            Memory(
+                kind="decision", title="The checkout HTTPTransport retries twice", body="because of the bank", **about
+            ),
+            Memory(
+                kind="failure", title="checkout transport timeout after 5 s", detail={"fixed_by": "raise it"}, **about
+            ),
+            Memory(kind="preference", title="Run the tests with make test", **about),
+            Memory(kind="handoff", title="Next: the bank's sandbox", detail={"next": ["ask for a sandbox"]}, **about),
+        ]
+    )
+    store.close()
+    return home
+
+
+def test_what_was_added_comes_back_with_the_worker_up(filled: Home, host: Host, start, project):
+    client = start()
+    got = host.context("UserPromptSubmit", prompt(project))
+    assert "HTTPTransport" in got
+    assert got.startswith("--- foreword")
+    assert "Run the tests with make test" in host.context("SessionStart", opening(project))
+    assert [event["hook_event_name"] for event in host.stored()] == ["UserPromptSubmit", "SessionStart"]
+    assert [each["moment"] for each in client.get("/api/injections")["injections"]] == ["session_start", "prompt"]
+
+
+def test_what_was_added_comes_back_with_the_worker_away_and_the_event_waits_in_the_spool(
+    filled, host: Host, start, project
+):
+    host.write_hook()
+    assert "HTTPTransport" in host.context("UserPromptSubmit", prompt(project))
+    assert "Run the tests with make test" in host.context("SessionStart", opening(project))
+    assert host.spooled() > 0
+    start()
+    wait_for(lambda: host.spooled() == 0)
+    assert [event["hook_event_name"] for event in host.stored()] == ["UserPromptSubmit", "SessionStart"]
+    assert noted(str(filled.trouble)) == ()
+
+
+@pytest.mark.parametrize("name", ["session_start", "prompt"])
+def test_the_generated_file_and_the_package_give_the_same_bytes(filled: Home, host: Host, project, name):
+    host.write_hook()
+    event, payload = {
+        "session_start": ("SessionStart", opening(project)),
+        "prompt": ("UserPromptSubmit", prompt(project)),
+    }[name]
+    got = host.context(event, payload)
+    config = build.config(filled, load(filled, {}).settings, worker=[])
+    moment = Moment(
+        name=name, project=resolve(project), session="s1", prompt=payload.get("prompt", ""), host="claude-code"
+    )
+    assert got
+    assert got == fallback.text_for(config, moment, now=time.time(), until=time.monotonic() + 5)
+
+
+def test_the_hook_starts_a_worker_for_the_next_time(filled: Home, host: Host, start, project):
+    host.write_hook(worker=build.worker_command())
+    host.context("UserPromptSubmit", prompt(project))
+    wait_for(lambda: life.pid_of(filled))
+    wait_for(lambda: host.spooled() == 0)
+    assert len(host.stored()) == 1
+
+
+def test_a_crash_loop_makes_few_starts(filled: Home, host: Host, project, tmp_path: Path):
+    counter = tmp_path / "starts"
+    host.write_hook(worker=["/bin/sh", "-c", f"echo x >> {counter}; exit 1"])
+    for number in range(12):
+        assert host.tell("UserPromptSubmit", prompt(project, prompt_id=str(number))).returncode == 0
+    wait_for(counter.exists)
+    assert counter.read_text().count("x") == 1
+
+
+def test_a_hung_worker_is_not_waited_for_and_nothing_is_lost_or_doubled(filled, host: Host, start, project):
+    start()
+    host.context("UserPromptSubmit", prompt(project, "hello there, transport"))
+    pid = life.pid_of(filled)
+    os.kill(pid, signal.SIGSTOP)
+    got = host.context("UserPromptSubmit", prompt(project))
+    os.kill(pid, signal.SIGCONT)
+    assert "HTTPTransport" in got
+    wait_for(lambda: host.spooled() == 0)
+    wait_for(lambda: len(host.stored()) >= 2)
+    time.sleep(0.5)  # the stopped worker had it in its backlog as well
+    assert [event["prompt"] for event in host.stored()] == ["hello there, transport", PROMPT]
+    assert any("worker" in trouble.where for trouble in noted(str(filled.trouble)))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n",
+        b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"half":',
+        b"garbage",
+        b"",
+        b"HTTP/1.1 200 OK\r\n\r\n{}",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+    ],
+)
+def test_a_worker_that_answers_nonsense_counts_as_away(filled: Home, host: Host, project, answer: bytes):
+    host.write_hook()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(filled.socket))
+        listener.listen()
+        thread = threading.Thread(target=_answer_once, args=(listener, answer))
+        thread.start()
+        got = host.context("UserPromptSubmit", prompt(project))
+        thread.join()
+    assert "HTTPTransport" in got
+    assert host.spooled() > 0
+    assert len(noted(str(filled.trouble))) == 1
+
+
+def test_a_refused_connection_is_no_trouble(filled: Home, host: Host, project):
+    host.write_hook()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(filled.socket))
+    assert "HTTPTransport" in host.context("UserPromptSubmit", prompt(project))
+    assert noted(str(filled.trouble)) == ()
+
+
+def test_off_means_neither_captured_nor_injected(filled: Home, host: Host, start, project):
+    host.write_hook()
+    assert host.context("UserPromptSubmit", prompt(project), FOREWORD_OFF="1") == ""
+    assert host.spooled() == 0
+    start()
+    assert host.context("UserPromptSubmit", prompt(project), FOREWORD_OFF="1") == ""
+    assert host.stored() == []
+
+
+@pytest.mark.parametrize("worker", ["up", "away"])
+def test_capture_and_inject_are_switched_each_alone(filled: Home, host: Host, start, project, worker):
+    for setting, got_context, kept in (("capture = false", True, False), ("inject = false", False, True)):
+        filled.config.write_text(setting)
+        client = start() if worker == "up" else None
+        if worker == "away":
+            host.write_hook()
+        assert bool(host.context("UserPromptSubmit", prompt(project, prompt_id=setting))) is got_context
+        if client:
+            assert bool(host.stored()) is kept
+            end_worker(filled)
+        else:
+            assert bool(host.spooled()) is kept
+
+
+@pytest.mark.parametrize("worker", ["up", "away"])
+def test_a_project_that_is_off_is_neither_captured_nor_shown(filled: Home, host: Host, start, project, worker):
+    filled.config.write_text(f"off_projects = [{json.dumps(project)}]")
+    host.write_hook()
+    if worker == "up":
+        start()
+    assert host.context("UserPromptSubmit", prompt(project)) == ""
+    assert host.spooled() == 0
+    assert worker == "away" or host.stored() == []
+
+
+@pytest.mark.parametrize("worker", ["up", "away"])
+def test_secrets_reach_no_file(filled: Home, host: Host, start, project, worker):
+    secret = "ghp_" + "Zq7" * 12
+    host.write_hook()
+    if worker == "up":
+        start()
+    host.context(
+        "UserPromptSubmit", prompt(project, f"transport with {secret} and <private>the salary is 12345</private>")
+    )
+    end_worker(filled)
+    files = [path for path in filled.root.rglob("*") if path.is_file()]
+    assert files
+    for path in files:
+        assert secret.encode() not in path.read_bytes(), path
+        assert b"the salary" not in path.read_bytes(), path
+
+
+def test_another_project_is_never_shown(filled: Home, host: Host, start, tmp_path: Path):
+    other = tmp_path / "elsewhere" / "shop"  # the same folder name
+    other.mkdir(parents=True)
+    (other / "pyproject.toml").write_text("")
+    host.write_hook()
+    assert host.context("UserPromptSubmit", prompt(str(other))) == ""
+    start()
+    assert host.context("UserPromptSubmit", prompt(str(other))) == ""
+    assert host.context("SessionStart", opening(str(other))) == ""
+
+
+def test_a_sub_agent_is_neither_captured_nor_answered(filled: Home, host: Host, start, project):
+    start()
+    assert host.context("UserPromptSubmit", prompt(project, agent_id="a1")) == ""
+    assert host.stored() == []
+
+
+def test_a_host_that_keeps_stdin_open_is_answered_all_the_same(filled: Home, host: Host, project):
+    host.write_hook()
+    command = build.command(filled, host="claude-code", event="UserPromptSubmit")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as hook:
+        assert hook.stdin is not None
+        assert hook.stdout is not None
+        hook.stdin.write(json.dumps(prompt(project)).encode())
+        hook.stdin.flush()
+        assert b"HTTPTransport" in hook.stdout.read()
+        assert hook.wait(10) == 0
+
+
+def test_the_bundle_brings_no_heavy_module(filled: Home, host: Host, project, tmp_path: Path):
+    """What a hook without worker imports is its cost; `re` comes only where there is something to redact."""
+    host.write_hook()
+    text = filled.hook.read_text().replace(
+        "posix._exit(0)", "posix.write(2, ' '.join(sys.modules).encode()), posix._exit(0)"
+    )
+    filled.hook.write_text(text)
+    loaded = host.tell("UserPromptSubmit", prompt(project)).stderr.decode().split()
+    heavy = {"re", "os", "json", "typing", "collections", "dataclasses", "functools", "enum", "sqlite3", "pathlib"}
+    assert heavy.intersection(loaded) == set()
+    assert "foreword.recall" in loaded
+    with_secret = host.tell("UserPromptSubmit", prompt(project, "ghp_" + "a1B2" * 9)).stderr.decode().split()
+    assert "re" in with_secret
+
+
+def test_another_interpreter_finds_the_package_instead_of_the_bundle(filled: Home, host: Host, project):
+    host.write_hook()
+    text = filled.hook.read_text()
+    filled.hook.write_text(
+        text.replace(
+            f"'magic': '{build.config(filled, load(filled, {}).settings, worker=[])['magic']}'", "'magic': 'ff'"
+        )
+    )
+    assert "HTTPTransport" in host.context("UserPromptSubmit", prompt(project))
+
+
+def _answer_once(listener: socket.socket, answer: bytes) -> None:
+    line, _ = listener.accept()
+    with line:
+        line.recv(1 << 16)
+        line.sendall(answer)
