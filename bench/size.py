@@ -153,7 +153,8 @@ def _posted(home: Home, event: str, body: bytes) -> bytes:
         about = f"host=claude-code&event={event}&at={time.time():.6f}&head=-1&total={len(body)}"
         line.sendall(
             f"POST /api/hook?{about} HTTP/1.1\r\nHost: foreword\r\nContent-Length: {len(body)}\r\n"
-            "Connection: close\r\n\r\n".encode() + body
+            "Connection: close\r\n\r\n".encode()
+            + body
         )
         got = b""
         while part := line.recv(1 << 18):

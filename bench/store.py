@@ -51,8 +51,10 @@ KIND_SHARES = {
     "correction": 1,
     "goal": 1,
 }
-FUNCTION_WORDS = """the of and to in is for that it on with as be this are was by or an not from at we you have has can
- will if but all when which there so what how our do does did should would about into""".split()
+FUNCTION_WORDS = tuple(
+    """the of and to in is for that it on with as be this are was by or an not from at we you have has can will if but
+    all when which there so what how our do does did should would about into""".split()  # noqa: SIM905 - readable so
+)
 
 
 def main() -> None:
@@ -100,7 +102,9 @@ class Words:
     def content(self, count: int) -> list[str]:
         """Words that say something: none of the function words."""
         low, high = self._weights[len(FUNCTION_WORDS) - 1], self._weights[-1]
-        return [self.all[bisect(self._weights, self._random.uniform(low, high), hi=len(self.all) - 1)] for _ in range(count)]
+        return [
+            self.all[bisect(self._weights, self._random.uniform(low, high), hi=len(self.all) - 1)] for _ in range(count)
+        ]
 
     def _made(self, count: int) -> list[str]:
         """Distinct pronounceable words, the frequent ones shorter, as in any language."""
@@ -289,7 +293,9 @@ def searches(store: SqliteStore, path: Path, project: int, *, count: int) -> dic
     }
 
 
-def known_items(db: apsw.Connection, owner: int, count: int, chance: random.Random) -> Iterator[tuple[str, tuple[str, ...]]]:
+def known_items(
+    db: apsw.Connection, owner: int, count: int, chance: random.Random
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Memories of a project, each with 8 content words out of its text."""
     first, newest = owner << SEQUENCE_BITS, db.execute("SELECT newest FROM owners WHERE number = ?", (owner,)).get
     while count:
@@ -371,7 +377,7 @@ def synced(folder: Path, *, runs: int = 50) -> float:
 
 def report(results: Sequence[dict[str, Any]]) -> str:
     lines = [
-        "Search: 8 content terms of a known memory, limit 20; ms. P1 = FTS5 joined to its owner, P2 = FTS5 in a rowid range.",
+        "Search: 8 content terms of a known memory, limit 20; ms. P1: FTS5 joined to its owner. P2: FTS5 in a rowid range.",
         f"`ours` asks with POSTINGS = {POSTINGS:,}, `at the setting` with postings_budget = {SETTING:,}.",
         "",
         f"{'memories':>9} {'project':>8} {'of them':>8} | {'ours p50':>8} {'p99':>7} | {'setting':>8} {'p99':>7} | "
@@ -387,8 +393,8 @@ def report(results: Sequence[dict[str, Any]]) -> str:
     for result in results:
         append = result["append"]
         lines.append(
-            f"{result['memories']:>9,} | {result['keep_rows_s']:>11,} | {append['events_s']:>20,} {append['p50']:>8.1f} "
-            f"{append['p99']:>7.1f} | {result['fdatasync_ms']:>9.2f} | {result['build_s']:>7} {result['file_mb']:>8} | "
+            f"{result['memories']:>9,} | {result['keep_rows_s']:>11,} | {append['events_s']:>20,} "
+            f"{append['p50']:>8.1f} {append['p99']:>7.1f} | {result['fdatasync_ms']:>9.2f} | {result['build_s']:>7} {result['file_mb']:>8} | "
             f"{result['load']}"
         )
     return "\n".join(lines)
@@ -401,7 +407,8 @@ def _search_line(size: int, label: str, found: dict[str, Any]) -> str:
         f"{setting['p50'] / joined['p50']:>6.2f} {setting['p50'] / ranged['p50']:>6.2f}"
     )
     hits = "/".join(f"{each['hit10']:.2f}" for each in (ours, setting, joined, ranged))
-    return f"{size:>9,} {label:>8} {found['memories']:>8,} | {pairs} | {ratios} | {hits:>21} | {found['recency']['p50']:>7.2f}"
+    about = f"{size:>9,} {label:>8} {found['memories']:>8,}"
+    return f"{about} | {pairs} | {ratios} | {hits:>21} | {found['recency']['p50']:>7.2f}"
 
 
 def _growth(results: Sequence[dict[str, Any]]) -> list[str]:

@@ -89,9 +89,9 @@ SETTINGS: tuple[Setting, ...] = (
         10_000_000,
     ),
     # rank.py owns the formula; these are where it cuts. Strictest where the user has not said anything yet.
-    Setting("threshold_session_start", 0.30, "float", "score", "Below it nothing is shown at session start.", 0, 1),
-    Setting("threshold_prompt", 0.20, "float", "score", "Below it nothing is shown with a prompt.", 0, 1),
-    Setting("threshold_question", 0.10, "float", "score", "Below it nothing is shown to a question.", 0, 1),
+    Setting("threshold_session_start", 0.10, "float", "score", "Below it nothing is shown at session start.", 0, 1),
+    Setting("threshold_prompt", 0.06, "float", "score", "Below it nothing is shown with a prompt.", 0, 1),
+    Setting("threshold_question", 0.02, "float", "score", "Below it nothing is shown to a question.", 0, 1),
     Setting("backups_keep", 5, "int", "backups", "How many backups are kept, newest first.", 1, 100),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}

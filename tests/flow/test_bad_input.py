@@ -44,7 +44,7 @@ PAYLOADS = {
     "100,000 brackets": b"[" * 100_000,
     "100,000 nested objects": b'{"a":' * 100_000,
     "a huge number": b'{"session_id":"s","cwd":"/tmp","prompt":"x","n":' + b"9" * 10_000 + b"}",
-    "NaN": b'{"session_id":"s","cwd":"/tmp","prompt":"x","n":NaN}',
+    "NaN": b'{"session_id":"s","cwd":"/tmp","prompt":"y","n":NaN}',
 }
 
 

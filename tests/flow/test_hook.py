@@ -27,7 +27,7 @@ PROMPT = "why does the checkout transport time out?"
 
 
 def prompt(project: str, text: str = PROMPT, **more: str) -> dict[str, str]:
-    return {"session_id": "s1", "cwd": project, "hook_event_name": "UserPromptSubmit", "prompt": text, **more}
+    return {"session_id": "s1", "cwd": project, "hook_event_name": "UserPromptSubmit", "prompt": text} | more
 
 
 def opening(project: str) -> dict[str, str]:
@@ -118,7 +118,7 @@ def test_a_hung_worker_is_not_waited_for_and_nothing_is_lost_or_doubled(filled, 
     host.context("UserPromptSubmit", prompt(project, "hello there, transport"))
     pid = life.pid_of(filled)
     os.kill(pid, signal.SIGSTOP)
-    got = host.context("UserPromptSubmit", prompt(project))
+    got = host.context("UserPromptSubmit", prompt(project, session_id="s2"))
     os.kill(pid, signal.SIGCONT)
     assert "HTTPTransport" in got
     wait_for(lambda: host.spooled() == 0)

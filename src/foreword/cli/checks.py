@@ -59,10 +59,10 @@ def findings(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
     yield from file(home.config, loaded.problems)
     yield from file(home.synonyms, load_synonyms(home)[1])
     yield from switches(loaded.settings, environ)
-    if not home.root.is_dir():
-        yield Finding("worker", NOTE, "not asked, because there is no home for it yet")
-    elif at_home.state == WRONG:
+    if at_home.state == WRONG:
         yield Finding("worker", NOTE, "not asked, because its home must be repaired first")
+    elif not os.path.isdir(home.root):
+        yield Finding("worker", NOTE, "not asked, because there is no home for it yet")
     else:
         health: dict[str, Any] = {}
         for each, answer in worker(home):
@@ -163,11 +163,11 @@ def worker(home: Home) -> Iterator[tuple[Finding, dict[str, Any]]]:
 def spool(home: Home, settings: Settings, *, up: float) -> Finding:
     """What hooks could not tell the worker: how much, and since when."""
     try:
-        found = [path.stat() for path in home.spool.iterdir()]
+        with os.scandir(home.spool) as entries:
+            found = [each for entry in entries if (each := _stat(entry))]
     except OSError as exc:
-        return Finding(
-            "spool", WRONG, f"cannot look into {home.spool}: {exc.strerror}", f"chmod 700 {quote(str(home.spool))}"
-        )
+        way_out = f"chmod 700 {quote(str(home.spool))}"
+        return Finding("spool", WRONG, f"cannot look into {home.spool}: {exc.strerror}", way_out)
     size = sum(each.st_size for each in found)
     if not size:
         return Finding("spool", OK, "nothing waits")
@@ -228,6 +228,13 @@ def _not_there(root: Path) -> Finding:
 
 def _existing(path: Path) -> Path:
     return next((each for each in (path, *path.parents) if os.path.lexists(each)), path)
+
+
+def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat()
+    except FileNotFoundError:
+        return None  # the worker has just taken it in
 
 
 def _database(home: Home, health: Mapping[str, Any]) -> Iterator[Finding]:

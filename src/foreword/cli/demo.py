@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 BATCH = 100  # memories in a request: a progress bar that moves, and one commit each
 BARE_RUNS = 5  # of a bare interpreter; the median, because the first one warms the disk
 TRIED = 30  # commits whose subject may make the prompt, newest first
+RECORD_SECONDS = 1.0  # the next commit is milliseconds away
 HOOK_SECONDS = 10.0  # hosts give it five
 
 
@@ -203,13 +204,23 @@ def _show(heading: str, given: Given, bare: float, client: Client | None = None,
     if given.text:
         screen.exactly(given.text)
     else:
-        screen.say("(nothing: no note is recent and relevant enough, and silence costs no tokens)")
-    found = client.get("/api/injections", session_id=session, limit=1)["injections"] if client else []
+        screen.say("(nothing: what is known here is too old or too far from it, and silence costs no tokens)")
+    found = _recorded(client, session) if client and given.text else []
     cost = [f"{count(given.text)} tokens" if given.text else "0 tokens"]
     if found:
         cost = [f"{found[0]['tokens']} of {found[0]['budget']} tokens", f"built in {found[0]['build_ms']:.1f} ms"]
     cost.append(f"hook {given.wall_ms:.0f} ms; a bare interpreter takes {bare:.0f} ms here")
     _dim(", ".join(cost))
+
+
+def _recorded(client: Client, session: str) -> list[dict[str, Any]]:
+    """What the worker noted about its answer; it does so after answering."""
+    found: list[dict[str, Any]] = []
+    until = time.monotonic() + RECORD_SECONDS
+    while not found and time.monotonic() < until:
+        found = client.get("/api/injections", session_id=session, limit=1)["injections"]
+        time.sleep(0 if found else 0.02)
+    return found
 
 
 def _heading(text: str) -> None:

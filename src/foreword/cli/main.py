@@ -73,8 +73,6 @@ def main() -> None:
         screen.error(str(exc), hint=exc.hint)
     except OSError as exc:  # a full disk, a folder that went away
         screen.error(str(exc), hint="run `foreword doctor`")
-    except KeyboardInterrupt:
-        sys.exit(130)
     sys.exit(1)
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from foreword.cli import door, screen, troubles
+from foreword.cli import checks, door, screen, troubles
 from foreword.cli.memories import Json
 from foreword.errors import ForewordError
 from foreword.values import fields
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from foreword.paths import Home
 
 COUNTED = ("memories", "sessions", "events", "injections")
@@ -43,10 +47,7 @@ def status(json: Json = False) -> None:
 
 def waiting(home: Home) -> int:
     """The bytes that hooks have spooled and no worker has taken in."""
-    try:
-        return sum(path.stat().st_size for path in home.spool.iterdir())
-    except OSError:
-        return 0
+    return _size(home.spool)
 
 
 def _about(home: Home) -> dict[str, Any]:
@@ -54,16 +55,18 @@ def _about(home: Home) -> dict[str, Any]:
     about: dict[str, Any] = {
         "worker": {"running": False},
         "home": str(home.root),
-        "home_exists": home.root.exists(),
+        "home_exists": os.path.isdir(home.root),
         "counts": {},
-        "database_bytes": _size(home),
+        "database_bytes": _size(home.root, start="memory.db"),
         "spool_bytes": waiting(home),
         "last_event": None,
         "last_injection": None,
         "problems": [],
     }
-    if not home.root.exists():
-        return about
+    if not about["home_exists"]:
+        found = checks.folder(home)
+        wrong = found.state == checks.WRONG
+        return {**about, "problems": [f"{found.says}; {found.way_out}"] if wrong else []}
     try:
         client = door.worker(home)
         health = client.get("/api/health")
@@ -73,7 +76,7 @@ def _about(home: Home) -> dict[str, Any]:
         about["last_injection"] = next(iter(client.get("/api/injections", limit=1)["injections"]), None)
     except ForewordError as exc:
         about["problems"] = list(dict.fromkeys([*about["problems"], f"{exc}; {exc.hint}"]))
-    return {**about, "database_bytes": _size(home), "spool_bytes": waiting(home)}
+    return {**about, "database_bytes": _size(home.root, start="memory.db"), "spool_bytes": waiting(home)}
 
 
 def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
@@ -92,7 +95,7 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
         )
     return [
         ("worker", running),
-        ("home", about["home"] + ("" if about["home_exists"] else ", made by the first memory or the first hook")),
+        ("home", about["home"] + ("" if about["home_exists"] else ", not there yet: the first memory makes it")),
         ("holds", counts or ("unknown" if about["home_exists"] else "nothing yet")),
         ("database", screen.sized(about["database_bytes"]) if about["database_bytes"] else "none yet"),
         ("waiting", f"{screen.sized(about['spool_bytes'])} in the spool" if about["spool_bytes"] else "nothing"),
@@ -102,8 +105,15 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _size(home: Home) -> int:
-    return sum(path.stat().st_size for path in home.root.glob("memory.db*"))
+def _size(folder: Path, *, start: str = "") -> int:
+    """The bytes of the files there whose name begins with *start*; what goes away meanwhile counts nothing."""
+    total = 0
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(start):
+                with suppress(OSError):
+                    total += entry.stat().st_size
+    return total
 
 
 def _when(at: float) -> str:

@@ -56,6 +56,7 @@ LIGHT = (
 BARE = ("foreword", "foreword.store", "foreword.hook")
 PACKAGE = Path(__file__).resolve().parent.parent
 ANNOTATIONS = __future__.annotations.compiler_flag
+MARSHAL = 2  # later formats refer to objects that happen to be shared, and so differ from process to process
 OPTIMIZE = 2  # without docstrings and asserts: a third less to read at every call
 STDIN_SECONDS = 2.0
 ALL_SECONDS = 4.2  # hosts are told five
@@ -99,7 +100,7 @@ def built(home: Home, settings: Settings, *, worker: list[str]) -> str:
     for statement in pipe.body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "CONFIG":
             statement.value = ast.parse(repr(config(home, settings, worker=worker)), mode="eval").body
-    return f"{ast.unparse(pipe)}\n#{zlib.compress(marshal.dumps(_modules()), 9).hex()}"
+    return f"{ast.unparse(pipe)}\n#{zlib.compress(marshal.dumps(_modules(), MARSHAL), 9).hex()}"
 
 
 def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, Any]:
@@ -157,14 +158,14 @@ def fingerprint() -> str:
 
 def _modules() -> dict[str, tuple[bool, bytes]]:
     """Each light module by name: whether it is a package, and its code for this interpreter."""
-    found = {name: (True, marshal.dumps(compile("", name, "exec"))) for name in BARE}
+    found = {name: (True, marshal.dumps(compile("", name, "exec"), MARSHAL)) for name in BARE}
     for name in LIGHT:
         path = PACKAGE.joinpath(*name.split("."))
         is_package = path.is_dir()
         path = path / "__init__.py" if is_package else path.with_suffix(".py")
         tree = _bare(ast.parse(path.read_text(encoding="utf-8")))
         code = compile(tree, name, "exec", dont_inherit=True, optimize=OPTIMIZE, flags=ANNOTATIONS)
-        found[f"foreword.{name}"] = (is_package, marshal.dumps(_without_lines(code)))
+        found[f"foreword.{name}"] = (is_package, marshal.dumps(_without_lines(code), MARSHAL))
     return found
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from foreword.hook.pipe import Call
+    from foreword.store.reading import Reader
     from foreword.types import Moment
 
 START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop makes six a minute at most
@@ -100,17 +101,26 @@ def context_for(config: Mapping[str, Any], delivery: Delivery, payload: Mapping[
 
 def text_for(config: Mapping[str, Any], moment: Moment, *, now: float, until: float) -> str:
     """The recall of the package, over a read-only connection of the stdlib's SQLite."""
-    from foreword.recall import recall
-    from foreword.recipes import merged
-    from foreword.store.reading import SCHEMA, Reader
-    from foreword.types import Recalled
+    from foreword.store.reading import Reader
 
     try:
         system.stat(config["database"])
     except FileNotFoundError:
         return ""  # nothing was ever kept
     sqlite = _sqlite()
-    reader = Reader(_connect(sqlite, config["database"]).execute, failures=(sqlite.Error,))
+    connection = _connect(sqlite, config["database"])
+    try:
+        return _recalled(config, moment, Reader(connection.execute, failures=(sqlite.Error,)), now=now, until=until)
+    finally:
+        connection.close()
+
+
+def _recalled(config: Mapping[str, Any], moment: Moment, reader: Reader, *, now: float, until: float) -> str:
+    from foreword.recall import recall
+    from foreword.recipes import merged
+    from foreword.store.reading import SCHEMA
+    from foreword.types import Recalled
+
     if reader.schema() > SCHEMA:
         raise ForewordError(f"the database has schema {reader.schema()}, newer than this hook's {SCHEMA}")
     recipes, _ = merged(config["recipes"])
@@ -160,7 +170,7 @@ def start(config: Mapping[str, Any]) -> None:
     environ[b"FOREWORD_HOME"] = config["home"].encode()
     try:
         system.posix_spawn(command[0], command, environ, file_actions=streams, setsid=True)
-    except NotImplementedError:  # macOS before 10.15; the worker leaves the session by itself
+    except NotImplementedError:  # an old macOS
         system.posix_spawn(command[0], command, environ, file_actions=streams)
 
 

@@ -59,18 +59,24 @@ def known_schema(db: apsw.Connection, *, todo: Sequence[Step]) -> int:
 def _take(db: apsw.Connection, step: Step) -> None:
     before = _counts(db)
     try:
-        with db:  # a savepoint: all of the step or nothing
-            for _ in db.execute(step.sql):
-                pass
-            db.pragma("user_version", step.number)
-            after = _counts(db)
-            for table, rows in before.items():
-                if table not in step.may_change and after.get(table) != rows:
-                    raise StoreError(
-                        f"migration {step.number} changed {table} from {rows} to {after.get(table)} rows; undone",
-                        hint="your memory is as it was; please report this, a copy lies in the backups folder",
-                    )
+        db.execute("BEGIN IMMEDIATE")  # all of the step or nothing
+        for _ in db.execute(step.sql):
+            pass
+        db.pragma("user_version", step.number)
+        after = _counts(db)
+        for table, rows in before.items():
+            if table not in step.may_change and after.get(table) != rows:
+                raise StoreError(
+                    f"migration {step.number} changed {table} from {rows} to {after.get(table)} rows; undone",
+                    hint="your memory is as it was; please report this, a copy lies in the backups folder",
+                )
+        db.execute("COMMIT")
+    except StoreError:
+        db.execute("ROLLBACK")
+        raise
     except apsw.Error as exc:
+        if db.in_transaction:  # a full disk has taken it back already
+            db.execute("ROLLBACK")
         raise StoreError(
             f"migration {step.number} failed and was undone: {exc}",
             hint="your memory is as it was; free some disk space or run `foreword doctor`",

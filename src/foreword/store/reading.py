@@ -152,9 +152,9 @@ class Reader:
     # -- what surrounds them ------------------------------------------------------------------------------------
     def linked(self, id: str) -> tuple[Link, ...]:
         rows = self._all(
-            """SELECT source, relation, target FROM links WHERE source = ?1
-            UNION SELECT source, relation, target FROM links WHERE target = ?1 ORDER BY 1, 2, 3""",
-            (id,),
+            """SELECT source, relation, target FROM links WHERE source = ?
+            UNION SELECT source, relation, target FROM links WHERE target = ? ORDER BY 1, 2, 3""",
+            (id, id),
         )
         return tuple(Link(*row) for row in rows)
 
@@ -169,8 +169,8 @@ class Reader:
     def sessions(self, project: str = "", *, limit: int = 20) -> tuple[Session, ...]:
         rows = self._all(
             """SELECT id, host, project, cwd, started, last, ended, events FROM sessions
-            WHERE ?1 = '' OR project = ?1 ORDER BY last DESC, id LIMIT ?2""",
-            (project, limit),
+            WHERE ? = '' OR project = ? ORDER BY last DESC, id LIMIT ?""",
+            (project, project, limit),
         )
         return tuple(Session(*row) for row in rows)
 
@@ -185,8 +185,8 @@ class Reader:
     def injections(self, *, session: str = "", project: str = "", limit: int = 20) -> tuple[Injection, ...]:
         rows = self._all(
             """SELECT id, moment, session, project, host, at, tokens, budget, build_ms, layers, skipped FROM injections
-            WHERE (?1 = '' OR session = ?1) AND (?2 = '' OR project = ?2) ORDER BY at DESC, id LIMIT ?3""",
-            (session, project, limit),
+            WHERE (? = '' OR session = ?) AND (? = '' OR project = ?) ORDER BY at DESC, id LIMIT ?""",
+            (session, session, project, project, limit),
         )
         return tuple(_injection(row, self._items(row[0])) for row in rows)
 
@@ -200,8 +200,8 @@ class Reader:
     def shown(self, session: str) -> frozenset[str]:
         rows = self._all(
             """SELECT DISTINCT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
-            WHERE j.session = ?1 AND j.at >= coalesce((SELECT window FROM sessions WHERE id = ?1), 0)""",
-            (session,),
+            WHERE j.session = ? AND j.at >= coalesce((SELECT window FROM sessions WHERE id = ?), 0)""",
+            (session, session),
         )
         return frozenset(memory for (memory,) in rows)
 

@@ -175,8 +175,7 @@ class SqliteStore:
             self._db.execute("BEGIN IMMEDIATE")
             for change in changes:
                 try:
-                    with self._db:  # a savepoint inside the transaction
-                        result = change.work()
+                    result = self._undoable(change.work)
                 except Exception as exc:
                     if not self._db.in_transaction:  # a full disk may take the whole of it back
                         raise
@@ -184,8 +183,8 @@ class SqliteStore:
                 else:
                     results.append((change, result))
             self._db.execute("COMMIT")
-        except apsw.Error as exc:
-            if self._db.in_transaction:
+        except Exception as exc:  # noqa: BLE001 - a writer that died would leave everybody waiting
+            with suppress(apsw.Error):
                 self._db.execute("ROLLBACK")
             self._trouble["write"] = f"the last write to {self._path} failed: {exc}"
             for change in changes:
@@ -195,6 +194,19 @@ class SqliteStore:
         self._trouble.pop("write", None)
         for change, result in results:
             change.done.set_result(result)
+
+    def _undoable(self, work: Callable[[], T]) -> T:
+        """Do *work* in a savepoint. Not apsw's own: it hides why SQLite took the whole transaction back."""
+        self._db.execute("SAVEPOINT work")
+        try:
+            result = work()
+            self._db.execute("RELEASE work")
+        except Exception:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK TO work")
+                self._db.execute("RELEASE work")
+            raise
+        return result
 
     def _fail(self, change: _Change, exc: Exception) -> None:
         told = _told(exc, self._path)
@@ -275,20 +287,17 @@ class SqliteStore:
             self._fall_behind()
             return
         try:
-            with self._db:
-                if old is not None:
-                    self._db.execute(
-                        """INSERT INTO words (words, rowid, title, body, tags, files, split)
-                        VALUES ('delete', ?, ?, ?, ?, ?, ?)""",
-                        (old[0], *old[2:7]),
-                    )
-                self._db.execute(
-                    "INSERT INTO words (rowid, title, body, tags, files, split) VALUES (?, ?, ?, ?, ?, ?)",
-                    (place, *texts),
-                )
+            self._undoable(lambda: self._change_words(place, texts, old))
         except (apsw.SQLError, apsw.CorruptError) as exc:
             self._trouble["index"] = f"the words index cannot be written: {exc}; run `foreword index`"
             self._fall_behind()
+
+    def _change_words(self, place: int, texts: Sequence[str], old: Sequence[Any] | None) -> None:
+        columns = "rowid, title, body, tags, files, split"
+        if old is not None:
+            gone = f"INSERT INTO words (words, {columns}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"
+            self._db.execute(gone, (old[0], *old[2:7]))
+        self._db.execute(f"INSERT INTO words ({columns}) VALUES (?, ?, ?, ?, ?, ?)", (place, *texts))
 
     def _fall_behind(self) -> None:
         """Note in the database that the index lacks something, which it would not show after a restart."""

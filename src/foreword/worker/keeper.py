@@ -14,7 +14,7 @@ from typing import Any
 
 from foreword import __version__, render, spool
 from foreword.config import load, load_synonyms
-from foreword.errors import BadPayload, BadRequest, NotFound, StoreError
+from foreword.errors import BadPayload, BadRequest, ForewordError, NotFound, StoreError
 from foreword.hook.build import fingerprint, refresh, thresholds
 from foreword.hosts import find
 from foreword.jsontext import storable
@@ -96,7 +96,10 @@ class Keeper:
         if self._store is None:
             self.reopen()
         if self._store is not None:
-            self.drain()
+            try:
+                self.drain()
+            except (ForewordError, OSError) as exc:
+                self.tell("spool", f"what hooks spooled waits: {exc}")
             for problem in self._store.problems():
                 self.tell("store", problem)
 
@@ -174,16 +177,30 @@ class Keeper:
         with self._draining:
             spool.take(str(self.home.spool), f"taken-{time.time_ns()}")
             for path in sorted(self.home.spool.glob("taken-*")):
-                waiting: list[Delivery] = []
-                for record in spool.deliveries(path.read_bytes()):
-                    if isinstance(record, bytes):
-                        self.tell("spool", f"{len(record)} bytes of a torn record were passed over in {path.name}")
-                    else:
-                        waiting.append(record)
+                records = list(spool.deliveries(path.read_bytes()))
+                for torn in (record for record in records if isinstance(record, bytes)):
+                    self.tell("spool", f"{len(torn)} bytes of a torn record were passed over in {path.name}")
+                waiting = [record for record in records if isinstance(record, Delivery)]
                 for start in range(0, len(waiting), SPOOL_BATCH):
-                    self._remember(waiting[start : start + SPOOL_BATCH])
+                    self._take_in(waiting[start : start + SPOOL_BATCH])
                 path.unlink()
                 self.counted["spooled"] += len(waiting)
+
+    def _take_in(self, waiting: list[Delivery]) -> None:
+        """Keep a batch; one delivery that cannot be understood must not keep the others waiting for ever."""
+        try:
+            self._remember(waiting)
+        except StoreError:
+            raise  # the store's trouble, not theirs: they wait
+        except Exception as exc:
+            if len(waiting) > 1:
+                for each in waiting:
+                    self._take_in([each])
+                return
+            log.exception("a spooled delivery was set aside")
+            self.tell("spool", f"a delivery was set aside in {self.home.spool / 'aside'}: {type(exc).__name__}: {exc}")
+            (self.home.spool / "aside").mkdir(mode=0o700, exist_ok=True)
+            spool.append(str(self.home.spool / "aside"), waiting[0], most=self.settings.spool_max_mb * 1024 * 1024)
 
     def _remember(self, deliveries: list[Delivery]) -> list[Remembered]:
         return remember(
@@ -365,6 +382,7 @@ def _told(got: Recalled | Skipped, id: str) -> dict[str, Any]:
         "skipped": dict(got.skipped),
         "build_ms": round(got.build_ms, 3),
         "injection": id,
+        "why": "" if isinstance(got, Recalled) else got.why,
     }
 
 
@@ -418,8 +436,10 @@ def _memory(told: Any) -> Memory:
         raise BadRequest("`confidence` must be a number from 0 to 1", hint="leave it out for 1")
     scope, project = _scope(told)
     clean = redact_all({name: told.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
-    created = told.get("created")
-    when = float(created) if isinstance(created, (int, float)) and created > 0 else time.time()
+    when = _when(told, "created") or time.time()
+    seen = told.get("seen", 1)
+    if not isinstance(seen, int) or not 1 <= seen <= 1_000_000:
+        raise BadRequest("`seen` must be a whole number from 1 on", hint="leave it out for 1")
     return Memory(
         kind=kind,
         title=_text(clean, "title").strip(),
@@ -434,10 +454,19 @@ def _memory(told: Any) -> Memory:
         source=redact(str(told.get("source") or "user")),
         trust=trust,
         confidence=float(confidence),
+        seen=seen,
         created=when,
-        confirmed=when,
+        confirmed=_when(told, "confirmed") or when,
         detail=clean["detail"] if isinstance(clean["detail"], dict) else {},
     )
+
+
+def _when(told: Mapping[str, Any], name: str) -> float:
+    """A time in Unix seconds; 0 where none was given."""
+    given = told.get(name) or 0.0
+    if not isinstance(given, (int, float)) or not 0 <= given < 1e11:
+        raise BadRequest(f"`{name}` must be Unix seconds", hint="leave it out for now")
+    return float(given)
 
 
 def _scope(told: Mapping[str, Any]) -> tuple[str, Project | None]:
@@ -447,7 +476,7 @@ def _scope(told: Mapping[str, Any]) -> tuple[str, Project | None]:
     project = resolve(path) if path or not scope else None
     if scope == UNIVERSAL or (isinstance(scope, str) and scope.startswith("language:") and scope[9:].strip()):
         return scope.lower(), project
-    if scope not in ("", "project"):
+    if scope not in ("", "project", project.scope if project else "project"):
         raise BadRequest(f"unknown scope {scope!r}", hint="universal, language:NAME, or project")
     if project is None:
         raise BadRequest("a project's memory needs `project_path`", hint="send an absolute path")

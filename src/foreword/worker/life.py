@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from foreword.errors import ForewordError, WorkerError
@@ -37,7 +37,7 @@ class Seat:
         where = home(os.environ)
         where.prepare()
         if problem := socket_problem(where):
-            raise WorkerError(problem, hint="set FOREWORD_HOME to a shorter path")
+            raise WorkerError(problem, hint="set FOREWORD_HOME to a short path in a folder of your own")
         lock = os.open(where.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         if not _locked(lock):
             os.close(lock)
@@ -46,8 +46,6 @@ class Seat:
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
         os.umask(0o077)
         os.chdir(where.root)
-        with suppress(OSError):
-            os.setsid()  # whoever started us may end; we stay
         where.socket.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -83,7 +81,7 @@ def pid_of(home: Home) -> int:
 def start(home: Home) -> None:
     """Start a worker if none sits here, and return when its socket is there."""
     if problem := socket_problem(home):
-        raise WorkerError(problem, hint="set FOREWORD_HOME to a shorter path")
+        raise WorkerError(problem, hint="set FOREWORD_HOME to a short path in a folder of your own")
     home.prepare()
     said = home.logs / "start.log"
     child = 0
@@ -112,7 +110,11 @@ def _spawned(home: Home, said: Path) -> int:
         (os.POSIX_SPAWN_OPEN, 2, str(said), private, 0o600),
     ]
     command = [sys.executable, "-m", "foreword.worker"]
-    return os.posix_spawn(command[0], command, {**os.environ, "FOREWORD_HOME": str(home.root)}, file_actions=streams)
+    environ = {**os.environ, "FOREWORD_HOME": str(home.root)}
+    try:
+        return os.posix_spawn(command[0], command, environ, file_actions=streams, setsid=True)
+    except NotImplementedError:  # an old macOS
+        return os.posix_spawn(command[0], command, environ, file_actions=streams)
 
 
 def stop(home: Home, *, ask: bool = True) -> bool:
@@ -124,7 +126,7 @@ def stop(home: Home, *, ask: bool = True) -> bool:
         return False
     if ask:
         try:
-            Client(home).post("/api/stop", {})
+            Client(home, seconds=5).post("/api/stop", {})
         except ForewordError:
             os.kill(pid, 15)
     for _ in _tries():

@@ -43,9 +43,15 @@ def serve(seat: Seat) -> bool:
     """Serve until asked to leave, idle, or replaced; whether a new build should take over."""
     keeper = Keeper(seat.home)
     _log_to(seat, keeper)
+    replaced, leaving = threading.Event(), threading.Event()
+
+    def leave() -> None:
+        leaving.set()
+        server.should_exit = True
+
     server = uvicorn.Server(
         uvicorn.Config(
-            application(keeper, leave=lambda: setattr(server, "should_exit", True)),
+            application(keeper, leave=leave),
             http=_OnlyUs,
             loop="uvloop" if sys.platform != "win32" else "asyncio",
             ws="none",
@@ -56,17 +62,16 @@ def serve(seat: Seat) -> bool:
             timeout_graceful_shutdown=3,
         )
     )
-    replaced = threading.Event()
-    leaving = threading.Event()
     tending = threading.Thread(target=_tend, args=(keeper, server, replaced, leaving), name="tend", daemon=True)
     tending.start()
     log.info("worker %s serves %s", os.getpid(), seat.home.socket)
     server.run(sockets=[seat.listener])
+    asked_to = leaving.is_set()
     leaving.set()
     tending.join(timeout=5)
     keeper.close()
     log.info("worker %s leaves", os.getpid())
-    return replaced.is_set()
+    return replaced.is_set() and not asked_to
 
 
 def application(keeper: Keeper, *, leave: Callable[[], None]) -> Starlette:

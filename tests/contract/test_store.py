@@ -1,0 +1,711 @@
+"""What every store promises: any text survives, projects stay apart, everything is found, nothing is kept twice."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import unicodedata
+
+import apsw
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from foreword.errors import BadRequest, StoreError
+from foreword.store.sqlite import BASE32, SAME_EVENT_SECONDS, SqliteStore
+from foreword.types import KINDS, Change, Event, Injection, Item, Link, Memory, Query
+from foreword.values import replace
+from foreword.words import terms
+
+# Composed for trouble: NUL, astral, bidi, combining, zero width, CJK, quotes and what full-text queries are made of.
+ODD = "\0 \x1f\x7f\u00ad\u0301\u200b\u200d\u202e\u2066\ufeff\ufffd\uffff\U0001f600\U000e0041\U0010ffff版本กิ한й\"'*^:(){}-+,\\"
+TEXT = st.text(max_size=60) | st.text(alphabet=ODD, max_size=30)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+fresh = map("p{}".format, itertools.count())  # projects that no other test has seen
+
+
+def a_memory(title, *, kind="note", **more):
+    return Memory(kind, title, **{"project": "here", "created": 1.0, **more})
+
+
+def an_event(key, *, at=1000.0, kind="prompt", session="s", payload=None, **more):
+    told = {"host": "claude-code", "name": "X", "project": "here", "cwd": "/p", "payload": payload or {}, **more}
+    return Event(key=key, kind=kind, session=session, at=at, **told)
+
+
+def found(store, text, *, project="here", **more):
+    query = Query(scopes=(f"project:{project}",), terms=terms(text), **more)
+    return [hit.memory.title for hit in store.by_words(query)]
+
+
+def recent(store, *, project="here", **more):
+    return [hit.memory.title for hit in store.by_recency(Query(scopes=(f"project:{project}",), **more))]
+
+
+def settled(store):
+    """What was written a moment later is there when a later change has been."""
+    store.note_changes([])
+    return store
+
+
+# -- any text survives ------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    texts=st.tuples(TEXT, TEXT, TEXT, TEXT),
+    lists=st.tuples(*[st.lists(TEXT, max_size=3).map(tuple)] * 3),
+    detail=st.dictionaries(TEXT, JSON, max_size=3),
+)
+def test_any_memory_survives_exactly(shared_store, texts, lists, detail):
+    title, body, session, source = texts
+    tags, files, functions = lists
+    given = a_memory(title, body=body, session=session, source=source, project=next(fresh))
+    given = replace(given, tags=tags, files=files, functions=functions, detail=detail)
+    (kept,) = shared_store.keep([given])
+    assert shared_store.by_id([kept.id]) == (kept,)
+    assert replace(kept, id="", uid="", scope="") == given
+
+
+@settings(deadline=None, max_examples=100)
+@given(payload=st.dictionaries(TEXT, JSON, max_size=4), text=TEXT)
+def test_any_event_survives_exactly(shared_store, payload, text):
+    event = an_event(next(fresh), payload=payload, session=next(fresh), cwd=text, name=text)
+    assert shared_store.append([event]) == (True,)
+    assert shared_store.events(event.session) == (event,)
+
+
+def test_naughty_strings_survive_in_every_field(store, shared):
+    strings = json.loads((shared / "corpora" / "blns.json").read_text(encoding="utf-8"))
+    kept = store.keep(
+        [
+            a_memory(text, body=text, tags=(text, text), files=(text,), functions=(text,), detail={text: [text]})
+            for text in strings
+        ]
+    )
+    assert store.by_id([memory.id for memory in kept]) == kept
+    for text in strings:
+        store.by_words(Query(scopes=("project:here",), terms=terms(text) + (text,)))
+
+
+def test_a_lone_surrogate_costs_one_character_and_nothing_else(store):
+    bad = "a\ud800b"
+    (kept,) = store.keep([a_memory(bad, body=bad, uid=bad, files=(bad,), detail={bad: bad}, project=bad, session=bad)])
+    assert store.keep([replace(kept, body="again")])[0].id == kept.id
+    (read,) = store.by_id([kept.id, bad])
+    assert (read.title, read.files, dict(read.detail)) == ("a?b", ("a?b",), {"a?b": "a?b"})
+    assert store.append([an_event("k", session=bad, payload={bad: bad}, cwd=bad)]) == (True,)
+    assert len(store.events(bad)) == 1
+    store.note_changes([Change(bad, bad, bad, "NEW", session=bad)])
+    assert len(store.changed(bad, limit=5)) == 1
+    store.keep([], links=[Link(bad, "relates-to", kept.id)])
+    assert len(store.linked(bad)) == 1
+    store.record(an_injection("i", session=bad, items=(Item(bad, "index", 1.0, 1, {}),)))
+    store.touch([bad], how=bad, at=1.0, session=bad)
+    assert settled(store).shown(bad) == {"a?b"}
+    assert store.problems() == ()
+    store.by_words(Query(scopes=(bad,), terms=(bad, "\udfff*")))
+
+
+# -- ids and uids -----------------------------------------------------------------------------------------------------
+
+
+def test_ids_have_the_prefix_of_their_kind_and_eight_characters_that_can_be_read_aloud(store):
+    kept = store.keep([a_memory("x", kind=kind) for kind in KINDS for _ in range(20)])
+    for memory in kept:
+        assert re.fullmatch(f"{KINDS[memory.kind]}-[{BASE32}]{{8}}", memory.id)
+    assert len({memory.id for memory in kept}) == len({memory.uid for memory in kept}) == 20 * len(KINDS)
+
+
+def test_the_same_uid_is_the_same_memory_and_keeps_its_id(store):
+    (first,) = store.keep([a_memory("one", uid="u")])
+    (again,) = store.keep([a_memory("one", uid="u")])
+    (changed,) = store.keep([a_memory("two", uid="u", kind="decision")])
+    assert first.id == again.id == changed.id
+    assert store.counts()["memories"] == 1
+    assert store.by_id([first.id]) == (changed,)
+
+
+def test_one_call_may_hold_the_same_memory_twice(store):
+    kept = store.keep([a_memory("alpha", uid="u"), a_memory("beta", uid="u")])
+    assert kept[0].id == kept[1].id
+    assert (found(store, "alpha"), found(store, "beta")) == ([], ["beta"])
+
+
+def test_ids_come_back_in_the_order_asked_once_each_without_the_unknown(store):
+    one, two = store.keep([a_memory("one"), a_memory("two")])
+    assert store.by_id([two.id, "not-00000000", one.id, two.id]) == (two, one)
+    assert store.by_id([]) == ()
+
+
+def test_a_thousand_ids_may_be_asked_at_once(store):
+    kept = store.keep([a_memory(f"t{number}") for number in range(1200)])
+    assert store.by_id([memory.id for memory in kept]) == kept
+
+
+def test_an_unknown_kind_is_refused_with_the_known_ones(store):
+    with pytest.raises(BadRequest) as refused:
+        store.keep([a_memory("x", kind="rumour")])
+    assert "decision" in refused.value.hint
+
+
+# -- changing, moving, superseding ------------------------------------------------------------------------------------
+
+
+def test_a_changed_memory_is_found_by_its_new_words_and_not_by_its_old_ones(store):
+    (kept,) = store.keep([a_memory("walrus", body="old tusk", tags=("arctic",), files=("src/ice.py",))])
+    store.keep([replace(kept, title="penguin", body="new beak", tags=("south",), files=("src/snow.py",))])
+    for gone in ("walrus", "tusk", "arctic", "ice"):
+        assert found(store, gone) == []
+    for here in ("penguin", "beak", "south", "snow"):
+        assert found(store, here) == ["penguin"]
+
+
+def test_moving_a_memory_to_another_scope_moves_it(store):
+    (kept,) = store.keep([a_memory("walrus")])
+    (moved,) = store.keep([replace(kept, scope="universal")])
+    assert (moved.id, moved.uid) == (kept.id, kept.uid)
+    assert (found(store, "walrus"), recent(store)) == ([], [])
+    assert [hit.memory for hit in store.by_words(Query(scopes=("universal",), terms=("walrus",)))] == [moved]
+    (back,) = store.keep([replace(moved, scope="project:here")])
+    assert (found(store, "walrus"), recent(store)) == (["walrus"], ["walrus"])
+    assert store.by_words(Query(scopes=("universal",), terms=("walrus",))) == ()
+    assert back.id == kept.id
+
+
+@pytest.mark.parametrize("status", ["superseded", "stale", "forgotten"])
+def test_only_active_memories_are_found(store, status):
+    (kept,) = store.keep([a_memory("walrus")])
+    store.keep([replace(kept, status=status, superseded_by="not-other")])
+    for more in ({}, {"kinds": ("note",)}, {"since": 0.5}, {"at": 2.0}):
+        assert found(store, "walrus", **more) == []
+        assert recent(store, **more) == []
+    assert store.by_id([kept.id])[0].status == status
+
+
+def test_many_superseded_memories_do_not_hide_the_active_one(store):
+    old = [a_memory("walrus", status="superseded") for _ in range(100)]
+    store.keep([*old, a_memory("the walrus of today lives with many other animals", body="and eats " * 50)])
+    assert len(found(store, "walrus", limit=5)) == 1
+
+
+# -- projects stay apart ----------------------------------------------------------------------------------------------
+
+
+def test_no_project_ever_sees_another_ones_memory(store):
+    projects = [f"git:example.org/team/{number}" for number in range(100)]
+    for project in projects:
+        store.keep([a_memory(f"canary {project} {n}", project=project, tags=("canary",)) for n in range(50)])
+    for project in projects:
+        query = Query(scopes=(f"project:{project}",), terms=("canary", "team", "example"), limit=200)
+        for ask in (store.by_words, store.by_recency):
+            for more in ({}, {"kinds": ("note",)}, {"since": 0.5}, {"at": 5.0}):
+                hits = ask(replace(query, **more))
+                assert len(hits) == 50
+                assert {hit.memory.project for hit in hits} == {project}
+
+
+@pytest.mark.parametrize("scope", ["project:her", "project:", "project", "project:HERE", "project:here ", "project:%"])
+def test_a_scope_is_matched_as_a_whole(store, scope):
+    store.keep([a_memory("walrus")])
+    assert store.by_words(Query(scopes=(scope,), terms=("walrus",))) == ()
+    assert store.by_recency(Query(scopes=(scope,))) == ()
+    assert store.by_recency(Query(scopes=())) == ()
+
+
+def test_several_scopes_are_searched_together(store):
+    store.keep(
+        [a_memory("walrus a"), a_memory("walrus b", scope="universal"), a_memory("walrus c", scope="language:go")]
+    )
+    query = Query(scopes=("project:here", "universal"), terms=("walrus",))
+    assert {hit.memory.title for hit in store.by_words(query)} == {"walrus a", "walrus b"}
+    assert {hit.memory.title for hit in store.by_recency(query)} == {"walrus a", "walrus b"}
+
+
+# -- filters ----------------------------------------------------------------------------------------------------------
+
+
+def test_kinds_since_and_at_narrow_what_is_found(store):
+    times = {"monday": 100.0, "tuesday": 200.0, "wednesday": 300.0}
+    store.keep([a_memory(f"walrus {day}", created=at) for day, at in times.items()])
+    store.keep([a_memory("walrus decided", kind="decision", created=400.0)])
+    for ask in (lambda **more: sorted(found(store, "walrus", **more)), lambda **more: sorted(recent(store, **more))):
+        assert len(ask()) == 4
+        assert ask(kinds=("decision",)) == ["walrus decided"]
+        assert ask(kinds=("decision", "note"), since=300.0) == ["walrus decided", "walrus wednesday"]
+        assert ask(at=200.0) == ["walrus monday", "walrus tuesday"]
+        assert ask(since=150.0, at=250.0) == ["walrus tuesday"]
+        assert ask(kinds=("goal",)) == []
+        assert len(ask(limit=2)) == 2
+
+
+def test_recency_is_newest_first_over_kinds_and_scopes_with_ties_broken(store):
+    made = store.keep(
+        [
+            a_memory(f"{number}", kind=kind, scope=scope, created=float(number // 3))
+            for number, (kind, scope) in enumerate(
+                itertools.product(["note", "goal", "change"], ["universal", "project:here"])
+            )
+        ]
+    )
+    query = Query(scopes=("project:here", "universal"), kinds=("change", "note", "goal"), limit=5)
+    expected = sorted(made, key=lambda memory: (-memory.created, memory.id))[:5]
+    assert [hit.memory for hit in store.by_recency(query)] == expected
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=1500)
+@given(text=TEXT, raw=st.lists(TEXT, max_size=4))
+@example(text='NEAR(a b) AND title:x* OR "', raw=["*", "**", '"*', "", " ", "\0", "NOT"])
+def test_no_text_makes_a_query_fail(shared_store, text, raw):
+    if shared_store.counts()["memories"] == 0:
+        shared_store.keep([a_memory("walrus 版本 NEAR title", project="queried")])
+    for asked in (terms(text), tuple(raw)):
+        shared_store.by_words(Query(scopes=("project:queried", text), terms=asked))
+    shared_store.by_words(Query(scopes=("project:queried",), terms=terms(text), kinds=("note",), since=0.5))
+
+
+def test_thousands_of_words_are_no_failure(store):
+    store.keep([a_memory(" ".join(f"word{number}" for number in range(3000)))])
+    query = Query(scopes=("project:here",), terms=tuple(f"word{number}" for number in range(3000)), most_terms=3000)
+    assert len(store.by_words(query)) == 1
+    assert found(store, "word2999 " * 10_000 + "x" * 100_000) == [store.by_recency(query)[0].memory.title]
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("resource_for_action", ["resource", "action", "resource_for_action"]),
+        ("HTTPTransport", ["http", "transport", "HTTPTransport", "httptransport"]),
+        ("src/foreword/store/sqlite.py", ["foreword", "store", "sqlite", "src/foreword/store/sqlite.py", "sqlite.py"]),
+        ("parseJSON2Dict", ["parse", "json", "dict", "parseJSON2Dict"]),
+        ("getUserByID()", ["user", "getUserByID"]),
+        ("kebab-case-name", ["kebab", "case", "kebab-case-name"]),
+        ("std::vector<int>", ["vector", "std"]),
+        ("$HOME/.config", ["home", "config"]),
+    ],
+)
+@pytest.mark.parametrize("field", ["title", "body", "tags", "files", "functions"])
+def test_identifiers_are_found_by_their_parts_wherever_they_stand(store, text, asked, field):
+    one = {"title": text} if field == "title" else {"title": "t", field: text if field == "body" else (text,)}
+    store.keep([a_memory(**one)])
+    for words in asked:
+        assert found(store, words), words
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("connections", "connection"),
+        ("connection", "connections"),
+        ("we were testing it", "tests"),
+        ("caching", "cached"),
+    ],
+)
+def test_words_are_found_by_their_stem(store, text, asked):
+    store.keep([a_memory(text)])
+    assert found(store, asked) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("我们使用版本控制系统。", ["版本", "控制", "系统", "版", "统", "版本控制"]),
+        ("設定ファイルを読み込む", ["設定", "ファイル", "読み", "む", "設"]),
+        ("人々が集まる", ["人々", "人", "々が"]),
+        ("ตั้งค่าฐานข้อมูลใหม่", ["ฐานข้อมูล", "ข้อมูล", "ใหม่", "ฐาน"]),
+        ("데이터베이스를 연결한다", ["데이터", "베이스", "연결", "데", "다"]),
+        ("Исправлен вход: ёлка и йод", ["исправлен", "ВХОД", "ёлка", "елка", "йод"]),
+        ("Việt Nam naïve façade Ångström", ["viet", "Việt", "naive", "naïve", "facade", "angstrom"]),
+        ("ΟΔΥΣΣΕΥΣ", ["οδυσσευς", "ΟΔΥΣΣΕΥΣ"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("שלום עולם", ["שלום", "עולם"]),
+        ("مرحبا بالعالم", ["مرحبا"]),
+        ("API版本v2更新", ["api", "版本", "更新", "新", "v2"]),
+        ("a字b", ["字"]),
+        ("𠀀𠀁𠀂", ["𠀁𠀂", "𠀀", "𠀂"]),
+    ],
+)
+def test_other_scripts_are_found_by_pieces_and_by_single_characters(store, text, asked):
+    store.keep([a_memory(text)])
+    for words in asked:
+        assert found(store, words) == [text], words
+
+
+@pytest.mark.parametrize("text", ["naïve façade", "Войти: ёжик", "Việt Nam", "हिन्दी"])
+@pytest.mark.parametrize("stored", ["NFC", "NFD"])
+@pytest.mark.parametrize("asked", ["NFC", "NFD"])
+def test_accents_are_found_however_they_are_spelt(store, text, stored, asked):
+    text = unicodedata.normalize(stored, text)
+    store.keep([a_memory(text)])
+    for word in text.replace(":", "").split():
+        assert found(store, unicodedata.normalize(asked, word)) == [text], word
+
+
+def test_a_script_that_nobody_wrote_is_not_found(store):
+    store.keep([a_memory("版本控制"), a_memory("데이터")])
+    assert found(store, "本版") == found(store, "이데") == found(store, "ไทย") == []
+
+
+@pytest.mark.parametrize("text", ["😀", "👩‍👩‍👧‍👦 family", "🇩🇪", "☕️ break", "\U000e0041"])
+def test_emoji_are_no_failure(store, text):
+    store.keep([a_memory(text)])
+    assert recent(store) == [text]
+    found(store, text)
+    for word in terms(text):
+        assert found(store, word) == [text]
+
+
+def test_the_only_memory_matches_fully(store):
+    store.keep([a_memory("walrus")])
+    (hit,) = store.by_words(Query(scopes=("project:here",), terms=("walrus",)))
+    assert hit.matched == 1.0
+    assert hit.score > 0
+
+
+def test_a_longer_prompt_does_not_lessen_a_full_match(store):
+    text, others = "quartz walrus lantern copper meadow", [f"other{letter}" for letter in "abcdefghijklmnopqrst"]
+    store.keep([a_memory(text), *map(a_memory, others)])
+    for prompt in (text, f"{text} {' '.join(others)}"):
+        query = Query(scopes=("project:here",), terms=terms(prompt), most_terms=30)
+        assert {hit.memory.title: hit.matched for hit in store.by_words(query)}[text] == 1.0
+
+
+def test_the_title_says_most(store):
+    store.keep([a_memory("a", body="walrus"), a_memory("walrus", body="a")])
+    assert found(store, "walrus") == ["walrus", "a"]
+
+
+def test_nothing_asked_is_nothing_found(store):
+    store.keep([a_memory("walrus")])
+    assert store.by_words(Query(scopes=("project:here",))) == ()
+    assert found(store, "the and of") == found(store, "unheard") == []
+
+
+# -- events and sessions ----------------------------------------------------------------------------------------------
+
+
+def test_the_same_event_told_twice_is_one_event(store):
+    event = an_event("k")
+    assert store.append([event, event, an_event("other")]) == (True, False, True)
+    assert store.append([event]) == (False,)
+    assert len(store.events("s")) == 2
+
+
+def test_events_without_an_id_of_their_own_count_again_after_some_seconds(store):
+    within, later = 1000.0 + SAME_EVENT_SECONDS, 1000.1 + SAME_EVENT_SECONDS
+    assert store.append([an_event("k", at=at) for at in (1000.0, within, later)]) == (True, False, True)
+    assert store.append([an_event("k", at=1000.0 - SAME_EVENT_SECONDS)]) == (False,)
+
+
+def test_events_with_an_id_of_their_own_count_once_for_ever(store):
+    assert store.append([an_event("k", at=at, lasting=True) for at in (1000.0, 9e8, 1.0)]) == (True, False, False)
+
+
+def test_what_was_told_before_a_restart_is_still_known(make_store, tmp_path):
+    store = make_store(tmp_path)
+    store.append([an_event("k"), an_event("for ever", lasting=True)])
+    store.keep([a_memory("walrus")])
+    store.close()
+    again = make_store(tmp_path)
+    assert again.append([an_event("k"), an_event("for ever", lasting=True, at=9e8)]) == (False, False)
+    assert found(again, "walrus") == ["walrus"]
+    assert again.problems() == ()
+
+
+def test_events_come_in_order_however_they_arrived(store):
+    store.append([an_event(str(at), at=float(at)) for at in (3, 1, 2)])
+    assert [event.key for event in store.events("s")] == ["1", "2", "3"]
+    assert [event.key for event in store.events("s", limit=2)] == ["1", "2"]
+
+
+def test_sessions_are_counted_and_newest_first(store):
+    store.append([an_event("a", at=10.0, session="one"), an_event("b", at=30.0, session="one", kind="session_end")])
+    store.append([an_event("c", at=20.0, session="two", project="there"), an_event("d", at=5.0, session="")])
+    store.append([an_event("b", at=30.0, session="one")])
+    one, two = store.sessions()
+    assert (one.id, one.started, one.last, one.ended, one.events) == ("one", 10.0, 30.0, 30.0, 2)
+    assert (two.id, two.ended, two.events, two.project) == ("two", 0.0, 1, "there")
+    assert store.sessions("there") == (two,)
+    assert store.sessions(limit=1) == (one,)
+
+
+def test_a_session_that_goes_on_has_not_ended(store):
+    store.append([an_event("a", at=10.0, kind="session_end"), an_event("b", at=20.0)])
+    assert store.sessions()[0].ended == 0.0
+
+
+def test_a_session_takes_the_first_project_that_is_known(store):
+    store.append([an_event("a", project=""), an_event("b", project="here"), an_event("c", project="there")])
+    assert store.sessions()[0].project == "here"
+
+
+# -- injections, windows, access --------------------------------------------------------------------------------------
+
+
+def an_injection(id, *, at=1000.0, session="s", items=(), **more):
+    told = {"moment": "prompt", "project": "here", "host": "claude-code", "tokens": 7, "budget": 500, "build_ms": 1.5}
+    return Injection(
+        id=id,
+        at=at,
+        session=session,
+        items=items,
+        **{**told, "layers": {"index": 7}, "skipped": {"past": "empty"}, **more},
+    )
+
+
+def test_injections_come_back_with_their_items(store):
+    items = tuple(Item(f"not-{n}", "index", 0.5, 3, {"match": 0.25, "recency": 1.0}) for n in range(12))
+    injection = an_injection("inj-1", items=items)
+    store.record(injection)
+    store.record(an_injection("inj-2", at=2000.0, session="other", project="there"))
+    newest, older = settled(store).injections()
+    assert (newest.id, older) == ("inj-2", injection)
+    assert store.injections(session="s") == store.injections(project="here") == (injection,)
+    assert store.injections(limit=1) == (newest,)
+
+
+def test_an_injection_recorded_again_takes_the_place_of_the_first(store):
+    item = Item("not-1", "index", 0.5, 3, {})
+    store.record(an_injection("i", items=(item, item, item)))
+    store.record(an_injection("i", items=(item,)))
+    assert settled(store).injections() == (an_injection("i", items=(item,)),)
+
+
+@pytest.mark.parametrize(
+    ("source", "begins"),
+    [("startup", True), ("clear", True), ("compact", True), ("", True), ("resume", False), ("fork", False)],
+)
+def test_a_window_begins_with_a_start_a_clear_and_a_compaction_and_not_with_a_resume(store, source, begins):
+    def item(id):
+        return (Item(id, "index", 1.0, 1, {}),)
+
+    store.append([an_event("start", at=10.0, kind="session_start", payload={"source": "startup"})])
+    store.record(an_injection("i", at=11.0, items=item("not-a")))
+    store.record(an_injection("j", at=12.0, session="other", items=item("not-b")))
+    assert settled(store).shown("s") == {"not-a"}
+    store.append([an_event("again", at=20.0, kind="session_start", payload={"source": source} if source else {})])
+    store.record(an_injection("k", at=21.0, items=item("not-c")))
+    assert settled(store).shown("s") == ({"not-c"} if begins else {"not-a", "not-c"})
+    assert store.shown("other") == {"not-b"}
+    assert store.shown("nobody") == frozenset()
+
+
+def test_a_start_that_arrives_late_does_not_take_the_window_back(store):
+    store.append([an_event("new", at=20.0, kind="session_start"), an_event("old", at=10.0, kind="session_start")])
+    store.record(an_injection("i", at=15.0, items=(Item("not-a", "index", 1.0, 1, {}),)))
+    assert settled(store).shown("s") == frozenset()
+
+
+def test_links_are_seen_from_both_ends_once(store):
+    one, two, three = store.keep([a_memory("1"), a_memory("2"), a_memory("3")])
+    links = [Link(one.id, "supersedes", two.id), Link(three.id, "part-of", one.id), Link(one.id, "supersedes", two.id)]
+    store.keep([], links=links)
+    store.keep([], links=links)
+    assert set(store.linked(one.id)) == set(links)
+    assert len(store.linked(one.id)) == 2
+    assert store.linked(two.id) == (links[0],)
+    assert store.linked("nobody") == ()
+
+
+def test_changes_come_back_newest_first(store):
+    old = Change("here", "a.py", "f", "NEW", "f(x)", 3, 9, "s", 10.0)
+    new = Change("here", "a.py", "f", "DELETED", at=20.0)
+    store.note_changes([new, old, Change("there", "b.py", "g", "MODIFIED", at=30.0)])
+    assert store.changed("here", limit=5) == (new, old)
+    assert store.changed("here", limit=1) == (new,)
+
+
+def test_a_change_that_is_neither_new_nor_modified_nor_deleted_is_refused_whole(store):
+    with pytest.raises(StoreError):
+        store.note_changes([Change("here", "a.py", "f", "NEW"), Change("here", "a.py", "g", "RENAMED")])
+    assert store.changed("here", limit=5) == ()
+
+
+def test_counts_tell_how_many_rows_of_everything_there_are(store):
+    (kept,) = store.keep([a_memory("x")], links=[Link("a", "relates-to", "b")])
+    store.append([an_event("k")])
+    store.note_changes([Change("here", "a.py", "f", "NEW")])
+    store.record(an_injection("i", items=(Item("a", "b", 1.0, 1, {}),) * 3))
+    store.touch([kept.id, kept.id], how="get", at=1.0)
+    expected = {"memories": 1, "links": 1, "events": 1, "sessions": 1, "changes": 1, "injections": 1}
+    assert settled(store).counts().items() >= {**expected, "injection_items": 3, "access": 2}.items()
+
+
+# -- many at once, and the end ----------------------------------------------------------------------------------------
+
+
+def in_threads(many, work):
+    """*work* in many threads that begin together; what each raised."""
+    barrier, wrong = threading.Barrier(many), []
+
+    def run(number):
+        barrier.wait()
+        try:
+            work(number)
+        except Exception as exc:
+            wrong.append(exc)
+
+    threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(many)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert not any(thread.is_alive() for thread in threads)
+    return wrong
+
+
+def test_what_64_threads_append_at_once_is_stored_once_each(store):
+    def work(number):
+        for n in range(10):
+            # Every event is told by two of the threads.
+            store.append([an_event(f"{number // 2}-{n}", lasting=True, session=f"s{number % 4}")])
+
+    assert in_threads(64, work) == []
+    assert store.counts()["events"] == 320
+    assert sum(session.events for session in store.sessions()) == 320
+
+
+def test_one_failing_change_fails_alone(store):
+    def work(number):
+        store.keep([a_memory(f"walrus {number}", kind="rumour" if number == 7 else "note")])
+
+    wrong = in_threads(32, work)
+    assert [type(exc) for exc in wrong] == [BadRequest]
+    assert store.counts()["memories"] == 31
+    assert len(found(store, "walrus")) == 31
+
+
+def test_readers_and_writers_do_not_wait_for_each_other(store):
+    def work(number):
+        for n in range(5):
+            if number % 2:
+                store.keep([a_memory(f"walrus {number} {n}")])
+            else:
+                found(store, "walrus")
+                recent(store)
+
+    assert in_threads(24, work) == []
+    assert len(found(store, "walrus", limit=100)) == 60
+
+
+def test_a_failure_of_what_is_written_later_is_told(store):
+    store.record(an_injection("i", at=None))
+    assert "could not be written" in " ".join(settled(store).problems())
+
+
+def test_a_closed_store_refuses_and_never_hangs(make_store, tmp_path):
+    store = make_store(tmp_path)
+    stop = threading.Event()
+
+    def work(number):
+        if number == 0:
+            stop.wait(0.05)
+            store.close()
+        else:
+            for n in itertools.count():
+                store.append([an_event(f"{number}-{n}")])
+
+    wrong = in_threads(16, work)
+    assert len(wrong) == 15
+    assert {type(exc) for exc in wrong} == {StoreError}
+    for ask in (store.counts, store.sessions, lambda: store.append([an_event("x")]), lambda: recent(store)):
+        with pytest.raises(StoreError):
+            ask()
+    store.close()
+
+
+# -- SQLite's own ways ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sqlite(tmp_path):
+    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    yield store
+    store.close()
+
+
+def test_many_appends_share_a_commit(sqlite):
+    commits = []
+    sqlite._db.set_commit_hook(lambda: bool(commits.append(1)))
+    in_threads(64, lambda number: [sqlite.append([an_event(f"{number}-{n}")]) for n in range(10)])
+    assert sqlite.counts()["events"] == 640
+    assert len(commits) < 320
+
+
+def test_a_full_disk_fails_those_that_were_not_stored_and_nobody_else(sqlite):
+    sqlite._write(lambda: sqlite._db.pragma("max_page_count", int(sqlite._db.pragma("page_count")) + 60))
+    stored = []
+
+    def work(number):
+        for n in range(10):
+            key = f"{number}-{n}"
+            sqlite.append([an_event(key, payload={"text": "x" * 3000})])
+            stored.append(key)
+
+    wrong = in_threads(16, work)
+    assert wrong
+    assert all(type(exc) is StoreError and "full" in exc.hint for exc in wrong)
+    assert {event.key for event in sqlite.events("s")} == set(stored)
+    assert "full" in " ".join(sqlite.problems())
+    sqlite._write(lambda: sqlite._db.pragma("max_page_count", 10_000))
+    assert sqlite.append([an_event("space again")]) == (True,)
+    assert sqlite.problems() == ()
+
+
+def test_readers_cannot_write(sqlite):
+    with sqlite._reader() as connection, pytest.raises(apsw.ReadOnlyError):
+        connection.execute("DELETE FROM memories")
+
+
+def test_the_files_are_for_their_owner_alone(sqlite, tmp_path):
+    sqlite.keep([a_memory("x")])
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.glob("memory.db*")} == {0o600}
+
+
+CHILD = """
+import sys, threading
+from pathlib import Path
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Event
+folder = Path(sys.argv[1])
+store = SqliteStore(folder / "memory.db", backups=folder / "backups")
+told = threading.Lock()
+def work(number):
+    for n in range(100_000):
+        key = f"{number}-{n}"
+        store.append([Event(key, "h", "n", "tool", "s", "p", "/", 1000.0, {"text": "x" * 500}, lasting=True)])
+        with told:
+            print(key, flush=True)
+for number in range(8):
+    threading.Thread(target=work, args=(number,)).start()
+"""
+
+
+@pytest.mark.parametrize("lines", [1, 60, 500])
+def test_what_append_has_returned_from_survives_kill_9(tmp_path, lines):
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(tmp_path)], stdout=subprocess.PIPE, text=True, encoding="ascii"
+    )
+    with child:
+        acknowledged = [child.stdout.readline() for _ in range(lines)]
+        child.send_signal(signal.SIGKILL)
+        acknowledged += child.stdout.readlines()
+    told = {line.strip() for line in acknowledged if line.endswith("\n")}
+    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    keys = [event.key for event in store.events("s", limit=1_000_000)]
+    assert told <= set(keys)
+    assert len(keys) == len(set(keys)) == store.sessions()[0].events
+    assert store._db.pragma("integrity_check") == "ok"
+    store.close()

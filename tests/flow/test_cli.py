@@ -1,0 +1,535 @@
+"""The command line as people use it: a real process, a real worker, a scratch home."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from foreword import types
+from foreword.cli import memories, troubles
+from foreword.cli.main import app
+from foreword.config import SETTINGS
+from foreword.paths import Home
+from foreword.trouble import Trouble, note
+from foreword.worker import life
+
+ROOT = Path(__file__).parents[2]
+SECRET = "ghp_" + "a1B2" * 9
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+class Shell:
+    """A person at a prompt: a folder, a home, and nothing else in the environment."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home = Home(root / "h")
+        self.folder = root / "shop"
+        self.folder.mkdir()
+        (self.folder / "pyproject.toml").write_text("")
+        self.environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(root),
+            "LANG": "C.UTF-8",
+            "FOREWORD_HOME": str(self.home.root),
+        }
+
+    def run(self, *words: str, typed: str = "", code: int = 0, **environ: str) -> subprocess.CompletedProcess[str]:
+        ended = subprocess.run(
+            [sys.executable, "-m", "foreword", *words],
+            check=False,
+            cwd=self.folder,
+            input=typed,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**self.environ, **environ},
+        )
+        assert "Traceback" not in ended.stderr
+        assert ended.returncode == code, (words, ended.stdout, ended.stderr)
+        return ended
+
+    def says(self, *words: str, **more: Any) -> str:
+        return self.run(*words, **more).stdout
+
+    def json(self, *words: str, **more: Any) -> Any:
+        return json.loads(self.says(*words, "--json", **more))
+
+    def add(self, *words: str, **more: Any) -> str:
+        return self.says("add", *words, **more).split()[0]
+
+
+def in_scratch() -> Iterator[Shell]:
+    # Not tmp_path: its names are too long for a socket.
+    root = Path(tempfile.mkdtemp(prefix="fw-"))
+    shell = Shell(root)
+    try:
+        yield shell
+    finally:
+        if pid := life.pid_of(shell.home):
+            os.kill(pid, signal.SIGCONT)
+        life.stop(shell.home)
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def shell() -> Iterator[Shell]:
+    """One home and one worker for all that leaves the others alone."""
+    yield from in_scratch()
+
+
+@pytest.fixture
+def fresh() -> Iterator[Shell]:
+    yield from in_scratch()
+
+
+def commands() -> dict[str, Any]:
+    """Every command with its full name."""
+
+    def walk(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+        for word, inner in getattr(command, "commands", {}).items():
+            yield f"{name}{word}", inner
+            yield from walk(inner, f"{name}{word} ")
+
+    return dict(walk(typer.main.get_command(app), ""))
+
+
+# ---- what holds for all
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_is_documented_with_its_options(name: str) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    found = re.search(rf"^##+ `foreword {name}`\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert found, f"docs/cli.md has no section on `foreword {name}`"
+    options = [option for each in commands()[name].params for option in each.opts if option.startswith("--")]
+    assert [option for option in options if option not in found[1] and option != "--help"] == []
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_explains_itself_with_an_example(name: str) -> None:
+    asked = CliRunner().invoke(app, [*name.split(), "--help"])
+    assert asked.exit_code == 0
+    assert "Example" in asked.output
+    assert f"foreword {name}" in asked.output
+
+
+def test_every_kind_is_explained() -> None:
+    assert list(memories.KINDS) == list(types.KINDS)
+
+
+def test_without_a_command_the_commands_are_listed(shell: Shell) -> None:
+    said = shell.says()
+    assert all(f"  {name} " in said for name in commands() if " " not in name)
+    assert re.fullmatch(r"foreword \d+\.\d+\.\d+\n", shell.says("--version"))
+
+
+def test_a_wrong_question_is_told_with_exit_code_2(shell: Shell) -> None:
+    assert "No such command" in shell.run("serach", code=2).stderr
+    assert "No such option" in shell.run("search", "x", "--fuzzy", code=2).stderr
+    assert "30m" in shell.run("search", "x", "--since", "soon", code=2).stderr
+    assert "0<=x<=1" in shell.run("add", "note", "x", "--confidence", "3", code=2).stderr
+
+
+def test_a_failure_is_one_line_and_its_hint(shell: Shell) -> None:
+    told = shell.run("status", code=1, FOREWORD_HOME="relative").stderr.splitlines()
+    assert len(told) == 2
+    assert told[0].startswith("error: FOREWORD_HOME")
+    assert told[1].startswith("hint: ")
+    bad = shell.run("search", "x", "--kind", "rumour", code=1).stderr
+    assert "error: unknown kind 'rumour'" in bad
+
+
+def test_an_interrupted_command_exits_130(shell: Shell) -> None:
+    waiting = subprocess.Popen(
+        [sys.executable, "-m", "foreword", "note", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=shell.environ,
+        cwd=shell.folder,
+    )
+    time.sleep(1)  # until it reads
+    waiting.send_signal(signal.SIGINT)
+    said = waiting.communicate(timeout=20)
+    assert (waiting.returncode, said[1]) == (130, b"")
+
+
+def test_a_reader_that_has_left_is_no_failure_to_talk_about(shell: Shell) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(
+        [sys.executable, "-m", "foreword", "config"],
+        check=False, stdout=writing, stderr=subprocess.PIPE, env=shell.environ, timeout=60,
+    )  # fmt: skip
+    os.close(writing)
+    assert b"Traceback" not in ended.stderr
+    assert b"error" not in ended.stderr.lower()
+
+
+# ---- memories
+
+
+def test_what_is_added_is_found_and_shown(shell: Shell) -> None:
+    id = shell.add(
+        "decision", "Slots are stored in UTC", "--why", "two zones", "--body", "Only show.py converts.",
+        "--tag", "time", "--file", "rooms/slots.py", "--function", "free_slots", "--confidence", "0.9",
+    )  # fmt: skip
+    said = shell.says("search", "slots", "utc")
+    assert "Slots are stored in UTC" in said
+    assert id in said
+    shown = shell.says("show", id)
+    for each in (
+        "Slots are stored in UTC",
+        "two zones",
+        "Only show.py converts.",
+        "rooms/slots.py",
+        "free_slots",
+        "0.9",
+    ):
+        assert each in shown
+    [both] = shell.json("show", id)["memories"]
+    assert both["memory"]["detail"] == {"why": "two zones"}
+    assert both["memory"]["tags"] == ["time"]
+    assert shell.json("add", "learning", "a test", "--scope", "language:python")["scope"] == "language:python"
+
+
+def test_a_body_may_come_from_stdin(shell: Shell) -> None:
+    id = shell.add("failure", "Mail bounces", "--body", "-", "--fixed-by", "the right sender", typed="first\nsecond\n")
+    [found] = shell.json("show", id)["memories"]
+    assert found["memory"]["body"] == "first\nsecond\n"
+    assert "the right sender" in shell.says("search", "mail", "bounces")
+
+
+def test_a_note_takes_words_without_quotes(shell: Shell) -> None:
+    id = shell.says("note", "ask", "the", "owner", "about", "holidays").split()[0]
+    assert id.startswith("not-")
+    assert "ask the owner about holidays" in shell.says("show", id)
+
+
+def test_a_secret_is_neither_kept_nor_hidden_that_it_was_not(shell: Shell) -> None:
+    kept = shell.run("add", "note", f"the token is {SECRET}")
+    assert SECRET not in kept.stdout
+    assert "[redacted:" in kept.stdout
+    assert "taken out" in kept.stderr
+    assert not any(SECRET.encode() in path.read_bytes() for path in shell.home.root.glob("memory.db*"))
+    assert "taken out" not in shell.run("add", "note", "no secret here").stderr
+
+
+def test_an_unknown_kind_is_answered_with_the_kinds(shell: Shell) -> None:
+    told = shell.run("add", "rumour", "x", code=2).stderr
+    assert all(f"  {kind} " in told for kind in types.KINDS)
+
+
+def test_an_unknown_id_is_told_and_the_known_ones_are_shown(shell: Shell) -> None:
+    id = shell.add("note", "I am here")
+    both = shell.run("show", "not-00000000", id, code=1)
+    assert "I am here" in both.stdout
+    assert "error: there is no memory 'not-00000000'" in both.stderr
+
+
+def test_stored_text_cannot_steer_a_terminal(shell: Shell) -> None:
+    evil = "[bold red]quiet[/bold red] \x1b[2J\x1b]0;owned\x07 \u202eegami \x9b31m"
+    id = shell.add("learning", evil, "--body", f"{evil}\n{evil}", "--tag", evil, "--why", evil)
+    for words in (["show", id], ["search", "quiet"], ["search", "quiet", "--compact"], ["search", "quiet", "--json"]):
+        said = shell.run(*words)
+        assert not CONTROL.search(said.stdout + said.stderr)
+        assert "\u202e" not in said.stdout
+    assert "[bold red]quiet[/bold red]" in shell.says("show", id)
+    assert not CONTROL.search(shell.says("context", "quiet egami"))
+
+
+# ---- finding
+
+
+def test_search_has_a_line_a_reason_and_a_filter_for_those_who_ask(shell: Shell) -> None:
+    id = shell.add("pattern", "Let the constraint decide", "--body", "gigantic hippopotamus")
+    [line] = shell.says("search", "hippopotamus", "--compact").splitlines()
+    assert re.fullmatch(
+        rf"\[pattern\] {id} \| Let the constraint decide \| now \| \d\.\d\d \| .+ \| \d{{4}}-\d\d-\d\d", line
+    )
+    explained = shell.says("search", "hippopotamus", "--explain")
+    assert all(factor in explained for factor in ("match", "recency", "importance", "reinforcement", "scope", "task"))
+    assert [each["id"] for each in shell.json("search", "hippopotamus")["results"]] == [id]
+    assert shell.json("search", "hippopotamus", "--kind", "note", "--kind", "goal")["results"] == []
+    assert shell.json("search", "hippopotamus", "--since", "7d", "--limit", "1")["results"]
+    assert shell.json("search", "hippopotamus", "--since", "2999-01-31")["results"] == []
+
+
+def test_search_stays_in_its_project_and_reaches_others_when_told(shell: Shell) -> None:
+    other = shell.root / "other"
+    other.mkdir(exist_ok=True)
+    (other / "pyproject.toml").write_text("")
+    shell.add("note", "zebra crossing", "--project", str(other))
+    silent = shell.run("search", "zebra")
+    assert silent.stdout == ""
+    assert "nothing found" in silent.stderr
+    assert "zebra crossing" in shell.says("search", "zebra", "--project", "../other")
+
+
+def test_context_is_exactly_what_an_agent_gets_and_its_cost_is_beside_it(shell: Shell) -> None:
+    shell.add("decision", "Peacocks are counted twice")
+    asked = shell.run("context", "why", "are", "peacocks", "counted?")
+    assert asked.stdout.startswith("--- foreword")
+    assert asked.stdout.endswith("--- end foreword ---\n")
+    assert re.match(r"\d+ of 500 tokens; \d+\.\d ms; layers: index \d+", asked.stderr)
+    told = shell.json("context", "why are peacocks counted?", "--session", "s1")
+    assert told["context"] + "\n" == asked.stdout
+    assert told["tokens"] <= told["budget"] == 500
+    start = shell.run("context", "--moment", "session_start", "--budget", "400")
+    assert "of 400 tokens" in start.stderr
+
+
+def test_context_with_nothing_to_say_says_nothing(shell: Shell) -> None:
+    silent = shell.run("context", "xylophone maintenance")
+    assert silent.stdout == ""
+    assert "nothing" in silent.stderr
+    assert "unknown moment" in shell.run("context", "--moment", "lunch", code=1).stderr
+
+
+# ---- how it is
+
+
+def test_status_tells_what_is_there_and_what_went_wrong_once(fresh: Shell) -> None:
+    before = fresh.says("status")
+    assert "not running" in before
+    assert not fresh.home.root.exists()
+    fresh.add("note", "one")
+    fresh.says("context")
+    for _ in range(3):
+        note(str(fresh.home.trouble), Trouble(at=time.time(), where="hook: spool", what="the disk was full"))
+    told = fresh.json("status")
+    assert told["worker"]["running"]
+    assert told["counts"]["memories"] == 1
+    assert told["last_injection"]["moment"] == "session_start"
+    assert [(each["what"], each["count"]) for each in told["troubles"]] == [("the disk was full", 3)]
+    first, second = fresh.says("status"), fresh.says("status")
+    assert "3x, hook: spool: the disk was full" in first
+    assert "the disk was full" not in second
+    assert "the disk was full" in fresh.says("doctor")
+
+
+def test_a_trouble_is_told_once_even_when_its_file_begins_again(home: Home) -> None:
+    for at in (1.0, 2.0, 3.0):
+        note(str(home.trouble), Trouble(at=at, where="w", what="x"))
+        if at < 3:
+            troubles.told(home, troubles.untold(home))
+        if at == 2:
+            home.trouble.rename(f"{home.trouble}.1")
+    assert [each.at for each in troubles.untold(home)] == [3.0]
+
+
+def test_doctor_finds_a_healthy_home_well(shell: Shell) -> None:
+    shell.says("worker", "start")
+    assert shell.says("doctor").endswith("all is well\n")
+    told = shell.json("doctor")
+    assert told["ok"]
+    checked = {each["check"] for each in told["checks"]}
+    assert checked >= {"home", "disk", "socket", "config.toml", "worker", "database", "spool", "hook", "interpreter"}
+
+
+def test_doctor_gives_the_line_and_the_way_out(fresh: Shell) -> None:
+    fresh.home.prepare()
+    fresh.home.config.write_text("# mine\ninject = 7\n")
+    fresh.home.synonyms.write_text("deploy = 3\n")
+    said = fresh.says("doctor", code=1)
+    assert "config.toml, line 2: `inject` must be true or false" in said
+    assert "synonyms.toml, line 1" in said
+    assert not fresh.json("doctor", code=1)["ok"]
+    assert "line 2" in fresh.run("config").stderr
+
+
+def test_doctor_speaks_of_a_home_that_is_missing_or_useless_without_touching_it(fresh: Shell) -> None:
+    said = fresh.says("doctor")
+    assert "is not there yet" in said
+    assert not fresh.home.root.exists()
+    assert "cannot be made" in fresh.says("doctor", code=1, FOREWORD_HOME=str(fresh.root / "no" / "such"))
+    fresh.home.root.write_text("a file")
+    assert "is not a folder" in fresh.says("doctor", code=1)
+    assert "error: " in fresh.run("note", "x", code=1).stderr
+    fresh.home.root.unlink()
+    fresh.home.prepare()
+    fresh.home.root.chmod(0o755)
+    assert "open to other users" in fresh.says("doctor", code=1)
+    long = str(fresh.root / ("a" * 110))
+    assert "socket" in fresh.says("doctor", code=1, FOREWORD_HOME=long)
+
+
+def test_a_damaged_index_is_diagnosed_and_built_anew(fresh: Shell) -> None:
+    fresh.add("note", "giraffes are tall")
+    fresh.says("worker", "stop")
+    database = sqlite3.connect(fresh.home.database)
+    database.execute("DROP TABLE words")
+    database.commit()
+    database.close()
+    assert "run `foreword index`" in fresh.says("doctor", code=1)
+    assert "words" in fresh.run("search", "giraffes").stderr
+    assert fresh.says("index") == "1 memories indexed\n"
+    assert fresh.json("index") == {"indexed": 1}
+    assert "giraffes" in fresh.says("search", "giraffes")
+    assert fresh.says("doctor").endswith("all is well\n")
+
+
+def test_a_database_of_a_newer_version_is_told_with_the_way_out(fresh: Shell) -> None:
+    fresh.add("note", "from the future")
+    fresh.says("worker", "stop")
+    database = sqlite3.connect(fresh.home.database)
+    database.execute("PRAGMA user_version = 99")
+    database.commit()
+    database.close()
+    assert "upgrade Foreword" in fresh.says("doctor", code=1)
+    assert "hint: upgrade Foreword" in fresh.run("search", "future", code=1).stderr
+    assert "upgrade Foreword" in fresh.says("status")
+
+
+def test_a_worker_that_hangs_is_told_as_such(fresh: Shell) -> None:
+    fresh.says("worker", "start")
+    pid = life.pid_of(fresh.home)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert f"process {pid} runs and does not answer" in fresh.says("doctor", code=1)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+# ---- the worker
+
+
+def test_the_worker_starts_tells_and_leaves(fresh: Shell) -> None:
+    assert "no worker" in fresh.says("worker", "status", code=1)
+    assert fresh.json("worker", "status", code=1) == {"running": False}
+    assert fresh.says("worker", "stop") == "no worker runs\n"
+    assert f"process {life.pid_of(fresh.home)}" not in fresh.says("worker", "start")
+    assert "already runs" in fresh.says("worker", "start")
+    assert "well" in fresh.says("worker", "status")
+    assert fresh.json("worker", "status")["pid"] == life.pid_of(fresh.home)
+    assert "already runs" in fresh.run("worker", "run", code=1).stderr
+    assert fresh.says("worker", "stop") == "the worker has left\n"
+    assert life.pid_of(fresh.home) == 0
+
+
+def test_the_worker_can_be_run_in_a_terminal(fresh: Shell) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-m", "foreword", "worker", "run"], env=fresh.environ, stderr=subprocess.PIPE
+    )
+    try:
+        end = time.monotonic() + 20
+        while life.pid_of(fresh.home) != running.pid and time.monotonic() < end:
+            time.sleep(0.02)
+        assert fresh.json("worker", "status")["pid"] == running.pid
+        fresh.says("worker", "stop")
+        assert running.wait(20) == 0
+    finally:
+        running.kill()
+        running.communicate()
+
+
+def test_after_an_upgrade_a_command_finds_a_worker_of_the_new_build(fresh: Shell) -> None:
+    package = fresh.root / "lib" / "foreword"
+    shutil.copytree(ROOT / "src" / "foreword", package, ignore=shutil.ignore_patterns("__pycache__"))
+    fresh.environ["PYTHONPATH"] = str(package.parent)
+    fresh.add("note", "before")
+    old = fresh.json("worker", "status")["build"]
+    (package / "languages.py").write_text((package / "languages.py").read_text() + "\n# newer\n")
+    fresh.says("search", "before")
+    assert fresh.json("worker", "status")["build"] != old
+
+
+# ---- settings
+
+
+def test_config_lists_every_setting_and_where_it_came_from(shell: Shell) -> None:
+    said = shell.says("config", FOREWORD_SEARCH_LIMIT="7")
+    assert all(re.search(rf"^{setting.name} ", said, re.MULTILINE) for setting in SETTINGS)
+    assert re.search(r"^search_limit +7 +environment ", said, re.MULTILINE)
+    told = shell.json("config")
+    assert {each["name"] for each in told["settings"]} >= {setting.name for setting in SETTINGS}
+    assert told["problems"] == []
+
+
+def test_config_changes_one_setting_and_takes_it_back(fresh: Shell) -> None:
+    assert fresh.says("config", "get", "inject") == "true\n"
+    assert fresh.says("config", "set", "inject", "off") == "inject = false\n"
+    assert fresh.json("config", "get", "inject")["from"] == "file"
+    assert "environment" in fresh.run("config", "set", "inject", "off", FOREWORD_INJECT="1").stderr
+    assert "no longer" in fresh.says("config", "unset", "inject")
+    assert "was not" in fresh.says("config", "unset", "inject")
+    assert fresh.says("config", "set", "recipes.prompt.budget", "300").endswith("= 300\n")
+    assert fresh.says("config", "get", "recipes.prompt.budget") == "300\n"
+    assert fresh.says("config", "get", "recipes.session_start.rules.project") == "150\n"
+    assert "did you mean" in fresh.run("config", "set", "injekt", "on", code=1).stderr
+    assert "not a setting" in fresh.run("config", "get", "recipes.lunch.cap", code=1).stderr
+    assert "true or false" in fresh.run("config", "set", "inject", "perhaps", code=1).stderr
+
+
+# ---- the hook and the demo
+
+
+def test_the_hook_line_is_what_a_host_can_run(shell: Shell) -> None:
+    shell.add("preference", "Never deploy on Fridays")
+    line = shlex.split(shell.says("hook", "claude-code", "SessionStart"))
+    payload = {"session_id": "s", "cwd": str(shell.folder), "hook_event_name": "SessionStart", "source": "startup"}
+    ended = subprocess.run(
+        line, input=json.dumps(payload).encode(), capture_output=True, check=True, timeout=30, env={}
+    )
+    assert "Never deploy on Fridays" in json.loads(ended.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert "SessionStart" in shell.run("hook", "claude-code", "Lunch", code=1).stderr
+    assert "claude-code" in shell.run("hook", "notepad", "SessionStart", code=1).stderr
+
+
+def git(folder: Path, *words: str) -> None:
+    who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+    subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True, env={**os.environ, **who})
+
+
+def test_the_demo_shows_what_an_agent_gets_and_leaves_nothing(fresh: Shell) -> None:
+    git(fresh.folder, "init", "-q")
+    for subject in (
+        "Add a waiting list for full evenings",
+        "Store opening hours in the database",
+        "Fix double booking",
+    ):
+        git(fresh.folder, "commit", "-q", "--allow-empty", "-m", subject)
+    scratch = fresh.root / "t"
+    scratch.mkdir()
+    told = fresh.run("demo", TMPDIR=str(scratch), FOREWORD_OFF="1")
+    assert told.stderr == ""
+    assert not CONTROL.search(told.stdout)
+    assert "Remembered 3 commits of shop" in told.stdout
+    blocks = re.findall(r"^--- foreword.*?^--- end foreword ---$", told.stdout, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    assert "waiting list" in blocks[0]
+    assert blocks[1] == blocks[2]
+    assert re.search(r"^[1-9]\d* bytes of the prompt's event wait in the spool", told.stdout, re.MULTILINE)
+    assert len(re.findall(r"\d+ of \d+ tokens, built in \d+\.\d ms, hook \d+ ms; a bare", told.stdout)) == 2
+    assert all(word in commands() for word in re.findall(r"^foreword (\w+)", told.stdout, re.MULTILINE))
+    assert list(scratch.iterdir()) == []
+    assert not fresh.home.root.exists()
+
+
+def test_the_demo_without_a_history_says_that_it_made_one_up(fresh: Shell) -> None:
+    scratch = fresh.root / "t"
+    scratch.mkdir()
+    said = fresh.says("demo", "--keep", TMPDIR=str(scratch))
+    assert "made-up story" in said
+    assert "--- end foreword ---" in said
+    [kept] = scratch.iterdir()
+    assert f"FOREWORD_HOME={kept}" in said
+    assert life.pid_of(Home(kept)) == 0
+    assert "error: " in fresh.run("demo", "--repo", "nowhere", code=1).stderr
