@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -279,7 +278,7 @@ class Bench:
         }
 
     def _asked(self, size: int) -> int:
-        return shares(size)[self.given.asked - 1]
+        return shares(size)[int(self.given.asked) - 1]
 
     def _build_ms(self, home: Home) -> float:
         """The worker's own median time for a context, from its records."""
@@ -351,7 +350,7 @@ def _waiting(home: Home) -> int:
 # The tail of a test run: 1.4 KB of the text that tools bring.
 _TESTED = ("words", "tokens", "recipes", "projects", "payloads", "redact", "capture", "spool", "search", "rank", "fit")
 OUTPUT = "\n".join(
-    f"tests/unit/test_{name}.py {'.' * 48} [{9 * at + 1:3}%]  {(at * 71) % 97 + 112} ms, {at * 3 + 40} MB resident, no leak"
+    f"tests/unit/test_{name}.py {'.' * 48} [{9 * at + 1:3}%]  {at * 71 % 97 + 112} ms, {at * 3 + 40} MB resident"
     for at, name in enumerate(_TESTED)
 )
 
@@ -359,10 +358,11 @@ OUTPUT = "\n".join(
 def report(result: dict[str, Any]) -> str:
     asked = result["asked"]
     lines = [
-        f"{result['interpreter']} -I -S hook.py, {result['runs']} runs each in mixed order; ms, and multiples of the bare",
-        f"interpreter's p50 in this run. hook.py {result['hook_bytes']:,} bytes; load average {result['load'][0]} -> "
-        f"{result['load'][1]}; the asked project",
-        f"has {asked['small']:,} of {SMALL:,} and {asked['large']:,} of {result['memories']['large']:,} memories.",
+        f"{result['interpreter']} -I -S hook.py, {result['runs']} runs each in mixed order;",
+        f"ms, and multiples of the bare interpreter's p50 in this run. hook.py {result['hook_bytes']:,} bytes; "
+        f"load average {result['load'][0]} -> {result['load'][1]}.",
+        f"The asked project has {asked['small']:,} of {SMALL:,} and {asked['large']:,} of "
+        f"{result['memories']['large']:,} memories.",
         "",
         f"{'variant':<28} {'min':>7} {'p50':>7} {'p90':>7} {'ratio':>7}  {'goal':<8} {'':<7} {'of mins':>7} {'cpu':>6} "
         f"{'contexts':>8}",
@@ -391,4 +391,4 @@ def report(result: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -137,7 +137,7 @@ def _work(home: Home, folder: Path, prompts: list[str]) -> int:
     chance.shuffle(turns)
     answers = 0
     for number, event in enumerate(turns):
-        told = {"session_id": f"session-{number // 40}", "cwd": str(folder), "hook_event_name": event}
+        told: dict[str, Any] = {"session_id": f"session-{number // 40}", "cwd": str(folder), "hook_event_name": event}
         if event == "PostToolUse":
             told |= {"tool_name": "Bash", "tool_use_id": f"toolu_{number}", "tool_response": {"stdout": OUTPUT}}
         else:
@@ -212,4 +212,4 @@ def _verdict(value: float, goal: float) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -300,7 +300,7 @@ def known_items(
     first, newest = owner << SEQUENCE_BITS, db.execute("SELECT newest FROM owners WHERE number = ?", (owner,)).get
     while count:
         place = first + chance.randint(1, newest)
-        id, text = db.execute("SELECT id, title || ' ' || body FROM memories WHERE place = ?", (place,)).fetchone()
+        (id, text), *_ = db.execute("SELECT id, title || ' ' || body FROM memories WHERE place = ?", (place,))
         known = [term for term in terms(text) if term not in _FUNCTION_WORDS]
         if len(known) >= 8:
             count -= 1
@@ -377,7 +377,7 @@ def synced(folder: Path, *, runs: int = 50) -> float:
 
 def report(results: Sequence[dict[str, Any]]) -> str:
     lines = [
-        "Search: 8 content terms of a known memory, limit 20; ms. P1: FTS5 joined to its owner. P2: FTS5 in a rowid range.",
+        "Search: 8 content terms of a known memory, limit 20; ms. P1: FTS5 joined to its owner; P2: in a rowid range.",
         f"`ours` asks with POSTINGS = {POSTINGS:,}, `at the setting` with postings_budget = {SETTING:,}.",
         "",
         f"{'memories':>9} {'project':>8} {'of them':>8} | {'ours p50':>8} {'p99':>7} | {'setting':>8} {'p99':>7} | "
@@ -388,14 +388,16 @@ def report(results: Sequence[dict[str, Any]]) -> str:
         for label in ("biggest", "middle"):
             lines.append(_search_line(result["memories"], label, result[label]))
     lines += ["goal at 100,000: ours ≤ 2 × the plain query", *_growth(results), ""]
-    lines.append(f"{'memories':>9} | {'keep rows/s':>11} | {'64 threads: events/s':>20} {'ack p50':>8} {'p99 ms':>7} | "
-                 f"{'fdatasync':>9} | {'build s':>7} {'file MB':>8} | load")  # fmt: skip
+    lines.append(
+        f"{'memories':>9} | {'keep rows/s':>11} | {'64 threads: events/s':>20} {'ack p50':>8} {'p99 ms':>7} | "
+        f"{'fdatasync':>9} | {'build s':>7} {'file MB':>8} | load"
+    )
     for result in results:
         append = result["append"]
         lines.append(
             f"{result['memories']:>9,} | {result['keep_rows_s']:>11,} | {append['events_s']:>20,} "
-            f"{append['p50']:>8.1f} {append['p99']:>7.1f} | {result['fdatasync_ms']:>9.2f} | {result['build_s']:>7} {result['file_mb']:>8} | "
-            f"{result['load']}"
+            f"{append['p50']:>8.1f} {append['p99']:>7.1f} | {result['fdatasync_ms']:>9.2f} | "
+            f"{result['build_s']:>7} {result['file_mb']:>8} | {result['load']}"
         )
     return "\n".join(lines)
 

@@ -15,7 +15,7 @@ def loads(text: str) -> Any:
     """The value that *text* holds; anything that is not one JSON value raises BadPayload."""
     start = len(text) - len(text.lstrip(_SPACE))
     try:
-        found, end = _scanner()(text, start)
+        found, end = _SCAN(text, start)
     except (ValueError, StopIteration, RecursionError, MemoryError, SystemError) as exc:
         # SystemError: the C scanner has no error to raise where `json.decoder` was never imported.
         raise BadPayload(f"not JSON: {type(exc).__name__}", hint="a host sends one JSON object on stdin") from exc
@@ -82,3 +82,6 @@ def _quoted(text: str) -> str:
     except ImportError:
         from json.encoder import encode_basestring_ascii
     return encode_basestring_ascii(text)
+
+
+_SCAN = _scanner()  # one for all: making it costs more than reading a short text

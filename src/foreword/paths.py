@@ -18,7 +18,7 @@ PRIVATE = 0o700
 OPEN_TO_OTHERS = 0o077
 OTHERS_CAN_WRITE = stat.S_IWGRP | stat.S_IWOTH
 SOCKET_PATH_BYTES = 103  # macOS holds 104 with the closing NUL, Linux 108: the smaller one, so that a home can move
-OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py")
+OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py", "hook.cache")
 OUR_FOLDERS = ("run", "spool", "backups", "logs")
 
 
@@ -43,6 +43,10 @@ class Home:
     @property
     def hook(self) -> Path:
         return self.root / "hook.py"
+
+    @property
+    def hook_cache(self) -> Path:
+        return self.root / "hook.cache"
 
     @property
     def run(self) -> Path:

@@ -100,7 +100,7 @@ def _record(delivery: Delivery) -> bytes:
         }
     ).encode()
     body = about + b"\n" + delivery.raw
-    return b"%s%d\n%s\nEND %d\n" % (_BEGIN, len(body), body, len(body))
+    return b"%s%d\n%s\nEND %d." % (_BEGIN, len(body), body, len(body))
 
 
 def _parsed(data: bytes, at: int) -> tuple[Delivery | None, int]:
@@ -109,7 +109,7 @@ def _parsed(data: bytes, at: int) -> tuple[Delivery | None, int]:
     if not data.startswith(_BEGIN, at) or line_end < 0 or not size.isdigit() or len(size) > 12:
         return None, at
     body_end = line_end + 1 + int(size)
-    last = b"\nEND %s\n" % size
+    last = b"\nEND %s." % size
     if not data.startswith(last, body_end):
         return None, at
     about, _, raw = data[line_end + 1 : body_end].partition(b"\n")

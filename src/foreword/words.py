@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 # Every ASCII character that is no letter and no digit parts words, as the index's own tokenizer has it.
 _BREAKS = {code: " " for code in range(128) if not chr(code).isalnum()}
@@ -81,8 +81,8 @@ def any_of(words: Sequence[str]) -> str:
     )
 
 
-def _tokens(text: str) -> list[str]:
-    return text.translate(_BREAKS).split()
+def _tokens(text: str) -> Iterable[str]:
+    return dict.fromkeys(text.translate(_BREAKS).split())  # each once: a log says the same thing a thousand times
 
 
 def _parts(token: str) -> list[str]:

@@ -23,7 +23,10 @@ from foreword.values import replace
 from foreword.words import terms
 
 # Composed for trouble: NUL, astral, bidi, combining, zero width, CJK, quotes and what full-text queries are made of.
-ODD = "\0 \x1f\x7f\u00ad\u0301\u200b\u200d\u202e\u2066\ufeff\ufffd\uffff\U0001f600\U000e0041\U0010ffff版本กิ한й\"'*^:(){}-+,\\"
+ODD = (
+    "\0 \x1f\x7f\u00ad\u0301\u200b\u200d\u202e\u2066\ufeff\ufffd\uffff\U0001f600\U000e0041\U0010ffff版本กิ한й"
+    + "\"'*^:(){}-+,\\"
+)
 TEXT = st.text(max_size=60) | st.text(alphabet=ODD, max_size=30)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
@@ -94,7 +97,7 @@ def test_naughty_strings_survive_in_every_field(store, shared):
     )
     assert store.by_id([memory.id for memory in kept]) == kept
     for text in strings:
-        store.by_words(Query(scopes=("project:here",), terms=terms(text) + (text,)))
+        store.by_words(Query(scopes=("project:here",), terms=(*terms(text), text)))
 
 
 def test_a_lone_surrogate_costs_one_character_and_nothing_else(store):
@@ -658,6 +661,8 @@ def test_a_full_disk_fails_those_that_were_not_stored_and_nobody_else(sqlite):
     assert wrong
     assert all(type(exc) is StoreError and "full" in exc.hint for exc in wrong)
     assert {event.key for event in sqlite.events("s")} == set(stored)
+    with pytest.raises(StoreError):
+        sqlite.append([an_event("too much", payload={"text": "x" * 1_000_000})])
     assert "full" in " ".join(sqlite.problems())
     sqlite._write(lambda: sqlite._db.pragma("max_page_count", 10_000))
     assert sqlite.append([an_event("space again")]) == (True,)

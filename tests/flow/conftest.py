@@ -40,6 +40,7 @@ class Host:
         """hook.py as the worker writes it; by default one that starts no worker."""
         settings = load(self.home, {**PATIENT, **environ}).settings
         self.home.hook.write_text(build.built(self.home, settings, worker=worker or []))
+        self.home.hook_cache.write_bytes(build.cached())
 
     def tell(
         self, event: str, payload: object, *, host: str = "claude-code", **environ: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import os
 import signal
 import socket
@@ -245,10 +246,10 @@ def test_a_host_that_keeps_stdin_open_is_answered_all_the_same(filled: Home, hos
 def test_the_bundle_brings_no_heavy_module(filled: Home, host: Host, project, tmp_path: Path):
     """What a hook without worker imports is its cost; `re` comes only where there is something to redact."""
     host.write_hook()
-    text = filled.hook.read_text().replace(
-        "posix._exit(0)", "posix.write(2, ' '.join(sys.modules).encode()), posix._exit(0)"
+    text = _from_source(filled.hook.read_text())
+    filled.hook.write_text(
+        text.replace("posix._exit(0)", "posix.write(2, ' '.join(sys.modules).encode()), posix._exit(0)")
     )
-    filled.hook.write_text(text)
     loaded = host.tell("UserPromptSubmit", prompt(project)).stderr.decode().split()
     heavy = {"re", "os", "json", "typing", "collections", "dataclasses", "functools", "enum", "sqlite3", "pathlib"}
     assert heavy.intersection(loaded) == set()
@@ -257,15 +258,32 @@ def test_the_bundle_brings_no_heavy_module(filled: Home, host: Host, project, tm
     assert "re" in with_secret
 
 
-def test_another_interpreter_finds_the_package_instead_of_the_bundle(filled: Home, host: Host, project):
+@pytest.mark.parametrize("cache", ["", "missing", "garbage", "of another build"])
+def test_the_one_file_is_complete_by_itself(filled: Home, host: Host, project, cache):
     host.write_hook()
-    text = filled.hook.read_text()
-    filled.hook.write_text(
-        text.replace(
-            f"'magic': '{build.config(filled, load(filled, {}).settings, worker=[])['magic']}'", "'magic': 'ff'"
-        )
-    )
+    wanted = host.context("UserPromptSubmit", prompt(project))
+    if cache == "missing":
+        filled.hook_cache.unlink()
+    elif cache == "garbage":
+        filled.hook_cache.write_bytes(b"garbage")
+    elif cache == "of another build":
+        filled.hook_cache.write_bytes(marshal.dumps((build.MAGIC, "another", {})))
+    assert "HTTPTransport" in wanted
+    assert host.context("UserPromptSubmit", prompt(project)) == wanted
+    assert noted(str(filled.trouble)) == ()
+
+
+def test_another_interpreter_runs_the_source_and_finds_the_package(filled: Home, host: Host, project):
+    host.write_hook()
+    filled.hook_cache.unlink()
+    filled.hook.write_text(_from_source(filled.hook.read_text()).replace(f"'magic': '{build.MAGIC}'", "'magic': 'ff'"))
     assert "HTTPTransport" in host.context("UserPromptSubmit", prompt(project))
+
+
+def _from_source(text: str) -> str:
+    """The hook as an interpreter of another version runs it."""
+    assert text.count(f"== '{build.MAGIC}'") == 1
+    return text.replace(f"== '{build.MAGIC}'", "== 'another'")
 
 
 def _answer_once(listener: socket.socket, answer: bytes) -> None:

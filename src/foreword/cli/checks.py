@@ -191,9 +191,9 @@ def hook(home: Home, settings: Settings, *, again: bool = True) -> Finding:
         return Finding("hook", WRONG, f"{home.hook} is missing: hosts can tell nothing", way_out)
     except (OSError, UnicodeDecodeError) as exc:
         return Finding("hook", WRONG, f"{home.hook} cannot be read: {exc}", way_out)
-    # The compiled modules behind the head may differ from process to process; the build that the head names decides.
+
     wanted = built(home, settings, worker=worker_command() if settings.worker_autostart else [])
-    if text.partition("\n#")[0] == wanted.partition("\n#")[0]:
+    if text == wanted:
         return Finding("hook", OK, f"{home.hook} is up to date")
     if again:  # a worker needs a second to see changed settings
         time.sleep(1.5)

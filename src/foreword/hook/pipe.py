@@ -87,6 +87,7 @@ def deadline_of(event: str, total: int) -> float:
 
 def ask(call: Call, *, until: float) -> bytes:
     """The worker's bytes; a worker that refuses, is late or answers anything but a whole 200 raises."""
+    posix.stat(CONFIG["socket"])  # no worker since the last start: no need for sockets at all
     from _socket import AF_UNIX, SOCK_STREAM, socket
 
     host, event, at, raw, head, total = call
@@ -134,17 +135,26 @@ def load() -> None:
     import marshal
     from _frozen_importlib_external import MAGIC_NUMBER
 
+    magic = MAGIC_NUMBER.hex()
+    found: Any = None
     try:
-        from zlib import decompress
+        with open(CONFIG["cache"], "rb") as file:
+            for_magic, build, found = marshal.loads(file.read())
+        if (for_magic, build) != (magic, CONFIG["build"]):
+            found = None
+    except (OSError, ValueError, EOFError, TypeError):
+        pass  # the cache is only faster: this file holds the same
+    if found is None:
+        try:
+            from zlib import decompress
 
-        if CONFIG["magic"] != MAGIC_NUMBER.hex():
-            raise ImportError
-    except ImportError:
-        sys.path.append(CONFIG["package"])  # another Python: the installed package has the same modules
-        return
-    with open(__file__, "rb") as file:
-        codes = file.read().rpartition(b"\n#")[2]
-    found = marshal.loads(decompress(bytes.fromhex(codes.decode())))
+            if CONFIG["magic"] != magic:
+                raise ImportError
+        except ImportError:
+            sys.path.append(CONFIG["package"])  # another Python: the installed package has the same modules
+            return
+        with open(__file__, "rb") as file:
+            found = marshal.loads(decompress(bytes.fromhex(file.read().rpartition(b"\n#")[2].decode())))
     spec_of: Any = type(sys.__spec__)
 
     class Bundle:

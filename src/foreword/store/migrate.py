@@ -63,13 +63,7 @@ def _take(db: apsw.Connection, step: Step) -> None:
         for _ in db.execute(step.sql):
             pass
         db.pragma("user_version", step.number)
-        after = _counts(db)
-        for table, rows in before.items():
-            if table not in step.may_change and after.get(table) != rows:
-                raise StoreError(
-                    f"migration {step.number} changed {table} from {rows} to {after.get(table)} rows; undone",
-                    hint="your memory is as it was; please report this, a copy lies in the backups folder",
-                )
+        _compare(before, _counts(db), step=step)
         db.execute("COMMIT")
     except StoreError:
         db.execute("ROLLBACK")
@@ -81,6 +75,15 @@ def _take(db: apsw.Connection, step: Step) -> None:
             f"migration {step.number} failed and was undone: {exc}",
             hint="your memory is as it was; free some disk space or run `foreword doctor`",
         ) from exc
+
+
+def _compare(before: Mapping[str, int], after: Mapping[str, int], *, step: Step) -> None:
+    for table, rows in before.items():
+        if table not in step.may_change and after.get(table) != rows:
+            raise StoreError(
+                f"migration {step.number} changed {table} from {rows} to {after.get(table)} rows; undone",
+                hint="your memory is as it was; please report this, a copy lies in the backups folder",
+            )
 
 
 def _counts(db: apsw.Connection) -> Mapping[str, int]:

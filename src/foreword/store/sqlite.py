@@ -25,6 +25,7 @@ from foreword.values import fields, replace
 from foreword.words import split
 
 T = TypeVar("T")
+_Words = tuple[int, Sequence[str], Sequence[Any] | None]  # a memory's place, its texts, and its row before
 
 MOST_IN_A_COMMIT = 500  # bounds how long the first of a batch waits for the last
 MOST_WAITING = 10_000  # changes in line; past it callers wait, which is the honest answer to a full disk
@@ -89,7 +90,7 @@ class SqliteStore:
         try:
             return self._ask(lambda reader: reader.by_words(query))
         except DamagedIndex as exc:
-            self._trouble["index"] = str(exc)
+            self._trouble["index"] = f"{exc}; {exc.hint}"
             raise
 
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
@@ -252,12 +253,14 @@ class SqliteStore:
         )
 
     def _keep(self, memories: Sequence[Memory], links: Sequence[Link]) -> tuple[Memory, ...]:
-        kept = tuple(self._keep_one(memory) for memory in memories)
+        put = [self._put_one(memory) for memory in memories]
+        self._index_words([words for _, words in put])
+        kept = tuple(memory for memory, _ in put)
         rows = [(*fields(link).values(), kept[0].confirmed if kept else 0.0) for link in links]
         self._many("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
         return kept
 
-    def _keep_one(self, memory: Memory) -> Memory:
+    def _put_one(self, memory: Memory) -> tuple[Memory, _Words]:
         memory = replace(
             memory, scope=memory.scope or f"project:{memory.project}", uid=storable(memory.uid) or secrets.token_hex(16)
         )
@@ -278,26 +281,28 @@ class SqliteStore:
             f"INSERT INTO memories ({MEMORY_COLUMNS}) VALUES ({','.join('?' * len(MEMORY_COLUMNS.split(',')))})",
             _row(memory, place=place, owner=owner, texts=texts),
         )
-        self._index_one(place, texts, old)
-        return memory
+        return memory, (place, texts, old)
 
-    def _index_one(self, place: int, texts: Sequence[str], old: Sequence[Any] | None) -> None:
-        """Put the words of a memory into the index; a damaged index must not cost the memory."""
+    def _index_words(self, changes: Sequence[_Words]) -> None:
+        """Put the words of memories into the index; a damaged index must not cost the memories."""
         if "index" in self._trouble:
             self._fall_behind()
             return
         try:
-            self._undoable(lambda: self._change_words(place, texts, old))
+            self._undoable(lambda: self._change_words(changes))
         except (apsw.SQLError, apsw.CorruptError) as exc:
             self._trouble["index"] = f"the words index cannot be written: {exc}; run `foreword index`"
             self._fall_behind()
 
-    def _change_words(self, place: int, texts: Sequence[str], old: Sequence[Any] | None) -> None:
+    def _change_words(self, changes: Sequence[_Words]) -> None:
         columns = "rowid, title, body, tags, files, split"
-        if old is not None:
-            gone = f"INSERT INTO words (words, {columns}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"
-            self._db.execute(gone, (old[0], *old[2:7]))
-        self._db.execute(f"INSERT INTO words ({columns}) VALUES (?, ?, ?, ?, ?, ?)", (place, *texts))
+        for place, texts, old in changes:
+            if old is not None:
+                gone = f"INSERT INTO words (words, {columns}) VALUES ('delete', ?, ?, ?, ?, ?, ?)"
+                self._db.execute(gone, (old[0], *old[2:7]))
+            self._db.execute(f"INSERT INTO words ({columns}) VALUES (?, ?, ?, ?, ?, ?)", (place, *texts))
+        # Here a damage can still be undone; at the end of the savepoint, FTS5 would find it too late.
+        self._db.execute("INSERT INTO words (words) VALUES ('flush')")
 
     def _fall_behind(self) -> None:
         """Note in the database that the index lacks something, which it would not show after a restart."""
@@ -348,6 +353,8 @@ class SqliteStore:
         for sql in _statements(steps()):
             self._db.execute(sql)
         self._adopt()
+        with suppress(apsw.SQLError):  # an index of an unknown format cannot even be dropped
+            self._db.execute("UPDATE words_config SET v = 4 WHERE k = 'version'")
         for _ in self._db.execute(resources.files("foreword.store").joinpath("words.sql").read_text(encoding="utf-8")):
             pass
         self._db.execute("DELETE FROM meta WHERE key = 'index'")
@@ -389,7 +396,11 @@ class SqliteStore:
                 self._readers.put(connection)
 
     def _prepare(self, *, backups: Path, keep: int) -> None:
+        log = self._path.with_name(f"{self._path.name}-wal")
+        in_log = log.stat().st_size if log.exists() else 0  # a page cut short there is whole in the log
         known_schema(self._db, todo=steps())  # before anything is changed
+        if self._path.stat().st_size % int(self._db.pragma("page_size")) and not in_log:
+            raise StoreError(f"{self._path} was cut short", hint="run `foreword doctor`; the file is left as it is")
         self._path.chmod(0o600)
         self._db.pragma("journal_mode", "wal")
         self._db.pragma("synchronous", "full")  # an acknowledged event is on the disk

@@ -1,4 +1,4 @@
-"""HTTP on the worker's socket -> the keeper, in threads -> JSON. The only place that knows of HTTP."""
+"""Requests on the worker's socket -> the keeper -> JSON. The routes, and what their words mean."""
 
 from __future__ import annotations
 
@@ -6,36 +6,23 @@ import json
 import logging
 import logging.handlers
 import os
-import socket
-import struct
-import sys
+import signal
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
-
-import anyio.to_thread
-import uvicorn
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from foreword.errors import BadPayload, BadRequest, ForewordError, NotFound, StoreError
 from foreword.payloads import Delivery
+from foreword.worker.http import Request, Response, Server
 from foreword.worker.keeper import Keeper
 from foreword.worker.life import Seat
 
 log = logging.getLogger("foreword")
 
 THREADS = 64  # each waits for its commit; many waiting together share one
-MOST_BODY = 16 * 1024 * 1024  # a hook sends 1.25 MB at most, an import a batch of memories
 TEND_EVERY = 1.0
 LOOK_FOR_UPGRADE_EVERY = 5.0
-Work = Callable[[Request, bytes], Any]
 STATUS = {BadRequest: 400, BadPayload: 400, NotFound: 404, StoreError: 503}
 
 
@@ -43,116 +30,71 @@ def serve(seat: Seat) -> bool:
     """Serve until asked to leave, idle, or replaced; whether a new build should take over."""
     keeper = Keeper(seat.home)
     _log_to(seat, keeper)
-    replaced, leaving = threading.Event(), threading.Event()
-
-    def leave() -> None:
-        leaving.set()
-        server.should_exit = True
-
-    server = uvicorn.Server(
-        uvicorn.Config(
-            application(keeper, leave=leave),
-            http=_OnlyUs,
-            loop="uvloop" if sys.platform != "win32" else "asyncio",
-            ws="none",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            timeout_graceful_shutdown=3,
-        )
-    )
-    tending = threading.Thread(target=_tend, args=(keeper, server, replaced, leaving), name="tend", daemon=True)
-    tending.start()
+    leaving = threading.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: leaving.set())
+    server = Server(seat.listener, handler(keeper, leave=leaving.set), threads=THREADS)
     log.info("worker %s serves %s", os.getpid(), seat.home.socket)
-    server.run(sockets=[seat.listener])
-    asked_to = leaving.is_set()
-    leaving.set()
-    tending.join(timeout=5)
-    keeper.close()
-    log.info("worker %s leaves", os.getpid())
-    return replaced.is_set() and not asked_to
+    try:
+        return _tend(keeper, leaving)
+    finally:
+        server.close()
+        keeper.close()
+        log.info("worker %s leaves", os.getpid())
 
 
-def application(keeper: Keeper, *, leave: Callable[[], None]) -> Starlette:
+def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request], Response]:
     """Every route, each a line."""
 
-    def get(path: str, work: Work, **given: bool) -> Route:
-        return Route(path, _endpoint(keeper, work, **given), methods=["GET"])
-
-    def post(path: str, work: Work, **given: bool) -> Route:
-        return Route(path, _endpoint(keeper, work, **given), methods=["POST"])
-
-    def stop(_request: Request, _body: bytes) -> dict[str, Any]:
+    def stop(_: Request) -> dict[str, Any]:
         leave()
         return {"leaving": True}
 
-    routes = [
-        post("/api/hook", lambda request, body: keeper.hook(_delivery(request, body)), raw=True),
-        post("/api/events", lambda _, body: keeper.events(_object(body))),
-        post("/api/memories", lambda _, body: keeper.add(_object(body))),
-        get("/api/memories/{id}", lambda request, _: keeper.memory(request.path_params["id"])),
-        get("/api/context", lambda request, _: keeper.context(**_context_query(request))),
-        get("/api/search", lambda request, _: keeper.search(**_search_query(request))),
-        get("/api/sessions", lambda request, _: keeper.sessions(**_list_query(request))),
-        get("/api/injections", lambda request, _: keeper.injections(**_injections_query(request))),
-        get("/api/health", lambda _, __: keeper.health()),
-        get("/api/metrics", lambda _, __: keeper.metrics().encode(), raw=True),
-        post("/api/index", lambda _, __: keeper.index()),
-        post("/api/stop", stop),
-    ]
+    routes: Mapping[str, Mapping[str, Callable[[Request], Any]]] = {
+        "/api/hook": {"POST": lambda asked: keeper.hook(_delivery(asked))},
+        "/api/events": {"POST": lambda asked: keeper.events(_object(asked))},
+        "/api/memories": {"POST": lambda asked: keeper.add(_object(asked))},
+        "/api/memories/": {"GET": lambda asked: keeper.memory(asked.path.removeprefix("/api/memories/"))},
+        "/api/context": {"GET": lambda asked: keeper.context(**_context_query(asked))},
+        "/api/search": {"GET": lambda asked: keeper.search(**_search_query(asked))},
+        "/api/sessions": {"GET": lambda asked: keeper.sessions(**_list_query(asked))},
+        "/api/injections": {"GET": lambda asked: keeper.injections(**_injections_query(asked))},
+        "/api/health": {"GET": lambda _: keeper.health()},
+        "/api/metrics": {"GET": lambda _: keeper.metrics().encode()},
+        "/api/index": {"POST": lambda _: keeper.index()},
+        "/api/stop": {"POST": stop},
+    }
 
-    async def not_here(request: Request, exc: Exception) -> Response:
-        return JSONResponse(
-            {"error": f"no {request.method} {request.url.path} here", "hint": "docs/api.md lists the routes"},
-            status_code=exc.status_code if isinstance(exc, HTTPException) else 404,
-        )
-
-    @asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
-        yield
-
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: not_here, 405: not_here})
-
-
-def _endpoint(keeper: Keeper, work: Work, *, raw: bool = False) -> Callable[[Request], Awaitable[Response]]:
-    """*work* in a thread; what it raises becomes a JSON error with its hint, what it returns says how long it took."""
-
-    async def endpoint(request: Request) -> Response:
+    def answer(asked: Request) -> Response:
         started = time.perf_counter()
         keeper.asked = time.monotonic()
+        methods = routes.get("/api/memories/" if asked.path.startswith("/api/memories/") else asked.path, {})
+        if asked.method not in methods:
+            hint = "docs/api.md lists the routes"
+            return _json({"error": f"no {asked.method} {asked.path} here", "hint": hint}, 405 if methods else 404)
         try:
-            answer = await anyio.to_thread.run_sync(work, request, await _body(request))
+            got = methods[asked.method](asked)
         except ForewordError as exc:
             status = next((code for kind, code in STATUS.items() if isinstance(exc, kind)), 500)
-            return JSONResponse({"error": str(exc), "hint": exc.hint}, status_code=status)
+            return _json({"error": str(exc), "hint": exc.hint}, status)
         except Exception:
-            log.exception("%s %s failed", request.method, request.url.path)
-            return JSONResponse(
-                {"error": "the worker failed; nothing was lost", "hint": "see logs/worker.log, and please report it"},
-                status_code=500,
-            )
-        if raw:
-            return Response(answer, media_type="text/plain")
-        return JSONResponse({**answer, "ms": round((time.perf_counter() - started) * 1000, 3)})
+            log.exception("%s %s failed", asked.method, asked.path)
+            hint = "see logs/worker.log, and please report it"
+            return _json({"error": "the worker failed; nothing was lost", "hint": hint}, 500)
+        if isinstance(got, bytes):
+            return Response(status=200, body=got, kind="text/plain; charset=utf-8")
+        return _json({**got, "ms": round((time.perf_counter() - started) * 1000, 3)}, 200)
 
-    return endpoint
+    return answer
 
 
-async def _body(request: Request) -> bytes:
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MOST_BODY:
-            raise BadRequest(f"the body is longer than {MOST_BODY} bytes", hint="send it in parts")
-        parts.append(part)
-    return b"".join(parts)
+def _json(told: Mapping[str, Any], status: int) -> Response:
+    return Response(status=status, body=json.dumps(told).encode())
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def _object(asked: Request) -> dict[str, Any]:
     try:
-        told = json.loads(body)
+        told = json.loads(asked.body)
     except (ValueError, RecursionError) as exc:
         raise BadRequest("the body is not JSON", hint="send one JSON object") from exc
     if not isinstance(told, dict):
@@ -160,59 +102,59 @@ def _object(body: bytes) -> dict[str, Any]:
     return told
 
 
-def _delivery(request: Request, body: bytes) -> Delivery:
+def _delivery(asked: Request) -> Delivery:
     return Delivery(
-        host=_word(request, "host"),
-        event=_word(request, "event"),
-        at=_number(request, "at") or time.time(),
-        raw=body,
-        head=int(_number(request, "head", -1.0)),
-        total=int(_number(request, "total", -1.0)),
+        host=_word(asked, "host"),
+        event=_word(asked, "event"),
+        at=_number(asked, "at") or time.time(),
+        raw=asked.body,
+        head=int(_number(asked, "head", -1.0)),
+        total=int(_number(asked, "total", -1.0)),
     )
 
 
-def _context_query(request: Request) -> dict[str, Any]:
+def _context_query(asked: Request) -> dict[str, Any]:
     return {
-        "project_path": _word(request, "project_path"),
-        "session_id": _word(request, "session_id"),
-        "moment": _word(request, "moment"),
-        "prompt": _word(request, "prompt"),
-        "model": _word(request, "model"),
-        "budget": _whole(request, "budget", most=100_000),
+        "project_path": _word(asked, "project_path"),
+        "session_id": _word(asked, "session_id"),
+        "moment": _word(asked, "moment"),
+        "prompt": _word(asked, "prompt"),
+        "model": _word(asked, "model"),
+        "budget": _whole(asked, "budget", most=100_000),
     }
 
 
-def _list_query(request: Request) -> dict[str, Any]:
-    return {"project_path": _word(request, "project_path"), "limit": _whole(request, "limit", 20, most=1000)}
+def _list_query(asked: Request) -> dict[str, Any]:
+    return {"project_path": _word(asked, "project_path"), "limit": _whole(asked, "limit", 20, most=1000)}
 
 
-def _injections_query(request: Request) -> dict[str, Any]:
-    return {"session_id": _word(request, "session_id"), **_list_query(request)}
+def _injections_query(asked: Request) -> dict[str, Any]:
+    return {"session_id": _word(asked, "session_id"), **_list_query(asked)}
 
 
-def _search_query(request: Request) -> dict[str, Any]:
+def _search_query(asked: Request) -> dict[str, Any]:
     return {
-        "q": _word(request, "q"),
-        "project_path": _word(request, "project_path"),
-        "kinds": tuple(kind for kind in _word(request, "kinds").split(",") if kind),
-        "since": _number(request, "since"),
-        "at": _number(request, "at"),
-        "limit": _whole(request, "limit", most=1000),
-        "compact": _flag(request, "compact"),
-        "explain": _flag(request, "explain"),
+        "q": _word(asked, "q"),
+        "project_path": _word(asked, "project_path"),
+        "kinds": tuple(kind for kind in _word(asked, "kinds").split(",") if kind),
+        "since": _number(asked, "since"),
+        "at": _number(asked, "at"),
+        "limit": _whole(asked, "limit", most=1000),
+        "compact": _flag(asked, "compact"),
+        "explain": _flag(asked, "explain"),
     }
 
 
-def _word(request: Request, name: str) -> str:
-    return request.query_params.get(name, "")
+def _word(asked: Request, name: str) -> str:
+    return asked.query.get(name, "")
 
 
-def _flag(request: Request, name: str) -> bool:
-    return _word(request, name).lower() in ("1", "true", "yes")
+def _flag(asked: Request, name: str) -> bool:
+    return _word(asked, name).lower() in ("1", "true", "yes")
 
 
-def _number(request: Request, name: str, default: float = 0.0) -> float:
-    given = _word(request, name)
+def _number(asked: Request, name: str, default: float = 0.0) -> float:
+    given = _word(asked, name)
     try:
         number = float(given) if given else default
     except ValueError as exc:
@@ -222,50 +164,30 @@ def _number(request: Request, name: str, default: float = 0.0) -> float:
     return number
 
 
-def _whole(request: Request, name: str, default: int = 0, *, most: int) -> int:
-    number = _number(request, name, default)
+def _whole(asked: Request, name: str, default: int = 0, *, most: int) -> int:
+    number = _number(asked, name, default)
     if not 0 <= number <= most:
         raise BadRequest(f"`{name}` must be a number from 0 to {most}", hint="leave it out for the default")
     return int(number)
 
 
-class _OnlyUs(HttpToolsProtocol):
-    """Hangs up on a peer that is another user, before reading a byte."""
-
-    def connection_made(self, transport: Any) -> None:
-        line = transport.get_extra_info("socket")
-        if _peer(line) != os.getuid():
-            log.warning("another user was refused")
-            transport.abort()
-            return
-        super().connection_made(transport)
-
-
-def _peer(line: socket.socket) -> int:
-    """The user at the other end of a Unix socket."""
-    if hasattr(socket, "SO_PEERCRED"):
-        raw = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        return int(struct.unpack("3i", raw)[1])
-    raw = line.getsockopt(0, 0x001, 76)  # SOL_LOCAL, LOCAL_PEERCRED of macOS: version, uid, groups
-    return int(struct.unpack_from("2I", raw)[1])
-
-
-def _tend(keeper: Keeper, server: uvicorn.Server, replaced: threading.Event, leaving: threading.Event) -> None:
-    """Every second: what waits is taken in; an idle, upgraded or homeless worker leaves."""
+def _tend(keeper: Keeper, leaving: threading.Event) -> bool:
+    """Every second: what waits is taken in; an idle, upgraded or homeless worker leaves. Whether it was upgraded."""
     looked = time.monotonic()
-    while not leaving.wait(TEND_EVERY if server.started else 0.05):
+    while True:
         try:
             keeper.tend()
             if time.monotonic() - looked > LOOK_FOR_UPGRADE_EVERY:
                 looked = time.monotonic()
                 if keeper.upgraded():
                     log.info("the package was upgraded")
-                    replaced.set()
-            if replaced.is_set() or keeper.idle() or not keeper.home.socket.exists():
-                server.should_exit = True
-                return
+                    return True
+            if keeper.idle() or not keeper.home.socket.exists():
+                return False
         except Exception:
             log.exception("tending failed; it goes on")
+        if leaving.wait(TEND_EVERY):
+            return False
 
 
 def _log_to(seat: Seat, keeper: Keeper) -> None:

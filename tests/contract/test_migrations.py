@@ -1,0 +1,270 @@
+"""An old database becomes a new one whole or not at all: whatever fails, and wherever it is killed, no row changes."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+
+import apsw
+import pytest
+
+from foreword.errors import NewerStore, StoreError
+from foreword.store.migrate import Step, migrate, steps
+from foreword.store.reading import SCHEMA
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Change, Event, Link, Memory
+from foreword.values import fields
+
+# A step as a later version may bring it: a new table filled from an old one, a column, a table made anew.
+LATER = Step(
+    2,
+    """
+    CREATE TABLE pins (memory TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+    INSERT INTO pins SELECT id, confirmed FROM memories;
+    ALTER TABLE memories ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE links_new (source TEXT, relation TEXT, target TEXT, at REAL, PRIMARY KEY (source, relation, target));
+    INSERT INTO links_new SELECT * FROM links;
+    DROP TABLE links;
+    ALTER TABLE links_new RENAME TO links;
+    CREATE INDEX links_target ON links (target);
+    UPDATE memories SET pinned = 1 WHERE seen > 3;
+    """,
+)
+LATEST = Step(3, "CREATE TABLE teams (id TEXT PRIMARY KEY); DELETE FROM access;", may_change=("access",))
+
+
+@pytest.fixture
+def database(tmp_path):
+    """A closed store of the first schema with something in every corner."""
+    path = tmp_path / "memory.db"
+    store = SqliteStore(path, backups=tmp_path / "backups")
+    kept = store.keep([Memory("note", f"walrus {n} \0 版本", project=f"p{n % 5}", seen=n) for n in range(200)])
+    store.keep([], links=[Link(one.id, "relates-to", two.id) for one, two in itertools.pairwise(kept)])
+    store.append([Event(f"k{n}", "h", "n", "tool", f"s{n % 9}", "p", "/", float(n), {"n": n}) for n in range(200)])
+    store.note_changes([Change("p", "a.py", f"f{n}", "NEW") for n in range(50)])
+    store.touch([memory.id for memory in kept], how="get", at=1.0)
+    store.close()
+    return path
+
+
+def rows_of(path):
+    """How many rows each table of ours has and a hash of them, the schema, and whether the file is whole."""
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    found = {}
+    for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall():
+        if not table.startswith(("words", "sqlite_")):
+            rows = sorted(map(repr, db.execute(f'SELECT * FROM "{table}"')))
+            found[table] = (len(rows), hashlib.sha256("\n".join(rows).encode()).hexdigest())
+    found["user_version"] = db.pragma("user_version")
+    found["integrity"] = db.pragma("integrity_check")
+    db.close()
+    return found
+
+
+def take(path, *todo, backups=None, keep=5):
+    db = apsw.Connection(str(path))
+    try:
+        return migrate(db, todo=(*steps(), *todo), backups=backups or path.parent / "backups", keep=keep)
+    finally:
+        db.close()
+
+
+def test_the_steps_that_come_with_the_package_lead_to_the_schema_it_reads():
+    assert [step.number for step in steps()] == list(range(1, SCHEMA + 1))
+
+
+def test_a_new_database_needs_no_backup(tmp_path):
+    assert take(tmp_path / "memory.db") == SCHEMA
+    assert not (tmp_path / "backups").exists()
+
+
+def test_later_steps_keep_every_row(database):
+    before = rows_of(database)
+    assert take(database, LATER, LATEST) == 2
+    after = rows_of(database)
+    assert after["user_version"] == 3
+    assert after["access"][0] == 0  # it said that it would
+    assert after["pins"][0] == 200
+    for table in ("events", "sessions", "changes", "owners", "links", "meta"):
+        assert after[table] == before[table]
+    assert after["memories"][0] == before["memories"][0]
+
+
+def test_migrating_twice_does_nothing(database):
+    take(database, LATER)
+    before = rows_of(database)
+    backup = database.parent / "backups" / "memory-schema-1.db"
+    written = backup.stat().st_mtime_ns
+    assert take(database, LATER) == 0
+    assert rows_of(database) == before
+    assert backup.stat().st_mtime_ns == written
+
+
+def test_there_is_a_whole_backup_before_anything_changes(database):
+    before = rows_of(database)
+    take(database, LATER)
+    backup = database.parent / "backups" / "memory-schema-1.db"
+    assert rows_of(backup) == before
+    assert backup.stat().st_mode & 0o777 == 0o600
+    assert backup.parent.stat().st_mode & 0o777 == 0o700
+    restored = SqliteStore(backup, backups=database.parent / "more")
+    assert restored.counts()["memories"] == 200
+    restored.close()
+    assert not list(backup.parent.glob("*.tmp*"))
+
+
+def test_an_unfinished_backup_of_a_crash_is_no_hindrance(database):
+    backups = database.parent / "backups"
+    backups.mkdir()
+    (backups / "memory-schema-1.tmp").write_bytes(b"half a backup")
+    take(database, LATER)
+    assert [file.name for file in backups.iterdir()] == ["memory-schema-1.db"]
+
+
+def test_backups_beyond_what_is_kept_go_the_oldest_first(database):
+    backups = database.parent / "backups"
+    backups.mkdir()
+    for age in range(1, 8):
+        old = backups / f"memory-schema-{90 + age}.db"
+        old.touch()
+        os.utime(old, (1e9 - age, 1e9 - age))
+    (backups / "by-hand.db").touch()
+    take(database, LATER, keep=3)
+    names = {file.name for file in backups.iterdir()}
+    assert names == {"memory-schema-1.db", "memory-schema-91.db", "memory-schema-92.db", "by-hand.db"}
+
+
+def broken_at(place):
+    """The later step with a statement that fails after *place* others."""
+    statements = [statement for statement in LATER.sql.split(";") if statement.strip()]
+    statements.insert(place, "\nINSERT INTO nowhere VALUES (1)")
+    return Step(2, ";".join(statements))
+
+
+@pytest.mark.parametrize("place", range(LATER.sql.count(";") + 1))
+def test_a_step_that_fails_at_any_statement_changes_nothing(database, place):
+    before = rows_of(database)
+    with pytest.raises(StoreError, match="migration 2 failed and was undone") as failed:
+        take(database, broken_at(place))
+    assert "as it was" in failed.value.hint
+    assert rows_of(database) == before
+    assert take(database, LATER) == 1
+
+
+def test_a_step_that_fails_leaves_the_steps_before_it(database):
+    with pytest.raises(StoreError, match="migration 3 failed"):
+        take(database, LATER, Step(3, "INSERT INTO nowhere VALUES (1)"))
+    assert rows_of(database)["user_version"] == 2
+    assert take(database, LATER, LATEST) == 1
+
+
+@pytest.mark.parametrize(
+    ("loss", "table"),
+    [
+        ("DELETE FROM memories WHERE seen = 7", "memories"),
+        ("DROP TABLE events", "events"),
+        ("INSERT INTO meta VALUES ('a', 'b')", "meta"),
+        (
+            "CREATE TABLE s AS SELECT * FROM sessions LIMIT 3; DROP TABLE sessions; ALTER TABLE s RENAME TO sessions",
+            "sessions",
+        ),
+    ],
+)
+def test_a_step_that_loses_rows_is_undone_and_told(database, loss, table):
+    before = rows_of(database)
+    with pytest.raises(StoreError, match=f"migration 2 changed {table} from") as told:
+        take(database, Step(2, loss, may_change=("access",)))
+    assert "backups" in told.value.hint
+    assert rows_of(database) == before
+
+
+def test_a_full_disk_changes_nothing_and_is_told_as_what_it_is(database):
+    before = rows_of(database)
+    db = apsw.Connection(str(database))
+    db.pragma("max_page_count", int(db.pragma("page_count")) + 5)
+    much = Step(2, "CREATE TABLE big AS SELECT zeroblob(4000) FROM memories")
+    with pytest.raises(StoreError, match="full"):
+        migrate(db, todo=(*steps(), much), backups=database.parent / "backups")
+    db.close()
+    assert rows_of(database) == before
+
+
+def test_a_backup_that_cannot_be_written_stops_the_migration(database, tmp_path):
+    before = rows_of(database)
+    (tmp_path / "file").touch()
+    with pytest.raises((StoreError, OSError)):
+        take(database, LATER, backups=tmp_path / "file" / "backups")
+    assert rows_of(database) == before
+
+
+def test_a_newer_database_is_refused_without_a_backup(database):
+    take(database, LATER)
+    before = rows_of(database)
+    with pytest.raises(NewerStore):
+        take(database)
+    with pytest.raises(NewerStore):
+        SqliteStore(database, backups=database.parent / "backups")
+    assert rows_of(database) == before
+
+
+KILLED = """
+import json, os, sys
+from pathlib import Path
+import apsw
+from foreword.store.migrate import Step, migrate, steps
+path, after, told = Path(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
+db = apsw.Connection(str(path))
+db.pragma("cache_size", 5)  # so that changed pages reach the disk before the commit
+left = [after]
+def tick():
+    left[0] -= 1
+    if not left[0]:
+        os._exit(9)
+    return False
+db.set_progress_handler(tick, 1)
+migrate(db, todo=(*steps(), *(Step(**each) for each in told)), backups=path.parent / "backups")
+print(left[0])
+"""
+
+
+def killed(path, after):
+    told = json.dumps([fields(LATER), fields(LATEST)])
+    return subprocess.run(
+        [sys.executable, "-c", KILLED, str(path), str(after), told],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_a_migration_killed_anywhere_leaves_a_whole_schema_and_every_row(database):
+    image = database.read_bytes()
+    whole = killed(database, 10**9)
+    ticks = 10**9 - int(whole.stdout)
+    done = rows_of(database)
+    database.write_bytes(image)
+    first = rows_of(database)
+    second = None
+    seen = set()
+    for share in (*(n / 12 for n in range(1, 12)), 0.93, 0.97, 0.99, 0.999):
+        database.write_bytes(image)
+        assert killed(database, max(1, int(ticks * share))).returncode == 9
+        rows = rows_of(database)
+        seen.add(rows["user_version"])
+        if rows["user_version"] == 1:
+            assert rows == first
+        elif rows["user_version"] == 2:
+            second = second or rows
+            assert rows == second
+            assert rows["access"] == first["access"]
+        assert take(database, LATER, LATEST) == 3 - rows["user_version"]
+        assert rows_of(database) == done
+        for log in database.parent.glob("memory.db-*"):
+            log.unlink()
+    assert 1 in seen
+    assert rows_of(database.parent / "backups" / "memory-schema-1.db") == first

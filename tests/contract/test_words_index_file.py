@@ -1,0 +1,323 @@
+"""The SQLite file itself: readable by the stdlib's SQLite, and never lost with its index, whatever became of either."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sqlite3
+
+import apsw
+import pytest
+
+from foreword.errors import DamagedIndex, NewerStore, StoreError
+from foreword.store.reading import KNOWN_TABLES, SCHEMA, Reader
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Change, Event, Memory, Query
+from foreword.values import replace
+from foreword.words import terms
+
+
+@pytest.fixture
+def open_store(tmp_path):
+    """Opens the database of this test, again and again; all are closed at the end."""
+    opened = []
+
+    def make():
+        opened.append(SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups"))
+        return opened[-1]
+
+    yield make
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def database(tmp_path):
+    return tmp_path / "memory.db"
+
+
+def a_memory(title, **more):
+    return Memory("note", title, **{"project": "here", "created": 1.0, **more})
+
+
+def words(text, **more):
+    return Query(scopes=("project:here",), terms=terms(text), **more)
+
+
+def found(store, text):
+    return [hit.memory.title for hit in store.by_words(words(text))]
+
+
+def tampered(database, *statements):
+    """What a stranger does to the file while nobody looks."""
+    with sqlite3.connect(database) as db:
+        for statement in statements:
+            db.execute(statement)
+    db.close()
+
+
+def bytes_of(folder):
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir() if file.is_file()}
+
+
+def a_lived_in_store(open_store):
+    """Inserts, changes, moves and an index made anew."""
+    store = open_store()
+    kept = store.keep(
+        [a_memory(f"walrus {n}", body=f"版本 HTTPTransport {n}", files=(f"src/a_{n}.py",)) for n in range(300)]
+    )
+    store.keep([replace(memory, title=f"penguin {n}") for n, memory in enumerate(kept[:100])])
+    store.keep([replace(memory, scope="universal") for memory in kept[100:150]])
+    store.index()
+    store.keep([replace(memory, title="ostrich", status="superseded") for memory in kept[150:200]])
+    return store
+
+
+# -- the file is everybody's ------------------------------------------------------------------------------------------
+
+
+def test_the_stdlib_reads_and_searches_the_file_while_the_store_is_open(open_store, database):
+    store = a_lived_in_store(open_store)
+    db = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    for text, many in (("penguin", 100), ("walrus", 150), ("ostrich", 50), ("transport", 300), ("版本", 300)):
+        assert db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (text,)).fetchone() == (many,)
+    asked = words("walrus 版本", limit=30)
+    assert Reader(db.execute, failures=(sqlite3.Error,)).by_words(asked) == store.by_words(asked)
+    assert Reader(db.execute, failures=(sqlite3.Error,)).by_recency(asked) == store.by_recency(asked)
+    db.close()
+
+
+def test_the_index_agrees_with_the_memories_as_the_stdlib_sees_it(open_store, database, tmp_path):
+    a_lived_in_store(open_store).close()
+    copy = tmp_path / "copy.db"
+    shutil.copy(database, copy)
+    db = sqlite3.connect(copy)
+    db.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
+    assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+
+
+def test_the_index_keeps_the_format_that_older_sqlite_reads(open_store):
+    store = a_lived_in_store(open_store)
+    with store._reader() as connection:
+        config = dict(connection.execute("SELECT k, v FROM words_config"))
+    assert config["version"] == 4  # 5 came with secure-delete, and SQLite before 3.42 refuses it
+    assert "secure-delete" not in config
+
+
+# -- the index is lost or damaged, the memories are not ---------------------------------------------------------------
+
+GARBAGE = {
+    "dropped": ["DROP TABLE words"],
+    "structure": ["UPDATE words_data SET block = x'ffffffffffffffffffff' WHERE id = 10"],
+    "no structure": ["DELETE FROM words_data WHERE id = 10"],
+    "averages": ["UPDATE words_data SET block = x'ff' WHERE id = 1"],
+    "leaves": ["UPDATE words_data SET block = randomblob(length(block)) WHERE id > 10"],
+    "zeroes": ["UPDATE words_data SET block = zeroblob(length(block)) WHERE id > 10"],
+    "short": ["UPDATE words_data SET block = x'00' WHERE id > 10"],
+    "all": ["UPDATE words_data SET block = randomblob(200)"],
+    "emptied": ["DELETE FROM words_data"],
+    "sizes": ["DELETE FROM words_docsize"],
+    "pages": ["DELETE FROM words_idx"],
+    "no data": ["PRAGMA writable_schema = 1", "DELETE FROM sqlite_master WHERE name = 'words_data'"],
+    "version": ["UPDATE words_config SET v = 99 WHERE k = 'version'"],
+}
+
+
+@pytest.mark.parametrize("damage", GARBAGE)
+@pytest.mark.parametrize("at_work", [False, True], ids=["restarted", "at work"])
+def test_a_damaged_index_costs_no_memory_and_is_made_anew(open_store, database, damage, at_work):
+    store = open_store()
+    (first, *_) = store.keep([a_memory(f"walrus {n}", body="some text " * 20) for n in range(40)])
+    assert len(found(store, "walrus")) == 40
+    if at_work and damage in ("no data", "version"):
+        pytest.skip("an open connection does not look at these again")
+    if not at_work:
+        store.close()
+    tampered(database, *GARBAGE[damage])
+    if not at_work:
+        store = open_store()
+
+    (during,) = store.keep([a_memory("walrus during", created=3.0)])
+    store.keep([replace(first, title="penguin", created=2.0)])
+    recent = [hit.memory.title for hit in store.by_recency(words(""))]
+    assert recent[:2] == ["walrus during", "penguin"]
+    assert len(store.by_id([during.id, first.id])) == 2
+    if damage not in ("sizes", "pages", "leaves", "zeroes", "averages", "emptied"):  # these may only find less
+        with pytest.raises(DamagedIndex) as damaged:
+            store.by_words(words("walrus"))
+        assert "foreword index" in damaged.value.hint
+        assert "index" in " ".join(store.problems())
+
+    assert store.index() == 41
+    assert store.problems() == ()
+    assert sorted(found(store, "penguin")) == ["penguin"]
+    assert len(found(store, "walrus")) == 40
+    assert "walrus during" in found(store, "walrus")
+    store.close()
+    again = open_store()
+    assert again.problems() == ()
+    assert len(found(again, "walrus")) == 40
+
+
+def test_what_was_kept_while_the_index_was_broken_is_not_forgotten_by_a_restart(open_store, database):
+    store = open_store()
+    store.keep([a_memory("walrus")])
+    tampered(database, "UPDATE words_data SET block = x'00' WHERE id > 10")
+    with pytest.raises(DamagedIndex):
+        found(store, "walrus")
+    store.keep([a_memory("penguin")])
+    store.close()
+    tampered(database, "INSERT INTO words (words) VALUES ('delete-all')")  # it can be read again, and lacks everything
+    again = open_store()
+    assert "foreword index" in " ".join(again.problems())
+    with pytest.raises(DamagedIndex):
+        found(again, "penguin")
+    again.index()
+    assert (found(again, "penguin"), again.problems()) == (["penguin"], ())
+
+
+def test_a_passing_failure_is_not_taken_for_a_damaged_index(open_store, database, monkeypatch):
+    store = open_store()
+    store.keep([a_memory("walrus")])
+    with store._reader() as connection:
+        connection.set_progress_handler(lambda: True, 1)  # interrupts whatever it is asked
+    with pytest.raises(StoreError) as failed:
+        found(store, "walrus")
+    assert not isinstance(failed.value, DamagedIndex)
+    with store._reader() as connection:
+        connection.set_progress_handler(None)
+    assert found(store, "walrus") == ["walrus"]
+    assert store.problems() == ()
+
+
+# -- tables are missing -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", KNOWN_TABLES)
+def test_a_missing_table_is_told_and_made_anew(open_store, database, table):
+    store = open_store()
+    store.keep([a_memory("walrus")])
+    store.append([an_event("k")])
+    store.close()
+    tampered(database, f"DROP TABLE {table}")
+    store = open_store()
+    assert table in " ".join(store.problems())
+    assert "foreword index" in " ".join(store.problems())
+    store.counts()
+    store.index()
+    assert store.problems() == ()
+    assert store.counts().keys() == set(KNOWN_TABLES)
+    store.keep([a_memory("penguin")])
+    store.append([an_event("other")])
+    store.note_changes([Change("here", "a.py", "f", "NEW")])
+    assert found(store, "penguin") == ["penguin"]
+
+
+def an_event(key):
+    return Event(key, "h", "n", "prompt", "s", "here", "/", 1000.0, {})
+
+
+def test_a_table_that_is_missing_costs_only_what_needs_it(open_store, database):
+    store = open_store()
+    store.keep([a_memory("walrus")])
+    store.close()
+    tampered(database, "DROP TABLE links", "DROP TABLE events")
+    store = open_store()
+    assert found(store, "walrus") == ["walrus"]
+    for ask in (lambda: store.linked("x"), lambda: store.events("s"), lambda: store.append([an_event("k")])):
+        with pytest.raises(StoreError) as failed:
+            ask()
+        assert "foreword index" in failed.value.hint
+
+
+def test_no_scope_inherits_the_memories_of_one_that_was_lost(open_store, database):
+    store = open_store()
+    store.keep([a_memory(f"walrus {project} {n}", project=project) for project in "abc" for n in range(3)])
+    store.keep([a_memory("walrus for all", scope="universal", project=project) for project in "abc"])
+    store.keep([a_memory("walrus in go", scope="language:go", project="a")])
+    store.close()
+    tampered(database, "DROP TABLE owners")
+    store = open_store()
+    store.index()
+    store.keep([a_memory("walrus new", project=project) for project in ("a", "x", "y", "z")])
+    for project, many in (("a", 4), ("b", 3), ("x", 1), ("y", 1), ("z", 1)):
+        hits = store.by_words(Query(scopes=(f"project:{project}",), terms=("walrus",)))
+        assert len(hits) == many
+        assert {hit.memory.project for hit in hits} == {project}
+    assert store.by_words(Query(scopes=("universal", "language:go"), terms=("walrus",))) == ()
+
+
+# -- files that are no store of ours ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_newer_database_is_left_untouched_byte_for_byte(open_store, database, tmp_path, mode):
+    store = open_store()
+    store.keep([a_memory("walrus")])
+    store.close()
+    tampered(database, f"PRAGMA journal_mode = {mode}", "PRAGMA user_version = 999")
+    before = bytes_of(tmp_path)
+    with pytest.raises(NewerStore) as newer:
+        open_store()
+    assert "upgrade" in newer.value.hint
+    assert bytes_of(tmp_path).items() >= before.items()
+    assert SCHEMA < 999
+
+
+def test_a_newer_database_keeps_what_only_its_log_holds(open_store, database, tmp_path):
+    open_store().close()
+    other = apsw.Connection(str(database))
+    other.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    other.pragma("user_version", 999)
+    other.close()
+    before = bytes_of(tmp_path)
+    assert "memory.db-wal" in before
+    with pytest.raises(NewerStore):
+        open_store()
+    after = bytes_of(tmp_path)
+    assert {name: after[name] for name in ("memory.db", "memory.db-wal")}.items() <= before.items()
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database", b"\0" * 5000, b"SQLite format 3\0", b"SQLite format 3\0" + b"\xff" * 5000, b"x"]
+)
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(open_store, database, tmp_path, content):
+    database.write_bytes(content)
+    with pytest.raises(StoreError) as refused:
+        open_store()
+    assert refused.value.hint
+    assert str(database) in str(refused.value)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {"memory.db": content}
+
+
+def test_an_empty_file_is_a_new_store(open_store, database):
+    database.touch()
+    store = open_store()
+    store.keep([a_memory("walrus")])
+    assert (found(store, "walrus"), store.problems()) == (["walrus"], ())
+
+
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.1, 0.5, 0.9, 0.99])
+def test_a_truncated_database_is_refused_and_left_as_it_is(open_store, database, share):
+    store = a_lived_in_store(open_store)
+    store.close()
+    content = database.read_bytes()
+    content = content[: int(len(content) * share)]
+    database.write_bytes(content)
+    with pytest.raises(StoreError) as refused:
+        open_store()
+    assert refused.value.hint
+    assert database.read_bytes() == content
+
+
+def test_a_folder_that_cannot_hold_the_backups_is_told_as_what_it_is(open_store, database, tmp_path):
+    open_store().close()
+    tampered(database, "PRAGMA user_version = 0")  # as if there were a step to take, over tables that exist
+    with pytest.raises(StoreError, match="migration 1 failed and was undone"):
+        open_store()
+    (tmp_path / "sub").mkdir()
+    with pytest.raises(StoreError):
+        SqliteStore(tmp_path / "nowhere" / "memory.db", backups=tmp_path / "backups")
+    with pytest.raises(StoreError):
+        SqliteStore(tmp_path / "sub", backups=tmp_path / "backups")

@@ -1,0 +1,105 @@
+"""jsontext: one JSON value or BadPayload, nothing else; what is written can be read."""
+
+import contextlib
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.errors import BadPayload
+from foreword.jsontext import decoded, dumps, loads, storable
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+# We read a little more than the standard allows: a host that writes these means something by them.
+LAX = {
+    "n_string_unescaped_ctrl_char.json",  # control characters inside strings
+    "n_string_unescaped_newline.json",
+    "n_string_unescaped_tab.json",
+    "n_number_NaN.json",  # become null
+    "n_number_infinity.json",
+    "n_number_minus_infinity.json",
+}
+
+
+@given(VALUES)
+def test_what_json_writes_is_read(item):
+    assert loads(json.dumps(item)) == item
+    assert loads(json.dumps(item, ensure_ascii=False, indent=1)) == item
+
+
+@given(VALUES)
+def test_what_is_written_json_reads(item):
+    text = dumps(item)
+    assert text.isascii()
+    assert "\n" not in text
+    assert json.loads(text) == item
+
+
+@given(VALUES)
+def test_what_is_written_is_the_shortest(item):
+    assert dumps(item) == json.dumps(item, separators=(",", ":"))
+
+
+@given(st.text() | st.text(alphabet='{}[]",:0123456789eE+-.truefalsn\\u \n'))
+def test_any_text_is_a_value_or_a_bad_payload(text):
+    with contextlib.suppress(BadPayload):
+        loads(text)
+
+
+@given(st.binary())
+def test_any_bytes_become_text(raw):
+    decoded(raw).encode()
+
+
+def test_a_mark_in_front_is_no_part_of_the_text():
+    assert decoded(b'\xef\xbb\xbf{"a":1}') == '{"a":1}'
+    assert decoded(b"a\xffb") == "a\ufffdb"
+
+
+@pytest.mark.parametrize("deep", ["[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000])
+def test_deep_nesting_is_a_bad_payload(deep):
+    with pytest.raises(BadPayload):
+        loads(deep)
+
+
+def test_numbers_that_are_too_long_become_infinities():
+    assert loads("9" * 3999) == int("9" * 3999)
+    assert loads("9" * 100_000) == math.inf
+    assert loads("-" + "9" * 100_000) == -math.inf
+    assert loads("[1e999, NaN]") == [math.inf, None]
+
+
+def test_what_json_has_no_word_for_becomes_its_text_or_null():
+    assert dumps([math.nan, math.inf, -math.inf]) == "[null,null,null]"
+    assert dumps({1: b"x", None: (1, 2)}) == '{"1":"b\'x\'","None":[1,2]}'
+    assert dumps([True, False, None, 1, 1.5]) == "[true,false,null,1,1.5]"
+
+
+@given(st.text(alphabet=st.characters()))
+def test_storable_text_can_be_written_and_loses_lone_surrogates_alone(text):
+    storable(text).encode()
+    assert storable(storable(text)) == storable(text)
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        assert storable(text) == text
+    assert len(storable(text)) == len(text)
+
+
+def test_the_cases_of_the_json_test_suite(shared):
+    files = sorted((shared / "corpora" / "json" / "test_parsing").iterdir())
+    assert len(files) == 318
+    lax = set()
+    for file in files:
+        try:
+            loads(decoded(file.read_bytes()))
+            if file.name.startswith("n_"):
+                lax.add(file.name)
+        except BadPayload:
+            assert not file.name.startswith("y_"), file.name
+    assert lax == LAX

@@ -1,0 +1,257 @@
+"""recall, over a real store: within its budget, only what is this project's, only what is new, or nothing at all."""
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.errors import StoreError
+from foreword.recall import GOAL_WORDS, query_of, recall, scopes_of
+from foreword.recipes import RECIPES
+from foreword.store.sqlite import SqliteStore
+from foreword.tokens import FAMILIES, count
+from foreword.types import KINDS, MOMENTS, Memory, Moment, Project, Recalled, Skipped
+from foreword.values import replace
+
+NOW = 1_000_000.0
+HERE = Project(key="here", name="here", root="/nowhere")
+fresh = map("p{}".format, itertools.count())
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def shared_store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("store")
+    made = SqliteStore(folder / "memory.db", backups=folder / "backups")
+    yield made
+    made.close()
+
+
+def a_memory(title, *, kind="decision", **more):
+    return Memory(kind, title, **{"project": "here", "created": NOW - 60, **more})
+
+
+def a_moment(name="prompt", *, prompt="", project=HERE, **more):
+    return Moment(name=name, project=project, prompt=prompt, **more)
+
+
+def asked(store, moment, *, threshold=0.0, **more):
+    return recall(store, moment, recipe=RECIPES[moment.name], threshold=threshold, now=NOW, **more)
+
+
+def shown_ids(got):
+    return [item.memory for item in got.items] if isinstance(got, Recalled) else []
+
+
+MEMORIES = st.lists(
+    st.builds(
+        a_memory,
+        st.text(max_size=60) | st.sampled_from(["walrus pool", "walrus " * 60, "版本 walrus", "## walrus\n- walrus"]),
+        kind=st.sampled_from(list(KINDS)),
+        body=st.text(max_size=100) | st.sampled_from(["", "walrus " * 200, "x" * 2000]),
+        scope=st.sampled_from(["", "universal"]),
+        confidence=st.floats(0, 1),
+        detail=st.sampled_from([{}, {"next": ["do walrus"] * 5}, {"why": "because " * 90}, {"signature": "f(x) -> y"}]),
+        files=st.sampled_from([(), ("src/walrus.py",)]),
+        session=st.sampled_from(["", "s"]),
+    ),
+    max_size=12,
+)
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    memories=MEMORIES,
+    name=st.sampled_from(MOMENTS),
+    budget=st.integers(0, 700),
+    family=st.sampled_from(FAMILIES),
+    prompt=st.sampled_from(["walrus", "the walrus goals 版本", "src/walrus.py", ""]),
+)
+def test_no_store_and_no_moment_ever_spends_more_than_the_budget(shared_store, memories, name, budget, family, prompt):
+    project = Project(key=next(fresh), name="here", root="/nowhere")
+    shared_store.keep([replace(each, project=project.key) for each in memories])
+    moment = a_moment(name, prompt=prompt, project=project, budget=budget, session="s")
+    got = asked(shared_store, moment, family=family)
+    limit = budget or RECIPES[name].budget
+    if isinstance(got, Recalled):
+        assert got.budget == limit
+        assert count(got.text, family=family) == got.tokens <= limit
+        assert got.text
+        assert got.items
+        assert sum(got.layers.values()) == sum(item.tokens for item in got.items)
+        kept = {memory.id: memory for memory in shared_store.by_id(shown_ids(got))}
+        assert {memory.scope for memory in kept.values()} <= {project.scope, "universal"}
+        assert all(memory.confidence >= 0.5 for memory in kept.values() if memory.kind == "learning")
+    else:
+        assert got.why
+        assert got.problems == ()
+
+
+@pytest.mark.parametrize("prompt", ["unheard of", "", "the and of it", "😀", "?!"])
+def test_nothing_relevant_is_silence(store, prompt):
+    store.keep([a_memory("walrus pool")])
+    for name in ("prompt", "question"):
+        got = asked(store, a_moment(name, prompt=prompt))
+        assert isinstance(got, Skipped)
+        assert got.why
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_an_empty_store_is_silence(store, name):
+    assert isinstance(asked(store, a_moment(name, prompt="walrus", session="s")), Skipped)
+
+
+def test_what_is_below_the_threshold_is_not_shown(store):
+    store.keep([a_memory("walrus pool")])
+    moment = a_moment(prompt="walrus")
+    assert isinstance(asked(store, moment, threshold=0.99), Skipped)
+    assert isinstance(asked(store, moment, threshold=0.5), Recalled)
+
+
+def test_what_the_window_holds_is_not_repeated(store):
+    first, second = store.keep([a_memory("walrus pool one"), a_memory("walrus pool two")])
+    moment = a_moment(prompt="walrus")
+    assert set(shown_ids(asked(store, moment))) == {first.id, second.id}
+    assert shown_ids(asked(store, moment, shown=frozenset({first.id}))) == [second.id]
+    assert isinstance(asked(store, moment, shown=frozenset({first.id, second.id})), Skipped)
+
+
+@pytest.mark.parametrize(
+    ("source", "repeats"), [("startup", True), ("clear", True), ("compact", True), ("resume", False), ("fork", False)]
+)
+def test_a_new_window_is_told_everything_and_a_resumed_one_what_is_new(store, source, repeats):
+    old, new = store.keep([a_memory("walrus old"), a_memory("walrus new")])
+    got = asked(store, a_moment("session_start", source=source), shown=frozenset({old.id}))
+    assert set(shown_ids(got)) == ({old.id, new.id} if repeats else {new.id})
+
+
+@pytest.mark.parametrize("name", ["prompt", "question"])
+def test_goals_come_only_where_the_prompt_speaks_of_goals(store, name):
+    goal, other = store.keep([a_memory("ship the walrus", kind="goal"), a_memory("walrus pool")])
+    assert shown_ids(asked(store, a_moment(name, prompt="walrus"))) == [other.id]
+    for word in GOAL_WORDS:
+        assert goal.id in shown_ids(asked(store, a_moment(name, prompt=f"what is our {word} for the walrus?")))
+
+
+def test_goals_do_not_come_at_a_start(store):
+    store.keep([a_memory("ship the walrus", kind="goal")])
+    for name in ("session_start", "compaction"):
+        assert isinstance(asked(store, a_moment(name, session="s")), Skipped)
+
+
+def test_uncertain_learnings_do_not_come_by_themselves(store):
+    sure, _ = store.keep(
+        [a_memory("walrus a", kind="learning"), a_memory("walrus b", kind="learning", confidence=0.49)]
+    )
+    for name in ("prompt", "session_start"):
+        assert shown_ids(asked(store, a_moment(name, prompt="walrus"))) == [sure.id]
+
+
+def test_a_hundred_tokens_are_enough_for_something_and_never_passed(store):
+    store.keep([a_memory(f"walrus pool number {n}", body="short") for n in range(20)])
+    for name in ("prompt", "session_start"):
+        got = asked(store, a_moment(name, prompt="walrus", budget=100))
+        assert isinstance(got, Recalled), name
+        assert got.tokens <= 100
+
+
+class OneKindFails:
+    """A real store whose recency list fails for some kinds."""
+
+    def __init__(self, store, kind):
+        self.store, self.kind = store, kind
+
+    def by_words(self, query):
+        return self.store.by_words(query)
+
+    def by_recency(self, query):
+        if self.kind in query.kinds:
+            raise StoreError("a page cannot be read", hint="run `foreword doctor`")
+        return self.store.by_recency(query)
+
+
+def test_a_layer_that_fails_costs_only_itself(store):
+    kept = store.keep([a_memory("walrus", kind=kind) for kind in ("handoff", "summary", "preference", "decision")])
+    got = asked(OneKindFails(store, "summary"), a_moment("session_start"))
+    assert set(shown_ids(got)) == {memory.id for memory in kept if memory.kind != "summary"}
+    assert "a page cannot be read" in got.skipped["sessions"]
+    (problem,) = got.problems
+    assert "sessions" in problem
+    assert "foreword doctor" in problem
+
+
+def test_a_broken_words_index_is_silence_that_tells_why(store):
+    store.keep([a_memory("walrus")])
+    store._write(lambda: store._db.execute("DROP TABLE words"))
+    got = asked(store, a_moment(prompt="walrus"))
+    assert isinstance(got, Skipped)
+    assert "foreword index" in " ".join(got.problems)
+    assert isinstance(asked(store, a_moment("session_start")), Recalled)
+
+
+@pytest.mark.parametrize("layers", range(7))
+def test_a_deadline_brings_what_is_ready(store, layers):
+    store.keep([a_memory("walrus", kind=kind) for kind in KINDS])
+    left = iter([False] * layers + [True] * 10)
+    got = asked(store, a_moment("session_start"), expired=lambda: next(left))
+    late = [layer.name for layer in RECIPES["session_start"].layers][layers:]
+    assert [name for name, why in got.skipped.items() if why == "deadline"] == late
+    assert isinstance(got, Recalled) == (layers > 0)
+    if layers:
+        assert not set(got.layers) & set(late)
+
+
+def test_no_moment_ever_sees_another_project(store):
+    projects = [Project(key=f"git:example.org/{n}", name=f"n{n}", root="/nowhere") for n in range(20)]
+    for project in projects:
+        store.keep([a_memory(f"walrus {kind} {project.key}", kind=kind, project=project.key) for kind in KINDS])
+    for project, name in itertools.product(projects, MOMENTS):
+        got = asked(store, a_moment(name, prompt="walrus example goal", project=project, session=""))
+        found = store.by_id(shown_ids(got))
+        assert found
+        assert {memory.project for memory in found} == {project.key}
+        assert not any(other.key in got.text.split() for other in projects if other != project)
+
+
+def test_a_compaction_keeps_what_this_session_established(store):
+    mine, other = store.keep([a_memory("walrus mine", kind="note", session="s"), a_memory("walrus other", kind="note")])
+    got = asked(store, a_moment("compaction", session="s", form="plain"))
+    layers = {item.memory: item.layer for item in got.items}
+    assert layers[other.id] == "past"
+    assert mine.id in layers
+
+
+def test_a_moment_looks_into_its_project_its_languages_and_what_is_universal(tmp_path):
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "go.mod").touch()
+    project = Project(key="here", name="here", root=str(tmp_path))
+    assert scopes_of(a_moment(project=project)) == ("project:here", "language:python", "language:go", "universal")
+
+
+def test_synonyms_are_looked_for_too(store):
+    (kept,) = store.keep([a_memory("the pipeline is slow")])
+    moment = a_moment(prompt="deploy")
+    assert isinstance(asked(store, moment), Skipped)
+    assert shown_ids(asked(store, moment, synonyms={"deploy": ("ci", "pipeline")})) == [kept.id]
+    assert query_of(moment, synonyms={"deploy": ("ci", "deploy")}).terms == ("deploy", "ci")
+
+
+def test_the_worker_away_shows_fewer_sessions(store):
+    store.keep([a_memory(f"walrus {n}", kind="summary") for n in range(12)])
+    moment = a_moment("session_start")
+    assert len(shown_ids(asked(store, moment))) == 10
+    assert len(shown_ids(asked(store, moment, away=True))) == 5
+
+
+def test_the_same_store_and_moment_give_the_same_text(store):
+    store.keep([a_memory(f"walrus {n % 3}", kind=kind) for n, kind in enumerate(list(KINDS) * 3)])
+    for name in MOMENTS:
+        moment = a_moment(name, prompt="walrus", session="s")
+        assert asked(store, moment).text == asked(store, moment).text

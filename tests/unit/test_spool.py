@@ -1,0 +1,178 @@
+"""spool: what was appended comes back exactly once, whatever it holds and whatever was torn beside it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from foreword.payloads import Delivery
+from foreword.spool import SpoolFull, _record, append, deliveries, take
+
+MUCH = 1 << 30
+
+
+def a_delivery(raw, **more):
+    return Delivery("codex", "PostToolUse", 12.5, raw, **more)
+
+
+def taken(folder, name="taken"):
+    path = take(str(folder), name)
+    with open(path, "rb") as file:
+        return list(deliveries(file.read()))
+
+
+RECORD = _record(a_delivery(b"inner"))
+RAW = st.binary() | st.lists(
+    st.sampled_from(
+        [b"\n", b"\nFW1 ", b"FW1 12\n", b"\nEND 12.", b"{}", b"\nFW1 2\n{}\nEND 2.", RECORD, b"x", b"\0\xff"]
+    )
+).map(b"".join)
+DELIVERIES = st.builds(
+    Delivery, st.text(), st.text(), st.floats(0, 1e10), RAW, st.integers(-1, 1000), st.integers(-1, 10**9)
+)
+
+
+def test_what_is_appended_is_taken_once(tmp_path):
+    folder = str(tmp_path)
+    assert take(folder, "taken") == ""
+    told = [a_delivery(b'{"a":1}'), a_delivery(b""), a_delivery(b"\xff\0\n", head=3, total=99)]
+    for delivery in told:
+        append(folder, delivery, most=MUCH)
+    assert taken(tmp_path) == told
+    assert take(folder, "again") == ""
+    append(folder, told[0], most=MUCH)
+    assert taken(tmp_path, "again") == told[:1]
+
+
+def test_the_file_is_for_its_owner_alone_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        append(str(tmp_path), a_delivery(b"x"), most=MUCH)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "current").stat().st_mode & 0o777 == 0o600
+    assert os.stat(take(str(tmp_path), "taken")).st_mode & 0o777 == 0o600
+
+
+@given(st.lists(DELIVERIES, max_size=4))
+@example([a_delivery(RECORD * 2), a_delivery(b"\nFW1 ")])
+def test_any_bytes_come_back(told):
+    assert list(deliveries(b"".join(map(_record, told)))) == told
+
+
+@given(st.binary())
+def test_any_bytes_are_read_to_their_end(data):
+    found = list(deliveries(data))
+    if all(isinstance(each, bytes) for each in found):
+        assert b"".join(found) == data
+
+
+@pytest.mark.parametrize("raw", [b'{"text":"abc"}', b"line\nline\n", b"\n\n\n", b""])
+def test_a_record_torn_at_any_byte_costs_only_itself(raw):
+    first, last, next_ = (a_delivery(raw), a_delivery(raw, total=7), a_delivery(raw, total=8))
+    torn = _record(last)
+    for end in range(len(torn)):
+        data = _record(first) + torn[:end]
+        assert _whole(data) == [first]
+        # The next hook appends behind what was torn.
+        assert _whole(data + _record(next_) + _record(first)) == [first, next_, first]
+
+
+@settings(max_examples=50)
+@given(raw=RAW, share=st.floats(0, 0.999))
+def test_a_torn_record_never_stops_the_reading(raw, share):
+    torn = _record(a_delivery(raw))
+    data = _record(a_delivery(b"before")) + torn[: int(len(torn) * share)] + _record(a_delivery(b"behind"))
+    found = _whole(data)
+    assert found[0] == a_delivery(b"before")
+    assert found[-1] == a_delivery(b"behind")
+
+
+@pytest.mark.parametrize(
+    "about", [b"{}", b"[]", b"3", b"", b'{"host":1', b'{"host":"h","event":"e","at":1,"head":1,"more":1}']
+)
+def test_a_record_that_tells_nothing_usable_is_passed_over(about):
+    body = about + b"\nraw"
+    bad = b"\nFW1 %d\n%s\nEND %d." % (len(body), body, len(body))
+    good = a_delivery(b"x")
+    assert _whole(_record(good) + bad + _record(good)) == [good, good]
+
+
+def _whole(data):
+    return [each for each in deliveries(data) if isinstance(each, Delivery)]
+
+
+def test_bytes_between_records_are_given_back_as_they_are():
+    good = _record(a_delivery(b"x"))
+    assert list(deliveries(b"noise" + good + b"more")) == [b"noise", a_delivery(b"x"), b"more"]
+
+
+def test_a_full_spool_says_so_and_stays_as_it_is(tmp_path):
+    folder, delivery = str(tmp_path), a_delivery(b"x" * 100)
+    size = len(_record(delivery))
+    for _ in range(3):
+        append(folder, delivery, most=3 * size)
+    with pytest.raises(SpoolFull):
+        append(folder, delivery, most=3 * size)
+    assert (tmp_path / "current").stat().st_size == 3 * size
+    assert taken(tmp_path) == [delivery] * 3
+    append(folder, delivery, most=3 * size)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(OSError, match="nowhere"):
+        append(str(tmp_path / "nowhere"), a_delivery(b"x"), most=MUCH)
+    assert take(str(tmp_path / "nowhere"), "taken") == ""
+
+
+APPENDING = """
+import sys
+from foreword.payloads import Delivery
+from foreword.spool import append
+folder, number = sys.argv[1:]
+sys.stdin.readline()
+for n in range(60):
+    raw = b'{"key":"%s-%d","text":"%s"}' % (number.encode(), n, b"x" * (n * 97 % 5000))
+    append(folder, Delivery("h", "e", 1.0, raw), most=1 << 30)
+    print(f"{number}-{n}", flush=True)
+"""
+
+
+def test_what_eight_processes_append_while_another_takes_is_there_once_each(tmp_path):
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", APPENDING, str(tmp_path), str(number)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="ascii",
+        )
+        for number in range(8)
+    ]
+    for child in children:
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    found, takes, until = [], 0, time.monotonic() + 30
+    while any(child.poll() is None for child in children) and time.monotonic() < until:
+        path = take(str(tmp_path), f"taken-{takes}")
+        if path:
+            takes += 1
+            time.sleep(0.001)
+    take(str(tmp_path), "taken-last")
+    for file in tmp_path.iterdir():
+        found += deliveries(file.read_bytes())
+    acknowledged = []
+    for child in children:
+        with child:
+            acknowledged += child.stdout.read().split()
+        assert child.returncode == 0
+    assert all(isinstance(each, Delivery) for each in found)
+    keys = [json.loads(each.raw)["key"] for each in found]
+    assert sorted(keys) == sorted(acknowledged)
+    assert len(set(keys)) == 480
+    assert takes > 0
