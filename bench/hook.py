@@ -238,6 +238,7 @@ class Bench:
     def _write_hook(self, home: Home, *, capture: bool = True) -> None:
         settings = replace(load(home, {}).settings, capture=capture)
         home.hook.write_text(build.built(home, settings, worker=[]), encoding="utf-8")
+        home.hook_cache.write_bytes(build.cached())
 
     # -- what came out ------------------------------------------------------------------------------------------
     def result(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from foreword.errors import BadConfig, ForewordError
 from foreword.paths import expand
 from foreword.recipes import MOST_ITEMS, MOST_TOKENS, RECIPES, Recipe, merged, shown
 from foreword.tokens import FAMILIES
+from foreword.types import POSTINGS
 from foreword.values import value
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("terms_max", 10, "int", "terms", "How many significant terms of a prompt are looked for.", 1, 32),
     Setting(
         "postings_budget",
-        20_000,
+        POSTINGS,
         "int",
         "postings",
         "How much of the word index one prompt may read, rarest terms first.",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from foreword.search import Searchable
     from foreword.types import Moment, Ranked
 
+CANDIDATES = 2  # times as many as a layer shows are weighed
 STANDS_OUT = 1.5  # the best is shown in full when it has so many times the score of the second
 GOAL_WORDS = frozenset(("goal", "goals", "mission", "milestone", "milestones", "objective", "objectives", "roadmap"))
 
@@ -34,7 +35,7 @@ def recall(
     recipe: Recipe,
     threshold: float,
     now: float,
-    shown: frozenset[str] = frozenset(),
+    shown: Callable[[], frozenset[str]] = frozenset,
     synonyms: Mapping[str, Sequence[str]] = EMPTY,
     expired: Callable[[], bool] = lambda: False,
     most_terms: int = 10,
@@ -46,8 +47,7 @@ def recall(
     started = perf_counter()
     budget = moment.budget or recipe.budget
     asked = replace(query_of(moment, synonyms=synonyms), most_terms=most_terms, postings=postings)
-    if not _goes_on(moment):
-        shown = frozenset()
+    known = shown() if _goes_on(moment) else frozenset()
     layers: list[Layer] = []
     skipped: dict[str, str] = {}
     problems: list[str] = []
@@ -57,7 +57,7 @@ def recall(
             skipped[rule.name] = "deadline"
             continue
         try:
-            ranked = _candidates(store, moment, asked, rule, threshold=threshold, now=now, shown=shown)
+            ranked = _candidates(store, moment, asked, rule, threshold=threshold, now=now, shown=known)
             layers.append(_layer(moment, rule, ranked, now=now))
         except ForewordError as exc:
             skipped[rule.name] = str(exc)
@@ -132,7 +132,9 @@ def _candidates(
     with_words = moment.name in ("prompt", "question")
     if with_words and not asked.terms:
         return []  # a prompt without a topic is answered with silence
-    query = replace(asked, terms=asked.terms if with_words else (), kinds=_kinds(rule, moment), limit=rule.limit * 3)
+    query = replace(
+        asked, terms=asked.terms if with_words else (), kinds=_kinds(rule, moment), limit=rule.limit * CANDIDATES
+    )
     found, wrong = search(store, query)
     if wrong and not found:
         raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
@@ -155,7 +157,7 @@ def _kinds(rule: LayerRule, moment: Moment) -> tuple[str, ...]:
 
 def _layer(moment: Moment, rule: LayerRule, ranked: Sequence[Ranked], *, now: float) -> Layer:
     lines = []
-    for place, each in enumerate(ranked):
+    for place, each in enumerate(ranked[: rule.limit * 3 // 2]):  # some more than wanted: the longest may not fit
         if moment.name == "prompt":
             alone = place == 0 and (len(ranked) == 1 or each.score >= STANDS_OUT * ranked[1].score)
             text = render.full(each, now=now) if alone else render.compact(each, now=now)

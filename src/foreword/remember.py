@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from foreword.capture import UNREADABLE, redacted
@@ -13,7 +15,7 @@ from foreword.jsontext import storable
 from foreword.payloads import Delivery
 from foreword.projects import is_off, resolve
 from foreword.store import Store
-from foreword.types import Event
+from foreword.types import Event, Project
 from foreword.values import value
 
 
@@ -23,6 +25,7 @@ class Remembered:
 
     event: Event
     told: Told
+    project: Project | None  # None where the payload told no usable folder, or one that is switched off
     new: bool
 
 
@@ -33,16 +36,22 @@ def remember(
     text_cap: int,
     capture: bool = True,
     off_projects: tuple[str, ...] = (),
+    resolve: Callable[[str], Project] = resolve,
 ) -> list[Remembered]:
     """Keep what hosts told us, redacted; when this returns, it is on the disk. Sub-agents are passed over."""
-    read = [_event(delivery, text_cap=text_cap, off_projects=off_projects) for delivery in deliveries]
-    wanted = [event for event, told, off in read if capture and not told.inner and not off]
+    read = [_event(delivery, text_cap=text_cap, off_projects=off_projects, resolve=resolve) for delivery in deliveries]
+    wanted = [event for event, told, _, off in read if capture and not told.inner and not off]
     fresh = dict(zip((event.key for event in wanted), store.append(wanted), strict=True)) if wanted else {}
-    return [Remembered(event=event, told=told, new=fresh.get(event.key, False)) for event, told, _ in read]
+    return [
+        Remembered(event=event, told=told, project=None if off else project, new=fresh.get(event.key, False))
+        for event, told, project, off in read
+    ]
 
 
-def _event(delivery: Delivery, *, text_cap: int, off_projects: tuple[str, ...]) -> tuple[Event, Told, bool]:
-    """The event a delivery tells, redacted and capped, and whether its project is off; an unknown one is kept too."""
+def _event(
+    delivery: Delivery, *, text_cap: int, off_projects: tuple[str, ...], resolve: Callable[[str], Project]
+) -> tuple[Event, Told, Project | None, bool]:
+    """The event a delivery tells, redacted and capped, its project, and whether that is off; unknown ones are kept."""
     payload = redacted(delivery)
     try:
         host = find(delivery.host)
@@ -51,24 +60,22 @@ def _event(delivery: Delivery, *, text_cap: int, off_projects: tuple[str, ...]) 
         told, kind = Told(), "other"
     if UNREADABLE in payload:
         kind = "other"
-    try:
+    project: Project | None = None
+    with suppress(BadRequest):  # no usable folder: kept, and shown to no project
         project = resolve(told.cwd)
-        key, off = project.key, is_off(project, off_projects)
-    except BadRequest:
-        key, off = "", False  # no usable folder: kept, and shown to no project
     event = Event(
         key=_key(delivery, payload),
         host=storable(delivery.host),
         name=storable(delivery.event),
         kind=kind,
         session=told.session,
-        project=key,
+        project=project.key if project else "",
         cwd=told.cwd,
         at=delivery.at,
         payload=_capped(payload, text_cap),
         lasting=bool(told.id),
     )
-    return event, told, off
+    return event, told, project, project is not None and is_off(project, off_projects)
 
 
 def _key(delivery: Delivery, payload: dict[str, Any]) -> str:

@@ -116,7 +116,7 @@ def test_a_lone_surrogate_costs_one_character_and_nothing_else(store):
     store.touch([bad], how=bad, at=1.0, session=bad)
     assert settled(store).shown(bad) == {"a?b"}
     assert store.problems() == ()
-    store.by_words(Query(scopes=(bad,), terms=(bad, "\udfff*")))
+    assert len(store.by_words(Query(scopes=(f"project:{bad}",), terms=(bad, "\udfff*", "a")))) == 1
 
 
 # -- ids and uids -----------------------------------------------------------------------------------------------------
@@ -385,9 +385,21 @@ def test_a_longer_prompt_does_not_lessen_a_full_match(store):
         assert {hit.memory.title: hit.matched for hit in store.by_words(query)}[text] == 1.0
 
 
-def test_the_title_says_most(store):
-    store.keep([a_memory("a", body="walrus"), a_memory("walrus", body="a")])
-    assert found(store, "walrus") == ["walrus", "a"]
+def test_a_rare_word_says_more_than_a_common_one(store):
+    store.keep([a_memory("walrus"), *(a_memory(f"pool {n}") for n in range(30))])
+    assert found(store, "pool walrus", limit=3)[0] == "walrus"
+
+
+def test_what_holds_more_of_the_words_comes_first_and_of_equals_the_newer(store):
+    store.keep(
+        [a_memory(title, created=at) for title, at in (("walrus a", 1.0), ("walrus b", 2.0), ("pool walrus", 0.5))]
+    )
+    assert found(store, "walrus pool") == ["pool walrus", "walrus b", "walrus a"]
+
+
+def test_of_a_word_that_all_hold_the_newest_are_found(store):
+    store.keep([a_memory(f"walrus {n}", created=float(n)) for n in range(7000)])
+    assert found(store, "walrus", limit=3) == ["walrus 6999", "walrus 6998", "walrus 6997"]
 
 
 def test_nothing_asked_is_nothing_found(store):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import shutil
 import sqlite3
+import subprocess
+import sys
 
 import apsw
 import pytest
 
 from foreword.errors import DamagedIndex, NewerStore, StoreError
-from foreword.store.reading import KNOWN_TABLES, SCHEMA, Reader
+from foreword.store.reading import KNOWN_TABLES, SCHEMA
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Change, Event, Memory, Query
 from foreword.values import replace
@@ -49,10 +52,10 @@ def found(store, text):
 
 
 def tampered(database, *statements):
-    """What a stranger does to the file while nobody looks."""
-    with sqlite3.connect(database) as db:
-        for statement in statements:
-            db.execute(statement)
+    """What a stranger does to the file. Not with the stdlib: two SQLites in one process break each other's locks."""
+    db = apsw.Connection(str(database))
+    for statement in statements:
+        db.execute(statement)
     db.close()
 
 
@@ -76,15 +79,24 @@ def a_lived_in_store(open_store):
 # -- the file is everybody's ------------------------------------------------------------------------------------------
 
 
+BY_THE_STDLIB = """
+import pickle, sqlite3, sys
+from foreword.store.reading import Reader
+path, texts, asked = pickle.load(sys.stdin.buffer)
+db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+many = {text: db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (text,)).fetchone()[0] for text in texts}
+reader = Reader(db.execute, failures=(sqlite3.Error,))
+pickle.dump((many, reader.by_words(asked), reader.by_recency(asked)), sys.stdout.buffer)
+"""
+
+
 def test_the_stdlib_reads_and_searches_the_file_while_the_store_is_open(open_store, database):
     store = a_lived_in_store(open_store)
-    db = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-    for text, many in (("penguin", 100), ("walrus", 150), ("ostrich", 50), ("transport", 300), ("版本", 300)):
-        assert db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (text,)).fetchone() == (many,)
+    expected = {"penguin": 100, "walrus": 150, "ostrich": 50, "transport": 300, "版本": 300}
     asked = words("walrus 版本", limit=30)
-    assert Reader(db.execute, failures=(sqlite3.Error,)).by_words(asked) == store.by_words(asked)
-    assert Reader(db.execute, failures=(sqlite3.Error,)).by_recency(asked) == store.by_recency(asked)
-    db.close()
+    question = pickle.dumps((str(database), list(expected), asked))
+    answer = subprocess.run([sys.executable, "-c", BY_THE_STDLIB], input=question, capture_output=True, check=True)
+    assert pickle.loads(answer.stdout) == (expected, store.by_words(asked), store.by_recency(asked))
 
 
 def test_the_index_agrees_with_the_memories_as_the_stdlib_sees_it(open_store, database, tmp_path):

@@ -66,7 +66,8 @@ class TestTable:
 
     def test_the_strictest_threshold_comes_first(self):
         names = ("threshold_session_start", "threshold_prompt", "threshold_question")
-        assert [DEFAULTS[name] for name in names] == [0.30, 0.20, 0.10]
+        strict, middle, wide = (DEFAULTS[name] for name in names)
+        assert strict > middle > wide > 0
 
     def test_the_page_tells_exactly_what_the_code_does(self):
         page = (ROOT / "docs" / "settings.md").read_text("utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import binascii
 import hashlib
 import importlib.util
 import marshal
@@ -81,7 +82,7 @@ def worker_command() -> list[str]:
 def refresh(home: Home, settings: Settings) -> bool:
     """Write hook.py and its cache if they would differ, each in one step; a hook that is running keeps the old ones."""
     worker = worker_command() if settings.worker_autostart else []
-    changed = _write(home.hook_cache, cached())
+    changed = not _is_cached(home.hook_cache) and _write(home.hook_cache, cached())
     return _write(home.hook, built(home, settings, worker=worker).encode()) or changed
 
 
@@ -98,13 +99,23 @@ def built(home: Home, settings: Settings, *, worker: list[str]) -> str:
     source = ast.unparse(ast.fix_missing_locations(pipe))
     code = _without_lines(compile(source, "hook.py", "exec", dont_inherit=True, optimize=OPTIMIZE))
     head = HEAD.format(magic=MAGIC, code=marshal.dumps(code, MARSHAL).hex())
+    packed = binascii.b2a_base64(zlib.compress(marshal.dumps(_modules(MARSHAL), MARSHAL), 9), newline=False)
     quoted = "\n".join(f"#|{line}" for line in source.splitlines())
-    return f"{head}{quoted}\n#{zlib.compress(marshal.dumps(_modules(), MARSHAL), 9).hex()}"
+    return f"{head}{quoted}\n#{packed.decode()}"
 
 
 def cached() -> bytes:
     """The light modules as the hook wants them, without the unpacking that the one file needs: 1.5 ms less."""
-    return marshal.dumps((MAGIC, fingerprint(), _modules()), MARSHAL)
+    return marshal.dumps((MAGIC, fingerprint(), _modules(marshal.version)))
+
+
+def _is_cached(path: Path) -> bool:
+    """Whether the cache is this build's; its bytes differ from process to process."""
+    try:
+        magic, build, _ = marshal.loads(path.read_bytes())  # noqa: S302 - a file of our own, in a folder of our own
+    except (OSError, ValueError, EOFError, TypeError):
+        return False
+    return bool((magic, build) == (MAGIC, fingerprint()))
 
 
 HEAD = """\
@@ -186,16 +197,16 @@ def fingerprint() -> str:
     return seen.hexdigest()
 
 
-def _modules() -> dict[str, tuple[bool, bytes]]:
+def _modules(version: int) -> dict[str, tuple[bool, bytes]]:
     """Each light module by name: whether it is a package, and its code for this interpreter."""
-    found = {name: (True, marshal.dumps(compile("", name, "exec"), MARSHAL)) for name in BARE}
+    found = {name: (True, marshal.dumps(compile("", name, "exec"), version)) for name in BARE}
     for name in LIGHT:
         path = PACKAGE.joinpath(*name.split("."))
         is_package = path.is_dir()
         path = path / "__init__.py" if is_package else path.with_suffix(".py")
         tree = _bare(ast.parse(path.read_text(encoding="utf-8")))
         code = compile(tree, name, "exec", dont_inherit=True, optimize=OPTIMIZE, flags=ANNOTATIONS)
-        found[f"foreword.{name}"] = (is_package, marshal.dumps(_without_lines(code), MARSHAL))
+        found[f"foreword.{name}"] = (is_package, marshal.dumps(_without_lines(code), version))
     return found
 
 

@@ -117,20 +117,20 @@ def text_for(config: Mapping[str, Any], moment: Moment, *, now: float, until: fl
 
 def _recalled(config: Mapping[str, Any], moment: Moment, reader: Reader, *, now: float, until: float) -> str:
     from foreword.recall import recall
-    from foreword.recipes import merged
+    from foreword.recipes import RECIPES, merged
     from foreword.store.reading import SCHEMA
     from foreword.types import Recalled
 
     if reader.schema() > SCHEMA:
         raise ForewordError(f"the database has schema {reader.schema()}, newer than this hook's {SCHEMA}")
-    recipes, _ = merged(config["recipes"])
+    recipes = merged(config["recipes"])[0] if config["recipes"] else RECIPES
     got = recall(
         reader,
         moment,
         recipe=recipes[moment.name],
         threshold=config["thresholds"][moment.name],
         now=now,
-        shown=reader.shown(moment.session) if moment.session else frozenset(),
+        shown=lambda: reader.shown(moment.session) if moment.session else frozenset(),
         expired=lambda: monotonic() > until,
         most_terms=config["most_terms"],
         postings=config["postings"],

@@ -115,8 +115,10 @@ def ask(call: Call, *, until: float) -> bytes:
 
 def away(call: Call, *, until: float, why: str) -> bytes:
     """No worker: keep the event, look for context with what is here, and start a worker for the next time."""
+    import gc
     from _thread import start_new_thread
 
+    gc.disable()  # a process that lives for 15 ms has no garbage to look for, and looking takes one of them
     start_new_thread(give_up, ())
     load()
     from foreword.hook import fallback
@@ -146,6 +148,7 @@ def load() -> None:
         pass  # the cache is only faster: this file holds the same
     if found is None:
         try:
+            from binascii import a2b_base64
             from zlib import decompress
 
             if CONFIG["magic"] != magic:
@@ -154,7 +157,7 @@ def load() -> None:
             sys.path.append(CONFIG["package"])  # another Python: the installed package has the same modules
             return
         with open(__file__, "rb") as file:
-            found = marshal.loads(decompress(bytes.fromhex(file.read().rpartition(b"\n#")[2].decode())))
+            found = marshal.loads(decompress(a2b_base64(file.read().rpartition(b"\n#")[2])))
     spec_of: Any = type(sys.__spec__)
 
     class Bundle:

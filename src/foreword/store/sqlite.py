@@ -7,6 +7,7 @@ import queue
 import re
 import secrets
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -33,7 +34,10 @@ READERS = 8  # connections kept open for reading; more threads than that take tu
 SAME_EVENT_SECONDS = (
     10.0  # two hooks registered for one event tell it within seconds; a person repeating it takes longer
 )
+LATER_SECONDS = 1.0
 BUSY_MS = 5_000
+# What a damaged index raises; garbage where a size should be asks for more memory than there is.
+DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemError)
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud and typed
 
 
@@ -46,7 +50,9 @@ class SqliteStore:
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         self._reading = threading.BoundedSemaphore(READERS)
         self._waiting: queue.Queue[_Change | None] = queue.Queue(MOST_WAITING)
+        self._later: deque[_Change] = deque()
         self._closing = threading.Lock()
+        self._turn = threading.Lock()  # held by whoever uses the writing connection
         self._closed = False
         try:
             self._db = _open(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
@@ -109,12 +115,15 @@ class SqliteStore:
         return self._ask(lambda reader: reader.events(session, limit=limit))
 
     def injections(self, *, session: str = "", project: str = "", limit: int = 20) -> tuple[Injection, ...]:
+        self._flush()
         return self._ask(lambda reader: reader.injections(session=session, project=project, limit=limit))
 
     def shown(self, session: str) -> frozenset[str]:
+        self._flush()
         return self._ask(lambda reader: reader.shown(session))
 
     def counts(self) -> Mapping[str, int]:
+        self._flush()
         return self._ask(lambda reader: reader.counts())
 
     # -- keeping itself well -----------------------------------------------------------------------------------
@@ -135,19 +144,42 @@ class SqliteStore:
             self._closed = True
             self._waiting.put(None)
         self._writer.join()
-        while not self._readers.empty():
-            self._readers.get().close()
-        self._db.close()
+        with self._turn:  # somebody may be writing at once
+            while not self._readers.empty():
+                self._readers.get().close()
+            self._db.close()
 
     # -- one writer, many changes to a commit -------------------------------------------------------------------
     def _write(self, work: Callable[[], T]) -> T:
         """Do *work* in the writer's next commit, and return when that commit is on the disk."""
         change = _Change(work)
-        self._put(change)
+        if not self._written_at_once(change):
+            self._put(change)
         return cast("T", change.done.result())
 
+    def _written_at_once(self, change: _Change) -> bool:
+        """Where nobody writes and nobody waits, the caller writes: handing it over costs two switches of threads."""
+        if not self._turn.acquire(blocking=False):
+            return False
+        try:
+            self._check_open()
+            if not self._waiting.empty():
+                return False
+            self._commit([change])
+            return True
+        finally:
+            self._turn.release()
+
     def _write_later(self, work: Callable[[], object]) -> None:
-        self._put(_Change(work, awaited=False))
+        """Do *work* with the next commit, or within a second: nobody waits for it, so it takes nobody's time."""
+        self._check_open()
+        self._later.append(_Change(work, awaited=False))
+
+    def _flush(self) -> None:
+        """Write what was left for later, before somebody asks for it."""
+        if self._later:
+            with self._turn:
+                self._commit([])
 
     def _put(self, change: _Change) -> None:
         with self._closing:  # nothing may stand in line behind the end
@@ -161,17 +193,24 @@ class SqliteStore:
     def _write_loop(self) -> None:
         open_for_more = True
         while open_for_more:
-            batch = [self._waiting.get()]
+            try:
+                batch = [self._waiting.get(timeout=LATER_SECONDS)]
+            except queue.Empty:
+                self._flush()
+                continue
             while len(batch) < MOST_IN_A_COMMIT and not self._waiting.empty():
                 batch.append(self._waiting.get())
             open_for_more = None not in batch
-            self._commit([change for change in batch if change is not None])
+            with self._turn:
+                self._commit([change for change in batch if change is not None])
 
     def _commit(self, changes: Sequence[_Change]) -> None:
         """All *changes* in one transaction; one that fails is undone alone and told to its own caller."""
+        changes = [*self._taken_later(), *changes]
         if not changes:
             return
         results: list[tuple[_Change, object]] = []
+        indexed = "index" not in self._trouble
         try:
             self._db.execute("BEGIN IMMEDIATE")
             for change in changes:
@@ -187,6 +226,9 @@ class SqliteStore:
         except Exception as exc:  # noqa: BLE001 - a writer that died would leave everybody waiting
             with suppress(apsw.Error):
                 self._db.execute("ROLLBACK")
+            if indexed and "index" in self._trouble:
+                self._commit([change for change in changes if not change.done.done()])
+                return
             self._trouble["write"] = f"the last write to {self._path} failed: {exc}"
             for change in changes:
                 if not change.done.done():
@@ -195,6 +237,10 @@ class SqliteStore:
         self._trouble.pop("write", None)
         for change, result in results:
             change.done.set_result(result)
+
+    def _taken_later(self) -> Iterator[_Change]:
+        while self._later:
+            yield self._later.popleft()
 
     def _undoable(self, work: Callable[[], T]) -> T:
         """Do *work* in a savepoint. Not apsw's own: it hides why SQLite took the whole transaction back."""
@@ -215,7 +261,7 @@ class SqliteStore:
             self._trouble["later"] = f"something could not be written to {self._path}: {told}"
         change.done.set_exception(told)
 
-    # -- what is written; these run in the writer's thread alone --------------------------------------------------
+    # -- what is written; these run in one thread at a time, the one whose turn it is ---------------------------
     def _append(self, event: Event) -> bool:
         near = () if event.lasting else (event.at - SAME_EVENT_SECONDS, event.at + SAME_EVENT_SECONDS)
         told = f"SELECT 1 FROM events WHERE key = ? {'AND at BETWEEN ? AND ?' if near else ''} LIMIT 1"
@@ -290,8 +336,10 @@ class SqliteStore:
             return
         try:
             self._undoable(lambda: self._change_words(changes))
-        except (apsw.SQLError, apsw.CorruptError) as exc:
+        except DAMAGED as exc:
             self._trouble["index"] = f"the words index cannot be written: {exc}; run `foreword index`"
+            if not self._db.in_transaction:
+                raise  # the whole of it is gone; the commit is tried again, now without the index
             self._fall_behind()
 
     def _change_words(self, changes: Sequence[_Words]) -> None:
@@ -422,7 +470,7 @@ class SqliteStore:
             if behind:
                 self._trouble["index"] = behind
             self._db.execute("SELECT rowid FROM words WHERE words MATCH 'a' LIMIT 1").fetchall()
-        except (apsw.SQLError, apsw.CorruptError) as exc:
+        except DAMAGED as exc:
             self._trouble["index"] = f"the words index cannot be read: {exc}; run `foreword index`"
 
 

@@ -46,6 +46,8 @@ from foreword.values import fields, replace
 
 log = logging.getLogger("foreword")
 
+PROJECT_SECONDS = 2.0  # a new remote or `git init` counts after this
+MOST_PROJECTS = 1000
 SPOOL_BATCH = 200  # deliveries in one commit when the spool is read
 
 
@@ -58,6 +60,7 @@ class Keeper:
         self.asked = time.monotonic()
         self.counted: Counter[str] = Counter()
         self._told: set[str] = set()
+        self._projects: dict[str, tuple[float, Project]] = {}
         self._build = fingerprint()
         self._draining = threading.Lock()
         self._store: Store | None = None
@@ -143,14 +146,10 @@ class Keeper:
         except BadPayload:
             return b""
         name = host.moments.get(delivery.event)
-        if name is None or not kept or kept[0].told.inner or not self.settings.inject:
+        if name is None or not kept or not self.settings.inject:
             return b""
-        told = kept[0].told
-        try:
-            project = resolve(told.cwd)
-        except BadRequest:
-            return b""
-        if is_off(project, self.settings.off_projects):
+        told, project = kept[0].told, kept[0].project
+        if told.inner or project is None:
             return b""
         moment = Moment(
             name=name,
@@ -209,7 +208,18 @@ class Keeper:
             text_cap=self.settings.event_text_kb * 1024,
             capture=self.settings.capture,
             off_projects=self.settings.off_projects,
+            resolve=self._project,
         )
+
+    def _project(self, folder: str) -> Project:
+        """The project of a folder, remembered for a moment: a session asks for the same one at every event."""
+        now = time.monotonic()
+        known = self._projects.get(folder)
+        if known is None or now - known[0] > PROJECT_SECONDS:
+            if len(self._projects) > MOST_PROJECTS:
+                self._projects.clear()
+            known = self._projects[folder] = (now, resolve(folder))
+        return known[1]
 
     def add(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Memories that somebody wrote: one, or a list under `memories`; redacted like everything else."""
@@ -236,7 +246,7 @@ class Keeper:
             raise BadRequest(f"unknown moment {name!r}", hint=f"one of {', '.join(MOMENTS)}")
         asked = Moment(
             name=name,
-            project=resolve(project_path),
+            project=self._project(project_path),
             session=session_id,
             prompt=prompt,
             budget=budget,
@@ -264,7 +274,7 @@ class Keeper:
             if kind not in KINDS:
                 raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
         now = at or time.time()
-        moment = Moment(name="question", project=resolve(project_path), prompt=q)
+        moment = Moment(name="question", project=self._project(project_path), prompt=q)
         query = replace(
             query_of(moment, synonyms=self._synonyms),
             kinds=tuple(kinds),
@@ -301,7 +311,7 @@ class Keeper:
             recipe=self.settings.recipes[moment.name],
             threshold=thresholds(self.settings)[moment.name],
             now=time.time(),
-            shown=self.store.shown(moment.session) if moment.session else frozenset(),
+            shown=lambda: self.store.shown(moment.session) if moment.session else frozenset(),
             synonyms=self._synonyms,
             most_terms=self.settings.terms_max,
             postings=self.settings.postings_budget,
