@@ -31,6 +31,7 @@ from foreword.values import replace
 from foreword.worker import life
 
 SMALL, LARGE = 5_000, 100_000
+WARM = 300  # events before the first that counts: a new WAL grows at every commit, one that has gone round does not
 PIPE = 1.15  # times the bare interpreter: the goal of a hook that only passes bytes on
 ENVIRON = {
     "PATH": "/usr/bin:/bin",
@@ -209,6 +210,9 @@ class Bench:
         while not Client(home).get("/api/health")["ok"]:
             time.sleep(0.05)
         self._write_hook(home)  # the worker wrote one that would start it again
+        for number in range(WARM):
+            payload = {"session_id": "warm", "cwd": "/", "tool_use_id": f"warm-{number}", "text": "x" * 2000}
+            Client(home).post("/api/events", {"host": "claude-code", "event": "PostToolUse", "payload": payload})
         self.workers[name] = home
         return home
 

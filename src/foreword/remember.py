@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,38 +20,31 @@ from foreword.values import value
 
 
 @value
-class Remembered:
-    """What became of a delivery: its event, and whether it was new."""
+class Captured:
+    """What a delivery says: its event, redacted, and whether that is to be kept."""
 
     event: Event
     told: Told
     project: Project | None  # None where the payload told no usable folder, or one that is switched off
-    new: bool
+    wanted: bool
 
 
-def remember(
-    store: Store,
-    deliveries: list[Delivery],
+def remember(store: Store, captured: Sequence[Captured]) -> tuple[bool, ...]:
+    """Keep what is wanted, and say of each whether it was new; when this returns, it is on the disk."""
+    wanted = [each.event for each in captured if each.wanted]
+    fresh = iter(store.append(wanted) if wanted else ())
+    return tuple(each.wanted and next(fresh) for each in captured)
+
+
+def read(
+    delivery: Delivery,
     *,
     text_cap: int,
     capture: bool = True,
     off_projects: tuple[str, ...] = (),
     resolve: Callable[[str], Project] = resolve,
-) -> list[Remembered]:
-    """Keep what hosts told us, redacted; when this returns, it is on the disk. Sub-agents are passed over."""
-    read = [_event(delivery, text_cap=text_cap, off_projects=off_projects, resolve=resolve) for delivery in deliveries]
-    wanted = [event for event, told, _, off in read if capture and not told.inner and not off]
-    fresh = dict(zip((event.key for event in wanted), store.append(wanted), strict=True)) if wanted else {}
-    return [
-        Remembered(event=event, told=told, project=None if off else project, new=fresh.get(event.key, False))
-        for event, told, project, off in read
-    ]
-
-
-def _event(
-    delivery: Delivery, *, text_cap: int, off_projects: tuple[str, ...], resolve: Callable[[str], Project]
-) -> tuple[Event, Told, Project | None, bool]:
-    """The event a delivery tells, redacted and capped, its project, and whether that is off; unknown ones are kept."""
+) -> Captured:
+    """The event a delivery tells, redacted and capped; hosts and events we do not know are kept, sub-agents are not."""
     payload = redacted(delivery)
     try:
         host = find(delivery.host)
@@ -75,7 +68,9 @@ def _event(
         payload=_capped(payload, text_cap),
         lasting=bool(told.id),
     )
-    return event, told, project, project is not None and is_off(project, off_projects)
+    off = project is not None and is_off(project, off_projects)
+    wanted = capture and not told.inner and not off
+    return Captured(event=event, told=told, project=None if off else project, wanted=wanted)
 
 
 def _key(delivery: Delivery, payload: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Mapping
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, unquote_plus
 
 from foreword.errors import BadRequest
 from foreword.values import value
@@ -142,6 +142,7 @@ def _read(line: socket.socket) -> Request | None:
             return None
         parts.append(part)
         size += len(part)
-    target = urlsplit(words[1])
-    query = dict(parse_qsl(target.query, keep_blank_values=True, errors="replace"))
-    return Request(method=words[0], path=unquote(target.path), query=query, body=b"".join(parts)[: int(length)])
+    path, _, told = words[1].partition("?")
+    pairs = (pair.partition("=") for pair in told.split("&") if pair)
+    query = {unquote_plus(name): unquote_plus(given) for name, _, given in pairs}
+    return Request(method=words[0], path=unquote(path), query=query, body=b"".join(parts)[: int(length)])

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from foreword import __version__, render, spool
@@ -24,7 +25,7 @@ from foreword.projects import is_off, resolve
 from foreword.rank import rank
 from foreword.recall import query_of, recall
 from foreword.redact import redact, redact_all
-from foreword.remember import Remembered, remember
+from foreword.remember import Captured, read, remember
 from foreword.search import search
 from foreword.store import Store
 from foreword.store.sqlite import BASE32, SqliteStore
@@ -63,6 +64,7 @@ class Keeper:
         self._projects: dict[str, tuple[float, Project]] = {}
         self._build = fingerprint()
         self._draining = threading.Lock()
+        self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
         self._store: Store | None = None
         self._broken = StoreError("the store is not open yet", hint="ask again")
         self.reload()
@@ -124,6 +126,7 @@ class Keeper:
             note(str(self.home.trouble), Trouble(at=time.time(), where=f"worker: {where}", what=what))
 
     def close(self) -> None:
+        self._writing.shutdown()
         if self._store is not None:
             self._store.close()
 
@@ -139,37 +142,47 @@ class Keeper:
     # -- remember -----------------------------------------------------------------------------------------------
     def hook(self, delivery: Delivery) -> bytes:
         """One call of a hook: keep what it told, and answer with the bytes its host accepts."""
-        kept = self._remember([delivery])
         self.counted["hooks"] += 1
+        if not delivery.raw.strip():
+            return b""
+        captured = self._read(delivery)
+        moment = self._moment(delivery, captured)
+        if moment is None:
+            remember(self.store, [captured])
+            return b""
+        writing = self._writing.submit(remember, self.store, [captured])  # while it waits for the disk, we look
+        try:
+            got, _ = self._recall(moment)
+        finally:
+            writing.result()
+        return find(delivery.host).spoken(delivery.event, got.text) if isinstance(got, Recalled) else b""
+
+    def _moment(self, delivery: Delivery, captured: Captured) -> Moment | None:
+        """The moment that a delivery asks for context at; None where its host takes none."""
         try:
             host = find(delivery.host)
         except BadPayload:
-            return b""
-        name = host.moments.get(delivery.event)
-        if name is None or not kept or not self.settings.inject:
-            return b""
-        told, project = kept[0].told, kept[0].project
-        if told.inner or project is None:
-            return b""
-        moment = Moment(
+            return None
+        name, told = host.moments.get(delivery.event), captured.told
+        if name is None or told.inner or captured.project is None or not self.settings.inject:
+            return None
+        return Moment(
             name=name,
-            project=project,
+            project=captured.project,
             session=told.session,
             prompt=told.prompt,
             host=host.name,
             source=told.source,
             model=told.model,
         )
-        got, _ = self._recall(moment)
-        return host.spoken(delivery.event, got.text) if isinstance(got, Recalled) else b""
 
     def events(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Events from a plugin: `{host, event, payload, at?}`, or a list of them under `events`."""
         given = told.get("events", [told])
         if not isinstance(given, list) or not given:
             raise BadRequest("`events` must be a list with at least one event", hint="send {host, event, payload}")
-        kept = self._remember([_delivery(each) for each in given])
-        return {"stored": sum(each.new for each in kept), "known": sum(not each.new for each in kept)}
+        new = remember(self.store, [self._read(_delivery(each)) for each in given])
+        return {"stored": sum(new), "known": len(new) - sum(new)}
 
     def drain(self) -> None:
         """Take in what hooks spooled; a file goes only when all of it is in the store."""
@@ -188,7 +201,7 @@ class Keeper:
     def _take_in(self, waiting: list[Delivery]) -> None:
         """Keep a batch; one delivery that cannot be understood must not keep the others waiting for ever."""
         try:
-            self._remember(waiting)
+            remember(self.store, [self._read(each) for each in waiting])
         except StoreError:
             raise  # the store's trouble, not theirs: they wait
         except Exception as exc:
@@ -201,10 +214,9 @@ class Keeper:
             (self.home.spool / "aside").mkdir(mode=0o700, exist_ok=True)
             spool.append(str(self.home.spool / "aside"), waiting[0], most=self.settings.spool_max_mb * 1024 * 1024)
 
-    def _remember(self, deliveries: list[Delivery]) -> list[Remembered]:
-        return remember(
-            self.store,
-            [delivery for delivery in deliveries if delivery.raw.strip()],
+    def _read(self, delivery: Delivery) -> Captured:
+        return read(
+            delivery,
             text_cap=self.settings.event_text_kb * 1024,
             capture=self.settings.capture,
             off_projects=self.settings.off_projects,
