@@ -27,6 +27,6 @@ def languages(root: str) -> tuple[str, ...]:
     """The languages of the project at *root*; a folder that cannot be read has none."""
     try:
         names = set(system.listdir(root))
-    except OSError:
+    except (OSError, ValueError):  # not there, not readable, or no path at all
         return ()
     return tuple(dict.fromkeys(language for sign, language in _SIGNS.items() if sign in names))

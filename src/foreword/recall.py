@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from foreword.types import Moment, Ranked
 
 CANDIDATES = 2  # times as many as a layer shows are weighed
+MOST_CANDIDATES = 400
 STANDS_OUT = 1.5  # the best is shown in full when it has so many times the score of the second
 GOAL_WORDS = frozenset(("goal", "goals", "mission", "milestone", "milestones", "objective", "objectives", "roadmap"))
 
@@ -51,6 +52,7 @@ def recall(
     layers: list[Layer] = []
     skipped: dict[str, str] = {}
     problems: list[str] = []
+    taken: set[str] = set()
     for written in recipe.layers:
         rule = replace(written, limit=written.limit_away) if away and written.limit_away else written
         if expired():
@@ -58,7 +60,8 @@ def recall(
             continue
         try:
             ranked = _candidates(store, moment, asked, rule, threshold=threshold, now=now, shown=known)
-            layers.append(_layer(moment, rule, ranked, now=now))
+            layers.append(_layer(moment, rule, [each for each in ranked if each.memory.id not in taken], now=now))
+            taken.update(each.memory.id for each in ranked)
         except ForewordError as exc:
             skipped[rule.name] = str(exc)
             problems.append(f"{rule.name}: {exc}; {exc.hint}")
@@ -116,7 +119,7 @@ def scopes_of(moment: Moment) -> tuple[str, ...]:
 
 def _goes_on(moment: Moment) -> bool:
     """Whether the context window holds what was shown before: a start, a clear and a compaction empty it."""
-    return moment.name != "session_start" or moment.source in ("resume", "fork")
+    return moment.name in ("prompt", "question") or moment.source in ("resume", "fork")
 
 
 def _candidates(
@@ -133,7 +136,7 @@ def _candidates(
     if with_words and not asked.terms:
         return []  # a prompt without a topic is answered with silence
     query = replace(
-        asked, terms=asked.terms if with_words else (), kinds=_kinds(rule, moment), limit=rule.limit * CANDIDATES
+        asked, terms=asked.terms if with_words else (), kinds=_kinds(rule, moment), limit=_enough(rule, shown)
     )
     found, wrong = search(store, query)
     if wrong and not found:
@@ -147,6 +150,11 @@ def _candidates(
         and not (each.memory.kind == "learning" and each.memory.confidence < CERTAIN)
         and not (rule.name == "session" and each.memory.session != moment.session)
     ]
+
+
+def _enough(rule: LayerRule, shown: frozenset[str]) -> int:
+    """So many candidates that those which were shown already do not crowd out the others."""
+    return min(rule.limit * CANDIDATES + len(shown), MOST_CANDIDATES)
 
 
 def _kinds(rule: LayerRule, moment: Moment) -> tuple[str, ...]:

@@ -517,6 +517,16 @@ def test_a_window_begins_with_a_start_a_clear_and_a_compaction_and_not_with_a_re
     assert store.shown("nobody") == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("kind", "begins"), [("compaction", True), ("prompt", False), ("stop", False), ("tool", False)]
+)
+def test_a_compaction_begins_a_window_where_the_host_starts_nothing_after_it(store, kind, begins):
+    store.append([an_event("start", at=10.0, kind="session_start")])
+    store.record(an_injection("i", at=11.0, items=(Item("not-a", "index", 1.0, 1, {}),)))
+    store.append([an_event("later", at=20.0, kind=kind)])
+    assert settled(store).shown("s") == (frozenset() if begins else {"not-a"})
+
+
 def test_a_start_that_arrives_late_does_not_take_the_window_back(store):
     store.append([an_event("new", at=20.0, kind="session_start"), an_event("old", at=10.0, kind="session_start")])
     store.record(an_injection("i", at=15.0, items=(Item("not-a", "index", 1.0, 1, {}),)))

@@ -87,6 +87,7 @@ class TestWhere:
             "synonyms": "/h/synonyms.toml",
             "database": "/h/memory.db",
             "hook": "/h/hook.py",
+            "hook_cache": "/h/hook.cache",
             "run": "/h/run",
             "socket": "/h/run/worker.sock",
             "lock": "/h/run/worker.lock",

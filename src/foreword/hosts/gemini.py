@@ -1,4 +1,7 @@
-"""Gemini CLI: nested JSON only; the first prompt carries our own session-start text, which is not the user's."""
+"""Gemini CLI: nested JSON only; the first prompt carries our own session-start text, which is not the user's.
+
+PreCompress comes before every model call, whether or not anything is compressed: it is no sign of a compaction.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,6 @@ HOST = Host(
         "BeforeAgent": "prompt",
         "AfterTool": "tool",
         "AfterAgent": "stop",
-        "PreCompress": "compaction",
         "SessionEnd": "session_end",
     },
     moments={"SessionStart": "session_start", "BeforeAgent": "prompt"},

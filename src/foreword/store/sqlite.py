@@ -279,7 +279,9 @@ class SqliteStore:
 
     def _see_session(self, event: Event) -> None:
         # A context window begins with a start, a clear and a compaction; a resumed one goes on.
-        begins = event.kind == "session_start" and event.payload.get("source") not in ("resume", "fork")
+        # Most hosts tell a compaction by an event of its own and start nothing afterwards.
+        starts = event.kind == "session_start" and event.payload.get("source") not in ("resume", "fork")
+        begins = starts or event.kind == "compaction"
         self._db.execute(
             """INSERT INTO sessions (id, host, project, cwd, started, last, ended, window, events)
             VALUES (:id, :host, :project, :cwd, :at, :at, :ended, :at, 1)
