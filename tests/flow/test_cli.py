@@ -326,13 +326,23 @@ def test_status_tells_what_is_there_and_what_went_wrong_once(fresh: Shell) -> No
 
 
 def test_a_trouble_is_told_once_even_when_its_file_begins_again(home: Home) -> None:
-    for at in (1.0, 2.0, 3.0):
-        note(str(home.trouble), Trouble(at=at, where="w", what="x"))
+    for at, what in ((1.0, "x"), (2.0, "y"), (3.0, "z")):
+        note(str(home.trouble), Trouble(at=at, where="w", what=what))
         if at < 3:
             troubles.told(home, troubles.untold(home))
         if at == 2:
             home.trouble.rename(f"{home.trouble}.1")
     assert [each.at for each in troubles.untold(home)] == [3.0]
+
+
+def test_a_trouble_that_goes_on_is_told_once_a_day(home: Home) -> None:
+    heard = []
+    for hour in range(0, 30, 2):
+        note(str(home.trouble), Trouble(at=hour * 3600.0, where="w", what="x"))
+        new = troubles.untold(home)
+        heard += [each.at / 3600 for each in new]
+        troubles.told(home, new)
+    assert heard == [0, 24]
 
 
 def test_doctor_finds_a_healthy_home_well(shell: Shell) -> None:

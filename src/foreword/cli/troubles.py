@@ -26,12 +26,17 @@ class Group:
     last: float
 
 
+AGAIN_AFTER = 86_400.0  # seconds: a trouble that goes on is told once a day, not at every look
+
+
 def untold(home: Home) -> tuple[Trouble, ...]:
-    """Every trouble after the last one that was told; all of them where that one is no longer on file."""
+    """Every trouble after the last one that was told, but for those that were told within a day in the same words."""
     found = noted(str(home.trouble))
-    last = _last_told(_seen(home))
-    places = [place for place, trouble in enumerate(found) if trouble == last]
-    return found[places[-1] + 1 :] if places else found
+    place_told = _last_told(_seen(home))
+    places = [place for place, trouble in enumerate(found) if trouble == place_told]
+    old, new = (found[: places[-1] + 1], found[places[-1] + 1 :]) if places else ((), found)
+    last_told = {(each.where, each.what): each.at for each in old}
+    return tuple(each for each in new if each.at - last_told.get((each.where, each.what), -AGAIN_AFTER) >= AGAIN_AFTER)
 
 
 def told(home: Home, troubles: Sequence[Trouble]) -> None:

@@ -38,6 +38,12 @@ LATER_SECONDS = 1.0
 BUSY_MS = 5_000
 # What a damaged index raises; garbage where a size should be asks for more memory than there is.
 DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemError)
+WAYS_OUT = {
+    "index": "run `foreword index`",
+    "tables": "run `foreword index`",
+    "write": "what could not be stored waits in the spool; free some space, or run `foreword doctor`",
+    "later": "run `foreword doctor`",
+}
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud and typed
 
 
@@ -92,11 +98,11 @@ class SqliteStore:
 
     def by_words(self, query: Query) -> tuple[Hit, ...]:
         if "index" in self._trouble:
-            raise DamagedIndex(self._trouble["index"], hint="run `foreword index`")
+            raise DamagedIndex(self._trouble["index"], hint=WAYS_OUT["index"])
         try:
             return self._ask(lambda reader: reader.by_words(query))
         except DamagedIndex as exc:
-            self._trouble["index"] = f"{exc}; {exc.hint}"
+            self._trouble["index"] = str(exc)
             raise
 
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
@@ -131,11 +137,11 @@ class SqliteStore:
         try:
             return self._write(self._index)
         except StoreError as exc:
-            self._trouble["index"] = f"the words index cannot be made anew: {exc}; run `foreword index`"
+            self._trouble["index"] = f"the words index cannot be made anew: {exc}"
             raise
 
     def problems(self) -> tuple[str, ...]:
-        return tuple(self._trouble.values())
+        return tuple(f"{what}; {WAYS_OUT[about]}" for about, what in self._trouble.items())
 
     def close(self) -> None:
         with self._closing:
@@ -339,7 +345,7 @@ class SqliteStore:
         try:
             self._undoable(lambda: self._change_words(changes))
         except DAMAGED as exc:
-            self._trouble["index"] = f"the words index cannot be written: {exc}; run `foreword index`"
+            self._trouble["index"] = f"the words index cannot be written: {exc}"
             if not self._db.in_transaction:
                 raise  # the whole of it is gone; the commit is tried again, now without the index
             self._fall_behind()
@@ -462,7 +468,7 @@ class SqliteStore:
         present = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         missing = [table for table in KNOWN_TABLES if table not in present]
         if missing:
-            self._trouble["tables"] = f"missing in {self._path}: {', '.join(missing)}; run `foreword index`"
+            self._trouble["tables"] = f"missing in {self._path}: {', '.join(missing)}"
         if "words" not in present and not missing and not self._db.execute("SELECT 1 FROM memories LIMIT 1").fetchone():
             with self._db:
                 self._index()
@@ -473,7 +479,7 @@ class SqliteStore:
                 self._trouble["index"] = behind
             self._db.execute("SELECT rowid FROM words WHERE words MATCH 'a' LIMIT 1").fetchall()
         except DAMAGED as exc:
-            self._trouble["index"] = f"the words index cannot be read: {exc}; run `foreword index`"
+            self._trouble["index"] = f"the words index cannot be read: {exc}"
 
 
 class _Change:

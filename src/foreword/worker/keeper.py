@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import secrets
@@ -13,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from foreword import __version__, render, spool
+from foreword import __version__, spool
 from foreword.config import load, load_synonyms
 from foreword.errors import BadPayload, BadRequest, ForewordError, NotFound, StoreError
 from foreword.hook.build import fingerprint, refresh, thresholds
@@ -24,7 +23,6 @@ from foreword.payloads import Delivery
 from foreword.projects import is_off, resolve
 from foreword.rank import rank
 from foreword.recall import query_of, recall
-from foreword.redact import redact, redact_all
 from foreword.remember import Captured, read, remember
 from foreword.search import search
 from foreword.store import Store
@@ -33,22 +31,20 @@ from foreword.trouble import Trouble, note
 from foreword.types import (
     KINDS,
     MOMENTS,
-    TRUSTS,
-    UNIVERSAL,
     Injection,
-    Memory,
     Moment,
     Project,
-    Ranked,
     Recalled,
     Skipped,
 )
 from foreword.values import fields, replace
+from foreword.worker import answers, asked
 
 log = logging.getLogger("foreword")
 
 PROJECT_SECONDS = 2.0  # a new remote or `git init` counts after this
 MOST_PROJECTS = 1000
+MOST_RESULTS = 200
 SPOOL_BATCH = 200  # deliveries in one commit when the spool is read
 
 
@@ -181,7 +177,7 @@ class Keeper:
         given = told.get("events", [told])
         if not isinstance(given, list) or not given:
             raise BadRequest("`events` must be a list with at least one event", hint="send {host, event, payload}")
-        new = remember(self.store, [self._read(_delivery(each)) for each in given])
+        new = remember(self.store, [self._read(asked.delivery(each)) for each in given])
         return {"stored": sum(new), "known": len(new) - sum(new)}
 
     def drain(self) -> None:
@@ -238,8 +234,8 @@ class Keeper:
         given = told.get("memories", [told])
         if not isinstance(given, list) or not given:
             raise BadRequest("`memories` must be a list with at least one memory", hint="send {kind, title, …}")
-        kept = self.store.keep([_memory(each) for each in given])
-        return {"memories": [shown(memory) for memory in kept]}
+        kept = self.store.keep([asked.memory(each) for each in given])
+        return {"memories": [answers.memory(memory) for memory in kept]}
 
     # -- recall -------------------------------------------------------------------------------------------------
     def context(
@@ -256,7 +252,7 @@ class Keeper:
         name = moment or ("prompt" if prompt else "session_start")
         if name not in MOMENTS:
             raise BadRequest(f"unknown moment {name!r}", hint=f"one of {', '.join(MOMENTS)}")
-        asked = Moment(
+        wanted = Moment(
             name=name,
             project=self._project(project_path),
             session=session_id,
@@ -265,9 +261,9 @@ class Keeper:
             model=model,
             form="plain" if name == "compaction" else "markdown",
         )
-        if not self.settings.inject or is_off(asked.project, self.settings.off_projects):
-            return _told(Skipped(why="injection is switched off", budget=budget), "")
-        return _told(*self._recall(asked))
+        if not self.settings.inject or is_off(wanted.project, self.settings.off_projects):
+            return answers.context(Skipped(why="injection is switched off", budget=budget), "")
+        return answers.context(*self._recall(wanted))
 
     def search(
         self,
@@ -300,7 +296,10 @@ class Keeper:
         for problem in wrong:
             self.tell("search", problem)
         ranked = rank(found, now=now, moment="question")
-        results = [_short(each, now) if compact else {**shown(each.memory), "score": each.score} for each in ranked]
+        results = [
+            answers.compact(each, now) if compact else {**answers.memory(each.memory), "score": each.score}
+            for each in ranked
+        ]
         if explain:
             results = [{**result, "why": dict(each.why)} for result, each in zip(results, ranked, strict=True)]
         return {"project": moment.project.key, "results": results, "problems": list(wrong)}
@@ -310,7 +309,7 @@ class Keeper:
         if not found:
             raise NotFound(f"there is no memory {id!r}", hint="`foreword search` finds ids")
         self.store.touch([id], how="get", at=time.time())
-        return {"memory": shown(found[0]), "links": [fields(link) for link in self.store.linked(id)]}
+        return {"memory": answers.memory(found[0]), "links": [fields(link) for link in self.store.linked(id)]}
 
     def _recall(self, moment: Moment) -> tuple[Recalled | Skipped, str]:
         """The context of a moment and, where there is one, the id it is recorded under."""
@@ -388,132 +387,3 @@ class Keeper:
 
     def index(self) -> dict[str, Any]:
         return {"indexed": self.store.index()}
-
-
-MOST_RESULTS = 200
-
-
-def _told(got: Recalled | Skipped, id: str) -> dict[str, Any]:
-    """Context as JSON; silence is an answer too."""
-    found = got if isinstance(got, Recalled) else None
-    return {
-        "context": found.text if found else "",
-        "tokens": found.tokens if found else 0,
-        "budget": got.budget,
-        "layers": dict(found.layers) if found else {},
-        "skipped": dict(got.skipped),
-        "build_ms": round(got.build_ms, 3),
-        "injection": id,
-        "why": "" if isinstance(got, Recalled) else got.why,
-    }
-
-
-def shown(memory: Memory) -> dict[str, Any]:
-    """A memory as JSON."""
-    return {
-        **fields(memory),
-        "tags": list(memory.tags),
-        "files": list(memory.files),
-        "functions": list(memory.functions),
-        "detail": dict(memory.detail),
-    }
-
-
-def _short(ranked: Ranked, now: float) -> dict[str, Any]:
-    """One line of a result, with where it is from and when."""
-    memory = ranked.memory
-    day = time.strftime("%Y-%m-%d", time.gmtime(memory.created))
-    line = f"{render.compact(ranked, now=now)} | {render.neutral(memory.project or memory.scope, width=60)} | {day}"
-    return {"id": memory.id, "kind": memory.kind, "score": ranked.score, "line": line}
-
-
-def _delivery(told: Any) -> Delivery:
-    if not isinstance(told, dict) or not isinstance(told.get("payload"), dict):
-        raise BadRequest("an event needs a `payload` object", hint="send {host, event, payload}")
-    if not told.get("host") or not told.get("event"):
-        raise BadRequest("an event needs `host` and `event`", hint="send {host, event, payload}")
-    at = told.get("at")
-    return Delivery(
-        host=str(told["host"]),
-        event=str(told["event"]),
-        at=float(at) if isinstance(at, (int, float)) else time.time(),
-        raw=json.dumps(told["payload"]).encode(),
-    )
-
-
-def _memory(told: Any) -> Memory:
-    """A memory out of what a caller wrote; every text is redacted, and what makes no sense is told."""
-    if not isinstance(told, dict):
-        raise BadRequest("a memory is a JSON object", hint="send {kind, title, …}")
-    kind, title = told.get("kind"), told.get("title")
-    if kind not in KINDS:
-        raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
-    if not isinstance(title, str) or not title.strip():
-        raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
-    trust = told.get("trust", "user")
-    if trust not in TRUSTS:
-        raise BadRequest(f"unknown trust {trust!r}", hint=f"one of {', '.join(TRUSTS)}")
-    confidence = told.get("confidence", 1.0)
-    if not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
-        raise BadRequest("`confidence` must be a number from 0 to 1", hint="leave it out for 1")
-    scope, project = _scope(told)
-    clean = redact_all({name: told.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
-    when = _when(told, "created") or time.time()
-    seen = told.get("seen", 1)
-    if not isinstance(seen, int) or not 1 <= seen <= 1_000_000:
-        raise BadRequest("`seen` must be a whole number from 1 on", hint="leave it out for 1")
-    return Memory(
-        kind=kind,
-        title=_text(clean, "title").strip(),
-        body=_text(clean, "body"),
-        uid=redact(str(told.get("uid") or "")),
-        scope=scope,
-        project=project.key if project else "",
-        tags=_texts(clean, "tags"),
-        files=_texts(clean, "files"),
-        functions=_texts(clean, "functions"),
-        session=redact(str(told.get("session") or "")),
-        source=redact(str(told.get("source") or "user")),
-        trust=trust,
-        confidence=float(confidence),
-        seen=seen,
-        created=when,
-        confirmed=_when(told, "confirmed") or when,
-        detail=clean["detail"] if isinstance(clean["detail"], dict) else {},
-    )
-
-
-def _when(told: Mapping[str, Any], name: str) -> float:
-    """A time in Unix seconds; 0 where none was given."""
-    given = told.get(name) or 0.0
-    if not isinstance(given, (int, float)) or not 0 <= given < 1e11:
-        raise BadRequest(f"`{name}` must be Unix seconds", hint="leave it out for now")
-    return float(given)
-
-
-def _scope(told: Mapping[str, Any]) -> tuple[str, Project | None]:
-    """Where a memory belongs; without a scope of its own it is its project's."""
-    scope = told.get("scope") or ""
-    path = told.get("project_path") or ""
-    project = resolve(path) if path or not scope else None
-    if scope == UNIVERSAL or (isinstance(scope, str) and scope.startswith("language:") and scope[9:].strip()):
-        return scope.lower(), project
-    if scope not in ("", "project", project.scope if project else "project"):
-        raise BadRequest(f"unknown scope {scope!r}", hint="universal, language:NAME, or project")
-    if project is None:
-        raise BadRequest("a project's memory needs `project_path`", hint="send an absolute path")
-    return project.scope, project
-
-
-def _text(told: Mapping[str, Any], name: str) -> str:
-    given = told.get(name) or ""
-    if not isinstance(given, str):
-        raise BadRequest(f"`{name}` must be text", hint="send a string")
-    return storable(given)
-
-
-def _texts(told: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    given = told.get(name) or []
-    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
-        raise BadRequest(f"`{name}` must be a list of texts", hint='send ["…"]')
-    return tuple(storable(each) for each in given)

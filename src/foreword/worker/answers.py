@@ -1,0 +1,44 @@
+"""What the keeper found -> the JSON that its callers get."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from foreword import render
+from foreword.types import Memory, Ranked, Recalled, Skipped
+from foreword.values import fields
+
+
+def context(got: Recalled | Skipped, id: str) -> dict[str, Any]:
+    """Context as JSON; silence is an answer too."""
+    found = got if isinstance(got, Recalled) else None
+    return {
+        "context": found.text if found else "",
+        "tokens": found.tokens if found else 0,
+        "budget": got.budget,
+        "layers": dict(found.layers) if found else {},
+        "skipped": dict(got.skipped),
+        "build_ms": round(got.build_ms, 3),
+        "injection": id,
+        "why": "" if isinstance(got, Recalled) else got.why,
+    }
+
+
+def memory(kept: Memory) -> dict[str, Any]:
+    """A memory as JSON."""
+    return {
+        **fields(kept),
+        "tags": list(kept.tags),
+        "files": list(kept.files),
+        "functions": list(kept.functions),
+        "detail": dict(kept.detail),
+    }
+
+
+def compact(ranked: Ranked, now: float) -> dict[str, Any]:
+    """One line of a result, with where it is from and when."""
+    memory = ranked.memory
+    day = time.strftime("%Y-%m-%d", time.gmtime(memory.created))
+    line = f"{render.compact(ranked, now=now)} | {render.neutral(memory.project or memory.scope, width=60)} | {day}"
+    return {"id": memory.id, "kind": memory.kind, "score": ranked.score, "line": line}

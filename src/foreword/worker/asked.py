@@ -1,0 +1,107 @@
+"""JSON that a caller wrote -> deliveries and memories; what makes no sense is told, every text is redacted."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from foreword.errors import BadRequest
+from foreword.jsontext import storable
+from foreword.payloads import Delivery
+from foreword.projects import resolve
+from foreword.redact import redact, redact_all
+from foreword.types import KINDS, TRUSTS, UNIVERSAL, Memory, Project
+
+
+def delivery(told: Any) -> Delivery:
+    if not isinstance(told, dict) or not isinstance(told.get("payload"), dict):
+        raise BadRequest("an event needs a `payload` object", hint="send {host, event, payload}")
+    if not told.get("host") or not told.get("event"):
+        raise BadRequest("an event needs `host` and `event`", hint="send {host, event, payload}")
+    at = told.get("at")
+    return Delivery(
+        host=str(told["host"]),
+        event=str(told["event"]),
+        at=float(at) if isinstance(at, (int, float)) else time.time(),
+        raw=json.dumps(told["payload"]).encode(),
+    )
+
+
+def memory(told: Any) -> Memory:
+    """A memory out of what a caller wrote; every text is redacted, and what makes no sense is told."""
+    if not isinstance(told, dict):
+        raise BadRequest("a memory is a JSON object", hint="send {kind, title, …}")
+    kind, title = told.get("kind"), told.get("title")
+    if kind not in KINDS:
+        raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
+    if not isinstance(title, str) or not title.strip():
+        raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
+    trust = told.get("trust", "user")
+    if trust not in TRUSTS:
+        raise BadRequest(f"unknown trust {trust!r}", hint=f"one of {', '.join(TRUSTS)}")
+    confidence = told.get("confidence", 1.0)
+    if not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
+        raise BadRequest("`confidence` must be a number from 0 to 1", hint="leave it out for 1")
+    scope, project = _scope(told)
+    clean = redact_all({name: told.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
+    when = _when(told, "created") or time.time()
+    seen = told.get("seen", 1)
+    if not isinstance(seen, int) or not 1 <= seen <= 1_000_000:
+        raise BadRequest("`seen` must be a whole number from 1 on", hint="leave it out for 1")
+    return Memory(
+        kind=kind,
+        title=_text(clean, "title").strip(),
+        body=_text(clean, "body"),
+        uid=redact(str(told.get("uid") or "")),
+        scope=scope,
+        project=project.key if project else "",
+        tags=_texts(clean, "tags"),
+        files=_texts(clean, "files"),
+        functions=_texts(clean, "functions"),
+        session=redact(str(told.get("session") or "")),
+        source=redact(str(told.get("source") or "user")),
+        trust=trust,
+        confidence=float(confidence),
+        seen=seen,
+        created=when,
+        confirmed=_when(told, "confirmed") or when,
+        detail=clean["detail"] if isinstance(clean["detail"], dict) else {},
+    )
+
+
+def _when(told: Mapping[str, Any], name: str) -> float:
+    """A time in Unix seconds; 0 where none was given."""
+    given = told.get(name) or 0.0
+    if not isinstance(given, (int, float)) or not 0 <= given < 1e11:
+        raise BadRequest(f"`{name}` must be Unix seconds", hint="leave it out for now")
+    return float(given)
+
+
+def _scope(told: Mapping[str, Any]) -> tuple[str, Project | None]:
+    """Where a memory belongs; without a scope of its own it is its project's."""
+    scope = told.get("scope") or ""
+    path = told.get("project_path") or ""
+    project = resolve(path) if path or not scope else None
+    if scope == UNIVERSAL or (isinstance(scope, str) and scope.startswith("language:") and scope[9:].strip()):
+        return scope.lower(), project
+    if scope not in ("", "project", project.scope if project else "project"):
+        raise BadRequest(f"unknown scope {scope!r}", hint="universal, language:NAME, or project")
+    if project is None:
+        raise BadRequest("a project's memory needs `project_path`", hint="send an absolute path")
+    return project.scope, project
+
+
+def _text(told: Mapping[str, Any], name: str) -> str:
+    given = told.get(name) or ""
+    if not isinstance(given, str):
+        raise BadRequest(f"`{name}` must be text", hint="send a string")
+    return storable(given)
+
+
+def _texts(told: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    given = told.get(name) or []
+    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        raise BadRequest(f"`{name}` must be a list of texts", hint='send ["…"]')
+    return tuple(storable(each) for each in given)
