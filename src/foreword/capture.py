@@ -1,29 +1,99 @@
-"""Delivery -> its payload without secrets: what every path passes before anything is written. Light but for `re`."""
+"""Delivery -> what it tells, without secrets: what everything passes before it is written. Light but for `re`."""
 
 from __future__ import annotations
 
-from foreword.errors import BadPayload
-from foreword.jsontext import decoded
-from foreword.payloads import CUT, payload_of
-from foreword.redact import redact, redact_all
+from foreword.errors import BadPayload, BadRequest
+from foreword.hosts import Told, find
+from foreword.payloads import CUT, ends_of, payload_of
+from foreword.projects import resolve
+from foreword.redact import PRIVATE, redact, redact_all
+from foreword.types import Moment, Project
+from foreword.values import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from foreword.payloads import Delivery
 
 UNREADABLE = "foreword_unreadable"  # the field that holds a payload which is no JSON object
+_SEAM = "foreword-seam"
 
 
-def redacted(delivery: Delivery) -> dict[str, Any]:
-    """The payload without secrets; redacting it again changes nothing, so the key of an event stays the same."""
+@value
+class Captured:
+    """What a delivery tells, redacted; hosts and events that we do not know are of kind "other"."""
+
+    payload: Mapping[str, Any]
+    told: Told
+    kind: str
+    project: Project | None  # None where the payload told no usable folder
+
+
+def capture(delivery: Delivery, *, resolve: Callable[[str], Project] = resolve) -> Captured:
+    """Read a delivery; capturing what was captured already changes nothing, so the key of an event stays the same."""
     try:
-        payload = payload_of(delivery)
+        raw = payload_of(delivery)
     except BadPayload:
-        return {UNREADABLE: redact(decoded(delivery.raw), cut="head" if delivery.head >= 0 else "")}
-    cut = payload.pop(CUT, None) if delivery.head >= 0 else None
-    clean: dict[str, Any] = redact_all(payload)
+        return Captured(payload={UNREADABLE: _unreadable(delivery)}, told=Told(), kind="other", project=None)
+    cut = raw.pop(CUT, None) if delivery.head >= 0 else None
+    payload: dict[str, Any] = redact_all(raw)
     if cut is not None:
-        clean[CUT] = {"total": cut["total"], "tail": redact(cut["tail"], cut="tail")}
-    return clean
+        payload[CUT] = {"total": cut["total"], "tail": _tail(delivery, cut["tail"])}
+    try:
+        host = find(delivery.host)
+    except BadPayload:
+        return Captured(payload=payload, told=Told(), kind="other", project=None)
+    told = host.read(payload)
+    # The folder as it is called, not as it is written down: a name that looks like a secret is a folder all the same.
+    project = _project(host.read(raw).cwd, known=delivery.project, resolve=resolve)
+    return Captured(payload=payload, told=told, kind=host.events.get(delivery.event, "other"), project=project)
+
+
+def moment_of(delivery: Delivery, captured: Captured) -> Moment | None:
+    """The moment at which a delivery may be answered with context; None where its host takes none."""
+    told, project = captured.told, captured.project
+    if captured.kind == "other" or told.inner or project is None:
+        return None
+    name = find(delivery.host).moments.get(delivery.event)
+    if name is None:
+        return None
+    return Moment(
+        name=name,
+        project=project,
+        session=told.session,
+        prompt=told.prompt,
+        host=delivery.host,
+        source=told.source,
+        model=told.model,
+    )
+
+
+def clean(project: Project) -> Project:
+    """A project whose key and name may be written down."""
+    return replace(project, key=redact(project.key), name=redact(project.name))
+
+
+def _project(folder: str, *, known: str, resolve: Callable[[str], Project]) -> Project | None:
+    if known:
+        return Project(key=known, name="", root=folder)
+    try:
+        return clean(resolve(folder))
+    except BadRequest:
+        return None
+
+
+def _unreadable(delivery: Delivery) -> str:
+    head, tail = ends_of(delivery)
+    if delivery.head < 0:
+        return redact(head)
+    return redact(head, cut="head") + _tail(delivery, tail)
+
+
+def _tail(delivery: Delivery, tail: str) -> str:
+    """The end of a payload that was cut; none of it where something private was still open before the cut."""
+    head, _ = ends_of(delivery)
+    if _SEAM not in redact(f"{head} {_SEAM}"):
+        return PRIVATE
+    return redact(tail, cut="tail")

@@ -24,7 +24,7 @@ class Client:
 
     def get(self, path: str, **query: object) -> dict[str, Any]:
         given = {name: given for name, given in query.items() if given not in (None, "", ())}
-        return self._ask("GET", f"{path}?{urlencode(given)}" if given else path)
+        return self._ask("GET", f"{path}?{urlencode(given, errors='surrogateescape')}" if given else path)
 
     def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._ask("POST", path, json.dumps(body).encode())

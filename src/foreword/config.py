@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import stat
 import tempfile
 import tomllib
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,25 +170,30 @@ def load(home: Home, environ: Mapping[str, str]) -> Loaded:
 def change(home: Home, name: str, raw_value: str) -> None:
     """Write one setting, or one number such as `recipes.prompt.budget`, and leave the rest of the file as it was."""
     path, new = _to_write(name, raw_value)
-    file = _editable(home)
-    expected = _with(file.table, path, new)
-    if len(path) == 1 and name not in file.table:
-        text = _with_line(file.text, name, new)
-    else:
-        text = _edited(home, file.text, lambda document: _put(document, path, new))
-    _write(home, text, expected=expected)
+    home.prepare()
+    with _alone(home):
+        file = _editable(home)
+        expected = _with(file.table, path, new)
+        if len(path) == 1 and name not in file.table:
+            text = _with_line(file.text, name, new)
+        else:
+            text = _edited(home, file.text, lambda document: _put(document, path, new))
+        _write(home, text, expected=expected)
 
 
 def unset(home: Home, name: str) -> bool:
     """Take one name out of the file, so that the default counts again; False when it was not there."""
     path = tuple(name.split("."))
-    file = _editable(home)
-    if not _holds(file.table, path):
-        if path[0] != "recipes":
-            _setting(name)
+    if not home.root.exists():
         return False
-    expected = _with(file.table, path, None)
-    _write(home, _edited(home, file.text, lambda document: _take(document, path)), expected=expected)
+    with _alone(home):
+        file = _editable(home)
+        if not _holds(file.table, path):
+            if path[0] != "recipes":
+                _setting(name)
+            return False
+        expected = _with(file.table, path, None)
+        _write(home, _edited(home, file.text, lambda document: _take(document, path)), expected=expected)
     return True
 
 
@@ -523,6 +530,20 @@ def _write(home: Home, text: str, *, expected: Mapping[str, Any]) -> None:
         raise _too_unusual(home)
     home.prepare()
     _replace(Path(os.path.realpath(home.config)), text.encode())  # the user's link to their dotfiles stays a link
+
+
+@contextmanager
+def _alone(home: Home) -> Iterator[None]:
+    """One change at a time: of two at once, the second must see what the first wrote."""
+    try:
+        folder = os.open(home.root, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as exc:
+        raise BadConfig(f"{home.root} cannot be opened: {exc}", hint="run `foreword doctor`") from exc
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _too_unusual(home: Home) -> BadConfig:

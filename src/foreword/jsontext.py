@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SPACE = " \t\n\r"
+_INFINITE = float("inf")
 
 
 def loads(text: str) -> Any:
@@ -68,9 +69,10 @@ class _Context:
     strict = False
     object_hook = None
     object_pairs_hook = None
-    parse_float = float
-    parse_int = staticmethod(lambda digits: int(digits) if len(digits) < 4000 else float(digits))  # an infinity
-    parse_constant = staticmethod({"-Infinity": None, "Infinity": None, "NaN": None}.get)
+    # What is not finite becomes null, as it does when it is written again: the key of an event must stay the same.
+    parse_float = staticmethod(lambda digits: number if abs(number := float(digits)) != _INFINITE else None)
+    parse_int = staticmethod(lambda digits: int(digits) if len(digits) < 4000 else None)
+    parse_constant = staticmethod(lambda _word: None)
 
     def __init__(self) -> None:
         self.memo: dict[str, str] = {}

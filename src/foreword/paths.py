@@ -81,6 +81,10 @@ class Home:
         return self.logs / "worker.log"
 
     @property
+    def start_log(self) -> Path:
+        return self.logs / "start.log"
+
+    @property
     def trouble(self) -> Path:
         return self.logs / "trouble.jsonl"
 
@@ -100,6 +104,13 @@ def home(environ: Mapping[str, str]) -> Home:
             f"FOREWORD_HOME is {named!r}, which is not an absolute path",
             hint="set FOREWORD_HOME to a path that begins with / or ~/, or unset it to use ~/.foreword",
         )
+    try:
+        root.encode()
+    except UnicodeEncodeError as exc:
+        raise BadConfig(
+            f"FOREWORD_HOME is {named!r}, which is not UTF-8",
+            hint="SQLite opens UTF-8 paths only; choose another folder",
+        ) from exc
     return Home(Path(root))
 
 

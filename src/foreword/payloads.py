@@ -27,16 +27,27 @@ class Delivery:
     raw: bytes
     head: int = -1  # -1: nothing was left out
     total: int = -1
+    project: str = ""  # the project's key, where it was found already
 
 
 def payload_of(delivery: Delivery) -> dict[str, Any]:
     """The payload; bytes that are no JSON object raise BadPayload."""
-    if delivery.head >= 0:
-        return recovered(decoded(delivery.raw[: delivery.head]), decoded(delivery.raw[delivery.head :]), delivery.total)
-    found = loads(decoded(delivery.raw))
+    head, tail = ends_of(delivery)
+    try:
+        found = loads(head)
+    except BadPayload:
+        if delivery.head < 0:
+            raise
+        return recovered(head, tail, delivery.total)
     if not isinstance(found, dict):
         raise BadPayload("the payload is no JSON object", hint="a host sends one JSON object on stdin")
     return found
+
+
+def ends_of(delivery: Delivery) -> tuple[str, str]:
+    """The text before the cut and the text behind it; without a cut, all and nothing."""
+    at = len(delivery.raw) if delivery.head < 0 else delivery.head
+    return decoded(delivery.raw[:at]), decoded(delivery.raw[at:])
 
 
 def recovered(head: str, tail: str, total: int) -> dict[str, Any]:

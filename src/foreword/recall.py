@@ -148,7 +148,7 @@ def _candidates(
         if each.score >= threshold
         and each.memory.id not in shown
         and not (each.memory.kind == "learning" and each.memory.confidence < CERTAIN)
-        and not (rule.name == "session" and each.memory.session != moment.session)
+        and not (rule.name == "session" and (not moment.session or each.memory.session != moment.session))
     ]
 
 

@@ -101,9 +101,10 @@ def merged(overrides: Mapping[str, Any]) -> tuple[Mapping[str, Recipe], tuple[Wr
 
 
 def shown(given: object) -> str:
-    """Any value a settings file can hold, short enough for a sentence; never raises."""
+    """Any value a settings file can hold, short enough for a sentence and too short for a secret; never raises."""
     try:
-        return f"{given!r:.40}"
+        told = repr(given)
+        return told if len(told) <= 24 else f"{told[:12]}…"  # a token of 36 shows its prefix at the most
     except (ValueError, RecursionError):  # 0xfff… of 5,000 digits has no repr, nor has a table 30,000 deep
         return "something too long to show"
 

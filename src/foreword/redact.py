@@ -120,6 +120,7 @@ def _mark(name: str) -> str:
     return f"[redacted:{name}]"
 
 
+PRIVATE = _mark("private")
 _MARKS = {CUT, *(_mark(name) for name in ("private", "private-key", "url-password", *(rule.name for rule in RULES)))}
 
 

@@ -23,7 +23,7 @@ _BEGIN = b"\nFW1 "  # on a line of its own even behind a record that was torn
 _REOPEN = 100  # times that the file may be taken from under a hook before it gives up
 
 
-class SpoolFull(Exception):
+class SpoolFull(OSError):
     """The spool has reached its cap; the worker has been away for long."""
 
 
@@ -95,8 +95,7 @@ def _record(delivery: Delivery) -> bytes:
             "host": delivery.host,
             "event": delivery.event,
             "at": delivery.at,
-            "head": delivery.head,
-            "total": delivery.total,
+            "project": delivery.project,
         }
     ).encode()
     body = about + b"\n" + delivery.raw

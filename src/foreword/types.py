@@ -31,8 +31,6 @@ KINDS = {
 }
 MOMENTS = ("session_start", "prompt", "compaction", "question")
 TRUSTS = ("user", "agent", "tool", "imported")  # most trusted first
-STATUSES = ("active", "superseded", "stale", "forgotten")
-RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")
 UNIVERSAL = "universal"
 
 # What a host told us, in our words; a name we do not know is kept as "other".
@@ -101,7 +99,7 @@ class Memory:
 
 @value
 class Link:
-    """One edge of the graph between memories."""
+    """One edge of the graph between memories: supersedes, resolves, caused-by, relates-to or part-of."""
 
     source: str
     relation: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import marshal
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -291,3 +292,107 @@ def _answer_once(listener: socket.socket, answer: bytes) -> None:
     with line:
         line.recv(1 << 16)
         line.sendall(answer)
+
+
+def test_nothing_is_shown_twice_in_a_window_however_fast_the_prompts_come(filled: Home, host: Host, start, project):
+    start()
+    for number in range(6):
+        session = f"fast-{number}"
+        first = host.context("SessionStart", opening(project) | {"session_id": session})
+        second = host.context("UserPromptSubmit", prompt(project, session_id=session))
+        assert "HTTPTransport" in first
+        assert "HTTPTransport" not in second
+
+
+def test_the_worker_imports_nothing_from_the_folder_it_is_started_in(filled: Home, host: Host, start, project):
+    for name in ("queue", "apsw", "json", "foreword"):
+        Path(project, f"{name}.py").write_text("open(__file__ + '.ran', 'w'); raise SystemExit(3)")
+    host.write_hook(worker=build.worker_command())
+    command = build.command(filled, host="claude-code", event="Stop")
+    payload = json.dumps({"session_id": "s", "cwd": project}).encode()
+    subprocess.run(command, input=payload, cwd=project, check=True, timeout=30)
+    wait_for(lambda: life.pid_of(filled) and host.spooled() == 0)
+    assert not list(Path(project).glob("*.ran"))
+
+
+@pytest.mark.parametrize("worker", ["up", "away"])
+def test_a_folder_whose_name_looks_like_a_secret_is_one_project_and_is_not_written_down(
+    filled: Home, host: Host, start, tmp_path: Path, worker
+):
+    secret = "ghp_" + "Qx9" * 12
+    folder = tmp_path / secret / "shop"
+    folder.mkdir(parents=True)
+    (folder / "pyproject.toml").write_text("")
+    client = start()
+    client.post("/api/memories", {"kind": "note", "title": "the wombat digs", "project_path": str(folder)})
+    client.get("/api/context", project_path=str(folder), session_id=secret, prompt="wombat?")
+    client.post("/api/events", {"host": secret, "event": secret, "payload": {"x": secret}})
+    filled.config.write_text(f'log_level = "{secret}"\n')
+    if worker == "away":
+        end_worker(filled)
+        host.write_hook()
+    assert "the wombat digs" in host.context("UserPromptSubmit", prompt(str(folder), "where is the wombat?"))
+    start()
+    wait_for(lambda: host.spooled() == 0)
+    time.sleep(1.2)  # a look at the settings
+    end_worker(filled)
+    filled.config.unlink()  # the user's own
+    for path in (each for each in filled.root.rglob("*") if each.is_file()):
+        assert secret[4:24].encode() not in path.read_bytes(), path
+
+
+def test_a_memory_put_away_under_the_worker_is_noticed(filled: Home, host: Host, start, project):
+    client = start()
+    for file in (filled.database, Path(f"{filled.database}-wal"), Path(f"{filled.database}-shm")):
+        file.unlink(missing_ok=True)
+    wait_for(filled.database.exists)
+    client.post("/api/memories", {"kind": "note", "title": "the wombat digs", "project_path": project})
+    assert life.stop(filled)
+    assert [m["title"] for m in start().get("/api/search", q="wombat", project_path=project)["results"]]
+    assert any("taken away" in trouble.what for trouble in noted(str(filled.trouble)))
+
+
+def test_a_home_made_anew_belongs_to_its_new_worker(home: Home, host: Host, start, project):
+    start()
+    old = life.pid_of(home)
+    shutil.rmtree(home.root)
+    home.prepare()
+    start()
+    host.write_hook()
+    assert life.pid_of(home) != old
+    for number in range(5):
+        host.tell("Stop", {"session_id": "s", "cwd": project, "prompt_id": str(number)})
+    wait_for(lambda: not Path(f"/proc/{old}").exists() or Path(f"/proc/{old}/stat").read_text().split()[2] == "Z")
+    assert home.socket.exists()
+    wait_for(lambda: host.spooled() == 0)
+    assert len(host.stored()) == 5
+
+
+@pytest.mark.parametrize("worker", ["up", "away"])
+@pytest.mark.parametrize("form", ["head", "middle", "key", "seam", "no JSON"])
+def test_what_is_private_stays_so_when_a_huge_payload_is_cut(home: Home, host: Host, start, project, worker, form):
+    host.write_hook()
+    if worker == "up":
+        start()
+    canary, filler = "canarysecret", "lorem ipsum dolor " * 40_000
+    token = "ghp_" + "Zk4" * 12
+    text = {
+        "head": f"<private> {f'{canary} ' * 200_000}",
+        "middle": f"{filler * 2} <PRIVATE why='x'> {f'{canary} ' * 100_000}",
+        "key": "-----BEGIN RSA PRIVATE " + "KEY-----\n" + f"{canary}\n" * 200_000,
+        "seam": "x" * (1024 * 1024 - 30 - len(project)) + token + " tail " + filler * 2,
+        "no JSON": "x" * (1024 * 1024 - 20) + token + " tail " + filler * 2,
+    }[form]
+    payload = {"cwd": project, "prompt": text, "session_id": "s"}
+    raw = text.encode() if form == "no JSON" else json.dumps(payload).encode()
+    ended = host.tell("UserPromptSubmit", raw)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+    assert worker == "up" or host.spooled()
+    start()
+    wait_for(lambda: host.spooled() == 0)
+    assert len(host.stored()) == 1
+    end_worker(home)
+    for path in (each for each in home.root.rglob("*") if each.is_file()):
+        data = path.read_bytes()
+        assert canary.encode() not in data, path
+        assert all(token[at : at + 12].encode() not in data for at in range(4, 28)), path

@@ -69,11 +69,10 @@ def test_deep_nesting_is_a_bad_payload(deep):
         loads(deep)
 
 
-def test_numbers_that_are_too_long_become_infinities():
+def test_numbers_that_are_not_finite_become_null_as_they_do_when_written():
     assert loads("9" * 3999) == int("9" * 3999)
-    assert loads("9" * 100_000) == math.inf
-    assert loads("-" + "9" * 100_000) == -math.inf
-    assert loads("[1e999, NaN]") == [math.inf, None]
+    assert loads("9" * 100_000) is None
+    assert loads("[1e999, -1e999, NaN, 1e308, 2.5]") == [None, None, None, 1e308, 2.5]
 
 
 def test_what_json_has_no_word_for_becomes_its_text_or_null():

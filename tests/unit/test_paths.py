@@ -88,6 +88,7 @@ class TestWhere:
             "database": "/h/memory.db",
             "hook": "/h/hook.py",
             "hook_cache": "/h/hook.cache",
+            "start_log": "/h/logs/start.log",
             "run": "/h/run",
             "socket": "/h/run/worker.sock",
             "lock": "/h/run/worker.lock",

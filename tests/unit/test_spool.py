@@ -32,15 +32,13 @@ RAW = st.binary() | st.lists(
         [b"\n", b"\nFW1 ", b"FW1 12\n", b"\nEND 12.", b"{}", b"\nFW1 2\n{}\nEND 2.", RECORD, b"x", b"\0\xff"]
     )
 ).map(b"".join)
-DELIVERIES = st.builds(
-    Delivery, st.text(), st.text(), st.floats(0, 1e10), RAW, st.integers(-1, 1000), st.integers(-1, 10**9)
-)
+DELIVERIES = st.builds(Delivery, st.text(), st.text(), st.floats(0, 1e10), RAW, project=st.text())
 
 
 def test_what_is_appended_is_taken_once(tmp_path):
     folder = str(tmp_path)
     assert take(folder, "taken") == ""
-    told = [a_delivery(b'{"a":1}'), a_delivery(b""), a_delivery(b"\xff\0\n", head=3, total=99)]
+    told = [a_delivery(b'{"a":1}'), a_delivery(b""), a_delivery(b"\xff\0\n", project="git:x/y")]
     for delivery in told:
         append(folder, delivery, most=MUCH)
     assert taken(tmp_path) == told
@@ -74,7 +72,7 @@ def test_any_bytes_are_read_to_their_end(data):
 
 @pytest.mark.parametrize("raw", [b'{"text":"abc"}', b"line\nline\n", b"\n\n\n", b""])
 def test_a_record_torn_at_any_byte_costs_only_itself(raw):
-    first, last, next_ = (a_delivery(raw), a_delivery(raw, total=7), a_delivery(raw, total=8))
+    first, last, next_ = (a_delivery(raw), a_delivery(raw, project="7"), a_delivery(raw, project="8"))
     torn = _record(last)
     for end in range(len(torn)):
         data = _record(first) + torn[:end]

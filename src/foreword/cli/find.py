@@ -96,6 +96,7 @@ def context(
         moment=moment,
         budget=budget or None,
         session_id=session,
+        preview=1,
     )
     if json:
         screen.as_json(answer)

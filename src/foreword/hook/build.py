@@ -17,7 +17,6 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from foreword import __version__
 from foreword.config import Settings
 from foreword.paths import Home
 from foreword.recipes import RECIPES, Recipe
@@ -75,8 +74,8 @@ def command(home: Home, *, host: str, event: str) -> list[str]:
 
 
 def worker_command() -> list[str]:
-    """How a hook starts the worker: with the environment that holds the package."""
-    return [sys.executable, "-m", "foreword.worker"]
+    """How the worker is started; -P: never with modules of the folder that it happens to be started in."""
+    return [sys.executable, "-P", "-m", "foreword.worker"]
 
 
 def refresh(home: Home, settings: Settings) -> bool:
@@ -146,7 +145,6 @@ def _write(path: Path, data: bytes) -> bool:
 def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, Any]:
     """Everything the hook must know; it reads no settings of its own."""
     return {
-        "version": __version__,
         "build": fingerprint(),
         "magic": MAGIC,
         "cache": str(home.hook_cache),
@@ -157,6 +155,7 @@ def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, An
         "spool": str(home.spool),
         "spool_most": settings.spool_max_mb * 1024 * 1024,
         "stamp": str(home.stamp),
+        "start_log": str(home.start_log),
         "database": str(home.database),
         "trouble": str(home.trouble),
         "head": settings.stdin_head_kb * 1024,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from time import monotonic, time
 
 from foreword import trouble
-from foreword.capture import redacted
-from foreword.errors import BadPayload, BadRequest, ForewordError
+from foreword.capture import capture, moment_of
+from foreword.errors import ForewordError
 from foreword.hosts import find
 from foreword.jsontext import dumps
 from foreword.payloads import Delivery
+from foreword.projects import is_off
+from foreword.redact import redact
 from foreword.spool import append
 
 try:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from foreword.capture import Captured
     from foreword.hook.pipe import Call
     from foreword.store.reading import Reader
     from foreword.types import Moment
@@ -32,71 +35,51 @@ START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop 
 def answer(config: Mapping[str, Any], call: Call, *, until: float, why: str) -> bytes:
     """Keep the event, build the context, start a worker: each failure costs only itself and leaves a trace."""
     delivery = Delivery(*call)
-    if why:
+    if why and not _is_starting(config["stamp"]):
         _note(config, "hook: worker", why)
-    context = b""
-    try:
-        payload = redacted(delivery) if delivery.raw.strip() else {}
-    except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
-        _note(config, "hook: redact", f"{type(exc).__name__}: {exc}")
-        return b""  # what cannot be redacted is neither kept nor looked at
-    try:
-        if monotonic() < until:
-            context = context_for(config, delivery, payload, until=until)
-    except Exception as exc:  # noqa: BLE001
-        _note(config, "hook: context", f"{type(exc).__name__}: {exc}")
-    try:
-        keep(config, delivery, payload)
-    except Exception as exc:  # noqa: BLE001
-        _note(config, "hook: spool", f"{type(exc).__name__}: {exc}")
+    spoken = b""
+    if delivery.raw.strip():
+        try:
+            captured = capture(delivery)
+        except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
+            _note(config, "hook: redact", f"{type(exc).__name__}: {exc}")
+            return b""  # what cannot be redacted is neither kept nor looked at
+        if captured.project is None or not is_off(captured.project, config["off_projects"]):
+            try:
+                spoken = context_for(config, delivery, captured, until=until)
+            except Exception as exc:  # noqa: BLE001
+                _note(config, "hook: context", f"{type(exc).__name__}: {exc}")
+            try:
+                keep(config, delivery, captured)
+            except Exception as exc:  # noqa: BLE001
+                _note(config, "hook: spool", f"{type(exc).__name__}: {exc}")
     try:
         start(config)
     except Exception as exc:  # noqa: BLE001
         _note(config, "hook: start", f"{type(exc).__name__}: {exc}")
-    return context
+    return spoken
 
 
-def keep(config: Mapping[str, Any], delivery: Delivery, payload: Mapping[str, Any]) -> None:
+def keep(config: Mapping[str, Any], delivery: Delivery, captured: Captured) -> None:
     """The event, redacted, in the spool."""
-    if not payload or not config["capture"]:
+    if not config["capture"] or captured.told.inner:
         return
-    if config["off_projects"] and _is_off(config, delivery.host, payload):
-        return
-    clean = Delivery(host=delivery.host, event=delivery.event, at=delivery.at, raw=dumps(payload).encode())
-    append(config["spool"], clean, most=config["spool_most"])
-
-
-def context_for(config: Mapping[str, Any], delivery: Delivery, payload: Mapping[str, Any], *, until: float) -> bytes:
-    """The host's answer, built from the database as it lies on the disk."""
-    if not config["inject"]:
-        return b""
-    try:
-        host = find(delivery.host)
-    except BadPayload:
-        return b""
-    told = host.read(payload)
-    name = host.moments.get(delivery.event)
-    if name is None or told.inner:
-        return b""
-    from foreword.projects import is_off, resolve
-    from foreword.types import Moment
-
-    try:
-        project = resolve(told.cwd)
-    except BadRequest:
-        return b""
-    if is_off(project, config["off_projects"]):
-        return b""
-    moment = Moment(
-        name=name,
-        project=project,
-        session=told.session,
-        prompt=told.prompt,
-        host=host.name,
-        source=told.source,
-        model=told.model,
+    kept = Delivery(
+        host=delivery.host,
+        event=delivery.event,
+        at=delivery.at,
+        raw=dumps(captured.payload).encode(),
+        project=captured.project.key if captured.project else "",
     )
-    return host.spoken(delivery.event, text_for(config, moment, now=time(), until=until))
+    append(config["spool"], kept, most=config["spool_most"])
+
+
+def context_for(config: Mapping[str, Any], delivery: Delivery, captured: Captured, *, until: float) -> bytes:
+    """The host's answer, built from the database as it lies on the disk."""
+    moment = moment_of(delivery, captured)
+    if moment is None or not config["inject"] or monotonic() > until:
+        return b""
+    return find(delivery.host).spoken(delivery.event, text_for(config, moment, now=time(), until=until))
 
 
 def text_for(config: Mapping[str, Any], moment: Moment, *, now: float, until: float) -> str:
@@ -142,25 +125,16 @@ def _recalled(config: Mapping[str, Any], moment: Moment, reader: Reader, *, now:
     return got.text if isinstance(got, Recalled) else ""
 
 
-def _is_off(config: Mapping[str, Any], host: str, payload: Mapping[str, Any]) -> bool:
-    from foreword.projects import is_off, resolve
-
-    try:
-        return is_off(resolve(find(host).read(payload).cwd), config["off_projects"])
-    except (BadPayload, BadRequest):
-        return False
-
-
 def start(config: Mapping[str, Any]) -> None:
     """Start a worker, detached, unless somebody just did."""
     command = config["worker"]
     if not command or not _first_to_start(config["stamp"]):
         return
-    null = "/dev/null"
+    anew = system.O_WRONLY | system.O_CREAT | system.O_TRUNC
     streams = [
-        (system.POSIX_SPAWN_OPEN, 0, null, system.O_RDONLY, 0),
-        (system.POSIX_SPAWN_OPEN, 1, null, system.O_WRONLY, 0),
-        (system.POSIX_SPAWN_OPEN, 2, null, system.O_WRONLY, 0),
+        (system.POSIX_SPAWN_OPEN, 0, "/dev/null", system.O_RDONLY, 0),
+        (system.POSIX_SPAWN_OPEN, 1, "/dev/null", system.O_WRONLY, 0),
+        (system.POSIX_SPAWN_OPEN, 2, config["start_log"], anew, 0o600),
     ]
     # The agent's environment holds its tokens; a worker that lives for hours needs none of them.
     kept = (b"PATH", b"HOME", b"LANG", b"LC_ALL", b"TMPDIR", b"USER")
@@ -174,6 +148,14 @@ def start(config: Mapping[str, Any]) -> None:
         system.posix_spawn(command[0], command, environ, file_actions=streams)
 
 
+def _is_starting(stamp: str) -> bool:
+    """Whether somebody started a worker a moment ago: one that is late then is no trouble."""
+    try:
+        return time() - system.stat(stamp).st_mtime < START_EVERY
+    except OSError:
+        return False
+
+
 def _first_to_start(stamp: str) -> bool:
     """Whether nobody has started a worker for a while; of many hooks at once, one is first."""
     import fcntl
@@ -181,13 +163,12 @@ def _first_to_start(stamp: str) -> bool:
     fd = system.open(stamp, system.O_RDWR | system.O_CREAT | system.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        last = float(system.read(fd, 40) or 0)
-        now = time()
+        seen = system.fstat(fd)
         # A clock that jumped back must not keep the worker from starting.
-        if 0 <= now - last < START_EVERY:
+        if seen.st_size and 0 <= time() - seen.st_mtime < START_EVERY:
             return False
-        system.pwrite(fd, b"%020.6f" % now, 0)
-    except (BlockingIOError, ValueError):
+        system.pwrite(fd, b"x", 0)
+    except BlockingIOError:
         return False
     finally:
         system.close(fd)
@@ -217,7 +198,9 @@ def _connect(sqlite: Any, path: str) -> Any:
         connection = sqlite.connect(f"file:{_quoted(path)}?{mode}", uri=True, timeout=0.05)
         try:
             connection.execute("PRAGMA user_version").fetchone()
-        except sqlite.OperationalError:
+        except sqlite.OperationalError as exc:
+            if "unable to open" not in str(exc) and "readonly" not in str(exc):
+                raise  # locked, say: the file is not ours alone
             continue
         return connection
     raise ForewordError("the database cannot be opened for reading", hint="run `foreword doctor`")
@@ -228,4 +211,4 @@ def _quoted(path: str) -> str:
 
 
 def _note(config: Mapping[str, Any], where: str, what: str) -> None:
-    trouble.note(config["trouble"], trouble.Trouble(at=time(), where=where, what=what))
+    trouble.note(config["trouble"], trouble.Trouble(at=time(), where=where, what=redact(what)))

@@ -56,7 +56,7 @@ def clean(word: str) -> str:
 def read_stdin() -> tuple[bytes, int, int]:
     """All of stdin, its first and last part kept: what was kept, where the cut is (-1: none), how much there was."""
     first, last = CONFIG["head"], CONFIG["tail"]
-    start, end, size = [], b"", 0
+    start, end, size, spoiled = [], b"", 0, False
     signal(SIGALRM, hang_up)
     setitimer(ITIMER_REAL, CONFIG["deadline_stdin"])
     try:
@@ -66,11 +66,28 @@ def read_stdin() -> tuple[bytes, int, int]:
                 part = part[first - size :]
                 size += len(start[-1])
             size += len(part)
-            end = (end + part)[-last:]
-    except TimeoutError:
-        pass  # a host that never closes our stdin has told us what it had to tell
+            end += part
+            spoiled = spoiled or opens_private(end[-len(part) - 40 :])
+            end = end[-last:]
+    except TimeoutError:  # a host that never closes our stdin has told us what it had to tell
+        first = size = min(size, first)
+        return b"".join(start)[:first], first, size
     setitimer(ITIMER_REAL, 0)
-    return b"".join(start) + end, (first if size > first + last else -1), size
+    if size <= first + last:
+        return b"".join(start) + end, -1, size
+    return b"".join(start) + (b"" if spoiled else end), first, size
+
+
+def opens_private(part: bytes) -> bool:
+    """Whether something private may begin here: then the end of a cut payload may lie inside it, and is not kept."""
+    if b"PRIVATE KEY" in part:
+        return True
+    part, at = part.lower(), -1
+    while (at := part.find(b"private", at + 1)) >= 0:
+        before = part[max(0, at - 12) : at].rstrip()
+        if before.endswith((b"<", b"lt;", b"3c")):  # plain, &lt; and \\u003c or %3c
+            return True
+    return False
 
 
 def hang_up(_signal: int, _frame: object) -> NoReturn:

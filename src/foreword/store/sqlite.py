@@ -64,6 +64,8 @@ class SqliteStore:
             self._db = _open(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
             try:
                 self._prepare(backups=backups, keep=backups_keep)
+                here = path.stat()
+                self._file = here.st_dev, here.st_ino
             except BaseException:
                 self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # its files stay as they are, -wal too
                 self._db.close()
@@ -143,6 +145,14 @@ class SqliteStore:
     def problems(self) -> tuple[str, ...]:
         return tuple(f"{what}; {WAYS_OUT[about]}" for about, what in self._trouble.items())
 
+    def is_there(self) -> bool:
+        """Whether the file that was opened is still the one at its path: what is written to another is lost."""
+        try:
+            here = self._path.stat()
+        except OSError:
+            return False
+        return (here.st_dev, here.st_ino) == self._file
+
     def close(self) -> None:
         with self._closing:
             if self._closed:
@@ -212,7 +222,12 @@ class SqliteStore:
 
     def _commit(self, changes: Sequence[_Change]) -> None:
         """All *changes* in one transaction; one that fails is undone alone and told to its own caller."""
-        changes = [*self._taken_later(), *changes]
+        later = tuple(self._later)  # they stay in sight until they are written: `_flush` must not miss them
+        self._commit_all([*later, *changes])
+        for _ in later:
+            self._later.popleft()
+
+    def _commit_all(self, changes: Sequence[_Change]) -> None:
         if not changes:
             return
         results: list[tuple[_Change, object]] = []
@@ -233,7 +248,7 @@ class SqliteStore:
             with suppress(apsw.Error):
                 self._db.execute("ROLLBACK")
             if indexed and "index" in self._trouble:
-                self._commit([change for change in changes if not change.done.done()])
+                self._commit_all([change for change in changes if not change.done.done()])
                 return
             self._trouble["write"] = f"the last write to {self._path} failed: {exc}"
             for change in changes:
@@ -243,10 +258,6 @@ class SqliteStore:
         self._trouble.pop("write", None)
         for change, result in results:
             change.done.set_result(result)
-
-    def _taken_later(self) -> Iterator[_Change]:
-        while self._later:
-            yield self._later.popleft()
 
     def _undoable(self, work: Callable[[], T]) -> T:
         """Do *work* in a savepoint. Not apsw's own: it hides why SQLite took the whole transaction back."""

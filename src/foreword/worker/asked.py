@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from foreword.capture import clean
 from foreword.errors import BadRequest
 from foreword.jsontext import storable
 from foreword.payloads import Delivery
@@ -20,11 +21,10 @@ def delivery(told: Any) -> Delivery:
         raise BadRequest("an event needs a `payload` object", hint="send {host, event, payload}")
     if not told.get("host") or not told.get("event"):
         raise BadRequest("an event needs `host` and `event`", hint="send {host, event, payload}")
-    at = told.get("at")
     return Delivery(
         host=str(told["host"]),
         event=str(told["event"]),
-        at=float(at) if isinstance(at, (int, float)) else time.time(),
+        at=_when(told, "at") or time.time(),
         raw=json.dumps(told["payload"]).encode(),
     )
 
@@ -34,7 +34,7 @@ def memory(told: Any) -> Memory:
     if not isinstance(told, dict):
         raise BadRequest("a memory is a JSON object", hint="send {kind, title, …}")
     kind, title = told.get("kind"), told.get("title")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
     if not isinstance(title, str) or not title.strip():
         raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
@@ -45,21 +45,21 @@ def memory(told: Any) -> Memory:
     if not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
         raise BadRequest("`confidence` must be a number from 0 to 1", hint="leave it out for 1")
     scope, project = _scope(told)
-    clean = redact_all({name: told.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
+    texts = redact_all({name: told.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
     when = _when(told, "created") or time.time()
     seen = told.get("seen", 1)
-    if not isinstance(seen, int) or not 1 <= seen <= 1_000_000:
+    if not isinstance(seen, int) or isinstance(seen, bool) or not 1 <= seen <= 1_000_000:
         raise BadRequest("`seen` must be a whole number from 1 on", hint="leave it out for 1")
     return Memory(
         kind=kind,
-        title=_text(clean, "title").strip(),
-        body=_text(clean, "body"),
+        title=_text(texts, "title").strip(),
+        body=_text(texts, "body"),
         uid=redact(str(told.get("uid") or "")),
         scope=scope,
         project=project.key if project else "",
-        tags=_texts(clean, "tags"),
-        files=_texts(clean, "files"),
-        functions=_texts(clean, "functions"),
+        tags=_texts(texts, "tags"),
+        files=_texts(texts, "files"),
+        functions=_texts(texts, "functions"),
         session=redact(str(told.get("session") or "")),
         source=redact(str(told.get("source") or "user")),
         trust=trust,
@@ -67,8 +67,15 @@ def memory(told: Any) -> Memory:
         seen=seen,
         created=when,
         confirmed=_when(told, "confirmed") or when,
-        detail=clean["detail"] if isinstance(clean["detail"], dict) else {},
+        detail=_detail(texts),
     )
+
+
+def _detail(told: Mapping[str, Any]) -> dict[str, Any]:
+    given = told.get("detail") or {}
+    if not isinstance(given, dict):
+        raise BadRequest("`detail` must be an object", hint="send {…}, or leave it out")
+    return given
 
 
 def _when(told: Mapping[str, Any], name: str) -> float:
@@ -83,9 +90,11 @@ def _scope(told: Mapping[str, Any]) -> tuple[str, Project | None]:
     """Where a memory belongs; without a scope of its own it is its project's."""
     scope = told.get("scope") or ""
     path = told.get("project_path") or ""
-    project = resolve(path) if path or not scope else None
-    if scope == UNIVERSAL or (isinstance(scope, str) and scope.startswith("language:") and scope[9:].strip()):
-        return scope.lower(), project
+    if not isinstance(scope, str) or not isinstance(path, str):
+        raise BadRequest("`scope` and `project_path` must be texts", hint="send strings")
+    project = clean(resolve(path)) if path or not scope else None
+    if scope == UNIVERSAL or (scope.startswith("language:") and scope[9:].strip()):
+        return redact(scope.lower()), project
     if scope not in ("", "project", project.scope if project else "project"):
         raise BadRequest(f"unknown scope {scope!r}", hint="universal, language:NAME, or project")
     if project is None:

@@ -12,6 +12,7 @@ import os
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote, unquote_plus
 
@@ -20,9 +21,10 @@ from foreword.values import value
 
 log = logging.getLogger("foreword")
 
-MOST_HEAD = 64 * 1024
+MOST_HEAD = 2 * 1024 * 1024  # a long prompt in a URL: nine bytes a character
 MOST_BODY = 16 * 1024 * 1024  # a hook sends 1.25 MB at most, an import a batch of memories
 PATIENCE = 10.0  # seconds for a peer to say its request, and to take the answer
+RAW = "surrogateescape"  # a folder's name need not be UTF-8
 REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error"}
 
 
@@ -60,8 +62,9 @@ class Server:
         """Take no more requests, and give those under way a moment to end."""
         self._closed.set()
         self._listener.shutdown(socket.SHUT_RDWR)  # wakes every thread that waits in accept
+        until = time.monotonic() + seconds
         for thread in self._threads:
-            thread.join(timeout=seconds)
+            thread.join(timeout=max(0.0, until - time.monotonic()))
 
     def _serve(self) -> None:
         while not self._closed.is_set():
@@ -144,5 +147,5 @@ def _read(line: socket.socket) -> Request | None:
         size += len(part)
     path, _, told = words[1].partition("?")
     pairs = (pair.partition("=") for pair in told.split("&") if pair)
-    query = {unquote_plus(name): unquote_plus(given) for name, _, given in pairs}
-    return Request(method=words[0], path=unquote(path), query=query, body=b"".join(parts)[: int(length)])
+    query = {unquote_plus(name): unquote_plus(given, errors=RAW) for name, _, given in pairs}
+    return Request(method=words[0], path=unquote(path, errors=RAW), query=query, body=b"".join(parts)[: int(length)])

@@ -13,8 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from foreword import __version__, spool
+from foreword.capture import clean, moment_of
 from foreword.config import load, load_synonyms
-from foreword.errors import BadPayload, BadRequest, ForewordError, NotFound, StoreError
+from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.hook.build import fingerprint, refresh, thresholds
 from foreword.hosts import find
 from foreword.jsontext import storable
@@ -23,11 +24,12 @@ from foreword.payloads import Delivery
 from foreword.projects import is_off, resolve
 from foreword.rank import rank
 from foreword.recall import query_of, recall
-from foreword.remember import Captured, read, remember
+from foreword.redact import redact
+from foreword.remember import Read, read, remember
 from foreword.search import search
 from foreword.store import Store
 from foreword.store.sqlite import BASE32, SqliteStore
-from foreword.trouble import Trouble, note
+from foreword.trouble import Trouble, note, noted
 from foreword.types import (
     KINDS,
     MOMENTS,
@@ -39,6 +41,7 @@ from foreword.types import (
 )
 from foreword.values import fields, replace
 from foreword.worker import answers, asked
+from foreword.worker.logs import log_to
 
 log = logging.getLogger("foreword")
 
@@ -56,12 +59,13 @@ class Keeper:
         self.started = time.time()
         self.asked = time.monotonic()
         self.counted: Counter[str] = Counter()
-        self._told: set[str] = set()
+        day_ago = time.time() - 86_400
+        self._told = {trouble.what for trouble in noted(str(home.trouble)) if trouble.at > day_ago}
         self._projects: dict[str, tuple[float, Project]] = {}
         self._build = fingerprint()
         self._draining = threading.Lock()
         self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
-        self._store: Store | None = None
+        self._store: SqliteStore | None = None
         self._broken = StoreError("the store is not open yet", hint="ask again")
         self.reload()
         self.reopen()
@@ -72,6 +76,7 @@ class Keeper:
         self._settings_seen = self._stamps()
         self._loaded = load(self.home, os.environ)
         self.settings = self._loaded.settings
+        log_to(self.home, self.settings)
         self._synonyms, wrong = load_synonyms(self.home)
         for problem in (*self._loaded.problems, *wrong):
             self.tell("settings", problem)
@@ -94,6 +99,10 @@ class Keeper:
         """What is done every second: changed settings, waiting deliveries, a store that may open again."""
         if self._stamps() != self._settings_seen:
             self.reload()
+        if self._store is not None and not self._store.is_there():
+            self.tell("store", f"{self.home.database} was taken away or replaced; it was opened anew")
+            self._store.close()
+            self._store = None
         if self._store is None:
             self.reopen()
         if self._store is not None:
@@ -116,6 +125,7 @@ class Keeper:
 
     def tell(self, where: str, what: str) -> None:
         """Say what went wrong once, where `status` and `doctor` find it."""
+        what = redact(what)
         if what not in self._told:
             self._told.add(what)
             log.warning("%s: %s", where, what)
@@ -141,36 +151,17 @@ class Keeper:
         self.counted["hooks"] += 1
         if not delivery.raw.strip():
             return b""
-        captured = self._read(delivery)
-        moment = self._moment(delivery, captured)
-        if moment is None:
-            remember(self.store, [captured])
+        told = self._read(delivery)
+        moment = moment_of(delivery, told.captured)
+        if moment is None or not self.settings.inject or is_off(moment.project, self.settings.off_projects):
+            remember(self.store, [told])
             return b""
-        writing = self._writing.submit(remember, self.store, [captured])  # while it waits for the disk, we look
+        writing = self._writing.submit(remember, self.store, [told])  # while it waits for the disk, we look
         try:
             got, _ = self._recall(moment)
         finally:
             writing.result()
         return find(delivery.host).spoken(delivery.event, got.text) if isinstance(got, Recalled) else b""
-
-    def _moment(self, delivery: Delivery, captured: Captured) -> Moment | None:
-        """The moment that a delivery asks for context at; None where its host takes none."""
-        try:
-            host = find(delivery.host)
-        except BadPayload:
-            return None
-        name, told = host.moments.get(delivery.event), captured.told
-        if name is None or told.inner or captured.project is None or not self.settings.inject:
-            return None
-        return Moment(
-            name=name,
-            project=captured.project,
-            session=told.session,
-            prompt=told.prompt,
-            host=host.name,
-            source=told.source,
-            model=told.model,
-        )
 
     def events(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Events from a plugin: `{host, event, payload, at?}`, or a list of them under `events`."""
@@ -185,19 +176,22 @@ class Keeper:
         with self._draining:
             spool.take(str(self.home.spool), f"taken-{time.time_ns()}")
             for path in sorted(self.home.spool.glob("taken-*")):
-                records = list(spool.deliveries(path.read_bytes()))
-                for torn in (record for record in records if isinstance(record, bytes)):
-                    self.tell("spool", f"{len(torn)} bytes of a torn record were passed over in {path.name}")
-                waiting = [record for record in records if isinstance(record, Delivery)]
-                for start in range(0, len(waiting), SPOOL_BATCH):
-                    self._take_in(waiting[start : start + SPOOL_BATCH])
+                batch: list[Delivery] = []
+                for record in spool.deliveries(path.read_bytes()):
+                    if isinstance(record, bytes):
+                        self.tell("spool", f"{len(record)} bytes of a torn record were passed over in {path.name}")
+                        continue
+                    batch.append(record)
+                    if len(batch) == SPOOL_BATCH:
+                        self._take_in(batch)
+                        batch = []
+                self._take_in(batch)
                 path.unlink()
-                self.counted["spooled"] += len(waiting)
 
     def _take_in(self, waiting: list[Delivery]) -> None:
         """Keep a batch; one delivery that cannot be understood must not keep the others waiting for ever."""
         try:
-            remember(self.store, [self._read(each) for each in waiting])
+            self.counted["spooled"] += sum(remember(self.store, [self._read(each) for each in waiting]))
         except StoreError:
             raise  # the store's trouble, not theirs: they wait
         except Exception as exc:
@@ -210,11 +204,11 @@ class Keeper:
             (self.home.spool / "aside").mkdir(mode=0o700, exist_ok=True)
             spool.append(str(self.home.spool / "aside"), waiting[0], most=self.settings.spool_max_mb * 1024 * 1024)
 
-    def _read(self, delivery: Delivery) -> Captured:
+    def _read(self, delivery: Delivery) -> Read:
         return read(
             delivery,
             text_cap=self.settings.event_text_kb * 1024,
-            capture=self.settings.capture,
+            keep=self.settings.capture,
             off_projects=self.settings.off_projects,
             resolve=self._project,
         )
@@ -226,7 +220,7 @@ class Keeper:
         if known is None or now - known[0] > PROJECT_SECONDS:
             if len(self._projects) > MOST_PROJECTS:
                 self._projects.clear()
-            known = self._projects[folder] = (now, resolve(folder))
+            known = self._projects[folder] = (now, clean(resolve(folder)))
         return known[1]
 
     def add(self, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,15 +241,16 @@ class Keeper:
         prompt: str = "",
         budget: int = 0,
         model: str = "",
+        preview: bool = False,
     ) -> dict[str, Any]:
-        """What would be put in front of this moment, and what it costs."""
+        """What would be put in front of this moment, and what it costs; a preview is not recorded as given."""
         name = moment or ("prompt" if prompt else "session_start")
         if name not in MOMENTS:
             raise BadRequest(f"unknown moment {name!r}", hint=f"one of {', '.join(MOMENTS)}")
         wanted = Moment(
             name=name,
             project=self._project(project_path),
-            session=session_id,
+            session=redact(storable(session_id)),
             prompt=prompt,
             budget=budget,
             model=model,
@@ -263,7 +258,7 @@ class Keeper:
         )
         if not self.settings.inject or is_off(wanted.project, self.settings.off_projects):
             return answers.context(Skipped(why="injection is switched off", budget=budget), "")
-        return answers.context(*self._recall(wanted))
+        return answers.context(*self._recall(wanted, preview=preview))
 
     def search(
         self,
@@ -292,6 +287,9 @@ class Keeper:
             most_terms=self.settings.terms_max,
             postings=self.settings.postings_budget,
         )
+        if q.strip() and not query.terms:
+            only = "only words that are everywhere: name a thing, a file or a function"
+            return {"project": moment.project.key, "results": [], "problems": [only]}
         found, wrong = search(self.store, query)
         for problem in wrong:
             self.tell("search", problem)
@@ -311,7 +309,7 @@ class Keeper:
         self.store.touch([id], how="get", at=time.time())
         return {"memory": answers.memory(found[0]), "links": [fields(link) for link in self.store.linked(id)]}
 
-    def _recall(self, moment: Moment) -> tuple[Recalled | Skipped, str]:
+    def _recall(self, moment: Moment, *, preview: bool = False) -> tuple[Recalled | Skipped, str]:
         """The context of a moment and, where there is one, the id it is recorded under."""
         start = moment.name == "session_start"
         deadline = self.settings.deadline_start_ms if start else self.settings.deadline_prompt_ms
@@ -331,6 +329,8 @@ class Keeper:
         )
         for problem in got.problems:
             self.tell("recall", problem)
+        if preview:
+            return got, ""
         self.counted[f"recalls_{moment.name}"] += 1
         if isinstance(got, Skipped):
             self.counted["silences"] += 1
@@ -340,7 +340,7 @@ class Keeper:
             Injection(
                 id=id,
                 moment=moment.name,
-                session=storable(moment.session),
+                session=moment.session,
                 project=moment.project.key,
                 host=moment.host,
                 at=time.time(),

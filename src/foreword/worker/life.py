@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import socket
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from foreword.errors import ForewordError, WorkerError
+from foreword.hook.build import worker_command
 from foreword.paths import Home, home, socket_problem
 
 BACKLOG = 512  # hooks that may wait while the worker is still importing
@@ -25,10 +26,14 @@ class LockTaken(Exception):
 class Seat:
     """The lock and the socket of a home's only worker."""
 
-    def __init__(self, home: Home, lock: int, listener: socket.socket) -> None:
+    def __init__(self, home: Home, listener: socket.socket) -> None:
         self.home = home
         self.listener = listener
-        self._lock = lock
+        self._socket = _identity(home.socket)
+
+    def is_ours(self) -> bool:
+        """Whether the socket at our path is the one we listen on: a home may be removed and made anew."""
+        return _identity(self.home.socket) == self._socket
 
     @classmethod
     @contextmanager
@@ -52,15 +57,28 @@ class Seat:
             listener.bind(str(where.socket))
             where.socket.chmod(0o600)
             listener.listen(BACKLOG)
-            yield cls(where, lock, listener)
+            seat = cls(where, listener)
+            try:
+                yield seat
+            finally:
+                if seat.is_ours():
+                    where.socket.unlink()
         finally:
             listener.close()
-            where.socket.unlink(missing_ok=True)
             os.close(lock)
 
     def replace_process(self) -> None:
         """Become the worker of the package as it is installed now."""
-        os.execv(sys.executable, [sys.executable, "-m", "foreword.worker"])  # noqa: S606 - our own command
+        command = worker_command()
+        os.execv(command[0], command)  # noqa: S606 - our own command
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        here = path.stat()
+    except OSError:
+        return 0, 0
+    return here.st_dev, here.st_ino
 
 
 def pid_of(home: Home) -> int:
@@ -83,7 +101,7 @@ def start(home: Home) -> None:
     if problem := socket_problem(home):
         raise WorkerError(problem, hint="set FOREWORD_HOME to a short path in a folder of your own")
     home.prepare()
-    said = home.logs / "start.log"
+    said = home.start_log
     child = 0
     for _ in _tries():
         if pid_of(home) and home.socket.exists():
@@ -109,7 +127,7 @@ def _spawned(home: Home, said: Path) -> int:
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
         (os.POSIX_SPAWN_OPEN, 2, str(said), private, 0o600),
     ]
-    command = [sys.executable, "-m", "foreword.worker"]
+    command = worker_command()
     environ = {**os.environ, "FOREWORD_HOME": str(home.root)}
     try:
         return os.posix_spawn(command[0], command, environ, file_actions=streams, setsid=True)
@@ -117,18 +135,17 @@ def _spawned(home: Home, said: Path) -> int:
         return os.posix_spawn(command[0], command, environ, file_actions=streams)
 
 
-def stop(home: Home, *, ask: bool = True) -> bool:
+def stop(home: Home) -> bool:
     """Ask the worker to leave, and return when it has; whether there was one."""
     from foreword.client import Client
 
     pid = pid_of(home)
     if not pid:
         return False
-    if ask:
-        try:
-            Client(home, seconds=5).post("/api/stop", {})
-        except ForewordError:
-            os.kill(pid, 15)
+    try:
+        Client(home, seconds=5).post("/api/stop", {})
+    except ForewordError:
+        os.kill(pid, signal.SIGTERM)
     for _ in _tries():
         if pid_of(home) != pid:
             return True

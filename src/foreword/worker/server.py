@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import logging.handlers
 import os
 import signal
 import threading
@@ -15,7 +14,7 @@ from typing import Any
 from foreword.errors import BadPayload, BadRequest, ForewordError, NotFound, StoreError
 from foreword.payloads import Delivery
 from foreword.worker.http import Request, Response, Server
-from foreword.worker.keeper import Keeper
+from foreword.worker.keeper import MOST_RESULTS, Keeper
 from foreword.worker.life import Seat
 
 log = logging.getLogger("foreword")
@@ -29,14 +28,13 @@ STATUS = {BadRequest: 400, BadPayload: 400, NotFound: 404, StoreError: 503}
 def serve(seat: Seat) -> bool:
     """Serve until asked to leave, idle, or replaced; whether a new build should take over."""
     keeper = Keeper(seat.home)
-    _log_to(seat, keeper)
     leaving = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: leaving.set())
     server = Server(seat.listener, handler(keeper, leave=leaving.set), threads=THREADS)
     log.info("worker %s serves %s", os.getpid(), seat.home.socket)
     try:
-        return _tend(keeper, leaving)
+        return _tend(keeper, seat, leaving)
     finally:
         server.close()
         keeper.close()
@@ -121,6 +119,7 @@ def _context_query(asked: Request) -> dict[str, Any]:
         "prompt": _word(asked, "prompt"),
         "model": _word(asked, "model"),
         "budget": _whole(asked, "budget", most=100_000),
+        "preview": _flag(asked, "preview"),
     }
 
 
@@ -139,7 +138,7 @@ def _search_query(asked: Request) -> dict[str, Any]:
         "kinds": tuple(kind for kind in _word(asked, "kinds").split(",") if kind),
         "since": _number(asked, "since"),
         "at": _number(asked, "at"),
-        "limit": _whole(asked, "limit", most=1000),
+        "limit": _whole(asked, "limit", most=MOST_RESULTS),
         "compact": _flag(asked, "compact"),
         "explain": _flag(asked, "explain"),
     }
@@ -171,28 +170,20 @@ def _whole(asked: Request, name: str, default: int = 0, *, most: int) -> int:
     return int(number)
 
 
-def _tend(keeper: Keeper, leaving: threading.Event) -> bool:
+def _tend(keeper: Keeper, seat: Seat, leaving: threading.Event) -> bool:
     """Every second: what waits is taken in; an idle, upgraded or homeless worker leaves. Whether it was upgraded."""
     looked = time.monotonic()
     while True:
         try:
+            if keeper.idle() or not seat.is_ours():
+                return False
             keeper.tend()
             if time.monotonic() - looked > LOOK_FOR_UPGRADE_EVERY:
                 looked = time.monotonic()
                 if keeper.upgraded():
                     log.info("the package was upgraded")
                     return True
-            if keeper.idle() or not keeper.home.socket.exists():
-                return False
         except Exception:
             log.exception("tending failed; it goes on")
         if leaving.wait(TEND_EVERY):
             return False
-
-
-def _log_to(seat: Seat, keeper: Keeper) -> None:
-    handler = logging.handlers.RotatingFileHandler(
-        seat.home.log, maxBytes=keeper.settings.worker_log_kb * 1024, backupCount=2, encoding="utf-8"
-    )
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=keeper.settings.log_level.upper(), handlers=[handler], force=True)

@@ -9,7 +9,6 @@ CREATE TABLE meta (
 CREATE TABLE owners (
   number INTEGER PRIMARY KEY,
   scope  TEXT NOT NULL UNIQUE,
-  name   TEXT NOT NULL DEFAULT '',
   newest INTEGER NOT NULL DEFAULT 0    -- the last sequence number given out
 );
 
