@@ -312,6 +312,8 @@ def test_status_tells_what_is_there_and_what_went_wrong_once(fresh: Shell) -> No
     assert not fresh.home.root.exists()
     fresh.add("note", "one")
     fresh.says("context")
+    assert fresh.json("status")["last_injection"] is None  # looking is not giving
+    Client(fresh.home).get("/api/context", project_path=str(fresh.folder))
     for _ in range(3):
         note(str(fresh.home.trouble), Trouble(at=time.time(), where="hook: spool", what="the disk was full"))
     told = fresh.json("status")
