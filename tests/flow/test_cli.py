@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 from foreword import types
 from foreword.cli import memories, troubles
 from foreword.cli.main import app
+from foreword.client import Client
 from foreword.config import SETTINGS
 from foreword.paths import Home
 from foreword.trouble import Trouble, note
