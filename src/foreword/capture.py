@@ -31,7 +31,13 @@ class Captured:
     project: Project | None  # None where the payload told no usable folder
 
 
-def capture(delivery: Delivery, *, resolve: Callable[[str], Project] = resolve) -> Captured:
+def project_at(folder: str) -> Project:
+    """The project of a folder, with a key and a name that may be written down."""
+    found = resolve(folder)
+    return replace(found, key=redact(found.key), name=redact(found.name))
+
+
+def capture(delivery: Delivery, *, find_project: Callable[[str], Project] = project_at) -> Captured:
     """Read a delivery; capturing what was captured already changes nothing, so the key of an event stays the same."""
     try:
         raw = payload_of(delivery)
@@ -47,7 +53,7 @@ def capture(delivery: Delivery, *, resolve: Callable[[str], Project] = resolve) 
         return Captured(payload=payload, told=Told(), kind="other", project=None)
     told = host.read(payload)
     # The folder as it is called, not as it is written down: a name that looks like a secret is a folder all the same.
-    project = _project(host.read(raw).cwd, known=delivery.project, resolve=resolve)
+    project = _project(host.read(raw).cwd, known=delivery.project, find_project=find_project)
     return Captured(payload=payload, told=told, kind=host.events.get(delivery.event, "other"), project=project)
 
 
@@ -70,16 +76,11 @@ def moment_of(delivery: Delivery, captured: Captured) -> Moment | None:
     )
 
 
-def clean(project: Project) -> Project:
-    """A project whose key and name may be written down."""
-    return replace(project, key=redact(project.key), name=redact(project.name))
-
-
-def _project(folder: str, *, known: str, resolve: Callable[[str], Project]) -> Project | None:
+def _project(folder: str, *, known: str, find_project: Callable[[str], Project]) -> Project | None:
     if known:
         return Project(key=known, name="", root=folder)
     try:
-        return clean(resolve(folder))
+        return find_project(folder)
     except BadRequest:
         return None
 

@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from foreword.capture import Captured, capture
+from foreword.capture import Captured, capture, project_at
 from foreword.jsontext import storable
 from foreword.payloads import Delivery
-from foreword.projects import is_off, resolve
+from foreword.projects import is_off
 from foreword.redact import redact
 from foreword.store import Store
 from foreword.types import Event, Project
@@ -39,15 +39,16 @@ def read(
     text_cap: int,
     keep: bool = True,
     off_projects: tuple[str, ...] = (),
-    resolve: Callable[[str], Project] = resolve,
+    find_project: Callable[[str], Project] = project_at,
 ) -> Read:
     """The event a delivery tells, redacted and capped; hosts and events we do not know are kept, sub-agents are not."""
-    captured = capture(delivery, resolve=resolve)
+    captured = capture(delivery, find_project=find_project)
     told, project = captured.told, captured.project
+    known = captured.kind != "other"  # then host and event are words of ours
     event = Event(
         key=_key(delivery, captured.payload),
-        host=redact(storable(delivery.host)),
-        name=redact(storable(delivery.event)),
+        host=delivery.host if known else redact(storable(delivery.host)),
+        name=delivery.event if known else redact(storable(delivery.event)),
         kind=captured.kind,
         session=told.session,
         project=project.key if project else "",

@@ -7,11 +7,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from foreword.capture import clean
+from foreword.capture import project_at
 from foreword.errors import BadRequest
 from foreword.jsontext import storable
 from foreword.payloads import Delivery
-from foreword.projects import resolve
 from foreword.redact import redact, redact_all
 from foreword.types import KINDS, TRUSTS, UNIVERSAL, Memory, Project
 
@@ -92,7 +91,7 @@ def _scope(told: Mapping[str, Any]) -> tuple[str, Project | None]:
     path = told.get("project_path") or ""
     if not isinstance(scope, str) or not isinstance(path, str):
         raise BadRequest("`scope` and `project_path` must be texts", hint="send strings")
-    project = clean(resolve(path)) if path or not scope else None
+    project = project_at(path) if path or not scope else None
     if scope == UNIVERSAL or (scope.startswith("language:") and scope[9:].strip()):
         return redact(scope.lower()), project
     if scope not in ("", "project", project.scope if project else "project"):

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from foreword import __version__, spool
-from foreword.capture import clean, moment_of
+from foreword.capture import moment_of, project_at
 from foreword.config import load, load_synonyms
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.hook.build import fingerprint, refresh, thresholds
@@ -21,7 +21,7 @@ from foreword.hosts import find
 from foreword.jsontext import storable
 from foreword.paths import Home
 from foreword.payloads import Delivery
-from foreword.projects import is_off, resolve
+from foreword.projects import is_off
 from foreword.rank import rank
 from foreword.recall import query_of, recall
 from foreword.redact import redact
@@ -210,7 +210,7 @@ class Keeper:
             text_cap=self.settings.event_text_kb * 1024,
             keep=self.settings.capture,
             off_projects=self.settings.off_projects,
-            resolve=self._project,
+            find_project=self._project,
         )
 
     def _project(self, folder: str) -> Project:
@@ -220,7 +220,7 @@ class Keeper:
         if known is None or now - known[0] > PROJECT_SECONDS:
             if len(self._projects) > MOST_PROJECTS:
                 self._projects.clear()
-            known = self._projects[folder] = (now, clean(resolve(folder)))
+            known = self._projects[folder] = (now, project_at(folder))
         return known[1]
 
     def add(self, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -356,11 +356,11 @@ class Keeper:
 
     # -- what is known about itself -----------------------------------------------------------------------------
     def sessions(self, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
-        project = resolve(project_path).key if project_path else ""
+        project = self._project(project_path).key if project_path else ""
         return {"sessions": [fields(session) for session in self.store.sessions(project, limit=limit)]}
 
     def injections(self, *, session_id: str = "", project_path: str = "", limit: int = 20) -> dict[str, Any]:
-        project = resolve(project_path).key if project_path else ""
+        project = self._project(project_path).key if project_path else ""
         found = self.store.injections(session=session_id, project=project, limit=limit)
         return {"injections": [{**fields(each), "items": [fields(item) for item in each.items]} for each in found]}
 
