@@ -53,6 +53,14 @@ def redact_all(item: Any) -> Any:
     return _redact_nested(item, room=DEEPEST)
 
 
+def leaves_open(text: str) -> bool:
+    """Whether something private begins in *text* and does not end there."""
+    return (_may_hold_tag(text) or _may_hold_key(text)) and not _without_blocks(f"{text}\n{_SEAM}").endswith(_SEAM)
+
+
+_SEAM = "foreword-seam"  # what stands behind a text and is gone where the text leaves something open
+
+
 @value
 class Rule:
     """One format of token: each begins with a trigger and goes on for at least *least* characters without a space."""
@@ -155,7 +163,7 @@ def _redact_nested(item: Any, *, room: int) -> Any:
         return _redact_dict(item, room=room)
     if item and all(isinstance(line, str) for line in item):
         return _redact_lines(item)
-    return [_redact_nested(inner, room=room - 1) for inner in item]
+    return _redact_parts(item, room=room - 1)
 
 
 def _redact_dict(item: dict[Any, Any], *, room: int) -> dict[Any, Any]:
@@ -166,7 +174,18 @@ def _redact_dict(item: dict[Any, Any], *, room: int) -> dict[Any, Any]:
         while name in found:  # two secrets with one mark: neither value may be lost
             times[clean] = times.get(clean, 1) + 1
             name = f"{clean} {times[clean]}"
-        found[name] = _redact_nested(inner, room=room - 1)
+        hidden = isinstance(key, str) and leaves_open(key)
+        found[name] = PRIVATE if hidden else _redact_nested(inner, room=room - 1)
+    return found
+
+
+def _redact_parts(parts: list[Any] | tuple[Any, ...], *, room: int) -> list[Any]:
+    # A message comes in parts: what one of them opens and does not close hides the rest of them.
+    found: list[Any] = []
+    for at, part in enumerate(parts):
+        found.append(_redact_nested(part, room=room))
+        if any(map(leaves_open, _texts_in(part) or ())):
+            return found + [PRIVATE] * (len(parts) - at - 1)
     return found
 
 

@@ -19,6 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+RESERVE = ".reserve"  # beside the folder: nothing in it waits for a worker
+RESERVED = 1 << 20
+_APPENDING = system.O_WRONLY | system.O_APPEND | system.O_CREAT | system.O_CLOEXEC | system.O_NONBLOCK
 _BEGIN = b"\nFW1 "  # on a line of its own even behind a record that was torn
 _REOPEN = 100  # times that the file may be taken from under a hook before it gives up
 
@@ -30,12 +33,23 @@ class SpoolFull(OSError):
 def append(folder: str, delivery: Delivery, *, most: int) -> None:
     """Put a *redacted* delivery on the disk; when this returns, it survives a crash."""
     record = _record(delivery)
+    try:
+        _append(folder, record, most=most)
+    except FileNotFoundError:
+        system.mkdir(folder, 0o700)
+        _append(folder, record, most=most)
+    except SpoolFull:
+        raise
+    except OSError:
+        system.unlink(folder + RESERVE)  # the disk is full: this is what the reserve is for
+        _append(folder, record, most=most)
+
+
+def _append(folder: str, record: bytes, *, most: int) -> None:
     import fcntl
 
     for _ in range(_REOPEN):
-        fd = system.open(
-            f"{folder}/current", system.O_WRONLY | system.O_APPEND | system.O_CREAT | system.O_CLOEXEC, 0o600
-        )
+        fd = system.open(f"{folder}/current", _APPENDING, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_SH)
             here = system.fstat(fd)
@@ -55,6 +69,24 @@ def append(folder: str, delivery: Delivery, *, most: int) -> None:
     raise OSError("the spool was taken away again and again")
 
 
+def reserve(folder: str) -> None:
+    """Keep some room for the day the disk is full; where there is none any more, the rest of it is given back."""
+    path = folder + RESERVE
+    try:
+        if system.stat(path).st_size == RESERVED:
+            return
+    except FileNotFoundError:
+        pass
+    fd = system.open(path, system.O_WRONLY | system.O_CREAT | system.O_TRUNC | system.O_CLOEXEC, 0o600)
+    try:
+        if system.write(fd, b"\0" * RESERVED) != RESERVED:  # written, not promised: a sparse file holds no room
+            system.unlink(path)
+    except OSError:
+        system.unlink(path)
+    finally:
+        system.close(fd)
+
+
 def take(folder: str, name: str) -> str:
     """Take what hooks have appended so far under the file name *name*; empty when there is nothing."""
     import fcntl
@@ -64,7 +96,10 @@ def take(folder: str, name: str) -> str:
     except FileNotFoundError:
         return ""
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return ""  # a hook is writing, or was stopped while it did: the next look will find it
         here = system.fstat(fd)
         if not here.st_size or not _is_current(folder, here):
             return ""

@@ -22,20 +22,23 @@ class Trouble:
     what: str
 
 
-def note(path: str, trouble: Trouble) -> None:
-    """Append *trouble*; a home that cannot be written to has no room for it, and that is no further failure."""
+def note(path: str, trouble: Trouble) -> bool:
+    """Append *trouble*, and say whether there was room for it; if not, that is no further failure."""
     line = dumps({"at": trouble.at, "where": trouble.where, "what": trouble.what[:2000]})
     try:
-        fd = system.open(path, system.O_WRONLY | system.O_APPEND | system.O_CREAT | system.O_CLOEXEC, 0o600)
+        fd = system.open(
+            path, system.O_WRONLY | system.O_APPEND | system.O_CREAT | system.O_CLOEXEC | system.O_NONBLOCK, 0o600
+        )
         try:
-            system.write(fd, f"\n{line}\n".encode())  # the newline in front: the last one may have been torn
+            written = system.write(fd, f"\n{line}\n".encode())  # the newline in front: the last one may have been torn
             full = system.fstat(fd).st_size > MOST_BYTES
         finally:
             system.close(fd)
         if full:
             system.rename(path, f"{path}.1")
     except OSError:
-        pass
+        return False
+    return written > 0
 
 
 def noted(path: str) -> tuple[Trouble, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import marshal
 import os
@@ -9,12 +10,14 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from foreword.client import Client
 from foreword.config import load
 from foreword.hook import build, fallback
 from foreword.paths import Home
@@ -23,7 +26,7 @@ from foreword.store.sqlite import SqliteStore
 from foreword.trouble import noted
 from foreword.types import Memory, Moment
 from foreword.worker import life
-from tests.flow.conftest import Host, end_worker, wait_for
+from tests.flow.conftest import CLEAN, PYTHON, Host, end_worker, wait_for
 
 PROMPT = "why does the checkout transport time out?"
 
@@ -396,3 +399,56 @@ def test_what_is_private_stays_so_when_a_huge_payload_is_cut(home: Home, host: H
         data = path.read_bytes()
         assert canary.encode() not in data, path
         assert all(token[at : at + 12].encode() not in data for at in range(4, 28)), path
+
+
+def test_folders_that_differ_only_in_what_looks_like_a_secret_are_two_projects(home: Home, host: Host, start, tmp_path):
+    client = start()
+    for number, letters in enumerate(("Qx9", "Zk4")):
+        folder = tmp_path / ("ghp_" + letters * 12)
+        folder.mkdir()
+        client.post("/api/memories", {"kind": "note", "title": f"wombat {number}", "project_path": str(folder)})
+    for number, letters in enumerate(("Qx9", "Zk4")):
+        folder = str(tmp_path / ("ghp_" + letters * 12))
+        found = client.get("/api/search", q="wombat", project_path=folder)["results"]
+        assert [memory["title"] for memory in found] == [f"wombat {number}"]
+        seen = host.context("UserPromptSubmit", prompt(folder, "the wombat?", session_id=folder[-3:]))
+        assert f"wombat {number}" in seen
+        assert f"wombat {1 - number}" not in seen
+
+
+def test_a_switch_acts_before_a_worker_is_there_again(filled: Home, host: Host, project):
+    environ = {**CLEAN, "FOREWORD_HOME": str(filled.root), "FOREWORD_WORKER_AUTOSTART": "0"}
+    for setting in (("off_projects", project), ("capture", "no")):
+        command = [PYTHON, "-m", "foreword", "config", "set", *setting]
+        subprocess.run(command, env=environ, check=True, capture_output=True, timeout=30)
+        host.tell("UserPromptSubmit", prompt(project))
+        assert host.spooled() == 0, setting
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to mount a small disk")
+def test_on_a_full_disk_events_go_into_the_reserve_and_the_user_is_told(tmp_path_factory, project, monkeypatch):
+    disk = Path(tempfile.mkdtemp(prefix="fw-"))
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], check=False).returncode:
+        pytest.skip("cannot mount a tmpfs here")
+    home = Home(root=disk / "h")
+    try:
+        home.prepare()
+        monkeypatch.setenv("FOREWORD_HOME", str(home.root))
+        host, client = Host(home), Client(home, seconds=20)
+        life.start(home)
+        wait_for(lambda: Path(f"{home.spool}.reserve").exists())
+        host.write_hook()
+        with contextlib.suppress(OSError), open(disk / "ballast", "wb", buffering=0) as ballast:
+            while True:
+                ballast.write(b"x" * 4096)
+        for number in range(10):
+            ended = host.tell("Stop", {"session_id": "s", "cwd": project, "prompt_id": str(number)})
+            assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+        (disk / "ballast").unlink()
+        wait_for(lambda: host.spooled() == 0 and client.get("/api/health")["counts"]["events"] == 10)
+        wait_for(lambda: Path(f"{home.spool}.reserve").exists())
+        wait_for(lambda: any("full" in trouble.what for trouble in noted(str(home.trouble))))
+    finally:
+        end_worker(home)
+        subprocess.run(["umount", str(disk)], check=True)
+        disk.rmdir()

@@ -755,3 +755,25 @@ def test_a_new_format_needs_one_line() -> None:
     text = "use acme_" + "a1" * 10 + " here"
     assert MODULE._may_hold(rule, text)
     assert MODULE._without_tokens(text, rule=rule) == "use [redacted:acme-key] here"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [
+            {"type": "text", "text": "<private>"},
+            {"type": "text", "text": "canary"},
+            {"type": "text", "text": "</private>"},
+        ],
+        [{"lines": ["a", "<PRIVATE x=1>"]}, {"lines": ["canary"]}, {"lines": ["</private>", "b"]}],
+        [1, "<private>", ["canary"], "</private>"],
+        [["<private>"], ["canary"]],
+        {"<private>": "canary"},
+        [{"text": "-----BEGIN RSA PRIVATE " + "KEY-----"}, {"text": "canary"}],
+    ],
+)
+def test_what_one_part_opens_hides_the_parts_behind_it(parts):
+    assert "canary" not in str(redact_all({"first": "stays", "content": parts}))
+    assert redact_all({"first": "stays", "content": parts})["first"] == "stays"
+    once = redact_all(parts)
+    assert redact_all(once) == once

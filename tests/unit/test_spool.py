@@ -1,5 +1,6 @@
 """spool: what was appended comes back exactly once, whatever it holds and whatever was torn beside it."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foreword.payloads import Delivery
-from foreword.spool import SpoolFull, _record, append, deliveries, take
+from foreword.spool import RESERVED, SpoolFull, _record, append, deliveries, reserve, take
 
 MUCH = 1 << 30
 
@@ -122,10 +123,29 @@ def test_a_full_spool_says_so_and_stays_as_it_is(tmp_path):
     append(folder, delivery, most=3 * size)
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(OSError, match="nowhere"):
-        append(str(tmp_path / "nowhere"), a_delivery(b"x"), most=MUCH)
-    assert take(str(tmp_path / "nowhere"), "taken") == ""
+def test_a_folder_that_is_not_there_is_made_and_one_that_cannot_be_is_told(tmp_path):
+    append(str(tmp_path / "spool"), a_delivery(b"x"), most=MUCH)
+    assert taken(tmp_path / "spool") == [a_delivery(b"x")]
+    with pytest.raises(OSError, match="gone"):
+        append(str(tmp_path / "gone" / "spool"), a_delivery(b"x"), most=MUCH)
+
+
+def test_a_hook_that_was_stopped_while_it_wrote_does_not_stop_the_worker(tmp_path):
+    append(str(tmp_path), a_delivery(b"x"), most=MUCH)
+    with open(tmp_path / "current", "rb") as stopped:
+        fcntl.flock(stopped, fcntl.LOCK_SH)
+        assert take(str(tmp_path), "taken") == ""
+    assert taken(tmp_path) == [a_delivery(b"x")]
+
+
+def test_the_reserve_is_really_written_and_made_only_once(tmp_path):
+    folder = tmp_path / "spool"
+    reserve(str(folder))
+    kept = tmp_path / "spool.reserve"
+    assert kept.stat().st_blocks * 512 >= kept.stat().st_size == RESERVED
+    before = kept.stat().st_mtime_ns
+    reserve(str(folder))
+    assert kept.stat().st_mtime_ns == before
 
 
 APPENDING = """

@@ -73,7 +73,7 @@ def change(
     from foreword.config import change as write
 
     write(door.here(), name, value)
-    found = _loaded()
+    found = _taken_over()
     here = _one(found, name)
     screen.say(f"{name} = {_shown(here['value'])}")
     if here["from"] == "environment":
@@ -92,9 +92,19 @@ def unset(name: Name) -> None:
     from foreword.config import unset as take_out
 
     if take_out(door.here(), name):
+        _taken_over()
         screen.say(f"{name} is no longer in the file")
     else:
         screen.say(f"{name} was not in the file")
+
+
+def _taken_over() -> Loaded:
+    """The settings as they are now, in the hook as well: it must know of a switch before a worker is there again."""
+    from foreword.hook.build import refresh
+
+    found = _loaded()
+    refresh(door.here(), found.settings)
+    return found
 
 
 def _loaded() -> Loaded:

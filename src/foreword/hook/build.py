@@ -3,6 +3,7 @@
 from __future__ import annotations
 import __future__
 
+import _imp
 import ast
 import binascii
 import hashlib
@@ -105,13 +106,17 @@ def built(home: Home, settings: Settings, *, worker: list[str]) -> str:
 
 def cached() -> bytes:
     """The light modules as the hook wants them, without the unpacking that the one file needs: 1.5 ms less."""
-    return marshal.dumps((MAGIC, fingerprint(), _modules(marshal.version)))
+    data = marshal.dumps((MAGIC, fingerprint(), _modules(marshal.version)))
+    return _imp.source_hash(0, data) + data
 
 
 def _is_cached(path: Path) -> bool:
     """Whether the cache is this build's; its bytes differ from process to process."""
     try:
-        magic, build, _ = marshal.loads(path.read_bytes())  # noqa: S302 - a file of our own, in a folder of our own
+        data = path.read_bytes()
+        if data[:8] != _imp.source_hash(0, data[8:]):
+            return False
+        magic, build, _ = marshal.loads(data[8:])  # noqa: S302 - a file of our own, in a folder of our own
     except (OSError, ValueError, EOFError, TypeError):
         return False
     return bool((magic, build) == (MAGIC, fingerprint()))

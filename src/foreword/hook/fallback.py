@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from foreword.store.reading import Reader
     from foreword.types import Moment
 
+_REGULAR = 0o10  # the kind of an ordinary file in st_mode
 START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop makes six a minute at most
 
 
@@ -46,13 +47,13 @@ def answer(config: Mapping[str, Any], call: Call, *, until: float, why: str) -> 
             return b""  # what cannot be redacted is neither kept nor looked at
         if captured.project is None or not is_off(captured.project, config["off_projects"]):
             try:
-                spoken = context_for(config, delivery, captured, until=until)
-            except Exception as exc:  # noqa: BLE001
-                _note(config, "hook: context", f"{type(exc).__name__}: {exc}")
-            try:
                 keep(config, delivery, captured)
             except Exception as exc:  # noqa: BLE001
                 _note(config, "hook: spool", f"{type(exc).__name__}: {exc}")
+            try:
+                spoken = context_for(config, delivery, captured, until=until)
+            except Exception as exc:  # noqa: BLE001
+                _note(config, "hook: context", f"{type(exc).__name__}: {exc}")
     try:
         start(config)
     except Exception as exc:  # noqa: BLE001
@@ -65,8 +66,8 @@ def keep(config: Mapping[str, Any], delivery: Delivery, captured: Captured) -> N
     if not config["capture"] or captured.told.inner:
         return
     kept = Delivery(
-        host=delivery.host,
-        event=delivery.event,
+        host=redact(delivery.host),
+        event=redact(delivery.event),
         at=delivery.at,
         raw=dumps(captured.payload).encode(),
         project=captured.project.key if captured.project else "",
@@ -87,9 +88,11 @@ def text_for(config: Mapping[str, Any], moment: Moment, *, now: float, until: fl
     from foreword.store.reading import Reader
 
     try:
-        system.stat(config["database"])
+        kind = system.stat(config["database"]).st_mode >> 12
     except FileNotFoundError:
         return ""  # nothing was ever kept
+    if kind != _REGULAR:
+        raise ForewordError(f"{config['database']} is no file")  # opening a pipe would wait for ever
     sqlite = _sqlite()
     connection = _connect(sqlite, config["database"])
     try:
@@ -199,8 +202,8 @@ def _connect(sqlite: Any, path: str) -> Any:
         try:
             connection.execute("PRAGMA user_version").fetchone()
         except sqlite.OperationalError as exc:
-            if "unable to open" not in str(exc) and "readonly" not in str(exc):
-                raise  # locked, say: the file is not ours alone
+            if "lock" in str(exc) or "busy" in str(exc):
+                raise  # the file is not ours alone
             continue
         return connection
     raise ForewordError("the database cannot be opened for reading", hint="run `foreword doctor`")

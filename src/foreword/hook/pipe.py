@@ -67,7 +67,7 @@ def read_stdin() -> tuple[bytes, int, int]:
                 size += len(start[-1])
             size += len(part)
             end += part
-            spoiled = spoiled or opens_private(end[-len(part) - 40 :])
+            spoiled = spoiled or opens_private(end[-len(part) - 200 :])
             end = end[-last:]
     except TimeoutError:  # a host that never closes our stdin has told us what it had to tell
         first = size = min(size, first)
@@ -82,10 +82,16 @@ def opens_private(part: bytes) -> bool:
     """Whether something private may begin here: then the end of a cut payload may lie inside it, and is not kept."""
     if b"PRIVATE KEY" in part:
         return True
-    part, at = part.lower(), -1
+    wide = (
+        not part.isascii()
+    )  # brackets and letters come in other widths, and with invisible ones between: any mention counts
+    part = part.lower().translate(None, bytes(range(128, 256)))
+    for invisible in (b"00ad", b"200b", b"200c", b"200d", b"2060", b"feff"):
+        part = part.replace(b"\\u" + invisible, b"")
+    at = -1
     while (at := part.find(b"private", at + 1)) >= 0:
-        before = part[max(0, at - 12) : at].rstrip()
-        if before.endswith((b"<", b"lt;", b"3c")):  # plain, &lt; and \\u003c or %3c
+        before = part[max(0, at - 160) : at]
+        if wide or any(sign in before for sign in (b"<", b"lt", b"3c", b"60", b"1c")):  # plain, escaped, wide
             return True
     return False
 
@@ -137,6 +143,7 @@ def away(call: Call, *, until: float, why: str) -> bytes:
 
     gc.disable()  # a process that lives for 15 ms has no garbage to look for, and looking takes one of them
     start_new_thread(give_up, ())
+    posix.umask(0o077)
     load()
     from foreword.hook import fallback
 
@@ -153,16 +160,18 @@ def load() -> None:
     """Make the light modules behind this file importable, each compiled already for this very interpreter."""
     import marshal
     from _frozen_importlib_external import MAGIC_NUMBER
+    from _imp import source_hash
 
     magic = MAGIC_NUMBER.hex()
     found: Any = None
     try:
-        with open(CONFIG["cache"], "rb") as file:
-            for_magic, build, found = marshal.loads(file.read())
-        if (for_magic, build) != (magic, CONFIG["build"]):
-            found = None
+        with open(posix.open(CONFIG["cache"], posix.O_RDONLY | posix.O_NONBLOCK), "rb") as file:
+            data = file.read()
+        if data[:8] == source_hash(0, data[8:]):  # marshal trusts its input: one flipped bit may end the process
+            for_magic, build, found = marshal.loads(data[8:])
+            found = found if (for_magic, build) == (magic, CONFIG["build"]) else None
     except (OSError, ValueError, EOFError, TypeError):
-        pass  # the cache is only faster: this file holds the same
+        found = None  # the cache is only faster: this file holds the same
     if found is None:
         try:
             from binascii import a2b_base64
@@ -170,11 +179,11 @@ def load() -> None:
 
             if CONFIG["magic"] != magic:
                 raise ImportError
-        except ImportError:
-            sys.path.append(CONFIG["package"])  # another Python: the installed package has the same modules
+            with open(__file__, "rb") as file:
+                found = marshal.loads(decompress(a2b_base64(file.read().rpartition(b"\n#")[2])))
+        except Exception:
+            sys.path.append(CONFIG["package"])  # another Python, or a damaged file: the package has the same modules
             return
-        with open(__file__, "rb") as file:
-            found = marshal.loads(decompress(a2b_base64(file.read().rpartition(b"\n#")[2])))
     spec_of: Any = type(sys.__spec__)
 
     class Bundle:

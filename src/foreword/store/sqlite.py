@@ -41,7 +41,7 @@ DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemErr
 WAYS_OUT = {
     "index": "run `foreword index`",
     "tables": "run `foreword index`",
-    "write": "what could not be stored waits in the spool; free some space, or run `foreword doctor`",
+    "write": "hooks keep what they can in the spool; free some space, or run `foreword doctor`",
     "later": "run `foreword doctor`",
 }
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud and typed
@@ -558,7 +558,7 @@ def _told(exc: Exception, path: Path) -> Exception:
         return exc
     hint = "run `foreword doctor`"
     if isinstance(exc, apsw.FullError):
-        hint = "the disk is full: free some space; what could not be stored waits in the spool"
+        hint = "the disk is full: free some space; hooks keep what they can in the spool"
     elif "no such table" in str(exc):
         hint = "run `foreword index`"
     told = StoreError(f"{path}: {exc}", hint=hint)

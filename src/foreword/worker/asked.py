@@ -80,7 +80,7 @@ def _detail(told: Mapping[str, Any]) -> dict[str, Any]:
 def _when(told: Mapping[str, Any], name: str) -> float:
     """A time in Unix seconds; 0 where none was given."""
     given = told.get(name) or 0.0
-    if not isinstance(given, (int, float)) or not 0 <= given < 1e11:
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given < 1e11:
         raise BadRequest(f"`{name}` must be Unix seconds", hint="leave it out for now")
     return float(given)
 

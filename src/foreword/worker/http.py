@@ -117,9 +117,9 @@ def peer_of(line: socket.socket) -> int:
 
 def _read(line: socket.socket) -> Request | None:
     """One request; None where the peer hung up first."""
-    got = b""
+    got, until = b"", time.monotonic() + PATIENCE
     while b"\r\n\r\n" not in got:
-        part = line.recv(1 << 18)
+        part = _part(line, 1 << 18, until)
         if not part:
             return None
         got += part
@@ -140,7 +140,7 @@ def _read(line: socket.socket) -> Request | None:
         line.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
     parts, size = [body], len(body)
     while size < int(length):
-        part = line.recv(min(1 << 20, int(length) - size))
+        part = _part(line, min(1 << 20, int(length) - size), until)
         if not part:
             return None
         parts.append(part)
@@ -149,3 +149,9 @@ def _read(line: socket.socket) -> Request | None:
     pairs = (pair.partition("=") for pair in told.split("&") if pair)
     query = {unquote_plus(name): unquote_plus(given, errors=RAW) for name, _, given in pairs}
     return Request(method=words[0], path=unquote(path, errors=RAW), query=query, body=b"".join(parts)[: int(length)])
+
+
+def _part(line: socket.socket, most: int, until: float) -> bytes:
+    """What comes next; a peer that drips has no more time than one that is silent."""
+    line.settimeout(max(0.001, until - time.monotonic()))
+    return line.recv(most)

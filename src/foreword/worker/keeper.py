@@ -61,6 +61,7 @@ class Keeper:
         self.counted: Counter[str] = Counter()
         day_ago = time.time() - 86_400
         self._told = {trouble.what for trouble in noted(str(home.trouble)) if trouble.at > day_ago}
+        self._unsaid: dict[str, str] = {}
         self._projects: dict[str, tuple[float, Project]] = {}
         self._build = fingerprint()
         self._draining = threading.Lock()
@@ -99,6 +100,8 @@ class Keeper:
         """What is done every second: changed settings, waiting deliveries, a store that may open again."""
         if self._stamps() != self._settings_seen:
             self.reload()
+        for what, where in tuple(self._unsaid.items()):
+            self.tell(where, what)
         if self._store is not None and not self._store.is_there():
             self.tell("store", f"{self.home.database} was taken away or replaced; it was opened anew")
             self._store.close()
@@ -108,6 +111,7 @@ class Keeper:
         if self._store is not None:
             try:
                 self.drain()
+                spool.reserve(str(self.home.spool))
             except (ForewordError, OSError) as exc:
                 self.tell("spool", f"what hooks spooled waits: {exc}")
             for problem in self._store.problems():
@@ -126,10 +130,14 @@ class Keeper:
     def tell(self, where: str, what: str) -> None:
         """Say what went wrong once, where `status` and `doctor` find it."""
         what = redact(what)
-        if what not in self._told:
+        if what in self._told:
+            return
+        if note(str(self.home.trouble), Trouble(at=time.time(), where=f"worker: {where}", what=what)):
             self._told.add(what)
+            self._unsaid.pop(what, None)
             log.warning("%s: %s", where, what)
-            note(str(self.home.trouble), Trouble(at=time.time(), where=f"worker: {where}", what=what))
+        else:
+            self._unsaid[what] = where  # no room on the disk: it is told when there is
 
     def close(self) -> None:
         self._writing.shutdown()

@@ -74,6 +74,8 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
             got = methods[asked.method](asked)
         except ForewordError as exc:
             status = next((code for kind, code in STATUS.items() if isinstance(exc, kind)), 500)
+            if status >= 500:
+                keeper.tell("store", f"{exc}; {exc.hint}")
             return _json({"error": str(exc), "hint": exc.hint}, status)
         except Exception:
             log.exception("%s %s failed", asked.method, asked.path)
