@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.rank import CERTAIN, DAY, HALF_LIFE, IMPORTANCE, SCOPE_AT_START, WORDS_FLOOR, rank
+from foreword.store.reading import _logarithm
 from foreword.types import KINDS, MOMENTS, Hit, Memory
 
 NOW = 1_000_000_000.0
@@ -123,3 +124,8 @@ def test_every_kind_has_its_weights_and_the_specifications_are_kept():
 
 def test_nothing_found_is_nothing_ranked():
     assert rank({}, now=NOW, moment="prompt") == rank({"words": []}, now=NOW, moment="prompt") == ()
+
+
+@given(st.floats(1, 1e9))
+def test_the_light_logarithm_is_the_logarithm(number):
+    assert _logarithm(number) == pytest.approx(math.log(number), abs=2e-6)
