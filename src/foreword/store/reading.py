@@ -105,7 +105,7 @@ class Reader:
             gain = weight[term]
             for place in places:
                 matched[place] = matched.get(place, 0.0) + gain
-        best = sorted(matched, key=lambda place: (-matched[place], -place))
+        best = sorted(matched, key=matched.__getitem__, reverse=True)  # of equals the newest, as they were read
         found: list[Hit] = []
         # A few more than wanted, because some may be filtered out; where many are, the rest follows.
         at, step = 0, query.limit + query.limit // 4 + 1
