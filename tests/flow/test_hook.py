@@ -250,16 +250,11 @@ def test_a_host_that_keeps_stdin_open_is_answered_all_the_same(filled: Home, hos
 def test_the_bundle_brings_no_heavy_module(filled: Home, host: Host, project, tmp_path: Path):
     """What a hook without worker imports is its cost; `re` comes only where there is something to redact."""
     host.write_hook()
-    text = _from_source(filled.hook.read_text())
-    filled.hook.write_text(
-        text.replace("posix._exit(0)", "posix.write(2, ' '.join(sys.modules).encode()), posix._exit(0)")
-    )
-    loaded = host.tell("UserPromptSubmit", prompt(project)).stderr.decode().split()
     heavy = {"re", "os", "json", "typing", "collections", "dataclasses", "functools", "enum", "sqlite3", "pathlib"}
+    loaded = _loaded(filled, prompt(project))
     assert heavy.intersection(loaded) == set()
     assert "foreword.recall" in loaded
-    with_secret = host.tell("UserPromptSubmit", prompt(project, "ghp_" + "a1B2" * 9)).stderr.decode().split()
-    assert "re" in with_secret
+    assert "re" in _loaded(filled, prompt(project, "ghp_" + "a1B2" * 9))
 
 
 @pytest.mark.parametrize("cache", ["", "missing", "garbage", "of another build"])
@@ -277,17 +272,31 @@ def test_the_one_file_is_complete_by_itself(filled: Home, host: Host, project, c
     assert noted(str(filled.trouble)) == ()
 
 
-def test_another_interpreter_runs_the_source_and_finds_the_package(filled: Home, host: Host, project):
+@pytest.mark.parametrize("cache", ["there", "gone"])
+def test_another_interpreter_runs_the_source_in_the_file(filled: Home, host: Host, project, cache):
     host.write_hook()
-    filled.hook_cache.unlink()
-    filled.hook.write_text(_from_source(filled.hook.read_text()).replace(f"'magic': '{build.MAGIC}'", "'magic': 'ff'"))
-    assert "HTTPTransport" in host.context("UserPromptSubmit", prompt(project))
-
-
-def _from_source(text: str) -> str:
-    """The hook as an interpreter of another version runs it."""
+    text = filled.hook.read_text()
     assert text.count(f"== '{build.MAGIC}'") == 1
-    return text.replace(f"== '{build.MAGIC}'", "== 'another'")
+    filled.hook.write_text(text.replace(f"== '{build.MAGIC}'", "== 'another'"))
+    if cache == "gone":
+        filled.hook_cache.unlink()
+    assert "HTTPTransport" in host.context("UserPromptSubmit", prompt(project))
+    assert noted(str(filled.trouble)) == ()
+
+
+def _loaded(home: Home, payload: dict[str, str]) -> list[str]:
+    """What a hook has imported when it ends."""
+    watched = (
+        "import posix, sys; end = posix._exit;"
+        "posix._exit = lambda code: (posix.write(2, ' '.join(sys.modules).encode()), end(code));"
+        f"__file__ = {str(home.hook)!r}; sys.argv = [__file__, '--host', 'claude-code', 'UserPromptSubmit'];"
+        "exec(compile(open(__file__).read(), __file__, 'exec'))"
+    )
+    command = [build.interpreter(), "-I", "-S", "-c", watched]
+    ended = subprocess.run(
+        command, input=json.dumps(payload).encode(), capture_output=True, check=True, timeout=30, env=CLEAN
+    )
+    return ended.stderr.decode().split()
 
 
 def _answer_once(listener: socket.socket, answer: bytes) -> None:

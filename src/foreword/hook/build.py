@@ -89,8 +89,9 @@ def refresh(home: Home, settings: Settings) -> bool:
 def built(home: Home, settings: Settings, *, worker: list[str]) -> str:
     """The text of hook.py; the same settings and modules give the same bytes.
 
-    A head of a few lines runs the pipe, compiled already: compiling it at every call would cost 2 ms. Behind it, as
-    comments, come the pipe's source for an interpreter of another version, and the light modules.
+    A head of a few lines runs the pipe, compiled already: compiling it at every call would cost 2 ms. Behind it, packed
+    into one comment, comes the source of the pipe and of the light modules, for an interpreter of another version and
+    for the day the cache is gone. The interpreter reads all of the file at every call, so small is fast.
     """
     pipe = _bare(ast.parse((PACKAGE / "hook" / "pipe.py").read_text(encoding="utf-8")))
     for statement in pipe.body:
@@ -99,14 +100,13 @@ def built(home: Home, settings: Settings, *, worker: list[str]) -> str:
     source = ast.unparse(ast.fix_missing_locations(pipe))
     code = _without_lines(compile(source, "hook.py", "exec", dont_inherit=True, optimize=OPTIMIZE))
     head = HEAD.format(magic=MAGIC, code=marshal.dumps(code, MARSHAL).hex())
-    packed = binascii.b2a_base64(zlib.compress(marshal.dumps(_modules(MARSHAL), MARSHAL), 9), newline=False)
-    quoted = "\n".join(f"#|{line}" for line in source.splitlines())
-    return f"{head}{quoted}\n#{packed.decode()}"
+    packed = zlib.compress(marshal.dumps({"pipe": source, **_sources()}, MARSHAL), 9)
+    return f"{head}#{binascii.b2a_base64(packed, newline=False).decode()}"
 
 
 def cached() -> bytes:
     """The light modules as the hook wants them, without the unpacking that the one file needs: 1.5 ms less."""
-    data = marshal.dumps((MAGIC, fingerprint(), _modules(marshal.version)))
+    data = marshal.dumps((MAGIC, fingerprint(), _codes()))
     return _imp.source_hash(0, data) + data
 
 
@@ -128,7 +128,10 @@ from _frozen_importlib_external import MAGIC_NUMBER
 if MAGIC_NUMBER.hex() == '{magic}':
     exec(marshal.loads(bytes.fromhex('{code}')))
 else:
-    exec(''.join(line[2:] for line in open(__file__, encoding='utf-8') if line.startswith('#|')))
+    from binascii import a2b_base64
+    from zlib import decompress
+    with open(__file__, 'rb') as file:
+        exec(marshal.loads(decompress(a2b_base64(file.read().rpartition(b'\\n#')[2])))['pipe'])
 """
 
 
@@ -151,7 +154,6 @@ def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, An
     """Everything the hook must know; it reads no settings of its own."""
     return {
         "build": fingerprint(),
-        "magic": MAGIC,
         "cache": str(home.hook_cache),
         "package": str(PACKAGE.parent),
         "worker": worker,
@@ -201,17 +203,32 @@ def fingerprint() -> str:
     return seen.hexdigest()
 
 
-def _modules(version: int) -> dict[str, tuple[bool, bytes]]:
-    """Each light module by name: whether it is a package, and its code for this interpreter."""
-    found = {name: (True, marshal.dumps(compile("", name, "exec"), version)) for name in BARE}
+def _sources() -> dict[str, tuple[bool, str]]:
+    """Each light module by name: whether it is a package, and its bare source."""
+    found = dict.fromkeys(BARE, (True, ""))
     for name in LIGHT:
         path = PACKAGE.joinpath(*name.split("."))
         is_package = path.is_dir()
         path = path / "__init__.py" if is_package else path.with_suffix(".py")
-        tree = _bare(ast.parse(path.read_text(encoding="utf-8")))
-        code = compile(tree, name, "exec", dont_inherit=True, optimize=OPTIMIZE, flags=ANNOTATIONS)
-        found[f"foreword.{name}"] = (is_package, marshal.dumps(_without_lines(code), version))
+        bare = ast.unparse(_bare(ast.parse(path.read_text(encoding="utf-8"))))
+        # The fields of a value are annotations, which name types that are not there.
+        found[f"foreword.{name}"] = is_package, f"from __future__ import annotations\n{bare}"
     return found
+
+
+def _codes() -> dict[str, tuple[bool, bytes]]:
+    """The same, compiled for this interpreter."""
+    return {
+        name: (is_package, marshal.dumps(_without_lines(_compiled(name, source))))
+        for name, (is_package, source) in _sources().items()
+    }
+
+
+def _compiled(name: str, source: str) -> CodeType:
+    # The flag stands for the import, which would read a file at run time.
+    bare = source.removeprefix("from __future__ import annotations\n")
+    code: CodeType = compile(bare, name, "exec", dont_inherit=True, optimize=OPTIMIZE, flags=ANNOTATIONS)
+    return code
 
 
 def _without_lines(code: CodeType) -> CodeType:

@@ -157,7 +157,7 @@ def give_up() -> None:
 
 
 def load() -> None:
-    """Make the light modules behind this file importable, each compiled already for this very interpreter."""
+    """Make the light modules importable: compiled from the cache, else their source from the end of this file."""
     import marshal
     from _frozen_importlib_external import MAGIC_NUMBER
     from _imp import source_hash
@@ -177,12 +177,10 @@ def load() -> None:
             from binascii import a2b_base64
             from zlib import decompress
 
-            if CONFIG["magic"] != magic:
-                raise ImportError
             with open(__file__, "rb") as file:
                 found = marshal.loads(decompress(a2b_base64(file.read().rpartition(b"\n#")[2])))
         except Exception:
-            sys.path.append(CONFIG["package"])  # another Python, or a damaged file: the package has the same modules
+            sys.path.append(CONFIG["package"])  # a damaged file, or no zlib: the package has the same modules
             return
     spec_of: Any = type(sys.__spec__)
 
@@ -197,7 +195,8 @@ def load() -> None:
 
         @staticmethod
         def exec_module(module: ModuleType) -> None:
-            exec(marshal.loads(found[module.__name__][1]), module.__dict__)
+            code = found[module.__name__][1]
+            exec(marshal.loads(code) if type(code) is bytes else code, module.__dict__)
 
     sys.meta_path.insert(0, Bundle)
 

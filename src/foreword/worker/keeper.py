@@ -69,7 +69,7 @@ class Keeper:
         self._store: SqliteStore | None = None
         self._broken = StoreError("the store is not open yet", hint="ask again")
         self.reload()
-        self.reopen()
+        self._store = self._opened()
 
     # -- its own life -------------------------------------------------------------------------------------------
     def reload(self) -> None:
@@ -86,15 +86,14 @@ class Keeper:
         except OSError as exc:
             self.tell("hook", f"hook.py cannot be written: {exc}")
 
-    def reopen(self) -> None:
-        """Open the store; while it cannot be, every question is answered with the reason."""
+    def _opened(self) -> SqliteStore | None:
+        """The store; while it cannot be opened, every question is answered with the reason."""
         try:
-            self._store = SqliteStore(
-                self.home.database, backups=self.home.backups, backups_keep=self.settings.backups_keep
-            )
+            return SqliteStore(self.home.database, backups=self.home.backups, backups_keep=self.settings.backups_keep)
         except StoreError as exc:
             self._broken = exc
             self.tell("store", f"{exc}; {exc.hint}")
+            return None
 
     def tend(self) -> None:
         """What is done every second: changed settings, waiting deliveries, a store that may open again."""
@@ -104,10 +103,10 @@ class Keeper:
             self.tell(where, what)
         if self._store is not None and not self._store.is_there():
             self.tell("store", f"{self.home.database} was taken away or replaced; it was opened anew")
-            self._store.close()
-            self._store = None
+            gone, self._store = self._store, self._opened()
+            gone.close()
         if self._store is None:
-            self.reopen()
+            self._store = self._opened()
         if self._store is not None:
             try:
                 self.drain()
