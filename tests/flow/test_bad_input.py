@@ -233,8 +233,24 @@ def test_an_interpreter_without_a_module_ends_well(home: Home, host: Host, proje
     if missing == "_sqlite3":
         assert any("sqlite" in trouble.what for trouble in noted(str(home.trouble)))
         assert host.spooled() > 0
-    if missing == "zlib":
+    if missing == "fcntl":  # without a lock nothing is kept, and that is told
+        assert any("fcntl" in trouble.what for trouble in noted(str(home.trouble)))
+    if missing != "_sqlite3":
         assert b"the canary sings" in ended.stdout
+
+
+def test_a_sqlite_without_full_text_search_gives_recency_and_is_told(home: Home, host: Host, project):
+    _fill(home, project)
+    connection = sqlite3.connect(home.database)
+    connection.execute("PRAGMA writable_schema = ON")  # to SQLite, a module that nobody has is one that was left out
+    connection.execute("UPDATE sqlite_master SET sql = replace(sql, 'fts5', 'fts_left_out') WHERE name = 'words'")
+    connection.commit()
+    connection.close()
+    host.write_hook()
+    assert "the canary sings" in host.context("SessionStart", {"session_id": "s", "cwd": project, "source": "startup"})
+    assert host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"}) == ""
+    assert any("no such module" in trouble.what for trouble in noted(str(home.trouble)))
+    assert host.spooled() > 0
 
 
 def test_broken_settings_mean_built_in_values_told_once(home: Home, host: Host, start, project):
