@@ -7,11 +7,11 @@ from time import perf_counter
 from foreword import render
 from foreword.errors import ForewordError
 from foreword.fit import Layer, Line, fit
-from foreword.languages import languages
+from foreword.query import query_of
 from foreword.rank import CERTAIN, rank
 from foreword.search import search
 from foreword.tokens import count, family_of
-from foreword.types import EMPTY, POSTINGS, UNIVERSAL, Item, Query, Recalled, Skipped
+from foreword.types import EMPTY, POSTINGS, Item, Recalled, Skipped
 from foreword.values import replace
 from foreword.words import terms
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from foreword.recipes import LayerRule, Recipe
     from foreword.search import Searchable
-    from foreword.types import Moment, Ranked
+    from foreword.types import Moment, Query, Ranked
 
 CANDIDATES = 2  # times as many as a layer shows are weighed
 MOST_CANDIDATES = 400
@@ -102,19 +102,10 @@ def recall(
     )
 
 
-def query_of(moment: Moment, *, synonyms: Mapping[str, Sequence[str]] = EMPTY) -> Query:
-    """What a moment looks for: the words of its prompt, and their synonyms, in the scopes it may see."""
-    asked = terms(moment.prompt)
-    known = dict.fromkeys(asked)
-    for term in asked:
-        known.update(dict.fromkeys(synonyms.get(term, ())))
-    return Query(scopes=scopes_of(moment), terms=tuple(known))
-
-
-def scopes_of(moment: Moment) -> tuple[str, ...]:
-    """The project's own, its languages', and the universal scope: nothing else is ever a candidate."""
-    spoken = (f"language:{language}" for language in languages(moment.project.root))
-    return (moment.project.scope, *spoken, UNIVERSAL)
+def look(store: Searchable, query: Query, *, now: float, moment: str) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
+    """Everything the query finds, best first, and what went wrong on the way; the threshold is the caller's."""
+    found, wrong = search(store, query)
+    return rank(found, now=now, moment=moment), wrong
 
 
 def _goes_on(moment: Moment) -> bool:
@@ -138,10 +129,9 @@ def _candidates(
     query = replace(
         asked, terms=asked.terms if with_words else (), kinds=_kinds(rule, moment), limit=_enough(rule, shown)
     )
-    found, wrong = search(store, query)
-    if wrong and not found:
+    ranked, wrong = look(store, query, now=now, moment=moment.name)
+    if wrong and not ranked:
         raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
-    ranked = rank(found, now=now, moment=moment.name)
     return [
         each
         for each in ranked

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import StoreError
-from foreword.recall import GOAL_WORDS, query_of, recall, scopes_of
+from foreword.query import query_of, scopes_of
+from foreword.recall import GOAL_WORDS, recall
 from foreword.recipes import RECIPES
 from foreword.store.sqlite import SqliteStore
 from foreword.tokens import FAMILIES, count

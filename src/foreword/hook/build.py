@@ -38,6 +38,7 @@ LIGHT = (
     "capture",
     "spool",
     "trouble",
+    "query",
     "search",
     "rank",
     "fit",

@@ -22,11 +22,10 @@ from foreword.jsontext import storable
 from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.projects import is_off
-from foreword.rank import rank
-from foreword.recall import query_of, recall
+from foreword.query import query_of
+from foreword.recall import look, recall
 from foreword.redact import redact
 from foreword.remember import Read, read, remember
-from foreword.search import search
 from foreword.store import Store
 from foreword.store.sqlite import BASE32, SqliteStore
 from foreword.trouble import Trouble, note, noted
@@ -297,10 +296,9 @@ class Keeper:
         if q.strip() and not query.terms:
             only = "only words that are everywhere: name a thing, a file or a function"
             return {"project": moment.project.key, "results": [], "problems": [only]}
-        found, wrong = search(self.store, query)
+        ranked, wrong = look(self.store, query, now=now, moment="question")
         for problem in wrong:
             self.tell("search", problem)
-        ranked = rank(found, now=now, moment="question")
         results = [
             answers.compact(each, now) if compact else {**answers.memory(each.memory), "score": each.score}
             for each in ranked
