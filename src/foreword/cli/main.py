@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from foreword import __version__
-from foreword.cli import demo, doctor, find, memories, screen, settings, status, worker
+from foreword.cli import demo, doctor, evaluate, find, memories, screen, settings, status, worker
 from foreword.errors import ForewordError
 
 ABOUT = """Memory for coding agents.
@@ -60,6 +60,7 @@ app.add_typer(settings.app, name="config")
 app.add_typer(worker.app, name="worker")
 app.command("hook")(worker.hook)
 app.command("demo")(demo.demo)
+app.add_typer(evaluate.app, name="eval")
 
 
 def main() -> None:

@@ -1,0 +1,128 @@
+"""A set -> its memories in a store of their own and in a plain index beside it, both asked as at any later time."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from foreword.errors import ForewordError
+from foreword.evaluate.measures import DEPTH
+from foreword.evaluate.sets import Question, Set
+from foreword.query import query_of
+from foreword.recall import look, recall
+from foreword.recipes import Recipe
+from foreword.store.baseline import PlainIndex, plain_words
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Moment, Project, Ranked, Recalled, Skipped
+from foreword.values import replace, value
+
+BATCH = 500  # memories in a commit
+
+
+@value
+class Product:
+    """What Foreword is set to, as its doors would pass it on."""
+
+    recipe: Recipe
+    threshold: float
+    synonyms: Mapping[str, Sequence[str]]
+    most_terms: int
+    postings: int
+    family: str
+
+
+@value
+class Scored:
+    """A memory that was found, and what the finder thinks of it."""
+
+    uid: str
+    score: float
+
+
+class Scratch:
+    """One project in a store of its own; it learns each memory when its time comes, so no question sees the future."""
+
+    def __init__(self, given: Set, *, folder: Path, product: Product) -> None:
+        self.given = given
+        self.product = product
+        self.project = Project(key=f"eval:{given.name}", name=given.name, root=str(folder))
+        self.store = SqliteStore(folder / "memory.db", backups=folder)
+        self.plain = PlainIndex()
+        self.uids: dict[str, str] = {}  # the store's id -> the set's
+        self._known = 0
+
+    def questions(self) -> Iterator[Question]:
+        """The set's questions in their order, with everything known that is older than each."""
+        for question in self.given.questions:
+            self.learn(question.at)
+            yield question
+
+    def learn(self, at: float) -> None:
+        """Keep what is not younger than *at*."""
+        memories = self.given.memories
+        end = self._known
+        while end < len(memories) and memories[end].created <= at:
+            end += 1
+        for start in range(self._known, end, BATCH):
+            batch = memories[start : min(end, start + BATCH)]
+            kept = self.store.keep([replace(memory, project=self.project.key) for memory in batch])
+            self.uids.update((memory.id, memory.uid) for memory in kept)
+            self.plain.add(batch)
+        self._known = end
+
+    def found(self, prompt: str, *, at: float) -> tuple[Scored, ...]:
+        """What the product finds for a prompt, best first, whatever the score."""
+        return tuple(Scored(each.memory.uid, each.score) for each in self.ranked(prompt, at=at)[:DEPTH])
+
+    def ranked(self, prompt: str, *, at: float) -> tuple[Ranked, ...]:
+        query = query_of(self._moment(prompt), synonyms=self.product.synonyms)
+        if not query.terms:
+            return ()  # a prompt without a topic is answered with silence
+        query = replace(query, at=at, most_terms=self.product.most_terms, postings=self.product.postings)
+        ranked, wrong = look(self.store, query, now=at, moment="prompt")
+        if wrong:
+            raise ForewordError(f"{self.given.name} cannot be searched: {'; '.join(wrong)}")
+        return ranked
+
+    def plainly(self, prompt: str, *, at: float) -> tuple[str, ...]:
+        """What plain full-text search finds, best first."""
+        return self.plain.best(plain_words(prompt), at=at, limit=DEPTH)
+
+    def covered(self, prompt: str, *, at: float, most: int) -> tuple[Scored, ...]:
+        """The first *most* of plain search, each with the share of the prompt's words that it holds."""
+        words = plain_words(prompt)
+        return tuple(Scored(uid, self.plain.coverage(uid, words)) for uid in self.plain.best(words, at=at, limit=most))
+
+    def recalled(self, prompt: str, *, at: float, recipe: Recipe) -> Recalled | Skipped:
+        """The block in front of a prompt; what is younger must not have been learned yet."""
+        return recall(
+            self.store,
+            self._moment(prompt),
+            recipe=recipe,
+            threshold=self.product.threshold,
+            now=at,
+            synonyms=self.product.synonyms,
+            most_terms=self.product.most_terms,
+            postings=self.product.postings,
+            family=self.product.family,
+        )
+
+    def close(self) -> None:
+        self.plain.close()
+        self.store.close()
+
+    def _moment(self, prompt: str) -> Moment:
+        return Moment(name="prompt", project=self.project, prompt=prompt)
+
+
+@contextmanager
+def scratch(given: Set, *, product: Product) -> Iterator[Scratch]:
+    """A scratch store of *given*, gone at the end."""
+    with tempfile.TemporaryDirectory(prefix="foreword-eval-") as folder:
+        opened = Scratch(given, folder=Path(folder), product=product)
+        try:
+            yield opened
+        finally:
+            opened.close()
