@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +13,10 @@ import typer
 
 from foreword.cli import screen
 from foreword.cli.memories import Json
+from foreword.errors import BadRequest
 
 if TYPE_CHECKING:
+    from foreword.evaluate.plot import Bars, Lines
     from foreword.evaluate.scratch import Product
 
 app = typer.Typer(
@@ -36,45 +38,229 @@ Sets = Annotated[
 ]
 
 
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw it too, into this file.")]
+
+
 @app.command()
-def retrieval(sets: Sets, *, json: Json = False) -> None:
+def retrieval(
+    sets: Sets,
+    *,
+    silence: Annotated[bool, typer.Option("--silence", help="Also ask each set the prompts of the others.")] = False,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
     """Measure how well memories are found, against plain SQLite full-text search.
+
+    Every question is asked at its own time, and only of what is older. `silent` is the share of all questions that the
+    threshold leaves without an answer. With --silence, the prompts of each set are asked of every other set's memory,
+    where silence is right: the curve tells what each threshold would silence there, and what it would lose at home.
 
     \b
     Examples:
       foreword eval retrieval bench/replay bench/locomo bench/devmem
       foreword eval retrieval bench/replay/datasette --json
+      foreword eval retrieval bench --silence --plot found.svg
     """
-    from foreword.evaluate.retrieval import retrieval as measure
+    from foreword.evaluate import retrieval as asking
+    from foreword.evaluate import silence as keeping
+    from foreword.evaluate.scratch import scratch
     from foreword.evaluate.sets import read
 
-    given = read(sets)
-    with _progress("asking", total=sum(len(each.questions) for each in given)) as tick:
-        answer = measure(given, product=_product(), tick=tick)
+    given, product = read(sets), _product()
+    if silence and len(given) < 2:
+        raise BadRequest("--silence needs two sets or more", hint="name another folder: its prompts are the strangers")
+    with ExitStack() as stack:
+        opened = [stack.enter_context(scratch(each, product=product)) for each in given]
+        with _progress("asking", total=sum(len(each.questions) for each in given)) as tick:
+            results = [asking.ask(each, tick=tick) for each in opened]
+        answer = asking.summary(results)
+        if silence:
+            with _progress("asking strangers", total=keeping.pairs(opened)) as tick:
+                answer["silence"] = keeping.silence(opened, results, tick=tick)
     if json:
         screen.as_json(answer)
-        return
-    _print_retrieval(answer)
+    else:
+        _print_retrieval(answer)
+    if plot:
+        _draw(plot, _retrieval_charts(answer))
+
+
+@app.command()
+def context(
+    sets: Sets,
+    *,
+    budget: Annotated[int, typer.Option(metavar="N", min=50, max=10_000, help="Tokens of a block.")] = 500,
+    family: Annotated[
+        str, typer.Option(metavar="F", help="The tokenizer that counts: claude-4.7, claude-3 or o200k.")
+    ] = "claude-4.7",
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """Measure what the block in front of a prompt is worth, and what it costs.
+
+    How many relevant memories it names, how many of the files that were really changed then, tokens for each useful
+    memory, and how often it is silent; against the newest memories and plain full-text search in the same form. The
+    curve over budgets from 100 to 2,000 tokens shows where more tokens stop to help.
+
+    \b
+    Examples:
+      foreword eval context bench/replay
+      foreword eval context bench/replay --budget 300 --plot budget.svg
+    """
+    from foreword.evaluate import context as worth
+    from foreword.evaluate.scratch import scratch
+    from foreword.evaluate.sets import read
+    from foreword.tokens import FAMILIES
+
+    if family not in FAMILIES:
+        raise BadRequest(f"unknown tokenizer family {family!r}", hint=f"one of {', '.join(FAMILIES)}")
+    given, product = read(sets), _product(family=family)
+    budgets = sorted({*worth.BUDGETS, budget})
+    blocks = []
+    with _progress("recalling", total=sum(len(each.questions) for each in given)) as tick:
+        for each in given:
+            with scratch(each, product=product) as opened:
+                blocks.append(worth.blocks(opened, budgets=budgets, tick=tick))
+    answer = worth.summary([(each.name, each.group) for each in given], blocks, budget=budget)
+    answer = {"family": family, **answer}
+    if json:
+        screen.as_json(answer)
+    else:
+        _print_context(answer)
+    if plot:
+        _draw(plot, _context_charts(answer))
+
+
+@app.command()
+def tokens(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSONL: category, text, and a count for each family.")],
+    *,
+    json: Json = False,
+) -> None:
+    """Measure how near the token estimator comes to true counts.
+
+    By tokenizer family and category: the mean error, and the mean error with its sign, where minus is a count too low.
+
+    \b
+    Example:
+      foreword eval tokens samples.jsonl
+    """
+    from foreword.evaluate.estimates import estimates, read
+
+    answer = estimates(read(file))
+    if json:
+        screen.as_json(answer)
+    else:
+        _print_tokens(answer)
+
+
+# ---- tables
 
 
 def _print_retrieval(answer: dict[str, Any]) -> None:
     names = ("ndcg_at_10", "r_at_5", "r_at_10", "r_at_20", "mrr", "silent")
-    lines = []
-    for name, row in _rows(answer):
-        lines.append(
-            [
-                name,
-                str(row["queries"]),
-                *(_shares(row[measure], row["baseline"][measure]) for measure in names),
-                _number(row["ratio_ndcg_at_10"], digits=2),
-            ]
-        )
-    screen.table(
-        lines,
-        headings=("set", "queries", "nDCG@10", "R@5", "R@10", "R@20", "MRR", "silent", "ratio"),
-        bold=range(len(answer["sets"]), len(lines)),
-    )
+    lines = [
+        [
+            name,
+            str(row["queries"]),
+            *(_both(row[measure], row["baseline"][measure]) for measure in names),
+            _number(row["ratio_ndcg_at_10"], digits=2),
+        ]
+        for name, row in _rows(answer)
+    ]
+    headings = ("set", "queries", "nDCG@10", "R@5", "R@10", "R@20", "MRR", "silent", "ratio")
+    screen.table(lines, headings=headings, bold=range(len(answer["sets"]), len(lines)))
     screen.aside("each: Foreword / plain FTS5 (porter, OR of words, bm25) in the same run; ratio: of nDCG@10")
+    for row in answer["sets"]:
+        if row["auc_unanswerable"] is not None:
+            screen.say(
+                f"{row['name']}: the best score tells {row['queries'] - row['answerable']} questions without an answer"
+                f" from {row['answerable']} with one: AUC {_number(row['auc_unanswerable'])}"
+                f" (share of words: {_number(row['baseline']['auc_unanswerable'])})"
+            )
+    if "silence" in answer:
+        _print_silence(answer["silence"])
+
+
+def _print_silence(told: dict[str, Any]) -> None:
+    screen.say(f"\nSilence: {told['prompts']} prompts asked of projects that know nothing about them")
+    for name, curve in (("Foreword", told["curve"]), ("plain share of words", told["baseline"]["curve"])):
+        lines = [
+            [
+                _number(point["threshold"], digits=4),
+                _number(point["silent"]),
+                _number(point["silent_unanswerable"]),
+                _number(point["r_at_10_kept"]),
+                "<- the product's threshold" if "product" in point else "",
+            ]
+            for point in curve
+        ]
+        marked = [number for number, point in enumerate(curve) if "product" in point]
+        screen.say("")
+        headings = (f"{name}: threshold", "silent to strangers", "to unanswerable", "R@10 kept", "")
+        screen.table(lines, headings=headings, bold=marked)
+    screen.say("")
+    lines = [
+        [name, _number(curve["auc_cross"]), _number(curve["silent_at_95_kept"]), _number(curve["kept_at_90_silent"])]
+        for name, curve in (("Foreword", told), ("plain share of words", told["baseline"]))
+    ]
+    screen.table(lines, headings=("", "AUC own / strange", "silent at 95 % of R@10", "R@10 kept at 90 % silence"))
+    screen.say("")
+    lines = [
+        [name, *(_number(point[each]) for each in ("silent", "silent_answerable", "r_at_10_kept"))]
+        for name, point in told["groups"].items()
+    ]
+    screen.table(lines, headings=("at the threshold", "silent to strangers", "silent at home", "R@10 kept"))
+
+
+def _print_context(answer: dict[str, Any]) -> None:
+    lines = [[name, *_worth(row)] for name, row in _rows(answer)]
+    screen.say(f"At {answer['budget']} tokens ({answer['family']}): Foreword / newest / plain FTS5")
+    screen.table(lines, headings=("set", *_WORTH.values()), bold=range(len(answer["sets"]), len(lines)))
+    screen.say("\nBy budget, mean of all sets")
+    lines = [[str(row["budget"]), *_worth(row)] for row in answer["curve"]]
+    screen.table(lines, headings=("budget", *_WORTH.values()))
+
+
+_WORTH = {
+    "relevant": "relevant",
+    "relevant_share": "share",
+    "files_share": "files",
+    "items": "items",
+    "tokens": "tokens",
+    "tokens_per_useful": "per useful",
+    "silent": "silent",
+}
+
+
+def _worth(row: dict[str, Any]) -> list[str]:
+    told = []
+    for name in _WORTH:
+        digits = {"tokens": 0, "tokens_per_useful": 0, "items": 1}.get(name, 2)
+        told.append(" / ".join(_number(each[name], digits=digits) for each in (row, *row["baseline"].values())))
+    return told
+
+
+def _print_tokens(answer: dict[str, Any]) -> None:
+    lines: list[list[str]] = []
+    bold = []
+    for family in answer["families"]:
+        bold.append(len(lines))
+        lines.append([family["family"], "all", *_errors(family)])
+        lines += [["", row["category"], *_errors(row)] for row in family["categories"]]
+    screen.table(lines, headings=("family", "category", "samples", "error", "signed", "worst low", ""), bold=bold)
+    limits = f"at most {answer['most_error']:.0%}, and on average not below {answer['most_under']:.0%}"
+    screen.aside(f"passes: a mean error of {limits}")
+
+
+def _errors(row: dict[str, Any]) -> list[str]:
+    return [
+        str(row["samples"]),
+        f"{row['error']:.1%}",
+        f"{row['signed']:+.1%}",
+        f"{row['worst_under']:+.1%}",
+        "passes" if row["passes"] else "FAILS",
+    ]
 
 
 def _rows(answer: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -85,12 +271,87 @@ def _rows(answer: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "mean", answer["mean"]
 
 
-def _shares(ours: float | None, plain: float | None) -> str:
+def _both(ours: float | None, plain: float | None) -> str:
     return f"{_number(ours)} / {_number(plain)}"
 
 
 def _number(given: float | None, *, digits: int = 3) -> str:
     return "-" if given is None else f"{given:.{digits}f}"
+
+
+# ---- charts
+
+
+def _draw(path: Path, charts: list[Lines | Bars]) -> None:
+    from foreword.evaluate.plot import svg
+
+    path.write_text(svg(charts), encoding="utf-8")
+    screen.aside(f"drawn: {path}")
+
+
+def _retrieval_charts(answer: dict[str, Any]) -> list[Lines | Bars]:
+    from foreword.evaluate.plot import Bars, Line, Lines
+
+    rows = answer["sets"]
+    charts: list[Lines | Bars] = [
+        Bars(
+            title="What is found: nDCG@10 by set",
+            y="nDCG@10",
+            names=tuple(row["name"] for row in rows),
+            series=(
+                ("Foreword", tuple(row["ndcg_at_10"] or 0.0 for row in rows)),
+                ("plain FTS5", tuple(row["baseline"]["ndcg_at_10"] or 0.0 for row in rows)),
+            ),
+        )
+    ]
+    if "silence" in answer:
+        told = answer["silence"]
+        lines = [
+            Line(
+                name=name,
+                points=tuple((point["silent"], point["r_at_10_kept"] or 0.0) for point in curve),
+                mark=next((number for number, point in enumerate(curve) if "product" in point), None),
+                mark_name=f"threshold {told['threshold']:g}",
+            )
+            for name, curve in (("Foreword", told["curve"]), ("plain share of words", told["baseline"]["curve"]))
+        ]
+        charts.append(
+            Lines(
+                title="Silence: what each threshold silences, and what it costs",
+                x="share of other projects' prompts that are answered with nothing",
+                y="R@10 kept at home",
+                lines=tuple(lines),
+            )
+        )
+    return charts
+
+
+def _context_charts(answer: dict[str, Any]) -> list[Lines | Bars]:
+    from foreword.evaluate.plot import Line, Lines
+
+    def chart(title: str, y: str, name: str) -> Lines:
+        methods = {"Foreword": None, "newest first": "recency", "plain FTS5": "fts5"}
+        lines = []
+        for label, method in methods.items():
+            rows = [row["baseline"][method] if method else row for row in answer["curve"]]
+            points = zip(answer["curve"], rows, strict=True)
+            lines.append(
+                Line(
+                    name=label,
+                    points=tuple((float(at["budget"]), row[name]) for at, row in points if row[name] is not None),
+                )
+            )
+        return Lines(title=title, x="budget in tokens", y=y, lines=tuple(line for line in lines if line.points))
+
+    charts = [
+        chart("What a block names: relevant memories by budget", "relevant memories, share", "relevant_share"),
+        chart("What a block names: files that were changed then", "files, share", "files_share"),
+        chart("What a useful memory costs", "tokens for each", "tokens_per_useful"),
+    ]
+    return [each for each in charts if each.lines]
+
+
+# ---- what is set, and how it goes
 
 
 def _product(*, family: str = "auto") -> Product:

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from foreword.evaluate.measures import NAMES, auc, mean, measured
-from foreword.evaluate.scratch import Product, Scored, Scratch, scratch
+from foreword.evaluate.scratch import Scored, Scratch
 from foreword.evaluate.sets import Question, Set
 from foreword.values import value
 
@@ -35,15 +35,6 @@ class Result:
     seconds: float
 
 
-def retrieval(sets: Sequence[Set], *, product: Product, tick: Callable[[], object] = bool) -> dict[str, Any]:
-    """The measures of every set, of every group and of all, for the product and for the baseline."""
-    results = []
-    for given in sets:
-        with scratch(given, product=product) as opened:
-            results.append(ask(opened, tick=tick))
-    return summary(results)
-
-
 def ask(opened: Scratch, *, tick: Callable[[], object] = bool) -> Result:
     """Every question of a set, asked of the product and of plain search."""
     started = perf_counter()
@@ -55,7 +46,7 @@ def ask(opened: Scratch, *, tick: Callable[[], object] = bool) -> Result:
                 question=question,
                 found=opened.found(prompt, at=at),
                 plain=opened.plainly(prompt, at=at),
-                covered=opened.covered(prompt, at=at, most=10),
+                covered=opened.covered(prompt, at=at),
             )
         )
         tick()
@@ -78,11 +69,16 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
+def best(hits: Iterable[Scored]) -> float:
+    """The highest score; for nothing found, one below every threshold."""
+    return max((hit.score for hit in hits), default=-1.0)
+
+
 def _row(result: Result) -> dict[str, Any]:
     with_answer = [each for each in result.asked if each.question.relevant]
     ours = {
         **_measures(with_answer, lambda each: [hit.uid for hit in each.found]),
-        "silent": mean(float(_best(each.found) < result.threshold) for each in result.asked),
+        "silent": mean(float(best(each.found) < result.threshold) for each in result.asked),
         "auc_unanswerable": _auc(result.asked, lambda each: each.found),
     }
     plain = {
@@ -124,14 +120,10 @@ def _measures(asked: Sequence[Asked], order: Callable[[Asked], Sequence[str]]) -
 
 def _auc(asked: Iterable[Asked], hits: Callable[[Asked], Sequence[Scored]]) -> float | None:
     """How well the best score tells questions that have an answer from those that have none."""
-    best: dict[bool, list[float]] = {True: [], False: []}
+    scores: dict[bool, list[float]] = {True: [], False: []}
     for each in asked:
-        best[bool(each.question.relevant)].append(_best(hits(each)))
-    return auc(best[True], best[False])
-
-
-def _best(hits: Iterable[Scored]) -> float:
-    return max((hit.score for hit in hits), default=0.0)
+        scores[bool(each.question.relevant)].append(best(hits(each)))
+    return auc(scores[True], scores[False])
 
 
 def _ratio(ours: float | None, plain: float | None) -> float | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from random import Random
 
 from foreword.errors import ForewordError
 from foreword.evaluate.measures import DEPTH
@@ -15,7 +16,7 @@ from foreword.recall import look, recall
 from foreword.recipes import Recipe
 from foreword.store.baseline import PlainIndex, plain_words
 from foreword.store.sqlite import SqliteStore
-from foreword.types import Moment, Project, Ranked, Recalled, Skipped
+from foreword.types import Memory, Moment, Project, Ranked, Recalled, Skipped
 from foreword.values import replace, value
 
 BATCH = 500  # memories in a commit
@@ -48,9 +49,11 @@ class Scratch:
         self.given = given
         self.product = product
         self.project = Project(key=f"eval:{given.name}", name=given.name, root=str(folder))
-        self.store = SqliteStore(folder / "memory.db", backups=folder)
+        # Ids break ties: random ones would give another result at every run.
+        self.store = SqliteStore(folder / "memory.db", backups=folder, choose=Random(given.name).choice)  # noqa: S311
         self.plain = PlainIndex()
-        self.uids: dict[str, str] = {}  # the store's id -> the set's
+        self.by_uid: dict[str, Memory] = {}  # in the order of time, as the store keeps them
+        self.by_id: dict[str, Memory] = {}
         self._known = 0
 
     def questions(self) -> Iterator[Question]:
@@ -68,7 +71,8 @@ class Scratch:
         for start in range(self._known, end, BATCH):
             batch = memories[start : min(end, start + BATCH)]
             kept = self.store.keep([replace(memory, project=self.project.key) for memory in batch])
-            self.uids.update((memory.id, memory.uid) for memory in kept)
+            self.by_uid.update((memory.uid, memory) for memory in kept)
+            self.by_id.update((memory.id, memory) for memory in kept)
             self.plain.add(batch)
         self._known = end
 
@@ -90,10 +94,11 @@ class Scratch:
         """What plain full-text search finds, best first."""
         return self.plain.best(plain_words(prompt), at=at, limit=DEPTH)
 
-    def covered(self, prompt: str, *, at: float, most: int) -> tuple[Scored, ...]:
-        """The first *most* of plain search, each with the share of the prompt's words that it holds."""
+    def covered(self, prompt: str, *, at: float) -> tuple[Scored, ...]:
+        """The first ten of plain search, each with the share of the prompt's words that it holds."""
         words = plain_words(prompt)
-        return tuple(Scored(uid, self.plain.coverage(uid, words)) for uid in self.plain.best(words, at=at, limit=most))
+        found = self.plain.best(words, at=at, limit=10)
+        return tuple(Scored(uid, self.plain.coverage(uid, words)) for uid in found)
 
     def recalled(self, prompt: str, *, at: float, recipe: Recipe) -> Recalled | Skipped:
         """The block in front of a prompt; what is younger must not have been learned yet."""
@@ -120,9 +125,8 @@ class Scratch:
 @contextmanager
 def scratch(given: Set, *, product: Product) -> Iterator[Scratch]:
     """A scratch store of *given*, gone at the end."""
-    with tempfile.TemporaryDirectory(prefix="foreword-eval-") as folder:
-        opened = Scratch(given, folder=Path(folder), product=product)
-        try:
-            yield opened
-        finally:
-            opened.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="foreword-eval-") as folder,
+        closing(Scratch(given, folder=Path(folder), product=product)) as opened,
+    ):
+        yield opened

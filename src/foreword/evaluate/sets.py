@@ -62,9 +62,9 @@ def _expanded(folder: Path) -> list[Path]:
 
 
 def _read(path: Path) -> Set:
-    memories = [_memory(line) for line in _lines(path / MEMORIES)]
+    memories = [_memory(line) for line in lines(path / MEMORIES)]
     known = _once(path / MEMORIES, [memory.uid for memory in memories])
-    questions = [_question(line, known) for line in _lines(path / QUERIES)]
+    questions = [_question(line, known) for line in lines(path / QUERIES)]
     _once(path / QUERIES, [question.id for question in questions])
     return Set(
         name=path.name,
@@ -91,16 +91,17 @@ def _once(path: Path, ids: Sequence[str]) -> frozenset[str]:
     return frozenset(known)
 
 
-class _Line:
-    """One line of a file: its fields, and errors that name the place."""
+class Line:
+    """One line of a file: its fields, checked as they are asked for, and errors that name the place."""
 
-    def __init__(self, path: Path, number: int, told: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, number: int, told: Mapping[str, Any], *, hint: str) -> None:
         self.path = path
         self.number = number
         self.told = told
+        self.hint = hint
 
-    def wrong(self, what: str, *, hint: str = FORM) -> BadRequest:
-        return BadRequest(f"{self.path}, line {self.number}: {what}", hint=hint)
+    def wrong(self, what: str, *, hint: str = "") -> BadRequest:
+        return BadRequest(f"{self.path}, line {self.number}: {what}", hint=hint or self.hint)
 
     def text(self, name: str, *, default: str | None = None) -> str:
         given = self.told.get(name, default)
@@ -124,16 +125,17 @@ class _Line:
 _END_OF_TIME = 1e11  # the year 5138; what is larger was meant as milliseconds
 
 
-def _lines(path: Path) -> Iterator[_Line]:
+def lines(path: Path, *, hint: str = FORM) -> Iterator[Line]:
+    """The objects of a JSONL file; empty lines are passed over, and *hint* goes with whatever is wrong."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as exc:
-        raise BadRequest(f"{path} is missing", hint=FORM) from exc
+        raise BadRequest(f"{path} is missing", hint=hint) from exc
     except (OSError, UnicodeDecodeError) as exc:
         raise BadRequest(f"{path} cannot be read: {exc}", hint="it must be a file of UTF-8 text") from exc
     for number, raw in enumerate(text.split("\n"), start=1):
         if raw.strip():
-            yield _Line(path, number, _object(path, number, raw))
+            yield Line(path, number, _object(path, number, raw), hint=hint)
 
 
 def _object(path: Path, number: int, raw: str) -> Mapping[str, Any]:
@@ -146,7 +148,7 @@ def _object(path: Path, number: int, raw: str) -> Mapping[str, Any]:
     return told
 
 
-def _memory(line: _Line) -> Memory:
+def _memory(line: Line) -> Memory:
     kind, at = line.text("kind"), line.time("at")
     if kind not in KINDS:
         raise line.wrong(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
@@ -163,7 +165,7 @@ def _memory(line: _Line) -> Memory:
     )
 
 
-def _question(line: _Line, known: frozenset[str]) -> Question:
+def _question(line: Line, known: frozenset[str]) -> Question:
     return Question(
         id=line.text("id"),
         prompt=line.text("prompt"),
@@ -173,10 +175,10 @@ def _question(line: _Line, known: frozenset[str]) -> Question:
     )
 
 
-def _relevant(line: _Line, known: frozenset[str]) -> Mapping[str, int]:
+def _relevant(line: Line, known: frozenset[str]) -> Mapping[str, int]:
     given = line.told.get("relevant")
     if not isinstance(given, dict) or not all(type(grade) is int and 0 <= grade <= 10 for grade in given.values()):
-        raise line.wrong("`relevant` must give each memory's id a grade from 0 to 10", hint=FORM)
+        raise line.wrong("`relevant` must give each memory's id a grade from 0 to 10")
     unknown = [id for id in given if id not in known]
     if unknown:
         raise line.wrong(

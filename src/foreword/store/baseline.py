@@ -1,8 +1,9 @@
 """Memories -> plain full-text search, as anyone would write it in an hour: what `foreword eval` compares with.
 
 FTS5 with porter over title, body, files and functions, an OR of the prompt's words without stop-words, in the order of
-bm25. All four columns: on the public git histories nDCG@10 is then 0.166, with title and body alone it is 0.118. The
-stop-words are its own, so that it stands still while the product's are tuned.
+bm25. All four columns: on four public git histories nDCG@10 is then 0.165, with title and body alone 0.118 and with
+files too 0.147. The stop-words are its own, so that it stands still while the product's are tuned; without any it is
+0.149.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from foreword.types import Memory
 
 STOP = frozenset(
     """a about after all also am an and any are as at be because been before being but by can could did do does doing
-    for from had has have having he her here him his how i if in into is it its just me more most my no not of off on
-    only or other our out over own she should so some such than that the their them then there these they this those
-    through to too under until up us very was we were what when where which while who whom whose why will with would
-    you your""".split()  # noqa: SIM905 - a list literal of 100 strings is unreadable
+    for from get gets had has have having he her here him his how i if in instead into is it its just let lets like
+    made make makes me more most my need needs new no not now of off on one only or other our out over own see she
+    should so some still such than that the their them then there these they this those through to too under until up
+    us use used uses using very via want wants was way we were what when where which while who whom whose why will
+    with work works would you your""".split()  # noqa: SIM905 - a list literal of 100 strings is unreadable
 )
 
 
@@ -41,10 +43,7 @@ class PlainIndex:
         self._holders: dict[str, frozenset[str]] = {}
 
     def add(self, memories: Sequence[Memory]) -> None:
-        rows = [
-            (*map(storable, _texts(memory)), memory.uid, memory.created)
-            for memory in memories
-        ]  # fmt: skip
+        rows = [(*map(storable, _texts(memory)), memory.uid, memory.created) for memory in memories]
         with self._db:
             self._db.executemany("INSERT INTO plain VALUES (?, ?, ?, ?, ?, ?)", rows)
         self._holders.clear()

@@ -50,8 +50,11 @@ BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud
 class SqliteStore:
     """One SQLite file. Open it in one process only; other processes ask that one."""
 
-    def __init__(self, path: Path, *, backups: Path, backups_keep: int = 5) -> None:
+    def __init__(
+        self, path: Path, *, backups: Path, backups_keep: int = 5, choose: Callable[[str], str] = secrets.choice
+    ) -> None:
         self._path = path
+        self._choose = choose  # the characters of new ids
         self._trouble: dict[str, str] = {}
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
         self._reading = threading.BoundedSemaphore(READERS)
@@ -388,7 +391,7 @@ class SqliteStore:
 
     def _new_id(self, kind: str) -> str:
         while True:
-            id = f"{KINDS[kind]}-{''.join(secrets.choice(BASE32) for _ in range(8))}"
+            id = f"{KINDS[kind]}-{''.join(self._choose(BASE32) for _ in range(8))}"
             if self._db.execute("SELECT 1 FROM memories WHERE id = ?", (id,)).fetchone() is None:
                 return id
 

@@ -1,0 +1,193 @@
+"""Sets -> what the block in front of each prompt is worth, and what it costs, beside what other tools would inject."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from foreword import render
+from foreword.evaluate.measures import mean
+from foreword.evaluate.scratch import Scratch
+from foreword.evaluate.sets import Question
+from foreword.fit import Layer, Line, fit
+from foreword.recipes import Recipe
+from foreword.tokens import count
+from foreword.types import Memory, Ranked, Skipped
+from foreword.values import replace, value
+
+BUDGETS = (100, 200, 300, 500, 800, 1200, 2000)  # a line is some 25 tokens: from three lines to all that a prompt gets
+FOREWORD, RECENCY, FTS5 = "foreword", "recency", "fts5"
+METHODS = (FOREWORD, RECENCY, FTS5)
+NAMES = (
+    "relevant",
+    "relevant_share",
+    "precision",
+    "files",
+    "files_share",
+    "files_shown_share",
+    "items",
+    "tokens",
+    "tokens_of_a_block",
+    "tokens_per_useful",
+    "silent",
+)
+
+
+@value
+class Block:
+    """What was put in front of one prompt; nothing at all has no tokens."""
+
+    question: Question
+    memories: tuple[Memory, ...]
+    text: str
+    tokens: int
+
+
+def blocks(
+    opened: Scratch, *, budgets: Sequence[int], tick: Callable[[], object] = bool
+) -> Mapping[tuple[str, int], list[Block]]:
+    """For each method and budget, the blocks of all questions of a set."""
+    given: dict[tuple[str, int], list[Block]] = {}
+    for question in opened.questions():
+        newest = tuple(islice(reversed(opened.by_uid.values()), _most(opened.product.recipe)))
+        plain = tuple(opened.by_uid[uid] for uid in opened.plainly(question.prompt, at=question.at))
+        for budget in budgets:
+            recipe = sized(opened.product.recipe, budget)
+            for method, block in (
+                (FOREWORD, _recalled(opened, question, recipe)),
+                (RECENCY, _listed(opened, question, newest, recipe)),
+                (FTS5, _listed(opened, question, plain, recipe)),
+            ):
+                given.setdefault((method, budget), []).append(block)
+        tick()
+    return given
+
+
+def summary(
+    names: Sequence[tuple[str, str]], given: Sequence[Mapping[tuple[str, int], list[Block]]], *, budget: int
+) -> dict[str, Any]:
+    """What `--json` prints: each set (*names* are its name and its group) at *budget*, means, and the curve."""
+    rows = [
+        {
+            "name": name,
+            "group": group,
+            "queries": len(each[FOREWORD, budget]),
+            **_with_baselines({method: _worth(each[method, budget]) for method in METHODS}),
+        }
+        for (name, group), each in zip(names, given, strict=True)
+    ]
+    groups = {row["group"]: [each for each in rows if each["group"] == row["group"]] for row in rows}
+    curve = []
+    for size in dict.fromkeys(size for _, size in given[0]):
+        sets = [_with_baselines({method: _worth(each[method, size]) for method in METHODS}) for each in given]
+        curve.append({"budget": size, **_mean(sets)})
+    return {
+        "budget": budget,
+        "sets": rows,
+        "groups": {name: _mean(members) for name, members in groups.items()},
+        "mean": _mean(rows),
+        "curve": curve,
+    }
+
+
+def sized(recipe: Recipe, budget: int) -> Recipe:
+    """*recipe* with another budget, its caps grown or shrunk with it, as the settings do it."""
+    layers = tuple(replace(layer, cap=layer.cap * budget // recipe.budget) for layer in recipe.layers)
+    return replace(recipe, budget=budget, layers=layers)
+
+
+def _recalled(opened: Scratch, question: Question, recipe: Recipe) -> Block:
+    got = opened.recalled(question.prompt, at=question.at, recipe=recipe)
+    if isinstance(got, Skipped):
+        return Block(question=question, memories=(), text="", tokens=0)
+    memories = tuple(opened.by_id[item.memory] for item in got.items)
+    return Block(question=question, memories=memories, text=got.text, tokens=got.tokens)
+
+
+def _listed(opened: Scratch, question: Question, memories: Sequence[Memory], recipe: Recipe) -> Block:
+    """*memories* in their order, as compact lines in the product's own frame, as many as fit."""
+    rule, family = recipe.layers[0], opened.product.family
+    ranked = [
+        Ranked(memory=memory, score=1 - place / 1000, why={})  # the fitter wants the best first, and has two digits
+        for place, memory in enumerate(memories[: _most(recipe)])
+    ]
+    lines = tuple(Line(text=render.compact(each, now=question.at), ranked=each) for each in ranked)
+    fitted = fit(
+        (Layer(name=rule.name, lines=lines, cap=rule.cap, limit=rule.limit),),
+        limit=recipe.budget,
+        render=lambda layers: render.block(layers, moment="prompt", project=opened.project.name),
+        count=lambda text: count(text, family=family),
+    )
+    chosen = tuple(line.ranked.memory for layer in fitted.layers for line in layer.lines)
+    return Block(question=question, memories=chosen, text=fitted.text, tokens=fitted.tokens)
+
+
+def _most(recipe: Recipe) -> int:
+    return recipe.layers[0].limit * 3 // 2  # some more than wanted: the longest may not fit
+
+
+def _worth(given: Sequence[Block]) -> dict[str, float | None]:
+    """What the blocks of a set are worth on average."""
+    told = [block for block in given if block.text]
+    answerable = [block for block in given if block.question.relevant]
+    with_files = [block for block in given if block.question.files]
+    useful = [len(_useful(block)) for block in answerable]
+    return {
+        "relevant": mean(useful),
+        "relevant_share": mean(
+            len(_useful(block)) / len(block.question.relevant) for block in answerable
+        ),
+        "precision": mean(len(_useful(block)) / len(block.memories) for block in told if block.memories),
+        "files": mean(len(_files(block)) for block in with_files),
+        "files_share": mean(len(_files(block)) / len(set(block.question.files)) for block in with_files),
+        "files_shown_share": mean(
+            sum(file in block.text for file in set(block.question.files)) / len(set(block.question.files))
+            for block in with_files
+        ),
+        "items": mean(len(block.memories) for block in told),
+        "tokens": mean(block.tokens for block in given),
+        "tokens_of_a_block": mean(block.tokens for block in told),
+        "tokens_per_useful": _each(sum(block.tokens for block in given), sum(useful)),
+        "silent": mean(float(not block.text) for block in given),
+    }  # fmt: skip
+
+
+def _useful(block: Block) -> set[str]:
+    return {memory.uid for memory in block.memories if memory.uid in block.question.relevant}
+
+
+def _files(block: Block) -> set[str]:
+    """The files that were really changed and that a memory of the block names."""
+    return {file for memory in block.memories for file in memory.files}.intersection(block.question.files)
+
+
+def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The unweighted mean over sets; what an item costs is taken over all of them, for in some nothing is useful."""
+
+    def over(values: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
+        each = list(values)
+        means = {name: mean(one[name] for one in each) for name in NAMES}
+        return {**means, "tokens_per_useful": _each(means["tokens"], means["relevant"])}
+
+    return _with_baselines(
+        {
+            FOREWORD: over(rows),
+            **{method: over(row["baseline"][method] for row in rows) for method in (RECENCY, FTS5)},
+        }
+    )
+
+
+def _with_baselines(worth: Mapping[str, dict[str, float | None]]) -> dict[str, Any]:
+    return {
+        **_rounded(worth[FOREWORD]),
+        "baseline": {method: _rounded(worth[method]) for method in (RECENCY, FTS5)},
+    }
+
+
+def _each(tokens: float | None, useful: float | None) -> float | None:
+    return tokens / useful if tokens is not None and useful else None
+
+
+def _rounded(numbers: Mapping[str, float | None]) -> dict[str, float | None]:
+    return {name: None if number is None else round(number, 4) for name, number in numbers.items()}
