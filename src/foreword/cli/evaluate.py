@@ -66,6 +66,7 @@ def retrieval(
     from foreword.evaluate.scratch import scratch
     from foreword.evaluate.sets import read
 
+    _check_plot(plot)
     given, product = read(sets), _product()
     if silence and len(given) < 2:
         raise BadRequest("--silence needs two sets or more", hint="name another folder: its prompts are the strangers")
@@ -114,6 +115,7 @@ def context(
 
     if family not in FAMILIES:
         raise BadRequest(f"unknown tokenizer family {family!r}", hint=f"one of {', '.join(FAMILIES)}")
+    _check_plot(plot)
     given, product = read(sets), _product(family=family)
     budgets = sorted({*worth.BUDGETS, budget})
     blocks = []
@@ -282,6 +284,14 @@ def _number(given: float | None, *, digits: int = 3) -> str:
 # ---- charts
 
 
+def _check_plot(path: Path | None) -> None:
+    """Before a minute of work, not after it."""
+    if path and path.suffix.lower() != ".svg":
+        raise BadRequest(f"{path} is no name for an SVG", hint="give --plot a file that ends with .svg")
+    if path and not path.absolute().parent.is_dir():
+        raise BadRequest(f"there is no folder {path.absolute().parent}", hint="make it first, or draw elsewhere")
+
+
 def _draw(path: Path, charts: list[Lines | Bars]) -> None:
     from foreword.evaluate.plot import svg
 
@@ -330,7 +340,7 @@ def _context_charts(answer: dict[str, Any]) -> list[Lines | Bars]:
     from foreword.evaluate.plot import Line, Lines
 
     def chart(title: str, y: str, name: str) -> Lines:
-        methods = {"Foreword": None, "newest first": "recency", "plain FTS5": "fts5"}
+        methods = {"Foreword": None, "plain FTS5": "fts5", "newest first": "recency"}
         lines = []
         for label, method in methods.items():
             rows = [row["baseline"][method] if method else row for row in answer["curve"]]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foreword import render
 from foreword.evaluate.measures import mean
@@ -16,10 +17,15 @@ from foreword.tokens import count
 from foreword.types import Memory, Ranked, Skipped
 from foreword.values import replace, value
 
+if TYPE_CHECKING:
+    from foreword.search import Searchable
+
 BUDGETS = (100, 200, 300, 500, 800, 1200, 2000)  # a line is some 25 tokens: from three lines to all that a prompt gets
+CACHED = 10_000  # lines whose tokens are known: the newest are the same for many questions
 FOREWORD, RECENCY, FTS5 = "foreword", "recency", "fts5"
 METHODS = (FOREWORD, RECENCY, FTS5)
 NAMES = (
+    "useful",
     "relevant",
     "relevant_share",
     "precision",
@@ -49,15 +55,19 @@ def blocks(
 ) -> Mapping[tuple[str, int], list[Block]]:
     """For each method and budget, the blocks of all questions of a set."""
     given: dict[tuple[str, int], list[Block]] = {}
+    counted = lru_cache(CACHED)(lambda text: count(text, family=opened.product.family))
     for question in opened.questions():
-        newest = tuple(islice(reversed(opened.by_uid.values()), _most(opened.product.recipe)))
-        plain = tuple(opened.by_uid[uid] for uid in opened.plainly(question.prompt, at=question.at))
+        store = _Remembering(opened.store)
+        most = opened.product.recipe.layers[0].limit * 3 // 2  # some more than wanted: the longest may not fit
+        found = opened.plainly(question.prompt, at=question.at)[:most]
+        newest = _lines(islice(reversed(opened.by_uid.values()), most), now=question.at)
+        plain = _lines((opened.by_uid[uid] for uid in found), now=question.at)
         for budget in budgets:
             recipe = sized(opened.product.recipe, budget)
             for method, block in (
-                (FOREWORD, _recalled(opened, question, recipe)),
-                (RECENCY, _listed(opened, question, newest, recipe)),
-                (FTS5, _listed(opened, question, plain, recipe)),
+                (FOREWORD, _recalled(opened, question, recipe, store)),
+                (RECENCY, _listed(question, newest, recipe, counted)),
+                (FTS5, _listed(question, plain, recipe, counted)),
             ):
                 given.setdefault((method, budget), []).append(block)
         tick()
@@ -97,34 +107,49 @@ def sized(recipe: Recipe, budget: int) -> Recipe:
     return replace(recipe, budget=budget, layers=layers)
 
 
-def _recalled(opened: Scratch, question: Question, recipe: Recipe) -> Block:
-    got = opened.recalled(question.prompt, at=question.at, recipe=recipe)
+class _Remembering:
+    """A store that looks up the same question once, for it is asked again with every budget."""
+
+    def __init__(self, store: object) -> None:
+        self._store = store
+        self._answers: dict[object, Any] = {}
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *given, **named: self._answer(name, given, named)
+
+    def _answer(self, name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        asked = (name, given, tuple(named.items()))
+        if asked not in self._answers:
+            self._answers[asked] = getattr(self._store, name)(*given, **named)
+        return self._answers[asked]
+
+
+def _recalled(opened: Scratch, question: Question, recipe: Recipe, store: Searchable) -> Block:
+    got = opened.recalled(question.prompt, at=question.at, recipe=recipe, store=store)
     if isinstance(got, Skipped):
         return Block(question=question, memories=(), text="", tokens=0)
     memories = tuple(opened.by_id[item.memory] for item in got.items)
     return Block(question=question, memories=memories, text=got.text, tokens=got.tokens)
 
 
-def _listed(opened: Scratch, question: Question, memories: Sequence[Memory], recipe: Recipe) -> Block:
-    """*memories* in their order, as compact lines in the product's own frame, as many as fit."""
-    rule, family = recipe.layers[0], opened.product.family
-    ranked = [
-        Ranked(memory=memory, score=1 - place / 1000, why={})  # the fitter wants the best first, and has two digits
-        for place, memory in enumerate(memories[: _most(recipe)])
-    ]
-    lines = tuple(Line(text=render.compact(each, now=question.at), ranked=each) for each in ranked)
+def _lines(memories: Iterable[Memory], *, now: float) -> tuple[Line, ...]:
+    """*memories* in their order, as the product's compact lines."""
+    # The fitter takes the highest score first, and a line shows two digits of it.
+    ranked = [Ranked(memory=memory, score=1 - place / 1000, why={}) for place, memory in enumerate(memories)]
+    return tuple(Line(text=render.compact(each, now=now), ranked=each) for each in ranked)
+
+
+def _listed(question: Question, lines: tuple[Line, ...], recipe: Recipe, counted: Callable[[str], int]) -> Block:
+    """As many of *lines* as fit, in the product's own frame."""
+    rule = recipe.layers[0]
     fitted = fit(
         (Layer(name=rule.name, lines=lines, cap=rule.cap, limit=rule.limit),),
         limit=recipe.budget,
-        render=lambda layers: render.block(layers, moment="prompt", project=opened.project.name),
-        count=lambda text: count(text, family=family),
+        render=lambda layers: render.block(layers, moment="prompt", project=""),
+        count=counted,
     )
     chosen = tuple(line.ranked.memory for layer in fitted.layers for line in layer.lines)
     return Block(question=question, memories=chosen, text=fitted.text, tokens=fitted.tokens)
-
-
-def _most(recipe: Recipe) -> int:
-    return recipe.layers[0].limit * 3 // 2  # some more than wanted: the longest may not fit
 
 
 def _worth(given: Sequence[Block]) -> dict[str, float | None]:
@@ -132,9 +157,9 @@ def _worth(given: Sequence[Block]) -> dict[str, float | None]:
     told = [block for block in given if block.text]
     answerable = [block for block in given if block.question.relevant]
     with_files = [block for block in given if block.question.files]
-    useful = [len(_useful(block)) for block in answerable]
     return {
-        "relevant": mean(useful),
+        "useful": mean(len(_useful(block)) for block in given),
+        "relevant": mean(len(_useful(block)) for block in answerable),
         "relevant_share": mean(
             len(_useful(block)) / len(block.question.relevant) for block in answerable
         ),
@@ -148,7 +173,9 @@ def _worth(given: Sequence[Block]) -> dict[str, float | None]:
         "items": mean(len(block.memories) for block in told),
         "tokens": mean(block.tokens for block in given),
         "tokens_of_a_block": mean(block.tokens for block in told),
-        "tokens_per_useful": _each(sum(block.tokens for block in given), sum(useful)),
+        "tokens_per_useful": _each(
+            sum(block.tokens for block in given), sum(len(_useful(block)) for block in given)
+        ),
         "silent": mean(float(not block.text) for block in given),
     }  # fmt: skip
 
@@ -168,7 +195,7 @@ def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     def over(values: Iterable[Mapping[str, Any]]) -> dict[str, float | None]:
         each = list(values)
         means = {name: mean(one[name] for one in each) for name in NAMES}
-        return {**means, "tokens_per_useful": _each(means["tokens"], means["relevant"])}
+        return {**means, "tokens_per_useful": _each(means["tokens"], means["useful"])}
 
     return _with_baselines(
         {

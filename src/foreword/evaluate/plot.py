@@ -52,7 +52,7 @@ def svg(charts: Sequence[Lines | Bars]) -> str:
     height = HEIGHT * len(charts)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
-        f' font-family="system-ui, sans-serif" font-size="12" fill="{INK}">',
+        f' font-family="system-ui, DejaVu Sans, sans-serif" font-size="12" fill="{INK}">',
         f'<rect width="100%" height="100%" fill="{PAPER}"/>',
     ]
     for place, chart in enumerate(charts):
@@ -109,17 +109,17 @@ def _lines(chart: Lines) -> list[str]:
 
 
 def _marked(frame: _Frame, line: Line, colour: str) -> list[str]:
-    """A ring around one point, its name beside it on the side that has room."""
+    """A ring around one point, its name below it, on the left, where a falling curve leaves room."""
     assert line.mark is not None
     x, y = (frame.at_x(line.points[line.mark][0]), frame.at_y(line.points[line.mark][1]))
-    right = x + 14 + len(line.mark_name) * LETTER < WIDTH - RIGHT
+    left = x - 10 - len(line.mark_name) * LETTER > LEFT
     return [
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{PAPER}" stroke="{colour}" stroke-width="2.5"/>',
         _text(
-            x + 12 if right else x - 12,
+            x - 10 if left else x + 10,
             min(y + 20, frame.low - 6),
             line.mark_name,
-            anchor="start" if right else "end",
+            anchor="end" if left else "start",
             more=f' stroke="{PAPER}" stroke-width="4" paint-order="stroke"',
         ),
     ]
@@ -165,7 +165,7 @@ def _legend(names: Sequence[str]) -> list[str]:
 def _ticks(values: Sequence[float]) -> list[float]:
     """Round numbers, evenly apart, from below the least to above the greatest."""
     low, high = min(values, default=0.0), max(values, default=1.0)
-    span = (high - low) or 1.0
+    span = high - low if high - low > 1e-6 * max(1.0, abs(high)) else 1.0  # what is all the same gets an axis too
     size = 10 ** floor(log10(span / STEPS))
     step = next((factor * size for factor in (1, 2, 2.5, 5) if span / (factor * size) <= STEPS), 10 * size)
     first, last = floor(low / step + 1e-9), max(ceil(high / step - 1e-9), floor(low / step + 1e-9) + 1)

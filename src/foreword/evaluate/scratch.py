@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 from foreword.errors import ForewordError
 from foreword.evaluate.measures import DEPTH
@@ -18,6 +19,9 @@ from foreword.store.baseline import PlainIndex, plain_words
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Memory, Moment, Project, Ranked, Recalled, Skipped
 from foreword.values import replace, value
+
+if TYPE_CHECKING:
+    from foreword.search import Searchable
 
 BATCH = 500  # memories in a commit
 
@@ -100,10 +104,10 @@ class Scratch:
         found = self.plain.best(words, at=at, limit=10)
         return tuple(Scored(uid, self.plain.coverage(uid, words)) for uid in found)
 
-    def recalled(self, prompt: str, *, at: float, recipe: Recipe) -> Recalled | Skipped:
-        """The block in front of a prompt; what is younger must not have been learned yet."""
+    def recalled(self, prompt: str, *, at: float, recipe: Recipe, store: Searchable) -> Recalled | Skipped:
+        """The block in front of a prompt, out of this *store* or what stands for it; it must know nothing younger."""
         return recall(
-            self.store,
+            store,
             self._moment(prompt),
             recipe=recipe,
             threshold=self.product.threshold,

@@ -128,7 +128,7 @@ _END_OF_TIME = 1e11  # the year 5138; what is larger was meant as milliseconds
 def lines(path: Path, *, hint: str = FORM) -> Iterator[Line]:
     """The objects of a JSONL file; empty lines are passed over, and *hint* goes with whatever is wrong."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # editors of Windows put a mark in front
     except FileNotFoundError as exc:
         raise BadRequest(f"{path} is missing", hint=hint) from exc
     except (OSError, UnicodeDecodeError) as exc:
