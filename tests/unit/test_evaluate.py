@@ -296,6 +296,7 @@ def test_strange_prompts_are_silenced_at_the_price_of_own_ones(write: Write) -> 
         assert [point["silent"] for point in curve] == sorted(point["silent"] for point in curve)
         kept = [point["r_at_10_kept"] for point in curve]
         assert kept == sorted(kept, reverse=True)
+        assert all(point["r_at_10_kept_whole"] >= point["r_at_10_kept"] for point in curve)
     assert 0 <= told["kept_at_90_silent"] <= 1
     assert [point["threshold"] for point in told["groups"].values()] == [PRODUCT.threshold]
 

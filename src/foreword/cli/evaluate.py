@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -36,8 +35,6 @@ Sets = Annotated[
     list[Path],
     typer.Argument(metavar="DIR…", help="Folders with memories.jsonl and queries.jsonl, or folders of such folders."),
 ]
-
-
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw it too, into this file.")]
 
 
@@ -193,15 +190,19 @@ def _print_silence(told: dict[str, Any]) -> None:
                 _number(point["silent"]),
                 _number(point["silent_unanswerable"]),
                 _number(point["r_at_10_kept"]),
+                _number(point["r_at_10_kept_whole"]),
                 "<- the product's threshold" if "product" in point else "",
             ]
             for point in curve
         ]
         marked = [number for number, point in enumerate(curve) if "product" in point]
         screen.say("")
-        headings = (f"{name}: threshold", "silent to strangers", "to unanswerable", "R@10 kept", "")
+        headings = (f"{name}: threshold", "silent to strangers", "to unanswerable", "R@10 kept", "if by prompt", "")
         screen.table(lines, headings=headings, bold=marked)
-    screen.say("")
+    screen.say(
+        "\nR@10 kept: each memory must reach the threshold, as in the product; by prompt: if only the best one must,"
+        " and all of them are shown then\n"
+    )
     lines = [
         [name, _number(curve["auc_cross"]), _number(curve["silent_at_95_kept"]), _number(curve["kept_at_90_silent"])]
         for name, curve in (("Foreword", told), ("plain share of words", told["baseline"]))
@@ -366,6 +367,8 @@ def _context_charts(answer: dict[str, Any]) -> list[Lines | Bars]:
 
 def _product(*, family: str = "auto") -> Product:
     """The default settings, with what the environment says: figures of two machines must be comparable."""
+    import tempfile
+
     from foreword.config import load, load_synonyms
     from foreword.evaluate.scratch import Product
     from foreword.hook.build import thresholds

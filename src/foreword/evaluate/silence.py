@@ -121,24 +121,33 @@ def _point(results: Sequence[Result], strays: Sequence[float], hits: _Hits, *, t
     """What one threshold does: whom it silences rightly, and the share of R@10 that it keeps."""
     answerable = [each for result in results for each in result.asked if each.question.relevant]
     unanswerable = [each for result in results for each in result.asked if not each.question.relevant]
-    found = mean(_recall(result, hits, threshold=threshold) for result in results)
-    whole = mean(_recall(result, hits, threshold=-inf) for result in results)
+    each_above = mean(_recall(result, hits, threshold=threshold) for result in results)
+    best_above = mean(_recall(result, hits, threshold=threshold, by_prompt=True) for result in results)
+    all_of_it = mean(_recall(result, hits, threshold=-inf) for result in results)
     return {
         "threshold": round(threshold, 6),
         "silent": _rounded(mean(float(score < threshold) for score in strays)),
         "silent_unanswerable": _rounded(mean(float(best(hits(each)) < threshold) for each in unanswerable)),
         "silent_answerable": _rounded(mean(float(best(hits(each)) < threshold) for each in answerable)),
-        "r_at_10": _rounded(found),
-        "r_at_10_kept": _rounded(found / whole if found is not None and whole else None),
+        "r_at_10": _rounded(each_above),
+        "r_at_10_kept": _share(each_above, all_of_it),
+        "r_at_10_kept_whole": _share(best_above, all_of_it),
     }
 
 
-def _recall(result: Result, hits: _Hits, *, threshold: float) -> float | None:
-    return mean(
-        share_found([hit.uid for hit in hits(each) if hit.score >= threshold], each.question.relevant, most=10)
-        for each in result.asked
-        if each.question.relevant
-    )
+def _recall(result: Result, hits: _Hits, *, threshold: float, by_prompt: bool = False) -> float | None:
+    """R@10 when only memories above *threshold* are shown; or all of them, to prompts whose best one is above it."""
+    shares = []
+    for each in result.asked:
+        found = hits(each)
+        shown = found if by_prompt and best(found) >= threshold else [hit for hit in found if hit.score >= threshold]
+        if each.question.relevant:
+            shares.append(share_found([hit.uid for hit in shown], each.question.relevant, most=10))
+    return mean(shares)
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return _rounded(part / whole if part is not None and whole else None)
 
 
 def _rounded(number: float | None) -> float | None:
