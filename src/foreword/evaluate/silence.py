@@ -18,7 +18,8 @@ from foreword.evaluate.sets import Question
 from foreword.values import value
 
 SAMPLE = 25  # prompts of each set to each other one: 2,250 for ten sets, which is about what they ask of themselves
-STEPS = 20  # points of a curve, 5 % of silence apart
+# Points of a curve, in percent of silence; closer at the end, where a memory that knows its place should stand.
+STEPS = (*range(0, 90, 5), *range(90, 100))
 KEPT, SILENT = 0.95, 0.9  # the two ends at which one number tells a curve
 
 _Hits = Callable[[Asked], Sequence[Scored]]
@@ -113,7 +114,7 @@ def _told(results: Sequence[Result], strays: Sequence[float], hits: _Hits, *, ma
 def _thresholds(strays: Sequence[float]) -> list[float]:
     """Those that silence the same further share each; the scale of a score is its finder's own affair."""
     ordered = sorted(max(0.0, score) for score in strays)
-    steps = [ordered[len(ordered) * step // STEPS] for step in range(STEPS)]
+    steps = [ordered[len(ordered) * percent // 100] for percent in STEPS]
     return sorted({0.0, *steps, nextafter(ordered[-1], inf)})
 
 
