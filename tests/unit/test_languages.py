@@ -1,0 +1,161 @@
+"""languages: any folder, however big or broken, has its languages, and they cost the reading of a few folders."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword import languages as module
+from foreword.languages import ENDINGS, SIGNS, VENDORED, languages
+
+
+def grown(root: Path, *names: str) -> str:
+    """*root* with these files in it."""
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return str(root)
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Every folder that is read, and every path that is asked about, in order."""
+    seen = []
+
+    class Watched:
+        environ = os.environb if hasattr(os, "environb") else os.environ
+
+        @staticmethod
+        def scandir(folder):
+            seen.append(folder)
+            return os.scandir(folder)
+
+        @staticmethod
+        def stat(path):
+            seen.append(path)
+            return os.stat(path)
+
+    monkeypatch.setattr(module, "system", Watched)
+    return seen
+
+
+@pytest.mark.parametrize(("sign", "language"), SIGNS.items())
+def test_a_project_file_gives_its_language_away(tmp_path, sign, language):
+    assert languages(grown(tmp_path, sign))[0] == language
+
+
+def test_project_files_come_first_and_in_one_order(tmp_path):
+    root = grown(tmp_path, "go.mod", "pyproject.toml", *(f"web/{n}.ts" for n in range(9)))
+    assert languages(root) == ("python", "go", "typescript")
+
+
+def test_a_folder_without_a_project_file_speaks_by_its_files(tmp_path):
+    assert languages(grown(tmp_path, "scripts/tidy.py", "scripts/deep/er/more.py")) == ("python",)
+
+
+def test_a_language_needs_a_share_of_the_files(tmp_path):
+    root = grown(tmp_path, *(f"src/m{n}.rs" for n in range(40)), "src/x.lua", *(f"web/{n}.ts" for n in range(10)))
+    assert languages(root) == ("rust", "typescript")
+
+
+@pytest.mark.parametrize(
+    "vendored", [*sorted(VENDORED)[:5], "node_modules", ".venv", "site-packages", ".git", "target"]
+)
+def test_other_peoples_code_does_not_count(tmp_path, vendored):
+    root = grown(tmp_path, "app/main.go", *(f"{vendored}/lib{n}.js" for n in range(50)))
+    assert languages(root) == ("go",)
+
+
+def test_forty_packages_do_not_hide_what_lies_in_them(tmp_path):
+    names = [f"pkg{a}/mod{b}/f.{ending}" for a in range(40) for b in range(10) for ending in ("py", "ts")]
+    assert languages(grown(tmp_path, *names)) == ("python", "typescript")
+
+
+def test_a_name_that_is_only_an_ending_says_nothing(tmp_path):
+    assert languages(grown(tmp_path, "go", "r", ".sh", "py", "c.", "README.md", "data.json", "x.h")) == ()
+
+
+def test_a_big_tree_costs_the_reading_of_a_few_folders(tmp_path, reads):
+    root = grown(tmp_path, *(f"a{a}/b{b}/c{c}/x.py" for a in range(15) for b in range(8) for c in range(4)))
+    assert languages(root) == ("python",)
+    assert len(reads) <= sum(module.WIDTHS)
+
+
+def test_a_huge_folder_is_not_read_to_its_end_and_its_project_file_is_found(tmp_path, reads):
+    root = grown(tmp_path, *(f"file{n}.txt" for n in range(2000)), "Cargo.toml", "zz/lib.py")
+    assert languages(root)[0] == "rust"
+    asked = [path for path in reads if path.rpartition("/")[2] in SIGNS]
+    assert len(asked) <= len(SIGNS)
+
+
+def test_a_slow_disk_is_given_up(tmp_path, reads, monkeypatch):
+    monkeypatch.setattr(module, "SECONDS", -1.0)
+    root = grown(tmp_path, "pyproject.toml", "src/x.go")
+    assert languages(root) == ()
+    assert reads == []
+
+
+def test_links_are_not_followed(tmp_path):
+    away = tmp_path / "away"
+    grown(away, *(f"{n}.java" for n in range(20)))
+    here = tmp_path / "here"
+    root = grown(here, "main.rb")
+    (here / "loop").symlink_to(here)
+    (here / "away").symlink_to(away)
+    (here / "gone").symlink_to(tmp_path / "nowhere")
+    assert languages(root) == ("ruby",)
+
+
+def test_neither_the_home_folder_nor_the_root_is_walked(tmp_path, reads, monkeypatch):
+    monkeypatch.setitem(module.system.environ, b"HOME", os.fsencode(tmp_path))
+    assert languages(grown(tmp_path, "notes.py", "Documents/x.go")) == ("python",)
+    assert reads == [str(tmp_path)]
+    languages("/")
+    assert reads == [str(tmp_path), "/"]
+
+
+def test_what_is_no_readable_folder_has_no_languages(tmp_path):
+    file = tmp_path / "pyproject.toml"
+    file.touch()
+    os.mkfifo(tmp_path / "pipe")
+    for root in (str(file), str(tmp_path / "pipe"), str(tmp_path / "none"), "", "\0", "/\ud800", "x" * 5000):
+        assert languages(root) == ()
+
+
+def test_a_folder_that_may_not_be_read_costs_only_itself(tmp_path):
+    root = grown(tmp_path, "a/x.py", "b/y.py")
+    (tmp_path / "a").chmod(0)
+    try:
+        assert languages(root) == ("python",)
+    finally:
+        (tmp_path / "a").chmod(0o700)
+
+
+def test_names_that_are_no_text_do_no_harm(tmp_path):
+    for name in (b"\xff\xfe.py", b"caf\xe9"):
+        (Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))).mkdir()
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name + b"/\xff.go")).touch()
+    assert languages(str(tmp_path)) == ("go",)
+
+
+NAME = st.sampled_from([*[f"x.{ending}" for ending in ENDINGS], *SIGNS, *VENDORED, "src", "a b", ".git", "-", "…"])
+
+
+@given(st.lists(st.lists(NAME, min_size=1, max_size=4), max_size=12))
+def test_any_tree_has_known_languages_each_once(paths):
+    with tempfile.TemporaryDirectory() as folder:
+        for parts in paths:
+            Path(folder, *parts).mkdir(parents=True, exist_ok=True)
+        found = languages(folder)
+        assert len(set(found)) == len(found)
+        assert languages(folder) == found
+        assert set(found) <= {*SIGNS.values(), *ENDINGS.values()}
+
+
+@given(st.text(max_size=50))
+def test_no_root_raises(root):
+    assert isinstance(languages(root if root.strip("/.") else ""), tuple)
