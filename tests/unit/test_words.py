@@ -108,6 +108,42 @@ def test_no_words_make_an_expression_that_the_index_refuses(index, words):
     index.execute("SELECT count(*) FROM words WHERE words MATCH ?", (expression,)).fetchone()
 
 
+LOG = "".join(
+    f"2026-11-{n % 28 + 1:02}T03:{n % 60:02}:11.{n:03}Z INFO worker-{n % 9} id={n * 7919:016x} GET /orders/{n} 200 {n}ms\n"
+    for n in range(500)
+)
+
+
+def test_a_pasted_log_leaves_the_users_own_words_and_the_error_in_its_middle():
+    half = len(LOG) // 2
+    error = "\nERROR ledger_import.py:88 DeadlockDetected: could not obtain lock on relation\n"
+    found = terms(
+        f"Why does the nightly import hang?\n{LOG[:half]}{error}{LOG[half:]}It must be the reconcile_ledger job."
+    )
+    assert found[:3] == ("nightly", "import", "hang")
+    assert {"reconcile", "ledger", "job", "deadlockdetected", "obtain", "relation"} <= set(found)
+    assert not any(term[0].isdigit() and len(term) > 4 for term in found)
+
+
+def test_pasted_code_is_looked_for_by_what_it_names_most():
+    code = "def price_basket(basket, voucher):\n    return sum(line.net for line in basket.lines)\n" * 40
+    found = terms(f"Please round down here:\n{code}def seldomSeen(): pass\n{code}and keep the tests green")
+    assert {"round", "basket", "voucher", "seldomseen", "seldom", "tests", "green"} <= set(found)
+
+
+@given(st.integers(0, 150), st.integers(1, 64))
+def test_a_short_text_gives_its_first_words_in_their_order(size, limit):
+    words = [f"word{letter}{other}" for letter in "abcdefghijklmno" for other in "abcdefghij"][:size]
+    assert terms(" ".join(words), limit=limit) == tuple(words[:limit])
+
+
+@given(TEXT, st.integers(0, 80))
+def test_a_long_text_gives_no_more_terms_than_asked_for_each_once(text, limit):
+    found = terms(f"{text} {LOG[:4000]} {text} ValueError: {text}\n {LOG[:6000]} {text}", limit=limit)
+    assert len(found) <= limit
+    assert len(set(found)) == len(found)
+
+
 def test_a_huge_text_takes_no_time():
     many = "wordNumber版本 " * 200_000
     assert len(terms(many)) == 4
