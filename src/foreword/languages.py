@@ -101,7 +101,8 @@ def _seen(root: str) -> tuple[set[str], dict[str, int]]:
 
 def _listed(folder: str, *, most: int) -> tuple[list[str], set[str], bool]:
     """Folders that may hold the project's own code, files, and whether that is all; never what a link leads to."""
-    folders, files = [], set()
+    folders: list[str] = []
+    files: set[str] = set()
     try:
         with system.scandir(folder) as entries:
             for at, entry in enumerate(entries):

@@ -1,8 +1,10 @@
-"""Moment -> what to look for: its words and their synonyms, in the scopes it may see. Light."""
+"""Moment -> what to look for: words, files and functions of its prompt, the task, in the scopes it may see. Light."""
 
 from __future__ import annotations
 
 from foreword.languages import languages
+from foreword.mentions import mentioned
+from foreword.tasks import task_of
 from foreword.types import EMPTY, UNIVERSAL, Query
 from foreword.words import terms
 
@@ -12,17 +14,31 @@ if TYPE_CHECKING:
 
     from foreword.types import Moment
 
+MOST_TOUCHED = 50  # files; who touched more works on everything
+
 
 def query_of(moment: Moment, *, synonyms: Mapping[str, Sequence[str]] = EMPTY) -> Query:
-    """What a moment looks for: the words of its prompt, and their synonyms, in the scopes it may see."""
-    asked = terms(moment.prompt)
-    known = dict.fromkeys(asked)
-    for term in asked:
-        known.update(dict.fromkeys(synonyms.get(term, ())))
-    return Query(scopes=scopes_of(moment), terms=tuple(known))
+    """What a moment looks for, in the scopes it may see: what its prompt says and names, and what is being done."""
+    said = terms(moment.prompt)
+    files, functions = mentioned(moment.prompt, root=moment.project.root)
+    return Query(
+        scopes=scopes_of(moment),
+        terms=said,
+        synonyms=_besides(said, synonyms),
+        files=files,
+        functions=functions,
+        touched=moment.touched[:MOST_TOUCHED],
+        task=task_of(moment.prompt, moment.recent),
+    )
 
 
 def scopes_of(moment: Moment) -> tuple[str, ...]:
     """The project's own, its languages', and the universal scope: nothing else is ever a candidate."""
-    spoken = (f"language:{language}" for language in languages(moment.project.root))
-    return (moment.project.scope, *spoken, UNIVERSAL)
+    spoken = languages(moment.project.root) if moment.languages is None else moment.languages
+    return (moment.project.scope, *(f"language:{language}" for language in spoken), UNIVERSAL)
+
+
+def _besides(said: Sequence[str], synonyms: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The synonyms of what was said that were not said themselves."""
+    others = dict.fromkeys(other for term in said for other in synonyms.get(term, ()))
+    return tuple(other for other in others if other not in said)

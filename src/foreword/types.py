@@ -148,11 +148,14 @@ class Moment:
     model: str = ""
     budget: int = 0  # 0 means the recipe's own
     form: str = "markdown"
+    touched: tuple[str, ...] = ()  # files of this session and of git, newest first, relative to the root
+    recent: tuple[str, ...] = ()  # the kinds of the last tool events, newest first
+    languages: tuple[str, ...] | None = None  # None: not looked for yet
 
 
 @value
 class Query:
-    """What is looked for: the prompt's significant terms within the scopes that may be shown."""
+    """What is looked for: the prompt's significant terms, and what it is about, in the scopes that may be shown."""
 
     scopes: tuple[str, ...]  # the project's first
     terms: tuple[str, ...] = ()
@@ -162,6 +165,11 @@ class Query:
     limit: int = 50
     most_terms: int = 10  # the rarest of the terms are looked for
     postings: int = POSTINGS
+    synonyms: tuple[str, ...] = ()  # what the terms may also be called; none of them was said
+    files: tuple[str, ...] = ()  # named in the prompt; relative to the root where they lie in it
+    functions: tuple[str, ...] = ()  # named in the prompt; a qualified one is followed by its last part
+    touched: tuple[str, ...] = ()  # touched in this session or changed in git, newest first, relative to the root
+    task: str = ""  # coding, debugging, documentation, architecture, or open
 
 
 @value

@@ -87,6 +87,11 @@ def terms(text: str, *, limit: int = 64) -> tuple[str, ...]:
     return tuple(found)[:limit]
 
 
+def broken(text: str, breaks: bytes = _BREAKS) -> str:
+    """*text* with a space for every ASCII character that parts words."""
+    return text.encode("utf-8", "surrogatepass").translate(breaks).decode("utf-8", "surrogatepass")
+
+
 def _collect(found: dict[str, None], text: str, *, most: int, sifted: bool) -> None:
     for token in _tokens(text):
         if len(found) >= most:
@@ -138,7 +143,7 @@ def _frequent(text: str) -> list[str]:
     if len(text) > 2 * _SIFTED:
         text = f"{text[:_SIFTED].rpartition(' ')[0]}\n{text[-_SIFTED:].partition(' ')[2]}"
     counts: dict[str, int] = {}
-    for word in _broken(text, _BREAKS_BUT_UNDERSCORES).split():
+    for word in broken(text, _BREAKS_BUT_UNDERSCORES).split():
         counts[word] = counts.get(word, 0) + 1
     many = 5 + text.count("\n") // 3
     scores: dict[str, int] = {}
@@ -160,11 +165,7 @@ def any_of(words: Sequence[str]) -> str:
 
 
 def _tokens(text: str) -> Iterable[str]:
-    return dict.fromkeys(_broken(text, _BREAKS).split())  # each once: a log says the same thing a thousand times
-
-
-def _broken(text: str, breaks: bytes) -> str:
-    return text.encode("utf-8", "surrogatepass").translate(breaks).decode("utf-8", "surrogatepass")
+    return dict.fromkeys(broken(text).split())  # each once: a log says the same thing a thousand times
 
 
 def _parts(token: str) -> list[str]:

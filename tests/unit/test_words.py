@@ -109,7 +109,7 @@ def test_no_words_make_an_expression_that_the_index_refuses(index, words):
 
 
 LOG = "".join(
-    f"2026-11-{n % 28 + 1:02}T03:{n % 60:02}:11.{n:03}Z INFO worker-{n % 9} id={n * 7919:016x} GET /orders/{n} 200 {n}ms\n"
+    f"2026-11-{n % 28 + 1:02}T03:11.{n:03}Z INFO worker-{n % 9} id={n * 7919:016x} GET /orders/{n} 200 {n}ms\n"
     for n in range(500)
 )
 

@@ -33,6 +33,8 @@ LIGHT = (
     "recipes",
     "projects",
     "languages",
+    "tasks",
+    "mentions",
     "payloads",
     "redact",
     "capture",

@@ -23,6 +23,7 @@ class Told:
     model: str = ""
     id: str = ""  # the host's own id of this event
     inner: bool = False  # from a sub-agent: neither captured nor answered
+    files: tuple[str, ...] = ()  # that a tool was told to read or write, as the host writes them
 
 
 @value
@@ -57,6 +58,35 @@ def find(name: str) -> Host:
     module = __import__(f"foreword.hosts.{FILES[name]}", fromlist=["HOST"])
     host: Host = module.HOST
     return host
+
+
+# Where tools are told their file, over all hosts; `path` is also where a search begins, which is a folder.
+_FILE_FIELDS = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path")
+_SEARCHES = ("pattern", "query", "regex", "dir_path")
+_PATCH_FIELDS = ("command", "input", "patch", "patchText")
+_PATCH_HEADS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
+_MOST_FILES = 50
+
+
+def files_of(given: Any) -> tuple[str, ...]:
+    """The files that the input of a tool names: in a field, in a list of edits, or in the headers of a patch."""
+    if not isinstance(given, dict):
+        return _patched(given) if isinstance(given, str) else ()
+    found = [] if any(name in given for name in _SEARCHES) else [text_of(given, *_FILE_FIELDS)]
+    for several in (given.get("files"), given.get("paths"), given.get("edits")):
+        for each in several[:_MOST_FILES] if isinstance(several, list) else ():
+            found.append(
+                each if isinstance(each, str) else text_of(each, *_FILE_FIELDS) if isinstance(each, dict) else ""
+            )
+    found += _patched(text_of(given, *_PATCH_FIELDS))
+    return tuple(dict.fromkeys(each for each in found if each))[:_MOST_FILES]
+
+
+def _patched(text: str) -> tuple[str, ...]:
+    if "*** Begin Patch" not in text:
+        return ()
+    heads = (line.strip() for line in text.split("\n") if line.startswith("*** "))
+    return tuple(line.partition(": ")[2] for line in heads if line.startswith(_PATCH_HEADS))[:_MOST_FILES]
 
 
 def text_of(payload: Mapping[str, Any], *names: str) -> str:

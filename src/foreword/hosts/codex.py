@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, text_of
+from foreword.hosts import Host, Told, files_of, text_of
 from foreword.hosts.claude_code import answer
 
 TYPE_CHECKING = False
@@ -19,6 +19,7 @@ def read(payload: Mapping[str, Any]) -> Told:
         source=text_of(payload, "source"),
         model=text_of(payload, "model"),
         id=text_of(payload, "tool_use_id", "turn_id"),
+        files=files_of(payload.get("tool_input")),
         inner=payload.get("hook_event_name") in ("SubagentStart", "SubagentStop"),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, text_of
+from foreword.hosts import Host, Told, files_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ def read(payload: Mapping[str, Any]) -> Told:
         prompt=text_of(payload, "prompt"),
         model=text_of(payload, "model"),
         id=text_of(payload, "tool_use_id", "generation_id"),
+        files=files_of(payload.get("tool_input")),
     )
 
 

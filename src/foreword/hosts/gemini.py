@@ -5,7 +5,7 @@ PreCompress comes before every model call, whether or not anything is compressed
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, text_of
+from foreword.hosts import Host, Told, files_of, text_of
 from foreword.hosts.claude_code import answer
 
 TYPE_CHECKING = False
@@ -22,6 +22,7 @@ def read(payload: Mapping[str, Any]) -> Told:
         source=text_of(payload, "source"),
         model=text_of(payload, "model"),
         id=text_of(payload, "timestamp"),
+        files=files_of(payload.get("tool_input")),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, text_of
+from foreword.hosts import Host, Told, files_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ def read(payload: Mapping[str, Any]) -> Told:
         source=text_of(payload, "source"),
         model=text_of(payload, "model"),
         id=text_of(payload, "callID", "messageID"),
+        files=files_of(payload.get("args")),
     )
 
 

@@ -93,10 +93,11 @@ class Reader:
         found less on the replay and LoCoMo sets.
         """
         owners = self._owners(query.scopes)
-        if not owners or not query.terms:
+        asked = (*query.terms, *query.synonyms)
+        if not owners or not asked:
             return ()
         size = sum(newest for _, newest in owners)
-        first = {term: self._holding(term, owners, most=COMMON) for term in query.terms}
+        first = {term: self._holding(term, owners, most=COMMON) for term in asked}
         holders = self._rarest(first, owners, query)
         weight = {term: _rarity(len(holders.get(term, places)), size) for term, places in first.items()}
         full = sum(sorted(weight.values(), reverse=True)[:FULL_MATCH])

@@ -1,0 +1,171 @@
+"""Prompt -> the files and the functions that it names. Light: no patterns, one look at each word."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST = 20  # of each; who pastes more names none in particular
+READ = 800  # characters at the beginning and at the end, which are the user's own
+PASTED = 6_000  # at the end of what lies between: where a failure ends, it is named; 1 ms for all three
+LONGEST = 300  # characters that can be a name
+
+_ENDINGS = frozenset(
+    """adoc astro bash bat c cc cfg cjs clj cljs cmake conf cpp cs csproj css csv cts cxx dart ejs env erb erl
+    ex exs fs fsx gemspec go gql gradle graphql groovy h hbs hh hpp hs htm html hxx ini ino ipynb java jinja
+    jinja2 jl js json json5 jsonc jsonl jsx kt kts less lock log lua m md mdx mjs mk ml mli mm mod mts nim nix
+    patch php pl plist pm po prisma properties proto ps1 py pyi pyx r rake rb rs rst sass sbt scala scss service
+    sh sln sol sql sum svelte svg swift tcl tex tf tfvars toml ts tsv tsx txt vim vue wsdl xml xsd yaml yml zig
+    zsh""".split()  # noqa: SIM905 - words are read better than quoted strings
+)
+_NAMES = frozenset(
+    """.dockerignore .editorconfig .env .gitattributes .gitignore CODEOWNERS Containerfile Dockerfile Gemfile
+    Jenkinsfile Justfile Makefile Pipfile Procfile README Rakefile Vagrantfile justfile""".split()  # noqa: SIM905
+)
+# What is written like a file or like a name in code, and is neither.
+_PRODUCTS = frozenset(
+    """asp.net backbone.js chart.js d3.js discord.js ember.js express.js moment.js next.js node.js nuxt.js p5.js
+    react.js three.js vue.js chatgpt clickhouse deepseek devops dynamodb fastapi github gitlab graphql
+    huggingface iphone javascript jquery langchain linkedin macos mariadb mongodb mysql nodejs numpy oauth
+    openai opencode openapi opentelemetry postgresql powershell pypi pytorch rabbitmq sqlalchemy sqlite
+    stackoverflow typescript webassembly websocket wordpress youtube""".split()  # noqa: SIM905
+)
+_ELSEWHERE = ("/site-packages/", "/node_modules/", "/lib/python", "/usr/lib/", "/go/pkg/", "/.cargo/")
+_NEVER_IN_A_PATH = frozenset("<>|\"*?\0{}$=(),;`'!^%")
+_OPENING, _CLOSING = "([{<\"'`*,;:!?|=…“‘«", ")]}>\"'`*,;:!?|.…”’»"
+
+
+def mentioned(text: str, *, root: str = "") -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files that *text* names, relative to *root* where they lie in it, and the functions, each as it is written
+    and a qualified one by its last part too.
+    """
+    files: dict[str, None] = {}
+    functions: dict[str, None] = {}
+    folder = f"{root.rstrip('/')}/" if root.strip("/") else "\0"
+    for part in _parts(text):
+        patch = "+++ b/" in part or "diff --git " in part
+        for word in dict.fromkeys(part.split()):
+            bare = word.strip(".,;:!?\"'")
+            if bare.isalpha() and (bare.islower() or bare[1:].islower()):
+                continue  # most words of any prose
+            if len(word) > LONGEST or word[:4].isdigit() or word[:3] == "```":
+                continue  # data, a time, the language of a block
+            _look(word[2:] if patch and word[:2] in ("a/", "b/") else word, folder, files, functions)
+    for name, function in _frames(text):
+        _keep(files, _placed(name, folder))
+        _keep_function(functions, function)
+    return tuple(files)[:MOST], tuple(functions)[:MOST]
+
+
+def _look(word: str, folder: str, files: dict[str, None], functions: dict[str, None]) -> None:
+    """Keep what *word* names, if it names anything."""
+    quoted = "`" in word
+    word = word.rpartition("](")[2].lstrip(_OPENING)  # also the target of a link
+    chosen = word[:1] == "@"  # as hosts write what was picked from a list of files
+    word = word[1:].lstrip(_OPENING) if chosen else word.removeprefix("file://")
+    if "://" in word:
+        return
+    word, scoped, inner = word.partition("::")
+    word, called, rest = word.partition("(")
+    path = _path(word.rstrip(_CLOSING), chosen=chosen)
+    if path:
+        _keep(files, _placed(path, folder))
+        _keep_function(functions, inner.partition("[")[0].partition("(")[0].rstrip(_CLOSING))  # a node id of pytest
+    elif scoped:
+        _keep_function(functions, f"{word}::{inner.partition('(')[0].rstrip(_CLOSING)}")
+    else:
+        name = word.rstrip(_CLOSING).removesuffix("'s").removesuffix("’s")
+        if (called and rest[:1] == ")") or (quoted and len(name) > 2) or _is_compound(name):
+            _keep_function(functions, name)
+
+
+def _path(word: str, *, chosen: bool) -> str:
+    """*word* without its line number, with slashes, if it is the path of a file; else nothing."""
+    word = word.removesuffix("'s").removesuffix("’s").partition("#L")[0]
+    for _ in range(2):  # line and column
+        name, _, number = word.rpartition(":")
+        word = name if name and number.replace("-", "").isdigit() else word
+    if "\\" in word:
+        word = word.replace("\\\\", "\\").replace("\\", "/")
+    name = word.rpartition("/")[2]
+    stem, _, ending = name.rpartition(".")
+    known = (stem.strip(".") and ending.lower() in _ENDINGS and stem not in ("self", "this")) or name in _NAMES
+    # A name without an ending may be a folder: only if it is written as a path, or was chosen as one.
+    if not (known or ((chosen or word[:2] in ("./", "..")) and word.strip("./") and "/" in word)):
+        return ""
+    return "" if word.lower() in _PRODUCTS or not _NEVER_IN_A_PATH.isdisjoint(word) else word
+
+
+def _placed(path: str, folder: str) -> str:
+    """*path* relative to the project's *folder*; nothing for what belongs to somebody else."""
+    if path.startswith(folder):
+        path = path[len(folder) :]
+    elif path[:1] == "/":
+        return "" if any(place in path for place in _ELSEWHERE) else path
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _is_compound(name: str) -> bool:
+    """Whether only code spells like this: `snake_case`, `CamelCase`, `Class.method`."""
+    if name.lower() in _PRODUCTS:
+        return False
+    first, dot, second = name.partition(".")
+    if dot and first[:1].isupper() and first[1:].islower() and (second[:1].islower() or second[:1] == "_"):
+        return True
+    return any(
+        ("_" in part.strip("_") and part.lower() == part)
+        or (len(part) > 3 and part[1:].lower() != part[1:] and part.rstrip("s").upper() != part.rstrip("s"))
+        for part in name.split(".")
+    )
+
+
+def _keep(kept: dict[str, None], name: str) -> None:
+    if name and len(kept) < MOST:
+        kept[name] = None
+
+
+def _keep_function(functions: dict[str, None], name: str) -> None:
+    """A name and, where it is qualified, its last part; not what is no name in any language."""
+    parts = name.removeprefix("self.").removeprefix("this.").replace("::", ".").split(".")
+    if all(part.isidentifier() for part in parts) and (len(parts) > 1 or name[:2] != "__"):
+        _keep(functions, name.removeprefix("self.").removeprefix("this."))
+        _keep(functions, parts[-1])
+
+
+def _frames(text: str) -> Iterator[tuple[str, str]]:
+    """File and function of Python's tracebacks, the innermost first, whatever blanks are in them."""
+    at = len(text)
+    for _ in range(MOST):
+        at = text.rfind('File "', 0, at)
+        if at < 0:
+            return
+        name, _, rest = text[at + 6 : at + LONGEST * 2].partition("\n")[0].partition('", line ')
+        function = rest.partition(", in ")[2].strip()
+        if rest[:1].isdigit():
+            yield name, function
+
+
+def _parts(text: str) -> Iterator[str]:
+    """What is read of *text*: the beginning, the end, and the last of what lies between; no word is cut in two."""
+    if len(text) <= 2 * READ + PASTED:
+        yield text
+        return
+    head, tail = _blank(text, READ), _blank(text, len(text) - READ)
+    yield text[:head]
+    yield text[tail:]
+    yield text[_blank(text, max(head, tail - PASTED)) : tail]
+
+
+def _blank(text: str, at: int) -> int:
+    """The place of the next blank from *at* on, or of where no name would reach."""
+    end = min(len(text), at + LONGEST)
+    while at < end and not text[at].isspace():
+        at += 1
+    return at
