@@ -1,4 +1,4 @@
-"""A repository -> one memory per commit, newest first; a project without history -> a small story in its place."""
+"""A repository -> one memory per commit, and its changed files; a project without history -> a small story instead."""
 
 from __future__ import annotations
 
@@ -37,6 +37,15 @@ GIT_LOG = (
     "--encoding=UTF-8",
 )  # fmt: skip
 
+GIT_STATUS = (
+    "--no-pager",
+    "-c", "core.fsmonitor=false",
+    "-c", "core.hooksPath=/dev/null",
+    "status",
+    "-z", "--porcelain=v1", "--no-renames", "--untracked-files=normal", "--ignore-submodules=all",
+)  # fmt: skip
+CHANGED = 2000  # changed files whose times are asked for; more are a checkout gone wrong, not somebody's work
+
 GIT_ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
@@ -44,6 +53,7 @@ GIT_ENVIRONMENT = {
     "LC_ALL": "C",  # we read git's complaints
 }
 
+NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
 NO_COMMITS = ("does not have any commits yet", "bad default revision 'HEAD'")
 
 # Not every `Word: …`, and not BREAKING-CHANGE: a body may well end with `Note: …` or `Follow-up: …` in its own right.
@@ -82,6 +92,42 @@ def commits(folder: str, *, limit: int = 500) -> Iterator[Memory]:
                 yield _memory(commit, project=project)
 
 
+def changed(folder: str, *, patience: float = 2.0) -> dict[str, float]:
+    """The files that differ from the last commit, and new ones, by when each was written; nothing outside of git.
+
+    A git that fails or takes longer than *patience* seconds is a BadRequest.
+    """
+    if not os.path.lexists(os.path.join(folder, ".git")):
+        return {}
+    command = ["git", "-C", folder, *GIT_STATUS]
+    try:
+        ended = subprocess.run(  # noqa: S603 - no shell, and the folder is absolute
+            command,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=patience,
+            # Half a repository must not lead to one around it.
+            env=_environment() | {"GIT_CEILING_DIRECTORIES": os.path.dirname(folder)},
+        )
+    except subprocess.TimeoutExpired as exc:
+        raise BadRequest(
+            f"`git status` in {folder!r} takes longer than {patience:g} seconds, so what is changed there is unknown",
+            hint=f"try `git -C {folder!r} status`",
+        ) from exc
+    except (subprocess.CalledProcessError, OSError, ValueError) as exc:
+        said = _text(getattr(exc, "stderr", b"") or b"") or str(exc)
+        if any(words in said for words in NO_WORK_TREE):
+            return {}
+        raise BadRequest(
+            f"git cannot tell what is changed in {folder!r}: {said.strip()[-200:]}",
+            hint=f"try `git -C {folder!r} status`",
+        ) from exc
+    # `XY name`; a folder of nothing but new files ends with a slash.
+    names = [field[3:] for field in ended.stdout.split(b"\0")[:CHANGED] if field[3:] and not field.endswith(b"/")]
+    return {_text(name): _written(os.path.join(os.fsencode(folder), name)) for name in names}
+
+
 def story(project: Project, *, now: float) -> tuple[Memory, ...]:
     """A few days of an imaginary service that rents out rehearsal rooms, as memories of *project*, newest first."""
     return tuple(
@@ -104,8 +150,6 @@ def story(project: Project, *, now: float) -> tuple[Memory, ...]:
 @contextlib.contextmanager
 def _git_log(folder: str, *, limit: int) -> Iterator[Iterator[bytes]]:
     """What `git log` prints, in pieces; the process is gone when the block is left, however it is left."""
-    # A GIT_DIR of somebody's hook would lead to another repository.
-    inherited = {name: text for name, text in os.environ.items() if _may_pass(name)}
     with tempfile.TemporaryFile() as complaints:
         try:
             process = subprocess.Popen(  # noqa: S603 - no shell, and the folder is absolute: it cannot be an option
@@ -113,7 +157,7 @@ def _git_log(folder: str, *, limit: int) -> Iterator[Iterator[bytes]]:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
-                env=inherited | GIT_ENVIRONMENT,
+                env=_environment(),
             )
         except OSError as exc:
             raise BadRequest(
@@ -128,6 +172,19 @@ def _git_log(folder: str, *, limit: int) -> Iterator[Iterator[bytes]]:
             process.wait()
             if process.stdout:
                 process.stdout.close()
+
+
+def _environment() -> dict[str, str]:
+    # A GIT_DIR of somebody's hook would lead to another repository.
+    return {name: text for name, text in os.environ.items() if _may_pass(name)} | GIT_ENVIRONMENT
+
+
+def _written(path: bytes) -> float:
+    """When a file was written; one that is gone, never."""
+    try:
+        return os.lstat(path).st_mtime
+    except (OSError, ValueError):
+        return 0.0
 
 
 def _may_pass(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 MOST = 20  # of each; who pastes more names none in particular
 READ = 800  # characters at the beginning and at the end, which are the user's own
@@ -43,46 +43,47 @@ def mentioned(text: str, *, root: str = "") -> tuple[tuple[str, ...], tuple[str,
     files: dict[str, None] = {}
     functions: dict[str, None] = {}
     folder = f"{root.rstrip('/')}/" if root.strip("/") else "\0"
-    for part in _parts(text):
+    for part, most, step in _parts(text):
         patch = "+++ b/" in part or "diff --git " in part
-        for word in dict.fromkeys(part.split()):
-            bare = word.strip(".,;:!?\"'")
-            if bare.isalpha() and (bare.islower() or bare[1:].islower()):
+        for word in dict.fromkeys(part.split()[::step]):
+            bare = word.strip("\"'").rstrip(".,;:!?\"'")
+            if bare.isalpha() and (bare.islower() or bare[1:].islower()) and bare not in _NAMES:
                 continue  # most words of any prose
             if len(word) > LONGEST or word[:4].isdigit() or word[:3] == "```":
                 continue  # data, a time, the language of a block
-            _look(word[2:] if patch and word[:2] in ("a/", "b/") else word, folder, files, functions)
-    for name, function in _frames(text):
-        _keep(files, _placed(name, folder))
-        _keep_function(functions, function)
-    return tuple(files)[:MOST], tuple(functions)[:MOST]
+            file, function = _named(word[2:] if patch and word[:2] in ("a/", "b/") else word)
+            _keep(files, (_placed(file, folder),), most=most)
+            _keep(functions, _names(function), most=most)
+    for file, function in _frames(text):
+        _keep(files, (_placed(file, folder),), most=MOST)
+        _keep(functions, _names(function), most=MOST)
+    return tuple(files), tuple(functions)
 
 
-def _look(word: str, folder: str, files: dict[str, None], functions: dict[str, None]) -> None:
-    """Keep what *word* names, if it names anything."""
+def _named(word: str) -> tuple[str, str]:
+    """The file and the function that *word* names; both empty where it names none."""
     quoted = "`" in word
     word = word.rpartition("](")[2].lstrip(_OPENING)  # also the target of a link
     chosen = word[:1] == "@"  # as hosts write what was picked from a list of files
     word = word[1:].lstrip(_OPENING) if chosen else word.removeprefix("file://")
     if "://" in word:
-        return
+        return "", ""
     word, scoped, inner = word.partition("::")
     word, called, rest = word.partition("(")
-    path = _path(word.rstrip(_CLOSING), chosen=chosen)
+    name = word.rstrip(_CLOSING).removesuffix("'s").removesuffix("’s")
+    path = _path(name, chosen=chosen)
+    inner = inner.partition("(")[0].rstrip(_CLOSING)
     if path:
-        _keep(files, _placed(path, folder))
-        _keep_function(functions, inner.partition("[")[0].partition("(")[0].rstrip(_CLOSING))  # a node id of pytest
-    elif scoped:
-        _keep_function(functions, f"{word}::{inner.partition('(')[0].rstrip(_CLOSING)}")
-    else:
-        name = word.rstrip(_CLOSING).removesuffix("'s").removesuffix("’s")
-        if (called and rest[:1] == ")") or (quoted and len(name) > 2) or _is_compound(name):
-            _keep_function(functions, name)
+        return path, inner.partition("[")[0]  # a node id of pytest
+    if scoped:
+        return "", f"{word}::{inner}"
+    is_function = (called and rest[:1] == ")") or (quoted and len(name) > 2) or _is_compound(name)
+    return "", name if is_function else ""
 
 
 def _path(word: str, *, chosen: bool) -> str:
     """*word* without its line number, with slashes, if it is the path of a file; else nothing."""
-    word = word.removesuffix("'s").removesuffix("’s").partition("#L")[0]
+    word = word.partition("#L")[0]
     for _ in range(2):  # line and column
         name, _, number = word.rpartition(":")
         word = name if name and number.replace("-", "").isdigit() else word
@@ -126,17 +127,19 @@ def _is_compound(name: str) -> bool:
     )
 
 
-def _keep(kept: dict[str, None], name: str) -> None:
-    if name and len(kept) < MOST:
-        kept[name] = None
+def _keep(kept: dict[str, None], names: Sequence[str], *, most: int) -> None:
+    for name in names:
+        if name and len(kept) < most:
+            kept[name] = None
 
 
-def _keep_function(functions: dict[str, None], name: str) -> None:
-    """A name and, where it is qualified, its last part; not what is no name in any language."""
-    parts = name.removeprefix("self.").removeprefix("this.").replace("::", ".").split(".")
-    if all(part.isidentifier() for part in parts) and (len(parts) > 1 or name[:2] != "__"):
-        _keep(functions, name.removeprefix("self.").removeprefix("this."))
-        _keep(functions, parts[-1])
+def _names(function: str) -> tuple[str, ...]:
+    """A function's name and, where it is qualified, its last part; none for what is no name in any language."""
+    function = function.removeprefix("self.").removeprefix("this.")
+    parts = function.replace("::", ".").split(".")
+    if not all(part.isidentifier() for part in parts):
+        return ()
+    return (function, parts[-1]) if len(parts) > 1 else () if function[:2] == "__" else (function,)
 
 
 def _frames(text: str) -> Iterator[tuple[str, str]]:
@@ -148,19 +151,19 @@ def _frames(text: str) -> Iterator[tuple[str, str]]:
             return
         name, _, rest = text[at + 6 : at + LONGEST * 2].partition("\n")[0].partition('", line ')
         function = rest.partition(", in ")[2].strip()
-        if rest[:1].isdigit():
+        if rest[:1].isdigit() and name[:1] != "<":
             yield name, function
 
 
-def _parts(text: str) -> Iterator[str]:
-    """What is read of *text*: the beginning, the end, and the last of what lies between; no word is cut in two."""
+def _parts(text: str) -> Iterator[tuple[str, int, int]]:
+    """What is read of *text*, how much is kept then, and the step: its beginning, and from its end on backwards."""
     if len(text) <= 2 * READ + PASTED:
-        yield text
+        yield text, MOST, 1
         return
-    head, tail = _blank(text, READ), _blank(text, len(text) - READ)
-    yield text[:head]
-    yield text[tail:]
-    yield text[_blank(text, max(head, tail - PASTED)) : tail]
+    head, tail = _blank(text, READ), _blank(text, len(text) - READ)  # no word is cut in two
+    yield text[:head], MOST // 2, 1
+    yield text[tail:], MOST * 3 // 4, -1
+    yield text[_blank(text, max(head, tail - PASTED)) : tail], MOST, -1
 
 
 def _blank(text: str, at: int) -> int:

@@ -45,17 +45,18 @@ SIGNS = {
     },
 }
 ENOUGH = 2  # less is no evidence
-READ = 2_000  # characters at the beginning and at the end: what lies between was pasted
+READ = 400  # characters at the beginning and at the end: what lies between was pasted
 LATELY = 3  # tool uses that count; a failure speaks for debugging, the more the nearer it is
 FAILED_LAST, FAILED_LATELY = 2, 1
+_IN_NAMES = frozenset("_/.-")
 
 
 def task_of(prompt: str, recent: Sequence[str] = ()) -> str:
     """The task that the words of *prompt* and the kinds of *recent* tool events, newest first, speak for most."""
     speak = dict.fromkeys(SIGNS, 0)
     said = prompt if len(prompt) <= 2 * READ else f"{prompt[:READ]} {prompt[-READ:]}"
-    # A file or a function that is called `test_exceptions` says nothing about the task.
-    plain = " ".join(word for word in said.split() if not ("_" in word or "/" in word or "." in word[:-1]))
+    # A file or a function that is called `test_exceptions` or `create-token` says nothing about the task.
+    plain = " ".join(word for word in said.split() if _IN_NAMES.isdisjoint(word[:-1]))
     words = set(broken(plain.replace("'t", "t").replace("’t", "t")).lower().split())
     for task, weights in SIGNS.items():
         for weight, signs in weights.items():

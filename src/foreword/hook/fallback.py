@@ -117,6 +117,7 @@ def _recalled(config: Mapping[str, Any], moment: Moment, reader: Reader, *, now:
         threshold=config["thresholds"][moment.name],
         now=now,
         shown=lambda: reader.shown(moment.session) if moment.session else frozenset(),
+        synonyms={word: others for word, *others in map(str.split, config["synonyms"].splitlines())},
         expired=lambda: monotonic() > until,
         most_terms=config["most_terms"],
         postings=config["postings"],

@@ -46,8 +46,8 @@ class Store(Protocol):
     def sessions(self, project: str = "", *, limit: int = 20) -> tuple[Session, ...]:
         """The sessions of a project, or of all, newest first."""
 
-    def events(self, session: str, *, limit: int = 1000) -> tuple[Event, ...]:
-        """What happened in a session, in order."""
+    def events(self, session: str, *, limit: int = 1000, newest: bool = False) -> tuple[Event, ...]:
+        """What happened in a session, in order; or what happened last, the newest first."""
 
     def injections(self, *, session: str = "", project: str = "", limit: int = 20) -> tuple[Injection, ...]:
         """What was injected, newest first."""

@@ -182,10 +182,11 @@ class Reader:
         )
         return tuple(Session(*row) for row in rows)
 
-    def events(self, session: str, *, limit: int = 1000) -> tuple[Event, ...]:
+    def events(self, session: str, *, limit: int = 1000, newest: bool = False) -> tuple[Event, ...]:
+        order = "number DESC" if newest else "at, number"  # by number there is an index, and nothing to sort
         rows = self._all(
-            """SELECT key, host, name, kind, session, project, cwd, at, payload FROM events
-            WHERE session = ? ORDER BY at, number LIMIT ?""",
+            f"""SELECT key, host, name, kind, session, project, cwd, at, payload FROM events
+            WHERE session = ? ORDER BY {order} LIMIT ?""",
             (session, limit),
         )
         return tuple(_event(row) for row in rows)

@@ -122,8 +122,8 @@ class SqliteStore:
     def sessions(self, project: str = "", *, limit: int = 20) -> tuple[Session, ...]:
         return self._ask(lambda reader: reader.sessions(project, limit=limit))
 
-    def events(self, session: str, *, limit: int = 1000) -> tuple[Event, ...]:
-        return self._ask(lambda reader: reader.events(session, limit=limit))
+    def events(self, session: str, *, limit: int = 1000, newest: bool = False) -> tuple[Event, ...]:
+        return self._ask(lambda reader: reader.events(session, limit=limit, newest=newest))
 
     def injections(self, *, session: str = "", project: str = "", limit: int = 20) -> tuple[Injection, ...]:
         self._flush()

@@ -41,6 +41,7 @@ from foreword.types import (
 from foreword.values import fields, replace
 from foreword.worker import answers, asked
 from foreword.worker.logs import log_to
+from foreword.worker.work import EVENTS, Work
 
 log = logging.getLogger("foreword")
 
@@ -65,6 +66,7 @@ class Keeper:
         self._build = fingerprint()
         self._draining = threading.Lock()
         self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
+        self._work = Work(earlier=lambda id: self.store.events(id, limit=EVENTS, newest=True), tell=self.tell)
         self._store: SqliteStore | None = None
         self._broken = StoreError("the store is not open yet", hint="ask again")
         self.reload()
@@ -138,6 +140,7 @@ class Keeper:
             self._unsaid[what] = where  # no room on the disk: it is told when there is
 
     def close(self) -> None:
+        self._work.close()
         self._writing.shutdown()
         if self._store is not None:
             self._store.close()
@@ -211,13 +214,16 @@ class Keeper:
             spool.append(str(self.home.spool / "aside"), waiting[0], most=self.settings.spool_max_mb * 1024 * 1024)
 
     def _read(self, delivery: Delivery) -> Read:
-        return read(
+        told = read(
             delivery,
             text_cap=self.settings.event_text_kb * 1024,
             keep=self.settings.capture,
             off_projects=self.settings.off_projects,
             find_project=self._project,
         )
+        if told.wanted:
+            self._work.saw(told)
+        return told
 
     def _project(self, folder: str) -> Project:
         """The project of a folder, remembered for a moment: a session asks for the same one at every event."""
@@ -321,7 +327,7 @@ class Keeper:
         until = time.perf_counter() + deadline / 1000 / 2  # the hook waits a little longer: a partial answer arrives
         got = recall(
             self.store,
-            moment,
+            self._work.around(moment),
             recipe=self.settings.recipes[moment.name],
             threshold=thresholds(self.settings)[moment.name],
             now=time.time(),
