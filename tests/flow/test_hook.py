@@ -85,6 +85,18 @@ def test_what_was_added_comes_back_with_the_worker_away_and_the_event_waits_in_t
     assert noted(str(filled.trouble)) == ()
 
 
+def test_synonyms_work_with_the_worker_away_too_and_the_users_come_first(filled: Home, host: Host, project):
+    host.write_hook()
+    assert host.context("UserPromptSubmit", prompt(project, "slow")).count("timeout") == 1  # slow = [..., "timeout"]
+    assert host.context("UserPromptSubmit", prompt(project, "moneyhouse")) == ""
+    many = "".join(f"padding{n} = ['{'x' * 60}']\n" for n in range(300))
+    filled.synonyms.write_text(f"{many}slow = []\nmoneyhouse = ['bank']\n")
+    host.write_hook()
+    assert host.context("UserPromptSubmit", prompt(project, "slow")) == ""
+    assert "bank" in host.context("UserPromptSubmit", prompt(project, "moneyhouse"))
+    assert len(build.config(filled, load(filled, {}).settings, worker=[])["synonyms"]) <= build.SYNONYMS_MOST
+
+
 @pytest.mark.parametrize("name", ["session_start", "prompt"])
 def test_the_generated_file_and_the_package_give_the_same_bytes(filled: Home, host: Host, project, name):
     host.write_hook()

@@ -13,7 +13,7 @@ import pytest
 
 from foreword import history, projects
 from foreword.errors import BadRequest
-from foreword.history import FILES, commits, story
+from foreword.history import FILES, changed, commits, story
 from foreword.types import KINDS, TRUSTS, Memory, Project
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: real histories untested")
@@ -391,3 +391,82 @@ def test_two_projects_can_have_the_story_in_one_store():
     uids = {memory.uid for each in told for memory in each}
     assert len(uids) == 2 * len(told[0])
     assert all(uid.startswith("story:") for uid in uids)
+
+
+# ---- what is changed
+
+
+@needs_git
+def test_changed_new_and_deleted_files_are_told_with_when_they_were_written(repo: Repository):
+    repo.commit("first", "kept.py", "src/old.py", "gone.py", "moved.py")
+    repo.git("mv", "moved.py", "to.py")
+    for name in ("src/old.py", "new file.py", "naïve.py"):
+        path = repo.folder / name
+        path.write_text("changed")
+        os.utime(path, (NOON, NOON))
+    (repo.folder / "gone.py").unlink()
+    (repo.folder / "fresh").mkdir()
+    (repo.folder / "fresh" / "x.py").touch()
+    found = changed(str(repo.folder))
+    assert {name for name, at in found.items() if at == NOON} == {"src/old.py", "new file.py", "naïve.py"}
+    assert set(found) == {"src/old.py", "new file.py", "naïve.py", "gone.py", "moved.py", "to.py"}
+    assert found["gone.py"] == 0.0
+
+
+@needs_git
+def test_asking_what_is_changed_writes_nothing_and_runs_nothing_of_the_repository(repo: Repository, tmp_path: Path):
+    repo.commit("first", "a.py")
+    ran = tmp_path / "ran"
+    script = tmp_path / "script"
+    script.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    script.chmod(0o755)
+    hook = repo.folder / ".git" / "hooks" / "post-index-change"
+    shutil.copy(script, hook)
+    repo.git("config", "core.fsmonitor", str(script))
+    (repo.folder / "a.py").write_text("b")
+    os.utime(repo.folder / "a.py", (NOON, NOON))
+    index = (repo.folder / ".git" / "index").read_bytes()
+    assert set(changed(str(repo.folder))) == {"a.py"}
+    assert (repo.folder / ".git" / "index").read_bytes() == index
+    assert not ran.exists()
+
+
+@needs_git
+def test_a_git_dir_of_somebody_else_does_not_lead_away(repo: Repository, tmp_path: Path, monkeypatch):
+    repo.commit("first", "a.py")
+    (repo.folder / "b.py").touch()
+    other = Repository(tmp_path / "other")
+    monkeypatch.setenv("GIT_DIR", str(other.folder / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "none"))
+    assert set(changed(str(repo.folder))) == {"b.py"}
+
+
+@needs_git
+def test_what_is_no_work_tree_has_no_changed_files(repo: Repository, tmp_path: Path):
+    (repo.folder / "b.py").touch()
+    half = repo.folder / "half"
+    (half / ".git").mkdir(parents=True)  # git would go on to the repository around it
+    assert changed(str(half)) == {}
+    assert changed(str(tmp_path)) == {}
+    assert changed(str(tmp_path / "none")) == {}
+
+
+@needs_git
+def test_a_broken_repository_is_told(repo: Repository):
+    repo.commit("first", "a.py")
+    (repo.folder / ".git" / "index").write_bytes(b"garbage")
+    with pytest.raises(BadRequest, match="git cannot tell what is changed"):
+        changed(str(repo.folder))
+
+
+def test_a_git_that_hangs_or_is_missing_is_told(tmp_path: Path, monkeypatch):
+    (tmp_path / "repo" / ".git").mkdir(parents=True)
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    monkeypatch.setenv("PATH", str(bin))
+    with pytest.raises(BadRequest, match="git cannot tell"):
+        changed(str(tmp_path / "repo"))
+    (bin / "git").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    (bin / "git").chmod(0o755)
+    with pytest.raises(BadRequest, match="takes longer than"):
+        changed(str(tmp_path / "repo"), patience=0.2)

@@ -1,0 +1,201 @@
+"""work: what a session touched, what git calls changed and what just failed, newest first; nothing is waited for."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from foreword.errors import StoreError
+from foreword.payloads import Delivery
+from foreword.projects import resolve
+from foreword.remember import read, remember
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Moment
+from foreword.worker.work import MOST_SESSIONS, Work
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: changed files untested")
+NOW = time.time()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "shop"
+    made.mkdir()
+    (made / "pyproject.toml").touch()
+    return made
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def works():
+    """Makes what the worker has in mind, without earlier events unless they are given."""
+    made = []
+
+    def make(*, earlier=lambda _: (), told=None):
+        made.append(Work(earlier=earlier, tell=lambda where, what: told.append((where, what))))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def an_event(folder, *, file="", name="PostToolUse", session="s", at=NOW, **more):
+    tool = {"tool_name": "Edit", "tool_input": {"file_path": str(file)}} if file else {"tool_name": "Bash"}
+    payload = {"session_id": session, "cwd": str(folder), "hook_event_name": name, **tool, **more}
+    return read(Delivery("claude-code", name, at, json.dumps(payload).encode()), text_cap=1000)
+
+
+def a_moment(folder, *, session="s"):
+    return Moment(name="prompt", project=resolve(str(folder)), session=session)
+
+
+def wait_for(ask, wanted):
+    """Ask until the answer is there, because it is looked for in the background."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        if ask() == wanted:
+            return
+        time.sleep(0.01)
+    assert ask() == wanted
+
+
+def test_what_a_session_touched_comes_newest_first_and_relative_to_the_project(folder, works):
+    work = works()
+    work.saw(an_event(folder, file=folder / "a.py", at=NOW - 30))
+    work.saw(an_event(folder, file=folder / "src" / "b.py", at=NOW - 20))
+    work.saw(an_event(folder, file="c.py", at=NOW - 25))  # what was spooled comes later than it was
+    work.saw(an_event(folder / "src", file="../a.py", at=NOW - 10))
+    work.saw(an_event(folder, file="/etc/hosts", at=NOW))
+    assert work.around(a_moment(folder)).touched == ("a.py", "src/b.py", "c.py")
+
+
+def test_another_session_and_another_project_see_nothing_of_it(folder, works, tmp_path):
+    work = works()
+    work.saw(an_event(folder, file=folder / "a.py"))
+    assert work.around(a_moment(folder, session="other")).touched == ()
+    assert work.around(a_moment(folder, session="")).touched == ()
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away" / "go.mod").touch()
+    assert work.around(a_moment(tmp_path / "away")).touched == ()
+
+
+def test_a_project_behind_a_link_is_the_same(folder, works, tmp_path):
+    (tmp_path / "link").symlink_to(folder)
+    work = works()
+    work.saw(an_event(tmp_path / "link", file=tmp_path / "link" / "a.py"))
+    assert work.around(a_moment(tmp_path / "link")).touched == ("a.py",)
+
+
+def test_the_last_tool_uses_are_told_for_a_while(folder, works):
+    work = works()
+    work.saw(an_event(folder, name="PostToolUseFailure", at=NOW - 5))
+    work.saw(an_event(folder, at=NOW - 3))
+    work.saw(an_event(folder, name="UserPromptSubmit", at=NOW))
+    work.saw(an_event(folder, name="PostToolUseFailure", at=NOW - 100_000))
+    assert work.around(a_moment(folder)).recent == ("tool", "tool_failure")
+
+
+def test_no_more_is_kept_than_is_asked_for(folder, works):
+    work = works()
+    for n in range(300):
+        work.saw(an_event(folder, file=folder / f"f{n}.py", at=NOW + n))
+    touched = work.around(a_moment(folder)).touched
+    assert touched == tuple(f"f{n}.py" for n in range(299, 249, -1))
+    for n in range(MOST_SESSIONS + 50):
+        work.saw(an_event(folder, session=f"many{n}"))
+    assert len(work._sessions) == MOST_SESSIONS
+
+
+def test_after_a_restart_the_session_is_read_from_the_store_once(folder, works, store):
+    events = [an_event(folder, file=folder / f"{n}.py", at=NOW - 60 + n) for n in range(3)]
+    remember(store, [*events, an_event(folder, name="PostToolUseFailure", at=NOW - 50)])
+    asked = []
+
+    def earlier(session):
+        asked.append(session)
+        return store.events(session, limit=3, newest=True)
+
+    work = works(earlier=earlier)
+    work.saw(an_event(folder, file=folder / "now.py", at=NOW))
+    wait_for(lambda: work.around(a_moment(folder)).touched, ("now.py", "2.py", "1.py"))
+    assert work.around(a_moment(folder)).recent[:2] == ("tool", "tool_failure")
+    assert asked == ["s"]
+
+
+def test_a_session_that_begins_is_not_looked_for_in_the_store(folder, works):
+    asked = []
+    work = works(earlier=lambda session: asked.append(session) or ())
+    work.saw(an_event(folder, name="SessionStart", source="startup"))
+    work.around(a_moment(folder))
+    assert asked == []
+    work.saw(an_event(folder, name="SessionStart", source="resume", session="r"))
+    work.around(a_moment(folder, session="r"))
+    wait_for(lambda: asked, ["r"])
+
+
+def test_a_store_that_fails_or_hangs_costs_only_what_it_knows(folder, works):
+    def broken(_):
+        raise StoreError("gone")
+
+    work = works(earlier=broken)
+    work.saw(an_event(folder, file=folder / "a.py"))
+    assert work.around(a_moment(folder)).touched == ("a.py",)
+
+
+def test_languages_are_remembered_for_a_while(folder, works):
+    work = works()
+    assert work.around(a_moment(folder)).languages == ("python",)
+    (folder / "go.mod").touch()
+    assert work.around(a_moment(folder)).languages == ("python",)
+
+
+def git(folder, *words):
+    clean = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", *words], cwd=folder, env=clean, check=True, capture_output=True)
+
+
+@needs_git
+def test_changed_files_of_git_are_there_the_next_time(folder, works):
+    git(folder, "init")
+    for age, name in enumerate(("new.py", "older.py")):
+        (folder / name).touch()
+        os.utime(folder / name, (NOW - 100 - age, NOW - 100 - age))
+    os.utime(folder / "pyproject.toml", (NOW - 500, NOW - 500))
+    work = works()
+    work.saw(an_event(folder, file=folder / "older.py", at=NOW))
+    wait_for(lambda: work.around(a_moment(folder)).touched, ("older.py", "new.py", "pyproject.toml"))
+
+
+@needs_git
+def test_a_failing_git_is_told_and_not_asked_at_every_prompt(folder, works):
+    git(folder, "init")
+    (folder / ".git" / "index").write_bytes(b"garbage")
+    told = []
+    work = works(told=told)
+    wait_for(lambda: (work.around(a_moment(folder)), len(told))[1], 1)
+    where, what = told[0]
+    assert where == "git"
+    assert "git -C" in what
+    for _ in range(50):
+        work.around(a_moment(folder))
+    assert len(told) == 1
+
+
+def test_a_folder_without_git_is_asked_nothing(folder, works, monkeypatch):
+    monkeypatch.setenv("PATH", str(folder))
+    told = []
+    work = works(told=told)
+    work.around(a_moment(folder))
+    work.close()
+    assert told == []
+    assert work.around(a_moment(folder)).touched == ()  # closed, and no harm done
