@@ -87,6 +87,14 @@ def terms(text: str, *, limit: int = 64) -> tuple[str, ...]:
     return tuple(found)[:limit]
 
 
+def any_of(words: Sequence[str]) -> str:
+    """The full-text expression that finds any of *words*, whatever characters they hold."""
+    return " OR ".join(
+        f'"{word[:-1]}"*' if word.endswith("*") and len(word) > 1 else f'"{word}"'
+        for word in (word.replace('"', " ").replace("\0", " ") for word in words)
+    )
+
+
 def broken(text: str, breaks: bytes = _BREAKS) -> str:
     """*text* with a space for every ASCII character that parts words."""
     return text.encode("utf-8", "surrogatepass").translate(breaks).decode("utf-8", "surrogatepass")
@@ -117,10 +125,12 @@ def _telling(text: str) -> Iterator[tuple[str, float]]:
 
 
 def _is_data(token: str) -> bool:
-    """Whether this is a time, a hash or a count rather than a word; 404 and sha256 are words."""
+    """Whether this is a time, a hash or a count rather than a word; 404, sha256 and word2999 are words."""
     if token.isdigit():
         return not 3 <= len(token) <= 4
-    return token[0].isdigit() or (len(token) >= 8 and sum(map(str.isdigit, token)) >= 3)
+    if token[0].isdigit() or len(token) < 8 or token.rstrip("0123456789").isalpha():
+        return token[0].isdigit()
+    return sum(map(str.isdigit, token[:64])) > 3
 
 
 def _errors(text: str) -> str:
@@ -154,14 +164,6 @@ def _frequent(text: str) -> list[str]:
         named = "_" in word[1:-1] or not (lower == word or word[1:].islower() or word.isupper())
         scores[word] = (3 if named else 1) * (1 if count > many else min(count, 8))
     return sorted(scores, key=scores.__getitem__, reverse=True)
-
-
-def any_of(words: Sequence[str]) -> str:
-    """The full-text expression that finds any of *words*, whatever characters they hold."""
-    return " OR ".join(
-        f'"{word[:-1]}"*' if word.endswith("*") and len(word) > 1 else f'"{word}"'
-        for word in (word.replace('"', " ").replace("\0", " ") for word in words)
-    )
 
 
 def _tokens(text: str) -> Iterable[str]:
