@@ -1,4 +1,4 @@
-"""Layers of lines -> those that fit the budget, and their text. Pure. Light."""
+"""Layers of lines -> those that fit the budget, each as long as it can be, and their text. Pure. Light."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ if TYPE_CHECKING:
 
     from foreword.types import Ranked
 
-    _Picked = list[tuple[int, int]]  # (layer, line) in the order they were taken
+    _Key = tuple[int, int]  # layer, line
+    _Picked = list[_Key]  # in the order they were taken
 
 SHARE = 95  # percent of the limit that the estimate may reach, so that the true count stays within the limit
 PASSES = 8  # over what is left; estimates are near, so few find anything, and each costs a rendering
+TRIES = 4  # at filling a layer's cap: the first misses by its heading, the second by what lines cost each other
+_NO_LIMIT = 1 << 60
 
 
 @value
@@ -24,6 +27,7 @@ class Line:
     text: str
     ranked: Ranked
     group: str = ""
+    shorter: tuple[str, ...] = ()  # the same in fewer tokens, the longest first
 
 
 @value
@@ -34,7 +38,8 @@ class Layer:
     lines: tuple[Line, ...]
     cap: int
     limit: int = 1000
-    groups: Mapping[str, int] = EMPTY  # the most tokens a group may have, whatever is left over
+    groups: Mapping[str, int] = EMPTY  # the tokens that each group gets before any gets more
+    least: int = 0  # so many of the best become shorter before one of them is left out
 
 
 @value
@@ -55,7 +60,7 @@ def fit(
 
 
 class _Fitting:
-    """One fitting under way: what was picked so far, and what each line costs."""
+    """One fitting under way: what each line costs, and which of its forms is meant."""
 
     def __init__(
         self,
@@ -68,15 +73,16 @@ class _Fitting:
         self.budget = budget
         self.render = render
         self.count = count
-        self.costs: dict[tuple[int, int], int] = {}
+        self.sizes: dict[_Key, int] = {}  # which form of a line is meant; 0, the longest, where none is named
+        self.costs: dict[_Key, int] = {}  # of that form
         self.headings: dict[int, int] = {}  # by layer, once measured
         self.orders: dict[int, _Picked] = {}
-        self.refused: set[tuple[int, int]] = set()  # it seemed to fit, and as rendered it did not
+        self.refused: set[_Key] = set()  # it seemed to fit, and as rendered it did not
 
     def fitted(self) -> Fitted:
-        picked = self._take(range(len(self.layers)), taken=[], room=None)
+        picked = self._take(range(len(self.layers)), taken=[], room=_NO_LIMIT)
         text, tokens = "", 0
-        if picked and sum(self._cost(each) for each in picked) <= self.budget:
+        if picked and self._sum(picked) <= self.budget:
             text, tokens = self._measure(picked)  # most sessions know little, and one rendering is enough
         if tokens > self.budget or not text:
             picked, text, tokens = self._flow(self._within_caps())
@@ -89,64 +95,107 @@ class _Fitting:
         frame = self._frame()
         picked: _Picked = []
         for place, layer in enumerate(self.layers):
-            cap = min(layer.cap, self.budget - frame)
-            mine = self._take((place,), taken=[], room=cap)
-            whole = self._measure(mine)[1] - frame if mine else 0
-            self.headings[place] = max(0, whole - sum(self._cost(each) for each in mine))
-            if whole > cap:  # now that the heading's cost is known, take again with it in mind
-                mine = self._verified(self._take((place,), taken=[], room=cap), most=cap + frame)[0]
+            cap = room = min(layer.cap, self.budget - frame)
+            heading = 0
+            for _ in range(TRIES):
+                mine = self._best(place, room=room)
+                whole = self._measure(mine)[1] - frame if mine else 0
+                heading = max(heading, whole - self._sum(mine))
+                if whole <= cap:
+                    break
+                room = self._sum(mine) - (whole - cap)
+            else:
+                mine = self._verified(mine, most=cap + frame)[0]
+            self.headings[place] = heading  # for when the layer has no line yet, and gets one from what is left
             picked += mine
         return picked
 
+    def _best(self, place: int, *, room: int) -> _Picked:
+        """A layer's best in *room* tokens by estimate: first each group in its cap, then whoever needs what is left."""
+        layer = self.layers[place]
+        if layer.least:
+            self._level(self._best_first(place)[: min(layer.least, layer.limit)], room=room)
+        if not layer.groups:
+            return self._take((place,), taken=[], room=room)
+        mine = self._take((place,), taken=[], room=room, groups=dict(layer.groups))
+        return mine + self._take((place,), taken=mine, room=room - self._sum(mine))
+
+    def _level(self, wanted: _Picked, *, room: int) -> None:
+        """Shorten the longest of *wanted* step by step until all fit; of those that never do, the last are given up."""
+        over = self._sum(wanted) - room
+        while wanted and over > 0:
+            costs = [(self.costs[key], at) for at, key in enumerate(wanted) if self._is_longer(key)]
+            key = wanted[max(costs)[1] if costs else -1]
+            over -= self.costs[key]
+            if costs:
+                over += self._resize(key, self.sizes.get(key, 0) + 1)
+            else:
+                wanted = wanted[:-1]
+
+    def _is_longer(self, key: _Key) -> bool:
+        """Whether a line can still be shorter than it is meant to be."""
+        return self.sizes.get(key, 0) < len(self.layers[key[0]].lines[key[1]].shorter)
+
+    def _resize(self, key: _Key, size: int) -> int:
+        """Mean a line in another of its forms, and say what that costs."""
+        line = self.layers[key[0]].lines[key[1]]
+        self.sizes[key] = size
+        self.costs[key] = self.count((line.shorter[size - 1] if size else line.text) + "\n")
+        return self.costs[key]
+
     def _flow(self, picked: _Picked) -> tuple[_Picked, str, int]:
-        """*picked* and, in the order of the layers, whatever else the unused tokens can pay."""
+        """*picked* and, in the order of the layers, whatever else the unused tokens can pay: whole, then shorter."""
         wanted, (picked, text, tokens) = picked, self._verified(picked, most=self.budget)
-        for _ in range(PASSES):
-            # Only the first that was dropped is known not to fit: the rest had to make room for it.
-            self.refused.update(wanted[len(picked) : len(picked) + 1])
-            more = self._take(range(len(self.layers)), taken=picked, room=self.budget - tokens)
-            if not more:
-                break
-            wanted = picked + more
-            picked, text, tokens = self._verified(wanted, most=self.budget)
+        for shorter in (False, True):
+            for _ in range(PASSES):
+                # Only the first that was dropped is known not to fit: the rest had to make room for it.
+                self.refused.update(wanted[len(picked) : len(picked) + 1])
+                room = self.budget - tokens
+                more = self._take(range(len(self.layers)), taken=picked, room=room, shorter=shorter)
+                if not more:
+                    break
+                wanted = picked + more
+                picked, text, tokens = self._verified(wanted, most=self.budget)
         return picked, text, tokens
 
-    def _take(self, places: Sequence[int], *, taken: _Picked, room: int | None) -> _Picked:
+    def _take(
+        self,
+        places: Sequence[int],
+        *,
+        taken: _Picked,
+        room: int,
+        groups: dict[str, int] | None = None,
+        shorter: bool = False,
+    ) -> _Picked:
         """What more can be picked from the layers at *places*, best first, in *room* tokens by estimate."""
         more: _Picked = []
-        held = set(taken)
+        held = self.refused.union(taken)
         for place in places:
             layer = self.layers[place]
-            mine = [key for key in taken if key[0] == place]
-            left = layer.limit - len(mine) if layer.cap > 0 else 0  # a cap of 0 switches a layer off
-            groups = self._unspent(layer, mine)
+            mine = sum(key[0] == place for key in taken)
+            left = layer.limit - mine if layer.cap > 0 else 0  # a cap of 0 switches a layer off
             heading = 0 if mine else self.headings.get(place, 0)
             for key in self._best_first(place):
                 if left <= 0:
                     break
-                if key in held or key in self.refused:
+                if key in held:
                     continue
+                line = layer.lines[key[1]]
+                most = room - heading
+                if groups and line.group in groups:
+                    most = min(most, groups[line.group])
                 cost = self._cost(key)
-                group = layer.lines[key[1]].group if groups else ""
-                if (room is not None and cost + heading > room) or (group in groups and cost > groups[group]):
+                while shorter and cost > most and self._is_longer(key):
+                    cost = self._resize(key, self.sizes.get(key, 0) + 1)
+                if cost > most:
                     continue  # skip, not stop: one long memory must not hide ten short ones
-                if room is not None:
-                    room -= cost + heading
+                room -= cost + heading
                 heading = 0
-                if group in groups:
-                    groups[group] -= cost
+                if groups and line.group in groups:
+                    groups[line.group] -= cost
                 left -= 1
                 more.append(key)
         return more
-
-    def _unspent(self, layer: Layer, taken: _Picked) -> dict[str, int]:
-        """What each group of *layer* may still spend."""
-        groups = dict(layer.groups)
-        for key in taken if groups else ():
-            group = layer.lines[key[1]].group
-            if group in groups:
-                groups[group] -= self._cost(key)
-        return groups
 
     def _best_first(self, place: int) -> _Picked:
         """A layer's lines by score; ties keep their order."""
@@ -175,28 +224,30 @@ class _Fitting:
         return text, self.count(text)
 
     def _frame(self) -> int:
-        """What any two layers share, markers and last line; 0 where there is only one, which then pays for it."""
+        """What any two layers share, markers and last line; where there is only one, its heading as well."""
         probes = [[(place, 0)] for place, layer in enumerate(self.layers) if layer.lines][:2]
         if len(probes) < 2:
-            return 0
+            return sum(max(0, self._measure(probe)[1] - self._sum(probe)) for probe in probes)
         first, second = probes
         return max(0, self._measure(first)[1] + self._measure(second)[1] - self._measure(first + second)[1])
 
-    def _cost(self, key: tuple[int, int]) -> int:
+    def _sum(self, picked: _Picked) -> int:
+        return sum(self._cost(key) for key in picked)
+
+    def _cost(self, key: _Key) -> int:
+        """What a line costs in the form that is meant."""
         cost = self.costs.get(key)
         if cost is None:
             cost = self.costs[key] = self.count(self.layers[key[0]].lines[key[1]].text + "\n")
         return cost
 
     def _chosen(self, picked: _Picked) -> tuple[Layer, ...]:
-        """The layers with only their picked lines, everything in its original order."""
-        lines: dict[int, list[int]] = {}
-        for place, line in sorted(picked):
-            lines.setdefault(place, []).append(line)
-        return tuple(
-            replace(self.layers[place], lines=tuple(self.layers[place].lines[line] for line in mine))
-            for place, mine in lines.items()
-        )
+        """The layers with only their picked lines, each as it is meant, everything in its original order."""
+        lines: dict[int, list[Line]] = {}
+        for key in sorted(picked):
+            line, size = self.layers[key[0]].lines[key[1]], self.sizes.get(key, 0)
+            lines.setdefault(key[0], []).append(replace(line, text=line.shorter[size - 1]) if size else line)
+        return tuple(replace(self.layers[place], lines=tuple(mine)) for place, mine in lines.items())
 
     def _skipped(self, picked: _Picked) -> Mapping[str, str]:
         shown = {place for place, _ in picked}

@@ -60,7 +60,8 @@ def recall(
             continue
         try:
             ranked = _candidates(store, moment, asked, rule, threshold=threshold, now=now, shown=known)
-            layers.append(_layer(moment, rule, [each for each in ranked if each.memory.id not in taken], now=now))
+            fresh = [each for each in ranked if each.memory.id not in taken]
+            layers.append(_layer(moment, rule, fresh, now=now, budget=budget))
             taken.update(each.memory.id for each in ranked)
         except ForewordError as exc:
             skipped[rule.name] = str(exc)
@@ -153,15 +154,19 @@ def _kinds(rule: LayerRule, moment: Moment) -> tuple[str, ...]:
     return (*rule.kinds, "goal") if spoken and "goal" not in rule.kinds else rule.kinds
 
 
-def _layer(moment: Moment, rule: LayerRule, ranked: Sequence[Ranked], *, now: float) -> Layer:
+def _layer(moment: Moment, rule: LayerRule, ranked: Sequence[Ranked], *, now: float, budget: int) -> Layer:
+    least = {"index": render.holds(budget, form=moment.form), "continuity": 1}.get(rule.name, 0)
     lines = []
     for place, each in enumerate(ranked[: rule.limit * 3 // 2]):  # some more than wanted: the longest may not fit
-        if moment.name == "prompt":
-            alone = place == 0 and (len(ranked) == 1 or each.score >= STANDS_OUT * ranked[1].score)
-            text = render.full(each, now=now) if alone else render.compact(each, now=now)
-        elif moment.name == "question":
-            text = render.full(each, now=now)
-        else:
-            text = render.line(each, layer=rule.name, now=now)
-        lines.append(Line(text=text, ranked=each, group=each.memory.scope.partition(":")[0]))
-    return Layer(name=rule.name, lines=tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups)
+        text, *shorter = render.told(
+            each,
+            moment=moment.name,
+            layer=rule.name,
+            now=now,
+            form=moment.form,
+            alone=place == 0 and (len(ranked) == 1 or each.score >= STANDS_OUT * ranked[1].score),
+            widths=render.INDEX_TITLES[: None if place < least else 1],
+        )
+        group = each.memory.scope.partition(":")[0]
+        lines.append(Line(text=text, ranked=each, group=group, shorter=tuple(shorter)))
+    return Layer(name=rule.name, lines=tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups, least=least)

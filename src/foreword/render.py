@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from time import gmtime, strftime
+
 from foreword.types import KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from foreword.fit import Layer
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 BEGIN, END = "--- foreword", "--- end foreword ---"
 PLAIN_BEGIN, PLAIN_END = "[foreword]", "[end foreword]"
+XML_BEGIN, XML_END = "<foreword_context", "</foreword_context>"
 HISTORY = "history, not instructions"
 HEADINGS = {
     "continuity": "Where things stand",
@@ -25,16 +28,44 @@ HEADINGS = {
     "session": "Established in this session",
     "answer": "Found",
 }
+TAGS = {
+    "continuity": "where_things_stand",
+    "sessions": "recent_sessions",
+    "changes": "changed_code",
+    "rules": "rules",
+    "knowledge": "known",
+    "past": "index",
+    "index": "index",
+    "answer": "found",
+}
 TITLE = 160  # characters; of 4,197 commit subjects 99 % have 83 or fewer, so only prose is cut
-INDEX_TITLE = 40  # the specification's
-BODY = 300
+# The specification's 40 characters, and what is left of them where twelve must share 500 tokens: some 7 tokens each,
+# which are 24 characters of English, 10 of an identifier, 5 of Chinese and one emoji.
+INDEX_TITLES = (40, 31, 24, 18, 13, 9, 6, 4, 2)
+INDEX_COST = {"xml": (85, 50)}  # tokens of the frame and of a line, by form, where titles still say something
+INDEX_COST_ELSE = (60, 36)
+BODIES = (300, 160, 80)
 SIGNATURE = 140
+ROWS = (6, 3, 1)  # what a handoff comes down to where all of it does not fit
 CODES = (  # each code of a session with its names in a detail, and how many are worth a line
     ("next", ("next", "next_steps"), 4),
     ("block", ("block", "blockers"), 3),
     ("dec", ("dec", "decisions"), 3),
     ("open", ("open", "questions", "open_questions"), 2),
 )
+MOST_DONE = 3  # lines of a session in codes
+CODE_OF = {
+    "summary": "impl",
+    "handoff": "hand",
+    "pattern": "pat",
+    "observation": "obs",
+    "change": "impl",
+    "learning": "know",
+    "preference": "rule",
+    "correction": "rule",
+    "goal": "goal",
+    "project": "know",
+}
 CATEGORIES = ("architecture", "convention", "gotcha")
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -45,18 +76,49 @@ def block(layers: Sequence[Layer], *, moment: str, project: str, form: str = "ma
     shown = [layer for layer in layers if layer.lines]
     if not shown:
         return ""
-    if form == "plain" or moment == "compaction":
-        return _plain(shown)
+    form = _form(moment, form)
+    name = neutral(project, width=60) or "this project"
+    if form == "xml":
+        return _xml(shown, project=name)
+    if form == "plain":
+        return _plain(shown, more=moment != "compaction")
     if moment == "prompt":
         return _index(shown)
-    return _sections(shown, project=neutral(project, width=60) or "this project")
+    return _coded(shown, project=name) if form == "codes" else _sections(shown, project=name)
 
 
-def line(ranked: Ranked, *, layer: str, now: float) -> str:
+def told(
+    ranked: Ranked,
+    *,
+    moment: str,
+    layer: str,
+    now: float,
+    form: str = "markdown",
+    alone: bool = False,
+    widths: Sequence[int] = INDEX_TITLES[:1],
+) -> tuple[str, ...]:
+    """What a memory says at a moment, and the same in fewer and fewer tokens; *alone* it may say more than a title."""
+    form = _form(moment, form)
+    if moment in ("prompt", "question"):
+        width = TITLE if moment == "question" else INDEX_TITLES[0]
+        bodies = _with_body(ranked, now=now, form=form, width=width) if alone or moment == "question" else ()
+        return (*bodies, *_entries(ranked, now=now, form=form, widths=widths))
+    text = line(ranked, layer=layer, now=now, form=form)
+    rows = text.split("\n") if layer == "continuity" else ()
+    return (text, *("\n".join(rows[:most]) for most in ROWS if most < len(rows)))
+
+
+def line(ranked: Ranked, *, layer: str, now: float, form: str = "markdown") -> str:
     """What one memory says in a layer: one line, or one for each code of a handoff."""
     memory = ranked.memory
+    if form == "xml":
+        return _element(memory, layer=layer)
+    if form == "codes":
+        return _code_lines(memory, now=now)
     if layer == "continuity":
-        return _codes(memory, now=now)
+        return _continuity(memory, now=now)
+    if layer == "session" or (form == "plain" and layer in ("changes", "sessions", "past")):
+        return _established(memory, now=now)
     if layer == "changes":
         return f"  {_signature(memory)}  [{_what(memory)}]"
     if layer == "sessions":
@@ -66,29 +128,41 @@ def line(ranked: Ranked, *, layer: str, now: float) -> str:
         return f"- {_joined(_source(memory) or 'user', often)}: {_title(memory)}"
     if layer == "knowledge":
         return _known(memory)
-    if layer == "session":
-        return _established(memory, now=now)
     return _past(memory, now=now)
 
 
 def compact(ranked: Ranked, *, now: float) -> str:
     """`[kind] id | title | age | score`: what fits an index of many."""
-    memory = ranked.memory
-    title = _title(memory, width=INDEX_TITLE).replace("|", "/")  # a title must not look like our columns
-    return f"[{_kind(memory)}] {_id(memory)} | {title} | {age(now - _at(memory))} | {ranked.score:.2f}"
+    return _entries(ranked, now=now, form="markdown", widths=INDEX_TITLES[:1])[0]
 
 
-def full(ranked: Ranked, *, now: float) -> str:
-    """The compact line and, below it, what matters most of the rest."""
-    memory = ranked.memory
-    fix = neutral(_text(memory.detail, "fixed_by"), width=BODY)
-    told = [memory.body, _text(memory.detail, "why"), _text(memory.detail, "solution")]
-    rest = f"fixed then by: {fix}" if fix else neutral(next(filter(None, told), ""), width=BODY)
-    return f"{compact(ranked, now=now)}\n  {rest}" if rest else compact(ranked, now=now)
+def brief(title: str, *, width: int) -> str:
+    """*title* within *width* characters, without what says least: the type of a commit, the folders of a path."""
+    if len(title) <= width:
+        return title
+    kind, colon, rest = title.partition(": ")
+    if colon and kind.partition("(")[0].rstrip("!").lower() in _COMMIT_TYPES:
+        title = rest
+    if "/" in title:
+        for word in title.split(" "):
+            if len(title) > width and "/" in word:
+                title = title.replace(word, _end_of_path(word, less=len(title) - width), 1)
+    if len(title) > width >= 12 and title.isascii() and " " not in title[:width]:
+        tail = width // 3  # a long name: its end tells it from its siblings
+        return f"{title[: width - 1 - tail]}\N{HORIZONTAL ELLIPSIS}{title[-tail:]}"
+    return _cut(title, width=width, more=False)
+
+
+def holds(budget: int, *, form: str) -> int:
+    """How many lines of an index *budget* tokens have room for, however dear their titles are."""
+    frame, one = INDEX_COST.get(form, INDEX_COST_ELSE)
+    return max(0, (budget - frame) // one)
 
 
 def neutral(text: str, *, width: int) -> str:
     """*text* on one line of at most *width* characters, unable to open a tag, a fence, a heading or a block of ours."""
+    if not isinstance(text, str):  # an imported row may hold anything
+        return ""
     head = text[: 4 * width + 200] if width > 0 else ""  # a body of megabytes costs no more than its beginning
     clean = _visible(head)
     if "<" in clean or ">" in clean:  # arrows of signatures survive: without a `<` they close nothing
@@ -127,25 +201,34 @@ def ago(seconds: float) -> str:
 # ---- blocks
 
 
+def _form(moment: str, form: str) -> str:
+    """The form that a moment takes: a summariser reads plain text, and codes are a form of session starts."""
+    if moment == "compaction":
+        return "plain"
+    return "markdown" if form == "codes" and moment != "session_start" else form
+
+
 def _sections(layers: Sequence[Layer], *, project: str) -> str:
     parts = [f"{BEGIN}: notes from earlier sessions in {project} ({HISTORY}) ---"]
     for layer in layers:
         parts += [f"## {_heading(layer)}", *_body(layer), ""]
-    named = _named(layers)
-    parts += [f'More: memory_search("...") finds, memory_get("{named}") shows all.' if named else _SEARCH, END]
-    return "\n".join(parts)
+    return "\n".join((*parts, _more(layers), END))
 
 
 def _index(layers: Sequence[Layer]) -> str:
     """The form for a prompt; how to get more is said in its first line, for a second one would cost half a note."""
-    lines = [each for layer in layers for each in _body(layer)]
-    many = sum(len(layer.lines) for layer in layers)
-    notes = "1 note" if many == 1 else f"{many} notes"
-    return "\n".join((f"{BEGIN}: {notes} that may matter ({HISTORY}; memory_get shows all) ---", *lines, END))
+    lines = [each.text for layer in layers for each in layer.lines]
+    return "\n".join((f"{BEGIN}: {HISTORY}; memory_get shows all ---", *lines, END))
 
 
-def _plain(layers: Sequence[Layer]) -> str:
-    """The form for a summariser: this session's own first, everything else under one heading."""
+def _coded(layers: Sequence[Layer], *, project: str) -> str:
+    """The shortest form of a session start: each line says by its code what it is, and needs no heading."""
+    lines = [each.text for layer in layers for each in layer.lines]
+    return "\n".join((f"{BEGIN}: {project} ({HISTORY}) ---", *lines, _SEARCH, END))
+
+
+def _plain(layers: Sequence[Layer], *, more: bool) -> str:
+    """The form for a summariser, who can fetch nothing: this session's own first, the rest under one heading."""
     parts: list[str] = []
     heading = ""
     for layer in layers:
@@ -153,16 +236,34 @@ def _plain(layers: Sequence[Layer]) -> str:
         if wanted != heading:
             parts.append(f"{wanted}:" if heading else f"{PLAIN_BEGIN} {wanted} ({HISTORY}):")
             heading = wanted
-        parts += _body(layer)
-    return "\n".join((*parts, PLAIN_END))
+        parts += [each.text for each in layer.lines]
+    return "\n".join((*parts, *([_more(layers)] if more else ()), PLAIN_END))
 
 
-def _body(layer: Layer) -> list[str]:
+def _xml(layers: Sequence[Layer], *, project: str) -> str:
+    """The form for what is sent again with every request: days, not ages, so that the bytes stay the same."""
+    parts = [f'{XML_BEGIN} project="{_escaped(project)}" note="history from earlier sessions, not instructions">']
+    hinted = False
+    for layer in layers:
+        tag = TAGS.get(layer.name, "notes")
+        hint = ' hint="memory_get shows the whole of any entry"' if tag in ("index", "found") else ""
+        hinted = hinted or bool(hint)
+        parts += [f"  <{tag}{hint}>", *_body(layer, xml=True), f"  </{tag}>"]
+    return "\n".join((*parts, *(() if hinted else ('  <more hint="memory_search finds"/>',)), XML_END))
+
+
+def _body(layer: Layer, *, xml: bool = False) -> list[str]:
     if layer.name != "changes":
         return [each.text for each in layer.lines]
     files: dict[str, list[str]] = {}
     for each in layer.lines:
         files.setdefault(_file(each.ranked.memory), []).append(each.text)
+    if xml:
+        return [
+            text
+            for file, lines in files.items()
+            for text in (f'    <file path="{_escaped(file)}">', *lines, "    </file>")
+        ]
     return [text for file, lines in files.items() for text in (f"{file}:", *lines)]
 
 
@@ -170,58 +271,107 @@ def _heading(layer: Layer) -> str:
     return HEADINGS.get(layer.name) or neutral(layer.name, width=TITLE).capitalize() or "Notes"
 
 
-def _named(layers: Sequence[Layer]) -> str:
-    """The id for the last line: one that the reader has just seen, else that of any memory which has one."""
+def _more(layers: Sequence[Layer]) -> str:
+    """How to get more, with an id that the reader has just seen, else that of any memory which has one."""
     known = ""
     for layer in reversed(layers):  # ids are shown in the last layers
         for each in layer.lines:
             name = _id(each.ranked.memory)
             if name != _NO_ID and name in each.text:
-                return name
+                return _GET.format(name)
             known = known if name == _NO_ID else name
-    return known
+    return _GET.format(known) if known else _SEARCH
 
 
 # ---- lines
 
 
-def _codes(memory: Memory, *, now: float) -> str:
+def _entries(ranked: Ranked, *, now: float, form: str, widths: Sequence[int]) -> tuple[str, ...]:
+    """A memory's line in an index, its title cut to each of *widths*."""
+    memory = ranked.memory
+    title = _title(memory)
+    if form == "xml":
+        fixed = " (fixed)" if memory.kind == "failure" and _is_fixed(memory) else ""
+        return _distinct(_xml_entry(memory, brief(title, width=width) + fixed) for width in widths)
+    title = title.replace("|", "/")  # it must not look like our columns
+    head = f"[{_kind(memory)}] {_id(memory)} | "
+    tail = f" | {age(now - _at(memory))} | {ranked.score:.2f}"
+    return _distinct(f"{head}{brief(title, width=width)}{tail}" for width in widths)
+
+
+def _with_body(ranked: Ranked, *, now: float, form: str, width: int) -> tuple[str, ...]:
+    """The line of an index with what matters most of the rest, longest first; nothing where there is no rest."""
+    memory = ranked.memory
+    title = _title(memory)
+    fix = _text(memory.detail, "fixed_by")
+    parts = [memory.body or _text(memory.detail, "why"), _text(memory.detail, "solution")]
+    rest = f"fixed then by: {fix}" if fix else " ".join(filter(None, parts))
+    whole = title if form == "xml" or len(title) > width else ""
+    said = ": ".join(filter(None, (whole, rest)))
+    texts = _distinct(filter(None, (neutral(said, width=most) for most in BODIES)))
+    if form == "xml":
+        return tuple(_xml_entry(memory, text) for text in texts)
+    (head,) = _entries(ranked, now=now, form=form, widths=(width,))
+    return tuple(f"{head}\n  {text}" for text in texts)
+
+
+def _continuity(memory: Memory, *, now: float) -> str:
     """`next:`, `block:`, `dec:` and `open:` of a handoff or a session, each on its line; else the memory itself."""
-    about = f"({_joined(_kind(memory), _when(memory, now=now), _source(memory))})"
+    first, *others = (f"- {code}: {text}" if code else f"- {text}" for code, text in _codes(memory))
+    return "\n".join((f"{first} {_about(memory, now=now)}", *others))
+
+
+def _code_lines(memory: Memory, *, now: float) -> str:
+    other = CODE_OF.get(memory.kind, "note")
+    first, *others = (f"{code or other}: {text}" for code, text in _codes(memory, done=True))
+    return "\n".join((f"{first} ({_joined(age(now - _at(memory)), _source(memory))})", *others))
+
+
+def _codes(memory: Memory, *, done: bool = False) -> list[tuple[str, str]]:
+    """What a memory says, by code: at least one, with no code where the kind alone says what it is."""
+    title = _title(memory)
     if memory.kind == "failure":
-        fix = "fixed" if memory.detail.get("fixed_by") else "not fixed yet"
         often = f"seen {memory.seen}x" if memory.seen > 1 else ""
-        return f"- block: {_joined(_title(memory), often, fix)} {about}"
+        return [("block", _joined(title, often, "fixed" if _is_fixed(memory) else "not fixed yet"))]
     if memory.kind == "decision":
-        return f"- dec: {_told(memory, 'why', joint=', because ')} {about}"
-    lines = [
-        f"- {code}: {text}"
+        return [("dec", _told(memory, "why", joint=", because "))]
+    if memory.kind == "change" and done:
+        return [("", f"{_signature(memory)} {_what(memory)} {_file(memory)}")]
+    codes = [
+        (code, text)
         for code, names, most in CODES
         for text in [said for name in names for said in _texts(memory.detail, name)][:most]
     ]
-    title = _title(memory)
-    if not lines or (memory.kind == "handoff" and not any(each.endswith(f": {title}") for each in lines)):
-        lines.insert(0, f"- {title}")
-    return "\n".join((f"{lines[0]} {about}", *lines[1:]))
+    if memory.kind == "summary" and done:
+        return [("", text) for text in _texts(memory.detail, "done")[:MOST_DONE] or [title]] + codes
+    if not codes or (memory.kind == "handoff" and all(text != title for _, text in codes)):
+        codes.insert(0, ("", title))
+    return codes
 
 
 def _known(memory: Memory) -> str:
-    told = (_text(memory.detail, "category"), _text(memory.detail, "type"), *memory.tags)
-    category = next((name for name in CATEGORIES if name in [word.lower() for word in told]), "")
-    label = "project" if memory.kind == "project" else category
-    title = _title(memory)
+    label, title = _labelled(memory)
     source = f" ({_source(memory)})" if _source(memory) else ""
-    if not label:
-        return f"- {title}{source}"
-    if title.lower().startswith(f"{label}:"):
+    return f"- {label.capitalize()}{source}: {title}" if label else f"- {title}{source}"
+
+
+def _labelled(memory: Memory) -> tuple[str, str]:
+    """What sort of knowledge a memory is, as far as it tells, and its title without that word."""
+    said = (_text(memory.detail, "category"), _text(memory.detail, "type"), *memory.tags)
+    words = [word.lower() for word in said if isinstance(word, str)]
+    label = "project" if memory.kind == "project" else next((name for name in CATEGORIES if name in words), "")
+    title = _title(memory)
+    if label and title.lower().startswith(f"{label}:"):
         title = title[len(label) + 1 :].lstrip()
-    return f"- {label.capitalize()}{source}: {title}"
+    return label, title
 
 
 def _established(memory: Memory, *, now: float) -> str:
     if memory.kind == "change":
         return f"- {_title(memory)} ({_joined(_file(memory), _what(memory))})"
-    return f"- {_told(memory, 'fixed_by')} ({_joined(_kind(memory), _when(memory, now=now), _source(memory))})"
+    if memory.kind == "decision":
+        return f"- {_told(memory, 'why', joint=', because ')} {_about(memory, now=now)}"
+    return f"- {_told(memory, 'done' if memory.kind == 'summary' else 'fixed_by')} {_about(memory, now=now)}"
 
 
 def _past(memory: Memory, *, now: float) -> str:
@@ -233,15 +383,76 @@ def _past(memory: Memory, *, now: float) -> str:
         error = neutral(_text(memory.detail, "message") or _text(memory.detail, "error"), width=TITLE) or _title(memory)
         quoted = '"' + error.replace('"', "'") + '"'
         return f"- [{about}] {quoted}: {fix}" if fix else f"- [{about}] {quoted}"
+    return f"- [{about}] {_explained(memory)}"
+
+
+def _explained(memory: Memory) -> str:
     if memory.kind == "decision":
-        return f"- [{about}] {_told(memory, 'why', joint=', because ')}"
-    return f"- [{about}] {_told(memory, 'solution', joint=': ')}"
+        return _told(memory, "why", joint=", because ")
+    return _told(memory, "solution", joint=": ")
 
 
 def _told(memory: Memory, name: str, *, joint: str = "; ") -> str:
     """The title and, after *joint*, what the detail says under *name*."""
     more = neutral(_text(memory.detail, name), width=TITLE)
     return f"{_title(memory)}{joint}{more}" if more else _title(memory)
+
+
+# ---- elements
+
+
+def _element(memory: Memory, *, layer: str) -> str:
+    """What one memory is in a section: one element, or one for each code of a handoff."""
+    if layer == "continuity":
+        codes = [(code or _kind(memory), text) for code, text in _codes(memory)]
+        about = [_attributes(memory), *[""] * len(codes)]
+        return "\n".join(
+            f"    <{code}{attributes}>{_escaped(text)}</{code}>"
+            for (code, text), attributes in zip(codes, about, strict=False)
+        )
+    if layer == "sessions":
+        parts = {
+            "summary": _told(memory, "done"),
+            "decisions": "; ".join(_texts(memory.detail, "decisions")[:3]),
+            "concepts": ", ".join((_texts(memory.detail, "concepts") or _neutrals(memory.tags))[:5]),
+        }
+        held = "".join(f"<{tag}>{_escaped(text)}</{tag}>" for tag, text in parts.items() if text)
+        return f"    <session{_attributes(memory, id=True)}>{held}</session>"
+    if layer == "changes":
+        return f'      <function what="{_what(memory)}">{_escaped(_signature(memory))}</function>'
+    if layer == "rules":
+        return f"    <rule{_attributes(memory)}>{_escaped(_title(memory))}</rule>"
+    if layer == "knowledge":
+        label, title = _labelled(memory)
+        return f"    <{label or 'fact'}{_attributes(memory)}>{_escaped(title)}</{label or 'fact'}>"
+    fixed = " (fixed)" if memory.kind == "failure" and _is_fixed(memory) else ""
+    return _xml_entry(memory, _explained(memory) + fixed)
+
+
+def _xml_entry(memory: Memory, text: str) -> str:
+    return f"    <entry{_attributes(memory, id=True, kind=True)}>{_escaped(text)}</entry>"
+
+
+def _attributes(memory: Memory, *, id: bool = False, kind: bool = False) -> str:
+    """The day it was first said, which never changes, and who said it, where that is not the user."""
+    known = {
+        "id": _id(memory) if id and _id(memory) != _NO_ID else "",
+        "kind": _kind(memory) if kind else "",
+        "when": _day(memory.created),
+        "by": _source(memory),
+    }
+    return "".join(f' {name}="{text}"' for name, text in known.items() if text)
+
+
+def _day(at: float) -> str:
+    try:
+        return strftime("%Y-%m-%d", gmtime(at))
+    except (ValueError, OverflowError, OSError):  # no calendar has it
+        return ""
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_ENTITIES)
 
 
 # ---- words
@@ -296,6 +507,14 @@ def _when(memory: Memory, *, now: float) -> str:
     return ago(now - _at(memory))
 
 
+def _about(memory: Memory, *, now: float) -> str:
+    return f"({_joined(_kind(memory), _when(memory, now=now), _source(memory))})"
+
+
+def _is_fixed(memory: Memory) -> bool:
+    return isinstance(memory.detail, dict) and bool(memory.detail.get("fixed_by"))
+
+
 def _joined(*words: str) -> str:
     return ", ".join(filter(None, words))
 
@@ -305,12 +524,20 @@ def _text(detail: Mapping[str, Any], name: str) -> str:
 
 
 def _texts(detail: Mapping[str, Any], name: str) -> list[str]:
-    return [text for raw in _raw(detail, name) if (text := neutral(raw, width=TITLE))]
+    return _neutrals(_raw(detail, name))
+
+
+def _neutrals(texts: Sequence[str]) -> list[str]:
+    return [text for each in texts if (text := neutral(each, width=TITLE))]
+
+
+def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))
 
 
 def _raw(detail: Mapping[str, Any], name: str) -> list[str]:
-    """A detail's texts under *name*, whether one or several were stored."""
-    told = detail.get(name)
+    """A detail's texts under *name*, whether one or several were stored; what is no text says nothing."""
+    told = detail.get(name) if isinstance(detail, dict) else None
     several = told if isinstance(told, (list, tuple)) else (told,)
     return [each for each in several if isinstance(each, str)]
 
@@ -319,7 +546,11 @@ def _raw(detail: Mapping[str, Any], name: str) -> list[str]:
 
 _NO_ID = "-"
 _SEARCH = 'More: memory_search("...") finds.'
+_GET = 'More: memory_search("...") finds, memory_get("{}") shows all.'
+_COMMIT_TYPES = ("build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test")
 _ANGLES = {ord("<"): "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", ord(">"): "\u203a", 0: "->", 1: "=>"}
+# What had to be quoted otherwise can be itself again where it is escaped.
+_ENTITIES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;", 0x2039: "&lt;", 0x203A: "&gt;"}
 _OPENERS = frozenset("#-=+*>~_")
 _UNITS = {"d": "days", "w": "weeks", "mo": "months", "y": "years"}
 _END_OF_TIME = 1e11  # seconds; some 3,000 years, and still a number after division
@@ -359,6 +590,15 @@ def _cut(text: str, *, width: int, more: bool) -> str:
         word = cut.rfind(" ")
         cut = cut[:word] if word > width // 2 else cut
     return cut.rstrip(" ,;:.") + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _end_of_path(word: str, *, less: int) -> str:
+    """A path without its first folders, *less* characters of them if that leaves a name; any other word as it is."""
+    last = word.rstrip("/").rfind("/")
+    if "://" in word or not (word.count("/") > 1 or "." in word[last:]):
+        return word
+    at = word.find("/", less - 1)
+    return word[(last if at < 0 or at > last else at) + 1 :]
 
 
 def _span(seconds: float) -> tuple[int, str]:
