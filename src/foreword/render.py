@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from foreword.fit import Layer
     from foreword.types import Memory, Ranked
 
+FORMS = ("markdown", "xml", "plain", "codes")
 BEGIN, END = "--- foreword", "--- end foreword ---"
 PLAIN_BEGIN, PLAIN_END = "[foreword]", "[end foreword]"
 XML_BEGIN, XML_END = "<foreword_context", "</foreword_context>"
@@ -117,10 +118,11 @@ def line(ranked: Ranked, *, layer: str, now: float, form: str = "markdown") -> s
         return _code_lines(memory, now=now)
     if layer == "continuity":
         return _continuity(memory, now=now)
-    if layer == "session" or (form == "plain" and layer in ("changes", "sessions", "past")):
-        return _established(memory, now=now)
     if layer == "changes":
-        return f"  {_signature(memory)}  [{_what(memory)}]"
+        whole = f"- {_signature(memory)} ({_joined(_file(memory), _what(memory))})"
+        return whole if form == "plain" else f"  {_signature(memory)}  [{_what(memory)}]"
+    if layer == "session" or (form == "plain" and layer in ("sessions", "past")):
+        return _established(memory, now=now)
     if layer == "sessions":
         return f"- [{_joined(_when(memory, now=now), _source(memory))}] {_told(memory, 'done')}"
     if layer == "rules":
@@ -272,15 +274,13 @@ def _heading(layer: Layer) -> str:
 
 
 def _more(layers: Sequence[Layer]) -> str:
-    """How to get more, with an id that the reader has just seen, else that of any memory which has one."""
-    known = ""
+    """How to get more, with an id that the reader has just seen."""
     for layer in reversed(layers):  # ids are shown in the last layers
         for each in layer.lines:
             name = _id(each.ranked.memory)
             if name != _NO_ID and name in each.text:
                 return _GET.format(name)
-            known = known if name == _NO_ID else name
-    return _GET.format(known) if known else _SEARCH
+    return _SEARCH
 
 
 # ---- lines
@@ -317,32 +317,34 @@ def _with_body(ranked: Ranked, *, now: float, form: str, width: int) -> tuple[st
 
 def _continuity(memory: Memory, *, now: float) -> str:
     """`next:`, `block:`, `dec:` and `open:` of a handoff or a session, each on its line; else the memory itself."""
-    first, *others = (f"- {code}: {text}" if code else f"- {text}" for code, text in _codes(memory))
+    first, *others = (f"- {code}: {text}" if code else f"- {text}" for code, text in _codes(memory, form="markdown"))
     return "\n".join((f"{first} {_about(memory, now=now)}", *others))
 
 
 def _code_lines(memory: Memory, *, now: float) -> str:
     other = CODE_OF.get(memory.kind, "note")
-    first, *others = (f"{code or other}: {text}" for code, text in _codes(memory, done=True))
+    first, *others = (f"{code or other}: {text}" for code, text in _codes(memory, form="codes"))
     return "\n".join((f"{first} ({_joined(age(now - _at(memory)), _source(memory))})", *others))
 
 
-def _codes(memory: Memory, *, done: bool = False) -> list[tuple[str, str]]:
+def _codes(memory: Memory, *, form: str) -> list[tuple[str, str]]:
     """What a memory says, by code: at least one, with no code where the kind alone says what it is."""
     title = _title(memory)
     if memory.kind == "failure":
-        often = f"seen {memory.seen}x" if memory.seen > 1 else ""
-        return [("block", _joined(title, often, "fixed" if _is_fixed(memory) else "not fixed yet"))]
+        if _is_fixed(memory):
+            return [("fixed", _told(memory, "fixed_by", joint=": "))]
+        often = f"seen {memory.seen}x" if memory.seen > 1 and form != "xml" else ""
+        return [("block", _joined(title, often, "not fixed yet"))]
     if memory.kind == "decision":
         return [("dec", _told(memory, "why", joint=", because "))]
-    if memory.kind == "change" and done:
+    if memory.kind == "change" and form == "codes":
         return [("", f"{_signature(memory)} {_what(memory)} {_file(memory)}")]
     codes = [
         (code, text)
         for code, names, most in CODES
         for text in [said for name in names for said in _texts(memory.detail, name)][:most]
     ]
-    if memory.kind == "summary" and done:
+    if memory.kind == "summary" and form == "codes":
         return [("", text) for text in _texts(memory.detail, "done")[:MOST_DONE] or [title]] + codes
     if not codes or (memory.kind == "handoff" and all(text != title for _, text in codes)):
         codes.insert(0, ("", title))
@@ -404,7 +406,7 @@ def _told(memory: Memory, name: str, *, joint: str = "; ") -> str:
 def _element(memory: Memory, *, layer: str) -> str:
     """What one memory is in a section: one element, or one for each code of a handoff."""
     if layer == "continuity":
-        codes = [(code or _kind(memory), text) for code, text in _codes(memory)]
+        codes = [(code or _kind(memory), text) for code, text in _codes(memory, form="xml")]
         about = [_attributes(memory), *[""] * len(codes)]
         return "\n".join(
             f"    <{code}{attributes}>{_escaped(text)}</{code}>"
