@@ -555,25 +555,23 @@ _ANGLES = {ord("<"): "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", ord(">"): 
 _ENTITIES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;", 0x2039: "&lt;", 0x203A: "&gt;"}
 _OPENERS = frozenset("#-=+*>~_")
 _UNITS = {"d": "days", "w": "weeks", "mo": "months", "y": "years"}
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(
+    map(chr, range(0x180B, 0x1810)), map(chr, range(0xFE00, 0xFE10)), map(chr, range(0xE0100, 0xE01F0))
+)
 _END_OF_TIME = 1e11  # seconds; some 3,000 years, and still a number after division
 
 
 def _visible(text: str) -> str:
     """*text* with what cannot be seen gone, and every run of white space one space."""
-    if not (text.isascii() and text.isprintable()):
+    if not text.isprintable() or not (text.isascii() or _FILLERS.isdisjoint(text)):
         unseen = {ord(char): " " if _parts(char) else None for char in set(text) if _unseen(char)}
-        if unseen:
-            text = text.translate(unseen)
+        text = text.translate(unseen)
     return " ".join(text.split())
 
 
 def _unseen(char: str) -> bool:
     """Controls, bidi marks, zero-width, surrogates and tags are not printable; fillers and selectors claim to be."""
-    if not char.isprintable():
-        return True
-    return char in "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0" or (
-        "\u180b" <= char <= "\u180f" or "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
-    )
+    return not char.isprintable() or char in _FILLERS
 
 
 def _parts(char: str) -> bool:
