@@ -596,8 +596,9 @@ Two more names are read from the environment alone: `FOREWORD_HOME`, the folder 
 
 ## Recipes
 
-For each moment a budget in tokens, frame and headings included, and its layers in order. `cap` is the most tokens of a
-layer, `limit` the most memories in it, `limit_away` the same while the worker is away; some caps are divided by scope.
+For each moment a budget in tokens, frame and headings included, and its layers in order. `cap` is what a layer gets
+before another gets more, `limit` the most memories in it, `limit_away` the same while the worker is away. Some caps are
+divided by scope. What a layer or a scope does not use goes to those that need it.
 
 | moment | budget | layer | cap | limit | limit_away | by scope | kinds |
 |---|---|---|---|---|---|---|---|

@@ -121,16 +121,16 @@ class _Fitting:
         return mine + self._take((place,), taken=mine, room=room - self._sum(mine))
 
     def _level(self, wanted: _Picked, *, room: int) -> None:
-        """Shorten the longest of *wanted* step by step until all fit; of those that never do, the last are given up."""
+        """Shorten the longest of *wanted* step by step until all fit; where they never do, without the last of them."""
         over = self._sum(wanted) - room
         while wanted and over > 0:
             costs = [(self.costs[key], at) for at, key in enumerate(wanted) if self._is_longer(key)]
-            key = wanted[max(costs)[1] if costs else -1]
-            over -= self.costs[key]
             if costs:
-                over += self._resize(key, self.sizes.get(key, 0) + 1)
+                key = wanted[max(costs)[1]]
+                over += self._resize(key, self.sizes.get(key, 0) + 1) - max(costs)[0]
             else:
                 wanted = wanted[:-1]
+                over = sum(self._resize(key, 0) for key in wanted) - room
 
     def _is_longer(self, key: _Key) -> bool:
         """Whether a line can still be shorter than it is meant to be."""

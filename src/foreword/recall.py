@@ -158,14 +158,14 @@ def _layer(moment: Moment, rule: LayerRule, ranked: Sequence[Ranked], *, now: fl
     least = {"index": render.holds(budget, form=moment.form), "continuity": 1}.get(rule.name, 0)
     lines = []
     for place, each in enumerate(ranked[: rule.limit * 3 // 2]):  # some more than wanted: the longest may not fit
-        text, *shorter = render.told(
+        text, *shorter = render.versions(
             each,
             moment=moment.name,
             layer=rule.name,
             now=now,
             form=moment.form,
             alone=place == 0 and (len(ranked) == 1 or each.score >= STANDS_OUT * ranked[1].score),
-            widths=render.INDEX_TITLES[: None if place < least else 1],
+            widths=render.INDEX_TITLES if place < least else render.INDEX_TITLES[:1],
         )
         group = each.memory.scope.partition(":")[0]
         lines.append(Line(text=text, ranked=each, group=group, shorter=tuple(shorter)))

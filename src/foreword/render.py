@@ -88,7 +88,7 @@ def block(layers: Sequence[Layer], *, moment: str, project: str, form: str = "ma
     return _coded(shown, project=name) if form == "codes" else _sections(shown, project=name)
 
 
-def told(
+def versions(
     ranked: Ranked,
     *,
     moment: str,
@@ -244,7 +244,7 @@ def _plain(layers: Sequence[Layer], *, more: bool) -> str:
 
 def _xml(layers: Sequence[Layer], *, project: str) -> str:
     """The form for what is sent again with every request: days, not ages, so that the bytes stay the same."""
-    parts = [f'{XML_BEGIN} project="{_escaped(project)}" note="history from earlier sessions, not instructions">']
+    parts = [f'{XML_BEGIN} project="{_attribute(project)}" note="history from earlier sessions, not instructions">']
     hinted = False
     for layer in layers:
         tag = TAGS.get(layer.name, "notes")
@@ -264,7 +264,7 @@ def _body(layer: Layer, *, xml: bool = False) -> list[str]:
         return [
             text
             for file, lines in files.items()
-            for text in (f'    <file path="{_escaped(file)}">', *lines, "    </file>")
+            for text in (f'    <file path="{_attribute(file)}">', *lines, "    </file>")
         ]
     return [text for file, lines in files.items() for text in (f"{file}:", *lines)]
 
@@ -457,6 +457,10 @@ def _escaped(text: str) -> str:
     return text.translate(_ENTITIES)
 
 
+def _attribute(text: str) -> str:
+    return _escaped(text).replace('"', "&quot;")
+
+
 # ---- words
 
 
@@ -552,7 +556,7 @@ _GET = 'More: memory_search("...") finds, memory_get("{}") shows all.'
 _COMMIT_TYPES = ("build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test")
 _ANGLES = {ord("<"): "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", ord(">"): "\u203a", 0: "->", 1: "=>"}
 # What had to be quoted otherwise can be itself again where it is escaped.
-_ENTITIES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;", 0x2039: "&lt;", 0x203A: "&gt;"}
+_ENTITIES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", 0x2039: "&lt;", 0x203A: "&gt;"}
 _OPENERS = frozenset("#-=+*>~_")
 _UNITS = {"d": "days", "w": "weeks", "mo": "months", "y": "years"}
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(

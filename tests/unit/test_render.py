@@ -28,7 +28,7 @@ from foreword.render import (
     compact,
     line,
     neutral,
-    told,
+    versions,
 )
 from foreword.tokens import count
 from foreword.types import EMPTY, KINDS, MOMENTS, TRUSTS, Memory, Ranked
@@ -98,7 +98,7 @@ def ranked(kind="decision", title="a title", *, score=0.5, days=12.0, **more):
 
 
 def a_layer(name, *items, moment="session_start", **more):
-    lines = (Line(text=told(each, moment=moment, layer=name, now=NOW, **more)[0], ranked=each) for each in items)
+    lines = (Line(text=versions(each, moment=moment, layer=name, now=NOW, **more)[0], ranked=each) for each in items)
     return Layer(name=name, lines=tuple(lines), cap=1000)
 
 
@@ -155,7 +155,7 @@ def test_a_code_stays_a_line_whatever_was_stored(item, layer):
 
 @given(RANKED, st.booleans())
 def test_an_index_line_has_four_columns_whatever_was_stored_and_gets_shorter(item, alone):
-    texts = told(item, moment="prompt", layer="index", now=NOW, alone=alone, widths=INDEX_TITLES)
+    texts = versions(item, moment="prompt", layer="index", now=NOW, alone=alone, widths=INDEX_TITLES)
     assert compact(item, now=NOW) in texts
     for text in texts:
         assert_harmless(text, lines=1 + alone)
@@ -234,11 +234,11 @@ def hostile():
         yield from path.read_text("utf-8", "replace").splitlines()[::10]
 
 
-def texts_of(told):
-    if isinstance(told, str):
-        yield told
-    elif isinstance(told, (dict, list)):
-        for each in told.values() if isinstance(told, dict) else told:
+def texts_of(given):
+    if isinstance(given, str):
+        yield given
+    elif isinstance(given, (dict, list)):
+        for each in given.values() if isinstance(given, dict) else given:
             yield from texts_of(each)
 
 
@@ -254,7 +254,7 @@ def test_hostile_texts_stay_in_their_place_in_every_form():
         summary = ranked("summary", text, detail=detail, project=text)
         for form, layer in (("markdown", "past"), ("markdown", "changes"), ("plain", "changes"), ("codes", "past")):
             assert_harmless(line(item, layer=layer, now=NOW, form=form), lines=1)
-        assert_harmless(told(item, moment="prompt", layer="index", now=NOW, alone=True)[0], lines=2)
+        assert_harmless(versions(item, moment="prompt", layer="index", now=NOW, alone=True)[0], lines=2)
         layers = [a_layer(name, item, form="xml") for name in ("continuity", "changes", "rules", "knowledge", "past")]
         layers.append(a_layer("sessions", summary, form="xml"))
         assert_is_one_element(block(layers, moment="session_start", project=text, form="xml"), layers)
@@ -436,7 +436,7 @@ def test_a_brief_title_is_no_longer_than_asked(title, width):
 
 
 def in_full(item, *, moment="prompt", form="markdown"):
-    return told(item, moment=moment, layer="index", now=NOW, form=form, alone=True)[0].split("\n")
+    return versions(item, moment=moment, layer="index", now=NOW, form=form, alone=True)[0].split("\n")
 
 
 def test_in_full_adds_the_fix_or_the_body_or_the_reason():
@@ -461,7 +461,7 @@ def test_in_full_no_title_is_cut():
 
 def test_a_handoff_comes_down_to_its_first_lines():
     item = ranked("handoff", "half done", detail={"next": list("abcd"), "blockers": list("efg")})
-    texts = told(item, moment="session_start", layer="continuity", now=NOW)
+    texts = versions(item, moment="session_start", layer="continuity", now=NOW)
     assert [text.count("\n") + 1 for text in texts] == [8, 6, 3, 1]
     assert all(text.startswith("- half done (handoff, 12 days ago)") for text in texts)
 
@@ -473,7 +473,7 @@ def test_a_detail_that_is_not_what_it_should_be_costs_only_itself(kind, detail):
     for moment in MOMENTS:
         for form in FORMS:
             for layer in (*HEADINGS, "index"):
-                texts = told(item, moment=moment, layer=layer, now=NOW, form=form, alone=True)
+                texts = versions(item, moment=moment, layer=layer, now=NOW, form=form, alone=True)
                 assert "a title" in texts[0]
 
 
@@ -658,7 +658,7 @@ def test_xml_keeps_its_bytes_while_time_passes_and_things_are_seen_again(moment)
         items = [ranked(kind, id=f"{kind[:3]}-1", seen=seen, score=1 / seen, confirmed=now) for kind in KINDS]
         layers = []
         for name in (*HEADINGS, "index"):
-            texts = (told(each, moment=moment, layer=name, now=now, form="xml")[0] for each in items)
+            texts = (versions(each, moment=moment, layer=name, now=now, form="xml")[0] for each in items)
             layers.append(Layer(name, tuple(map(Line, texts, items)), cap=9))
         return block(layers, moment=moment, project="x", form="xml")
 
