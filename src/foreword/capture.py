@@ -7,7 +7,7 @@ from foreword.hosts import Told, find
 from foreword.payloads import CUT, ends_of, payload_of
 from foreword.projects import resolve
 from foreword.redact import PRIVATE, leaves_open, redact, redact_all
-from foreword.types import Moment, Project
+from foreword.types import BASE32, Moment, Project
 from foreword.values import replace, value
 
 TYPE_CHECKING = False
@@ -79,6 +79,15 @@ def moment_of(delivery: Delivery, captured: Captured) -> Moment | None:
         source=told.source,
         model=told.model,
     )
+
+
+def injection_id(delivery: Delivery) -> str:
+    """The same for the same call of a hook, whether the worker answers it or the hook itself."""
+    from _imp import source_hash  # built in, and the same in every process; `hashlib` costs a hook 10 ms
+
+    called = f"{delivery.host} {delivery.event} {delivery.at:.6f} ".encode() + delivery.raw[:4096]
+    number = int.from_bytes(source_hash(0, called), "big")
+    return "inj-" + "".join(BASE32[number >> 5 * place & 31] for place in range(10))
 
 
 def _project(folder: str, *, known: str, find_project: Callable[[str], Project]) -> Project | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadConfig, ForewordError
 from foreword.paths import expand
-from foreword.recipes import MOST_ITEMS, MOST_TOKENS, RECIPES, Recipe, merged, shown
+from foreword.recipes import MOST_ITEMS, MOST_TOKENS, MOST_TOTAL, RECIPES, Recipe, ledger_of, merged, shown
 from foreword.tokens import FAMILIES
 from foreword.types import POSTINGS
 from foreword.values import value
@@ -228,6 +228,8 @@ def settings_page() -> str:
     return _PAGE.format(
         rows="\n".join(rows),
         recipe_rows="\n".join(recipe_rows),
+        ledger_rows="\n".join(f"| {name} | {tokens} |" for name, tokens in ledger_of(RECIPES).items()),
+        most_total=MOST_TOTAL,
         most_tokens=MOST_TOKENS,
         most_items=MOST_ITEMS,
     )
@@ -619,6 +621,16 @@ project = 250
 [recipes.session_start.past]
 limit = 5
 ```
+
+A ledger counts what one context window was given; it begins again at a start, a clear and a compaction. `together` is
+what session start and questions may have between them. A block that would pass its total is cut to fit, and then there
+is silence; searching and fetching are free. Totals that you do not name grow and shrink with the budgets.
+
+| in `[recipes.ledger]` | tokens in one window |
+|---|---|
+{ledger_rows}
+
+Each may be from 0 to {most_total}.
 
 ## Synonyms
 

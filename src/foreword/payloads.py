@@ -28,6 +28,7 @@ class Delivery:
     head: int = -1  # -1: nothing was left out
     total: int = -1
     project: str = ""  # the project's key, where it was found already
+    given: bool = False  # no event, but the record of what the hook gave while the worker was away
 
 
 def payload_of(delivery: Delivery) -> dict[str, Any]:

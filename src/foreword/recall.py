@@ -6,18 +6,21 @@ from time import perf_counter
 
 from foreword import render
 from foreword.errors import ForewordError
-from foreword.fit import Layer, Line, fit
+from foreword.fit import Fitted, Layer, Line, fit
 from foreword.query import query_of
 from foreword.rank import CERTAIN, rank
 from foreword.search import search
 from foreword.tokens import count, family_of
-from foreword.types import EMPTY, POSTINGS, Item, Recalled, Skipped
+from foreword.types import EMPTY, POSTINGS, Injection, Item, Recalled, Skipped
 from foreword.values import replace
 from foreword.words import terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
     from foreword.recipes import LayerRule, Recipe
     from foreword.search import Searchable
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
 
 CANDIDATES = 2  # times as many as a layer shows are weighed
 MOST_CANDIDATES = 400
+MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not become the prompt
+QUESTION = "question"  # the source of a start that was asked for
+GIVEN = "what a session begins with was given already in this context window; ask for something, or use memory_search"
+NOTHING = "nothing fits the moment"
+LATE = "the deadline came before anything was ready"
 STANDS_OUT = 1.5  # the best is shown in full when it has so many times the score of the second
 GOAL_WORDS = frozenset(("goal", "goals", "mission", "milestone", "milestones", "objective", "objectives", "roadmap"))
 
@@ -37,6 +45,7 @@ def recall(
     threshold: float,
     now: float,
     shown: Callable[[], frozenset[str]] = frozenset,
+    spent: Callable[[], Mapping[str, int]] = dict,
     synonyms: Mapping[str, Sequence[str]] = EMPTY,
     expired: Callable[[], bool] = lambda: False,
     most_terms: int = 10,
@@ -44,14 +53,22 @@ def recall(
     family: str = "auto",
     away: bool = False,
 ) -> Recalled | Skipped:
-    """What is worth saying at *moment*, within its budget; one failing layer costs only itself."""
+    """What is worth saying at *moment*, within its budget and its window's; one failing layer costs only itself."""
     started = perf_counter()
-    budget = moment.budget or recipe.budget
+    problems: list[str] = []
     asked = replace(query_of(moment, synonyms=synonyms), most_terms=most_terms, postings=postings)
-    known = shown() if _goes_on(moment) else frozenset()
+    silence = Skipped(why=NOTHING, terms=asked.terms[:MOST_RECORDED], files=asked.files[:MOST_RECORDED])
+    goes_on = _goes_on(moment)
+    used = _or_nothing(spent, EMPTY, problems) if goes_on and moment.session else EMPTY
+    if moment.source == QUESTION and used.get("session_start"):
+        return replace(silence, why=GIVEN, problems=tuple(problems))
+    wanted = moment.budget or recipe.budget
+    budget = min(wanted, _left(moment, recipe, used)) if moment.session else wanted
+    if budget < min(wanted, 1):
+        return replace(silence, why=_used_up(moment, used), problems=tuple(problems))
+    known: frozenset[str] = _or_nothing(shown, frozenset(), problems) if goes_on else frozenset()
     layers: list[Layer] = []
     skipped: dict[str, str] = {}
-    problems: list[str] = []
     taken: set[str] = set()
     for written in recipe.layers:
         rule = replace(written, limit=written.limit_away) if away and written.limit_away else written
@@ -63,22 +80,16 @@ def recall(
             fresh = [each for each in ranked if each.memory.id not in taken]
             layers.append(_layer(moment, rule, fresh, now=now, budget=budget))
             taken.update(each.memory.id for each in ranked)
-        except ForewordError as exc:
-            skipped[rule.name] = str(exc)
-            problems.append(f"{rule.name}: {exc}; {exc.hint}")
+        except Exception as exc:  # noqa: BLE001 - memory must never break the agent, nor one layer the others
+            skipped[rule.name] = _traced(exc, rule.name, problems)
     family = family_of(moment.model) if family == "auto" else family
-    fitted = fit(
-        layers,
-        limit=budget,
-        render=lambda chosen: render.block(chosen, moment=moment.name, project=moment.project.name, form=moment.form),
-        count=lambda text: count(text, family=family),
-    )
+    fitted = _fitted(layers, moment, limit=budget, family=family, skipped=skipped, problems=problems)
     skipped.update(fitted.skipped)
-    spent = (perf_counter() - started) * 1000
+    ms = (perf_counter() - started) * 1000
     if not fitted.text:
-        return Skipped(
-            why="nothing fits the moment", budget=budget, build_ms=spent, skipped=skipped, problems=tuple(problems)
-        )
+        cut = budget < wanted and "does not fit" in skipped.values()
+        why = _used_up(moment, used) if cut else LATE if set(skipped.values()) == {"deadline"} else NOTHING
+        return replace(silence, why=why, budget=budget, build_ms=ms, skipped=skipped, problems=tuple(problems))
     items = tuple(
         Item(
             memory=line.ranked.memory.id,
@@ -100,6 +111,39 @@ def recall(
         items=items,
         build_ms=(perf_counter() - started) * 1000,
         problems=tuple(problems),
+        terms=silence.terms,
+        files=silence.files,
+    )
+
+
+def meant(moment: Moment) -> Moment:
+    """The moment that is answered: a question without words asks for what a session begins with."""
+    asks_for_all = moment.name == "question" and not moment.prompt.strip()
+    return replace(moment, name="session_start", source=QUESTION) if asks_for_all else moment
+
+
+def injection_of(moment: Moment, got: Recalled | Skipped, *, id: str, at: float, away: bool = False) -> Injection:
+    """What is recorded of an answer; a silence is one that cost nothing."""
+    found = got if isinstance(got, Recalled) else None
+    return Injection(
+        id=id,
+        moment=moment.name,
+        session=moment.session,
+        project=moment.project.key,
+        host=moment.host,
+        at=at,
+        tokens=found.tokens if found else 0,
+        budget=got.budget,
+        build_ms=round(got.build_ms, 3),
+        layers=found.layers if found else EMPTY,
+        skipped=got.skipped,
+        items=found.items if found else (),
+        source=moment.source,
+        form=moment.form,
+        terms=got.terms,
+        files=got.files,
+        away=away,
+        text=found.text if found else "",
     )
 
 
@@ -111,7 +155,67 @@ def look(store: Searchable, query: Query, *, now: float, moment: str) -> tuple[t
 
 def _goes_on(moment: Moment) -> bool:
     """Whether the context window holds what was shown before: a start, a clear and a compaction empty it."""
-    return moment.name in ("prompt", "question") or moment.source in ("resume", "fork")
+    return moment.name in ("prompt", "question") or moment.source in ("resume", "fork", QUESTION)
+
+
+def _left(moment: Moment, recipe: Recipe, used: Mapping[str, int]) -> int:
+    """What the ledger of the window leaves for this moment."""
+    both = used.get("session_start", 0) + used.get("question", 0)
+    return max(0, min(recipe.total - used.get(moment.name, 0), recipe.together - both))
+
+
+def _used_up(moment: Moment, used: Mapping[str, int]) -> str:
+    tokens = sum(
+        used.get(name, 0) for name in (("prompt",) if moment.name == "prompt" else ("session_start", "question"))
+    )
+    return f"the budget of this context window is used ({tokens} tokens were given); memory_search is free"
+
+
+def _or_nothing(ask: Callable[[], T], nothing: T, problems: list[str]) -> T:
+    """What the store says of the window; where it cannot, something may be said twice, which is better than silence."""
+    try:
+        return ask()
+    except Exception as exc:  # noqa: BLE001
+        _traced(exc, "window", problems)
+        return nothing
+
+
+def _traced(exc: Exception, where: str, problems: list[str]) -> str:
+    """What failed, in a line for the block's record and one for whoever must be told."""
+    if isinstance(exc, ForewordError):
+        problems.append(f"{where}: {exc}; {exc.hint}")
+        return str(exc)
+    problems.append(f"{where}: {type(exc).__name__}: {exc}")
+    return f"{type(exc).__name__}: {exc}"
+
+
+def _fitted(
+    layers: Sequence[Layer], moment: Moment, *, limit: int, family: str, skipped: dict[str, str], problems: list[str]
+) -> Fitted:
+    """The layers that fit, as one text; where that fails, without those that fail alone."""
+
+    def fit_all(some: Sequence[Layer]) -> Fitted:
+        return fit(
+            some,
+            limit=limit,
+            render=lambda chosen: render.block(
+                chosen, moment=moment.name, project=moment.project.name, form=moment.form
+            ),
+            count=lambda text: count(text, family=family),
+        )
+
+    try:
+        return fit_all(layers)
+    except Exception as exc:  # noqa: BLE001
+        _traced(exc, "block", problems)
+    whole = []
+    for layer in layers:
+        try:
+            fit_all([layer])
+            whole.append(layer)
+        except Exception as exc:  # noqa: BLE001
+            skipped[layer.name] = _traced(exc, layer.name, problems)
+    return fit_all(whole if len(whole) < len(layers) else ())
 
 
 def _candidates(
@@ -127,8 +231,15 @@ def _candidates(
     with_words = moment.name in ("prompt", "question")
     if with_words and not asked.terms:
         return []  # a prompt without a topic is answered with silence
+    own = rule.name == "session"  # what this session itself established
+    if own and not moment.session:
+        return []
     query = replace(
-        asked, terms=asked.terms if with_words else (), kinds=_kinds(rule, moment), limit=_enough(rule, shown)
+        asked,
+        terms=asked.terms if with_words else (),
+        kinds=_kinds(rule, moment),
+        session=moment.session if own else "",
+        limit=_enough(rule, shown),
     )
     ranked, wrong = look(store, query, now=now, moment=moment.name)
     if wrong and not ranked:
@@ -139,7 +250,6 @@ def _candidates(
         if each.score >= threshold
         and each.memory.id not in shown
         and not (each.memory.kind == "learning" and each.memory.confidence < CERTAIN)
-        and not (rule.name == "session" and (not moment.session or each.memory.session != moment.session))
     ]
 
 

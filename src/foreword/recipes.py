@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOST_TOKENS = 10_000  # five times the biggest recipe; beyond it memory would crowd out the work
+MOST_TOTAL = 100_000  # of one context window; half of the most that models hold
 MOST_ITEMS = 200
+UNCOUNTED = 1 << 30  # tokens; of a moment that no ledger counts
 
 
 @value
@@ -28,10 +30,15 @@ class LayerRule:
 
 @value
 class Recipe:
-    """What a moment gets: at most `budget` tokens, frame included; what the caps leave is the frame's."""
+    """What a moment gets: at most `budget` tokens, frame included; what the caps leave is the frame's.
+
+    The ledger: all its blocks in one context window have `total`, and session start with questions `together`.
+    """
 
     budget: int
     layers: tuple[LayerRule, ...]
+    total: int = UNCOUNTED
+    together: int = UNCOUNTED
 
 
 @value
@@ -62,11 +69,14 @@ RECIPES: Mapping[str, Recipe] = {
             LayerRule("knowledge", 200, ("learning", "project"), limit=10),
             LayerRule("past", 300, PAST, limit=10),
         ),
+        total=2000,
+        together=3000,
     ),
     "prompt": Recipe(
         budget=500,
         # 20 lines of 20 to 25 tokens are what the budget can hold.
         layers=(LayerRule("index", 500, ALL_BUT_GOALS, limit=20),),
+        total=3000,
     ),
     "compaction": Recipe(
         budget=1000,  # half of session_start, and it follows when the user changes that one
@@ -83,21 +93,29 @@ RECIPES: Mapping[str, Recipe] = {
                 "answer", 500, ALL_BUT_GOALS, limit=20, groups={"universal": 150, "language": 150, "project": 200}
             ),
         ),
+        total=1000,
+        together=3000,
     ),
 }
+COUNTED = ("session_start", "question", "prompt")  # moments that the ledger counts
 
 
 def merged(overrides: Mapping[str, Any]) -> tuple[Mapping[str, Recipe], tuple[Wrong, ...]]:
     """Our recipes with the user's numbers; what is wrong keeps our number, and caps not named grow with the budget."""
     wrong: list[Wrong] = []
-    tables = _tables(overrides, path=(), known=tuple(RECIPES), wrong=wrong)
+    tables = _tables(overrides, path=(), known=(*RECIPES, "ledger"), wrong=wrong)
     start = _recipe("session_start", tables, budget=RECIPES["session_start"].budget, wrong=wrong)
     recipes = {"session_start": start}
     for moment, ours in RECIPES.items():
         if moment != "session_start":
             budget = start.budget // 2 if moment == "compaction" else ours.budget
             recipes[moment] = _recipe(moment, tables, budget=budget, wrong=wrong)
-    return recipes, tuple(wrong)
+    return _with_ledger(recipes, tables.get("ledger", {}), wrong=wrong), tuple(wrong)
+
+
+def ledger_of(recipes: Mapping[str, Recipe]) -> dict[str, int]:
+    """The totals of one context window, by the names of the `[recipes.ledger]` table."""
+    return {**{moment: recipes[moment].total for moment in COUNTED}, "together": recipes["question"].together}
 
 
 def shown(given: object) -> str:
@@ -138,6 +156,33 @@ def _recipe(moment: str, tables: Mapping[str, Any], *, budget: int, wrong: list[
             for layer in ours.layers
         ),
     )
+
+
+def _with_ledger(recipes: Mapping[str, Recipe], given: object, *, wrong: list[Wrong]) -> Mapping[str, Recipe]:
+    """*recipes* with the totals of a window; those that are not named grow and shrink with the budgets."""
+    table = _tables(given, path=("ledger",), known=(*COUNTED, "together"), wrong=wrong)
+    totals = {
+        moment: _number(
+            table,
+            moment,
+            RECIPES[moment].total * recipes[moment].budget // RECIPES[moment].budget,
+            path=("ledger",),
+            most=MOST_TOTAL,
+            wrong=wrong,
+        )
+        for moment in COUNTED
+    }
+    both = totals["session_start"] + totals["question"]
+    together = _number(table, "together", both, path=("ledger",), most=MOST_TOTAL, wrong=wrong)
+    return {
+        moment: Recipe(
+            budget=recipe.budget,
+            layers=recipe.layers,
+            total=totals.get(moment, UNCOUNTED),
+            together=together if moment in ("session_start", "question") else UNCOUNTED,
+        )
+        for moment, recipe in recipes.items()
+    }
 
 
 def _layer(ours: LayerRule, given: object, *, cap: int, path: tuple[str, ...], wrong: list[Wrong]) -> LayerRule:

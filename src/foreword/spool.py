@@ -17,7 +17,7 @@ except ImportError:  # not on Windows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 RESERVE = ".reserve"  # beside the folder: nothing in it waits for a worker
 RESERVED = 1 << 20
@@ -30,22 +30,25 @@ class SpoolFull(OSError):
     """The spool has reached its cap; the worker has been away for long."""
 
 
-def append(folder: str, delivery: Delivery, *, most: int) -> None:
-    """Put a *redacted* delivery on the disk; when this returns, it survives a crash."""
+def append(folder: str, delivery: Delivery, *, most: int, then: Callable[[], Delivery | None] = lambda: None) -> None:
+    """Put a *redacted* delivery on the disk, and what *then* brings behind it; when this returns, they survive a crash.
+
+    The first is written before *then* is called, so that nothing which happens there can lose it; both are synced once.
+    """
     record = _record(delivery)
     try:
-        _append(folder, record, most=most)
+        _append(folder, record, most=most, then=then)
     except FileNotFoundError:
         system.mkdir(folder, 0o700)
-        _append(folder, record, most=most)
+        _append(folder, record, most=most, then=then)
     except SpoolFull:
         raise
     except OSError:
         system.unlink(folder + RESERVE)  # the disk is full: this is what the reserve is for
-        _append(folder, record, most=most)
+        _append(folder, record, most=most, then=then)
 
 
-def _append(folder: str, record: bytes, *, most: int) -> None:
+def _append(folder: str, record: bytes, *, most: int, then: Callable[[], Delivery | None]) -> None:
     import fcntl
 
     for _ in range(_REOPEN):
@@ -57,9 +60,10 @@ def _append(folder: str, record: bytes, *, most: int) -> None:
                 continue
             if here.st_size + len(record) > most:
                 raise SpoolFull(f"the spool holds {here.st_size} bytes")
-            written = system.write(fd, record)
-            if written != len(record):
-                raise OSError(f"only {written} of {len(record)} bytes were written: is the disk full?")
+            _write(fd, record)
+            more = then()
+            if more is not None:
+                _write(fd, _record(more))
             _sync(fd)
             if not here.st_size:
                 _sync_folder(folder)
@@ -67,6 +71,12 @@ def _append(folder: str, record: bytes, *, most: int) -> None:
         finally:
             system.close(fd)
     raise OSError("the spool was taken away again and again")
+
+
+def _write(fd: int, record: bytes) -> None:
+    written = system.write(fd, record)
+    if written != len(record):
+        raise OSError(f"only {written} of {len(record)} bytes were written: is the disk full?")
 
 
 def reserve(folder: str) -> None:
@@ -131,6 +141,7 @@ def _record(delivery: Delivery) -> bytes:
             "event": delivery.event,
             "at": delivery.at,
             "project": delivery.project,
+            **({"given": True} if delivery.given else {}),
         }
     ).encode()
     body = about + b"\n" + delivery.raw

@@ -30,6 +30,8 @@ KINDS = {
     "project": "prj",
 }
 MOMENTS = ("session_start", "prompt", "compaction", "question")
+FORMS = ("markdown", "xml", "plain", "codes")
+BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud and typed
 TRUSTS = ("user", "agent", "tool", "imported")  # most trusted first
 UNIVERSAL = "universal"
 
@@ -144,10 +146,11 @@ class Moment:
     session: str = ""
     prompt: str = ""
     host: str = ""
-    source: str = ""  # startup, resume, clear, compact or fork, where the host tells
+    source: str = ""  # startup, resume, clear, compact or fork, where the host tells; question: nobody gave it before
     model: str = ""
     budget: int = 0  # 0 means the recipe's own
-    form: str = "markdown"
+    form: str = "markdown"  # one of FORMS
+    stable: bool = False  # a host that sends it again with every request gets the same bytes through the window
     touched: tuple[str, ...] = ()  # files of this session and of git, newest first, relative to the root
     recent: tuple[str, ...] = ()  # the kinds of the last tool events, newest first
     languages: tuple[str, ...] | None = None  # None: not looked for yet
@@ -159,6 +162,8 @@ class Query:
 
     scopes: tuple[str, ...]  # the project's first
     terms: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()  # those that the moment names
+    session: str = ""  # only what this session itself established; empty means any
     kinds: tuple[str, ...] = ()  # empty means all
     since: float = 0.0
     at: float = 0.0
@@ -204,7 +209,7 @@ class Item:
 
 @value
 class Injection:
-    """One answer that was given: the text's cost, what it held and what it left out."""
+    """One answer that was given: what was looked for, the text and its cost, what it held and what it left out."""
 
     id: str
     moment: str
@@ -218,6 +223,12 @@ class Injection:
     layers: Mapping[str, int]
     skipped: Mapping[str, str]
     items: tuple[Item, ...]
+    source: str = ""
+    form: str = "markdown"
+    terms: tuple[str, ...] = ()  # what was looked for; never the prompt itself
+    files: tuple[str, ...] = ()
+    away: bool = False  # given by the hook itself, without the worker
+    text: str = ""  # exactly what was given; left out of lists
 
 
 @value
@@ -232,6 +243,8 @@ class Recalled:
     items: tuple[Item, ...]
     build_ms: float
     problems: tuple[str, ...] = ()  # what failed on the way and must be told
+    terms: tuple[str, ...] = ()  # what was looked for
+    files: tuple[str, ...] = ()
 
 
 @value
@@ -243,3 +256,5 @@ class Skipped:
     build_ms: float = 0.0
     skipped: Mapping[str, str] = EMPTY
     problems: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from foreword.values import fields
 
 # A step as a later version may bring it: a new table filled from an old one, a column, a table made anew.
 LATER = Step(
-    2,
+    SCHEMA + 1,
     """
     CREATE TABLE pins (memory TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
     INSERT INTO pins SELECT id, confirmed FROM memories;
@@ -34,12 +34,12 @@ LATER = Step(
     UPDATE memories SET pinned = 1 WHERE seen > 3;
     """,
 )
-LATEST = Step(3, "CREATE TABLE teams (id TEXT PRIMARY KEY); DELETE FROM access;", may_change=("access",))
+LATEST = Step(SCHEMA + 2, "CREATE TABLE teams (id TEXT PRIMARY KEY); DELETE FROM access;", may_change=("access",))
 
 
 @pytest.fixture
 def database(tmp_path):
-    """A closed store of the first schema with something in every corner."""
+    """A closed store with something in every corner."""
     path = tmp_path / "memory.db"
     store = SqliteStore(path, backups=tmp_path / "backups")
     kept = store.keep([Memory("note", f"walrus {n} \0 版本", project=f"p{n % 5}", seen=n) for n in range(200)])
@@ -86,7 +86,7 @@ def test_later_steps_keep_every_row(database):
     before = rows_of(database)
     assert take(database, LATER, LATEST) == 2
     after = rows_of(database)
-    assert after["user_version"] == 3
+    assert after["user_version"] == SCHEMA + 2
     assert after["access"][0] == 0  # it said that it would
     assert after["pins"][0] == 200
     for table in ("events", "sessions", "changes", "owners", "links", "meta"):
@@ -97,7 +97,7 @@ def test_later_steps_keep_every_row(database):
 def test_migrating_twice_does_nothing(database):
     take(database, LATER)
     before = rows_of(database)
-    backup = database.parent / "backups" / "memory-schema-1.db"
+    backup = database.parent / "backups" / f"memory-schema-{SCHEMA}.db"
     written = backup.stat().st_mtime_ns
     assert take(database, LATER) == 0
     assert rows_of(database) == before
@@ -107,7 +107,7 @@ def test_migrating_twice_does_nothing(database):
 def test_there_is_a_whole_backup_before_anything_changes(database):
     before = rows_of(database)
     take(database, LATER)
-    backup = database.parent / "backups" / "memory-schema-1.db"
+    backup = database.parent / "backups" / f"memory-schema-{SCHEMA}.db"
     assert rows_of(backup) == before
     assert backup.stat().st_mode & 0o777 == 0o600
     assert backup.parent.stat().st_mode & 0o777 == 0o700
@@ -120,9 +120,9 @@ def test_there_is_a_whole_backup_before_anything_changes(database):
 def test_an_unfinished_backup_of_a_crash_is_no_hindrance(database):
     backups = database.parent / "backups"
     backups.mkdir()
-    (backups / "memory-schema-1.tmp").write_bytes(b"half a backup")
+    (backups / f"memory-schema-{SCHEMA}.tmp").write_bytes(b"half a backup")
     take(database, LATER)
-    assert [file.name for file in backups.iterdir()] == ["memory-schema-1.db"]
+    assert [file.name for file in backups.iterdir()] == [f"memory-schema-{SCHEMA}.db"]
 
 
 def test_backups_beyond_what_is_kept_go_the_oldest_first(database):
@@ -135,20 +135,20 @@ def test_backups_beyond_what_is_kept_go_the_oldest_first(database):
     (backups / "by-hand.db").touch()
     take(database, LATER, keep=3)
     names = {file.name for file in backups.iterdir()}
-    assert names == {"memory-schema-1.db", "memory-schema-91.db", "memory-schema-92.db", "by-hand.db"}
+    assert names == {f"memory-schema-{SCHEMA}.db", "memory-schema-91.db", "memory-schema-92.db", "by-hand.db"}
 
 
 def broken_at(place):
     """The later step with a statement that fails after *place* others."""
     statements = [statement for statement in LATER.sql.split(";") if statement.strip()]
     statements.insert(place, "\nINSERT INTO nowhere VALUES (1)")
-    return Step(2, ";".join(statements))
+    return Step(SCHEMA + 1, ";".join(statements))
 
 
 @pytest.mark.parametrize("place", range(LATER.sql.count(";") + 1))
 def test_a_step_that_fails_at_any_statement_changes_nothing(database, place):
     before = rows_of(database)
-    with pytest.raises(StoreError, match="migration 2 failed and was undone") as failed:
+    with pytest.raises(StoreError, match=f"migration {SCHEMA + 1} failed and was undone") as failed:
         take(database, broken_at(place))
     assert "as it was" in failed.value.hint
     assert rows_of(database) == before
@@ -156,9 +156,9 @@ def test_a_step_that_fails_at_any_statement_changes_nothing(database, place):
 
 
 def test_a_step_that_fails_leaves_the_steps_before_it(database):
-    with pytest.raises(StoreError, match="migration 3 failed"):
-        take(database, LATER, Step(3, "INSERT INTO nowhere VALUES (1)"))
-    assert rows_of(database)["user_version"] == 2
+    with pytest.raises(StoreError, match=f"migration {SCHEMA + 2} failed"):
+        take(database, LATER, Step(SCHEMA + 2, "INSERT INTO nowhere VALUES (1)"))
+    assert rows_of(database)["user_version"] == SCHEMA + 1
     assert take(database, LATER, LATEST) == 1
 
 
@@ -176,8 +176,8 @@ def test_a_step_that_fails_leaves_the_steps_before_it(database):
 )
 def test_a_step_that_loses_rows_is_undone_and_told(database, loss, table):
     before = rows_of(database)
-    with pytest.raises(StoreError, match=f"migration 2 changed {table} from") as told:
-        take(database, Step(2, loss, may_change=("access",)))
+    with pytest.raises(StoreError, match=f"migration {SCHEMA + 1} changed {table} from") as told:
+        take(database, Step(SCHEMA + 1, loss, may_change=("access",)))
     assert "backups" in told.value.hint
     assert rows_of(database) == before
 
@@ -186,7 +186,7 @@ def test_a_full_disk_changes_nothing_and_is_told_as_what_it_is(database):
     before = rows_of(database)
     db = apsw.Connection(str(database))
     db.pragma("max_page_count", int(db.pragma("page_count")) + 5)
-    much = Step(2, "CREATE TABLE big AS SELECT zeroblob(4000) FROM memories")
+    much = Step(SCHEMA + 1, "CREATE TABLE big AS SELECT zeroblob(4000) FROM memories")
     with pytest.raises(StoreError, match="full"):
         migrate(db, todo=(*steps(), much), backups=database.parent / "backups")
     db.close()
@@ -256,15 +256,15 @@ def test_a_migration_killed_anywhere_leaves_a_whole_schema_and_every_row(databas
         assert killed(database, max(1, int(ticks * share))).returncode == 9
         rows = rows_of(database)
         seen.add(rows["user_version"])
-        if rows["user_version"] == 1:
+        if rows["user_version"] == SCHEMA:
             assert rows == first
-        elif rows["user_version"] == 2:
+        elif rows["user_version"] == SCHEMA + 1:
             second = second or rows
             assert rows == second
             assert rows["access"] == first["access"]
-        assert take(database, LATER, LATEST) == 3 - rows["user_version"]
+        assert take(database, LATER, LATEST) == SCHEMA + 2 - rows["user_version"]
         assert rows_of(database) == done
         for log in database.parent.glob("memory.db-*"):
             log.unlink()
-    assert 1 in seen
-    assert rows_of(database.parent / "backups" / "memory-schema-1.db") == first
+    assert SCHEMA in seen
+    assert rows_of(database.parent / "backups" / f"memory-schema-{SCHEMA}.db") == first

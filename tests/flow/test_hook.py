@@ -24,7 +24,7 @@ from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import noted
-from foreword.types import Memory, Moment
+from foreword.types import Memory, Moment, Recalled
 from foreword.worker import life
 from tests.flow.conftest import CLEAN, PYTHON, Host, end_worker, wait_for
 
@@ -110,7 +110,9 @@ def test_the_generated_file_and_the_package_give_the_same_bytes(filled: Home, ho
         name=name, project=resolve(project), session="s1", prompt=payload.get("prompt", ""), host="claude-code"
     )
     assert got
-    assert got == fallback.text_for(config, moment, now=time.time(), until=time.monotonic() + 5)
+    again = fallback.recalled(config, moment, now=time.time(), until=time.monotonic() + 5)
+    assert isinstance(again, Recalled)
+    assert got == again.text
 
 
 def test_the_hook_starts_a_worker_for_the_next_time(filled: Home, host: Host, start, project):

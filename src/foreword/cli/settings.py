@@ -115,6 +115,7 @@ def _loaded() -> Loaded:
 
 def _all(found: Loaded) -> list[dict[str, Any]]:
     from foreword.config import SETTINGS
+    from foreword.recipes import ledger_of
 
     own = [
         {
@@ -134,7 +135,16 @@ def _all(found: Loaded) -> list[dict[str, Any]]:
         }
         for moment, recipe in found.settings.recipes.items()
     ]
-    return own + budgets
+    totals = [
+        {
+            "name": f"recipes.ledger.{name}",
+            "value": tokens,
+            "from": found.origin["recipes"],
+            "what": "The most that one context window is given of it. (tokens)",
+        }
+        for name, tokens in ledger_of(found.settings.recipes).items()
+    ]
+    return own + budgets + totals
 
 
 def _one(found: Loaded, name: str) -> dict[str, Any]:

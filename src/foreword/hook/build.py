@@ -20,7 +20,7 @@ from typing import Any
 
 from foreword.config import Settings, load_synonyms
 from foreword.paths import Home
-from foreword.recipes import RECIPES, Recipe
+from foreword.recipes import RECIPES, Recipe, ledger_of
 
 # In the order of the data. What they import is checked by a test that loads them with `-I -S`.
 LIGHT = (
@@ -253,7 +253,7 @@ def _without_lines(code: CodeType) -> CodeType:
 
 def _plain(recipes: Mapping[str, Recipe]) -> dict[str, Any]:
     """Recipes as the table that `recipes.merged` reads."""
-    return {
+    return {"ledger": ledger_of(recipes)} | {
         moment: {
             "budget": recipe.budget,
             **{

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic, time
 
 from foreword import trouble
-from foreword.capture import capture, moment_of
+from foreword.capture import capture, injection_id, moment_of
 from foreword.errors import ForewordError
 from foreword.hosts import find
 from foreword.jsontext import dumps
@@ -21,13 +21,13 @@ except ImportError:  # not on Windows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from foreword.capture import Captured
     from foreword.hook.pipe import Call
     from foreword.store.reading import Reader
-    from foreword.types import Moment
+    from foreword.types import Moment, Recalled, Skipped
 
 _REGULAR = 0o10  # the kind of an ordinary file in st_mode
 START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop makes six a minute at most
@@ -46,14 +46,7 @@ def answer(config: Mapping[str, Any], call: Call, *, until: float, why: str) -> 
             _note(config, "hook: redact", f"{type(exc).__name__}: {exc}")
             return b""  # what cannot be redacted is neither kept nor looked at
         if captured.project is None or not is_off(captured.project, config["off_projects"]):
-            try:
-                keep(config, delivery, captured)
-            except Exception as exc:  # noqa: BLE001
-                _note(config, "hook: spool", f"{type(exc).__name__}: {exc}")
-            try:
-                spoken = context_for(config, delivery, captured, until=until)
-            except Exception as exc:  # noqa: BLE001
-                _note(config, "hook: context", f"{type(exc).__name__}: {exc}")
+            spoken = _told(config, delivery, captured, until=until, asked=bool(why))
     try:
         start(config)
     except Exception as exc:  # noqa: BLE001
@@ -61,9 +54,37 @@ def answer(config: Mapping[str, Any], call: Call, *, until: float, why: str) -> 
     return spoken
 
 
-def keep(config: Mapping[str, Any], delivery: Delivery, captured: Captured) -> None:
-    """The event, redacted, in the spool."""
+def _told(config: Mapping[str, Any], delivery: Delivery, captured: Captured, *, until: float, asked: bool) -> bytes:
+    """The host's answer; the event is written before it is built, and what was given behind it, both synced at once."""
+    spoken: list[bytes] = []
+
+    def give() -> Delivery | None:
+        if spoken:
+            return None  # the spool tries again; there is one answer
+        spoken.append(b"")
+        try:
+            spoken[0], record = context_for(config, delivery, captured, until=until, asked=asked)
+        except Exception as exc:  # noqa: BLE001
+            _note(config, "hook: context", f"{type(exc).__name__}: {exc}")
+            return None
+        return record
+
+    try:
+        keep(config, delivery, captured, then=give)
+    except Exception as exc:  # noqa: BLE001
+        _note(config, "hook: spool", f"{type(exc).__name__}: {exc}")
+    give()  # where the spool failed before it came to that
+    return spoken[0]
+
+
+def keep(
+    config: Mapping[str, Any], delivery: Delivery, captured: Captured, *, then: Callable[[], Delivery | None]
+) -> None:
+    """The event, redacted, in the spool, and what *then* brings behind it."""
     if not config["capture"] or captured.told.inner:
+        given = then()
+        if given is not None:
+            append(config["spool"], given, most=config["spool_most"])
         return
     kept = Delivery(
         host=redact(delivery.host),
@@ -72,25 +93,41 @@ def keep(config: Mapping[str, Any], delivery: Delivery, captured: Captured) -> N
         raw=dumps(captured.payload).encode(),
         project=captured.project.key if captured.project else "",
     )
-    append(config["spool"], kept, most=config["spool_most"])
+    append(config["spool"], kept, most=config["spool_most"], then=then)
 
 
-def context_for(config: Mapping[str, Any], delivery: Delivery, captured: Captured, *, until: float) -> bytes:
-    """The host's answer, built from the database as it lies on the disk."""
+def context_for(
+    config: Mapping[str, Any], delivery: Delivery, captured: Captured, *, until: float, asked: bool
+) -> tuple[bytes, Delivery | None]:
+    """The host's answer, built from the database as it lies on the disk, and its record for the spool."""
     moment = moment_of(delivery, captured)
     if moment is None or not config["inject"] or monotonic() > until:
-        return b""
-    return find(delivery.host).spoken(delivery.event, text_for(config, moment, now=time(), until=until))
+        return b"", None
+    got = recalled(config, moment, now=time(), until=until)
+    if got is None:
+        return b"", None
+    from foreword.recall import injection_of
+    from foreword.types import Recalled
+    from foreword.values import fields
+
+    text = got.text if isinstance(got, Recalled) else ""
+    if not (text or asked):  # a silence is told where a worker was asked, which may have recorded what nobody saw
+        return b"", None
+
+    given = injection_of(moment, got, id=injection_id(delivery), at=delivery.at, away=True)
+    told = {**fields(given), "items": [fields(item) for item in given.items]}
+    record = Delivery(host=moment.host, event="given", at=delivery.at, raw=dumps(told).encode(), given=True)
+    return find(delivery.host).spoken(delivery.event, text), record
 
 
-def text_for(config: Mapping[str, Any], moment: Moment, *, now: float, until: float) -> str:
-    """The recall of the package, over a read-only connection of the stdlib's SQLite."""
+def recalled(config: Mapping[str, Any], moment: Moment, *, now: float, until: float) -> Recalled | Skipped | None:
+    """The recall of the package, over a read-only connection of the stdlib's SQLite; None where there is none yet."""
     from foreword.store.reading import Reader
 
     try:
         kind = system.stat(config["database"]).st_mode >> 12
     except FileNotFoundError:
-        return ""  # nothing was ever kept
+        return None  # nothing was ever kept
     if kind != _REGULAR:
         raise ForewordError(f"{config['database']} is no file")  # opening a pipe would wait for ever
     sqlite = _sqlite()
@@ -101,14 +138,17 @@ def text_for(config: Mapping[str, Any], moment: Moment, *, now: float, until: fl
         connection.close()
 
 
-def _recalled(config: Mapping[str, Any], moment: Moment, reader: Reader, *, now: float, until: float) -> str:
+def _recalled(
+    config: Mapping[str, Any], moment: Moment, reader: Reader, *, now: float, until: float
+) -> Recalled | Skipped:
     from foreword.recall import recall
     from foreword.recipes import RECIPES, merged
     from foreword.store.reading import SCHEMA
-    from foreword.types import Recalled
 
-    if reader.schema() > SCHEMA:
-        raise ForewordError(f"the database has schema {reader.schema()}, newer than this hook's {SCHEMA}")
+    schema = reader.schema()
+    if schema > SCHEMA:
+        raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
+    counted = moment.session and schema == SCHEMA  # an older one knows no ledger, until a worker has been there
     recipes = merged(config["recipes"])[0] if config["recipes"] else RECIPES
     got = recall(
         reader,
@@ -116,7 +156,8 @@ def _recalled(config: Mapping[str, Any], moment: Moment, reader: Reader, *, now:
         recipe=recipes[moment.name],
         threshold=config["thresholds"][moment.name],
         now=now,
-        shown=lambda: reader.shown(moment.session) if moment.session else frozenset(),
+        shown=lambda: reader.shown(moment.session) if counted else frozenset(),
+        spent=lambda: reader.spent(moment.session) if counted else {},
         synonyms={word: others for word, *others in map(str.split, config["synonyms"].splitlines())},
         expired=lambda: monotonic() > until,
         most_terms=config["most_terms"],
@@ -126,7 +167,7 @@ def _recalled(config: Mapping[str, Any], moment: Moment, reader: Reader, *, now:
     )
     for problem in got.problems:
         _note(config, "hook: context", problem)
-    return got.text if isinstance(got, Recalled) else ""
+    return got
 
 
 def start(config: Mapping[str, Any]) -> None:

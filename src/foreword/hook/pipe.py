@@ -24,7 +24,7 @@ CONFIG: dict[str, Any] = {}
 
 
 def main() -> None:
-    at = time()
+    at = round(time(), 6)  # as it is written in a URL: the worker must see the same moment
     host, event = named(sys.argv)
     raw, head, total = read_stdin()
     began = monotonic()  # how long the host took to write is not ours

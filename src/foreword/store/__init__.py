@@ -21,8 +21,8 @@ class Store(Protocol):
     def note_changes(self, changes: Sequence[Change]) -> None:
         """Keep which functions were new, modified or deleted."""
 
-    def record(self, injection: Injection) -> None:
-        """Keep what was injected; it may be written a moment later."""
+    def record(self, injection: Injection, *, at_once: bool = False) -> None:
+        """Keep what was injected, a moment later unless *at_once*; of an id, what a hook gave itself is last."""
 
     def touch(self, ids: Iterable[str], *, how: str, at: float, session: str = "") -> None:
         """Keep that somebody fetched these memories; it may be written a moment later."""
@@ -49,11 +49,22 @@ class Store(Protocol):
     def events(self, session: str, *, limit: int = 1000, newest: bool = False) -> tuple[Event, ...]:
         """What happened in a session, in order; or what happened last, the newest first."""
 
-    def injections(self, *, session: str = "", project: str = "", limit: int = 20) -> tuple[Injection, ...]:
-        """What was injected, newest first."""
+    def injections(
+        self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False
+    ) -> tuple[Injection, ...]:
+        """What was injected, newest first, without its texts unless asked; kept silences are not told."""
+
+    def injection(self, id: str) -> Injection | None:
+        """One injection with its text."""
+
+    def given(self, like: Injection) -> Injection | None:
+        """The first of the session's present context window that was asked for in the same way, with its text."""
 
     def shown(self, session: str) -> frozenset[str]:
         """The ids of the memories that are in the session's present context window."""
+
+    def spent(self, session: str) -> Mapping[str, int]:
+        """The tokens that the session's present context window was given, by moment."""
 
     def counts(self) -> Mapping[str, int]:
         """How many rows of everything there are."""

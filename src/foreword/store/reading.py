@@ -6,7 +6,7 @@ All reading SQL lives here. Light: the hook loads this file.
 from __future__ import annotations
 
 from foreword.errors import DamagedIndex, StoreError
-from foreword.jsontext import loads, storable
+from foreword.jsontext import dumps, loads, storable
 from foreword.types import Change, Event, Hit, Injection, Item, Link, Memory, Query, Session
 from foreword.words import any_of
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-SCHEMA = 1  # the newest schema this code can read; the number of the last migration
+SCHEMA = 2  # the newest schema this code can read; the number of the last migration
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence
 KNOWN_TABLES = (
@@ -26,6 +26,7 @@ KNOWN_TABLES = (
     "changes",
     "injections",
     "injection_items",
+    "injection_texts",
     "access",
     "owners",
     "meta",
@@ -43,6 +44,9 @@ IMAGINED = 100  # rows that a young store is thought to have besides its own
 _MEMORY = """m.kind, m.title, m.body, m.id, m.uid, o.scope, m.project, m.tags, m.files, m.functions, m.session,
  m.source, m.trust, m.confidence, m.seen, m.created, m.confirmed, m.status, m.superseded_by, m.detail"""
 _FROM = "FROM memories m JOIN owners o ON o.number = m.owner"
+# When the present context window of session ?1 began; an answered start tells it too, for capture may be off.
+_WINDOW = """max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coalesce((SELECT max(at) FROM injections
+ WHERE session = ?1 AND moment = 'session_start' AND source NOT IN ('resume', 'fork', 'question')), 0))"""
 
 
 class Reader:
@@ -61,6 +65,8 @@ class Reader:
         return tuple(found[id] for id in dict.fromkeys(ids) if id in found)
 
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
+        if query.session:
+            return self._of_session(query)
         found: list[Memory] = []
         since, until = query.since, query.at or FOREVER
         for owner, _ in self._owners(query.scopes):
@@ -77,6 +83,19 @@ class Reader:
                 )
         found.sort(key=lambda memory: (-memory.created, memory.id))
         return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found[: query.limit])
+
+    def _of_session(self, query: Query) -> tuple[Hit, ...]:
+        """What one session itself established, newest first."""
+        of_kinds = f"AND m.kind IN ({_marks(query.kinds)})" if query.kinds else ""
+        rows = self._all(
+            # The second condition lets the partial index be used; the plus keeps other indexes out of it.
+            f"""SELECT {_MEMORY} {_FROM} WHERE m.session = ? AND m.session <> '' AND +m.status = 'active' {of_kinds}
+            AND +o.scope IN ({_marks(query.scopes)}) AND m.created BETWEEN ? AND ?
+            ORDER BY m.created DESC, m.id LIMIT ?""",
+            (query.session, *query.kinds, *query.scopes, query.since, query.at or FOREVER, query.limit),
+        )
+        found = map(_memory, rows)
+        return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found)
 
     def by_words(self, query: Query) -> tuple[Hit, ...]:
         try:
@@ -191,11 +210,36 @@ class Reader:
         )
         return tuple(_event(row) for row in rows)
 
-    def injections(self, *, session: str = "", project: str = "", limit: int = 20) -> tuple[Injection, ...]:
+    def injections(
+        self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False
+    ) -> tuple[Injection, ...]:
+        asked = {
+            "j.session = ?": session,
+            "j.project = ?": project,
+            "j.id IN (SELECT injection FROM injection_items WHERE memory = ?)": memory,
+        }
+        wanted = {condition: given for condition, given in asked.items() if given}
+        conditions = " AND ".join((*wanted, "j.tokens > 0"))  # a silence is kept only to stay one
+        where = f"{conditions} ORDER BY j.at DESC, j.id LIMIT ?"
+        return self._injections(where, (*wanted.values(), limit), texts=texts)
+
+    def injection(self, id: str) -> Injection | None:
+        return next(iter(self._injections("j.id = ?", (id,))), None)
+
+    def given(self, like: Injection) -> Injection | None:
+        found = self._injections(
+            f"""j.session = ?1 AND j.at >= {_WINDOW} AND j.moment = ?2 AND j.project = ?3 AND j.form = ?4
+            AND j.terms = ?5 AND j.files = ?6 ORDER BY j.at, j.id LIMIT 1""",
+            (like.session, like.moment, like.project, like.form, dumps(like.terms), dumps(like.files)),
+        )
+        return found[0] if found else None
+
+    def _injections(self, where: str, given: Sequence[Any], *, texts: bool = True) -> tuple[Injection, ...]:
+        text = "coalesce((SELECT text FROM injection_texts WHERE injection = j.id), '')" if texts else "''"
         rows = self._all(
-            """SELECT id, moment, session, project, host, at, tokens, budget, build_ms, layers, skipped FROM injections
-            WHERE (? = '' OR session = ?) AND (? = '' OR project = ?) ORDER BY at DESC, id LIMIT ?""",
-            (session, session, project, project, limit),
+            f"""SELECT j.id, j.moment, j.session, j.project, j.host, j.at, j.tokens, j.budget, j.build_ms, j.layers,
+            j.skipped, j.source, j.form, j.terms, j.files, j.away, {text} FROM injections j WHERE {where}""",
+            given,
         )
         return tuple(_injection(row, self._items(row[0])) for row in rows)
 
@@ -208,11 +252,20 @@ class Reader:
 
     def shown(self, session: str) -> frozenset[str]:
         rows = self._all(
-            """SELECT DISTINCT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
-            WHERE j.session = ? AND j.at >= coalesce((SELECT window FROM sessions WHERE id = ?), 0)""",
-            (session, session),
+            # What a compaction was told went to the summariser, and is not in the window.
+            f"""SELECT DISTINCT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
+            WHERE j.session = ?1 AND j.at >= {_WINDOW} AND j.moment <> 'compaction'""",
+            (session,),
         )
         return frozenset(memory for (memory,) in rows)
+
+    def spent(self, session: str) -> dict[str, int]:
+        rows = self._all(
+            f"""SELECT j.moment, sum(j.tokens) FROM injections j WHERE j.session = ?1 AND j.at >= {_WINDOW}
+            GROUP BY j.moment HAVING sum(j.tokens) > 0""",
+            (session,),
+        )
+        return dict(rows)
 
     # -- the store itself ---------------------------------------------------------------------------------------
     def counts(self) -> dict[str, int]:
@@ -272,7 +325,8 @@ def _memory(row: Sequence[Any]) -> Memory:
 
 
 def _injection(row: Sequence[Any], items: tuple[Item, ...]) -> Injection:
-    values: tuple[Any, ...] = (*row[:-2], loads(row[-2]), loads(row[-1]), items)
+    asked = (*row[11:13], _texts(row[13]), _texts(row[14]), bool(row[15]), row[16])
+    values: tuple[Any, ...] = (*row[:9], loads(row[9]), loads(row[10]), items, *asked)
     return Injection(*values)
 
 

@@ -21,7 +21,7 @@ from foreword.errors import BadRequest, DamagedIndex, StoreError
 from foreword.jsontext import dumps, storable
 from foreword.store.migrate import Step, known_schema, migrate, steps
 from foreword.store.reading import KNOWN_TABLES, SEQUENCE_BITS, Reader, bound
-from foreword.types import KINDS, Change, Event, Hit, Injection, Link, Memory, Query, Session
+from foreword.types import BASE32, KINDS, Change, Event, Hit, Injection, Link, Memory, Query, Session
 from foreword.values import fields, replace
 from foreword.words import split
 
@@ -44,7 +44,6 @@ WAYS_OUT = {
     "write": "hooks keep what they can in the spool; free some space, or run `foreword doctor`",
     "later": "run `foreword doctor`",
 }
-BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud and typed
 
 
 class SqliteStore:
@@ -90,8 +89,9 @@ class SqliteStore:
     def note_changes(self, changes: Sequence[Change]) -> None:
         self._write(lambda: self._note_changes(changes))
 
-    def record(self, injection: Injection) -> None:
-        self._write_later(lambda: self._record(injection))
+    def record(self, injection: Injection, *, at_once: bool = False) -> None:
+        write = self._write if at_once else self._write_later
+        write(lambda: self._record(injection))
 
     def touch(self, ids: Iterable[str], *, how: str, at: float, session: str = "") -> None:
         rows = [(id, at, how, session) for id in ids]
@@ -125,13 +125,28 @@ class SqliteStore:
     def events(self, session: str, *, limit: int = 1000, newest: bool = False) -> tuple[Event, ...]:
         return self._ask(lambda reader: reader.events(session, limit=limit, newest=newest))
 
-    def injections(self, *, session: str = "", project: str = "", limit: int = 20) -> tuple[Injection, ...]:
+    def injections(
+        self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False
+    ) -> tuple[Injection, ...]:
         self._flush()
-        return self._ask(lambda reader: reader.injections(session=session, project=project, limit=limit))
+        asked: dict[str, Any] = {"session": session, "project": project, "memory": memory}
+        return self._ask(lambda reader: reader.injections(**asked, limit=limit, texts=texts))
+
+    def injection(self, id: str) -> Injection | None:
+        self._flush()
+        return self._ask(lambda reader: reader.injection(id))
+
+    def given(self, like: Injection) -> Injection | None:
+        self._flush()
+        return self._ask(lambda reader: reader.given(like))
 
     def shown(self, session: str) -> frozenset[str]:
         self._flush()
         return self._ask(lambda reader: reader.shown(session))
+
+    def spent(self, session: str) -> Mapping[str, int]:
+        self._flush()
+        return self._ask(lambda reader: reader.spent(session))
 
     def counts(self) -> Mapping[str, int]:
         self._flush()
@@ -304,7 +319,7 @@ class SqliteStore:
         begins = starts or event.kind == "compaction"
         self._db.execute(
             """INSERT INTO sessions (id, host, project, cwd, started, last, ended, window, events)
-            VALUES (:id, :host, :project, :cwd, :at, :at, :ended, :at, 1)
+            VALUES (:id, :host, :project, :cwd, :at, :at, :ended, CASE WHEN :begins THEN :at ELSE 0 END, 1)
             ON CONFLICT (id) DO UPDATE SET last = max(last, :at), started = min(started, :at), events = events + 1,
               ended = CASE WHEN :at >= last THEN :ended ELSE ended END,
               project = CASE WHEN project = '' THEN :project ELSE project END,
@@ -403,13 +418,24 @@ class SqliteStore:
         )
 
     def _record(self, injection: Injection) -> None:
+        # A worker that was late may answer a hook which has long answered by itself: what the hook says was seen.
+        known = self._db.execute("SELECT away FROM injections WHERE id = ?", (injection.id,)).get
+        if known and not injection.away:
+            return
         self._many("DELETE FROM injection_items WHERE injection = ?", [(injection.id,)])
         row = (
             *(injection.id, injection.moment, injection.session, injection.project, injection.host, injection.at),
             *(injection.tokens, injection.budget, injection.build_ms),
-            *(dumps(injection.layers), dumps(injection.skipped)),
+            *(dumps(injection.layers), dumps(injection.skipped), injection.source, injection.form),
+            *(dumps(injection.terms), dumps(injection.files), injection.away),
         )
-        self._many("INSERT OR REPLACE INTO injections VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [row])
+        self._many(
+            """INSERT OR REPLACE INTO injections (id, moment, session, project, host, at, tokens, budget, build_ms,
+            layers, skipped, source, form, terms, files, away)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            [row],
+        )
+        self._many("INSERT OR REPLACE INTO injection_texts VALUES (?, ?)", [(injection.id, injection.text)])
         self._many(
             "INSERT OR REPLACE INTO injection_items VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
             [
@@ -421,7 +447,11 @@ class SqliteStore:
     def _index(self) -> int:
         """Missing tables are made anew, empty; then the words index, from the memories."""
         for sql in _statements(steps()):
-            self._db.execute(sql)
+            try:
+                self._db.execute(sql)
+            except apsw.SQLError as exc:
+                if "duplicate column" not in str(exc):
+                    raise
         self._adopt()
         with suppress(apsw.SQLError):  # an index of an unknown format cannot even be dropped
             self._db.execute("UPDATE words_config SET v = 4 WHERE k = 'version'")
@@ -548,10 +578,12 @@ def _who(event: Event) -> tuple[str, ...]:
 
 
 def _statements(todo: Sequence[Step]) -> Iterator[str]:
-    """Every CREATE of the migrations, made harmless where the thing exists."""
+    """Every CREATE of the migrations, made harmless where the thing exists, and every new column."""
     for step in todo:
         for statement in re.sub(r"--[^\n]*", "", step.sql).split(";"):
-            if statement.strip().startswith("CREATE"):
+            if "ADD COLUMN" in statement:
+                yield statement
+            elif statement.strip().startswith("CREATE"):
                 yield re.sub(r"^\s*CREATE (TABLE|INDEX)", r"CREATE \1 IF NOT EXISTS", statement)
 
 

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from foreword import render
-from foreword.types import Memory, Ranked, Recalled, Skipped
+from foreword.types import Injection, Memory, Ranked, Recalled, Skipped
 from foreword.values import fields
 
 
@@ -23,6 +23,33 @@ def context(got: Recalled | Skipped, id: str) -> dict[str, Any]:
         "injection": id,
         "why": "" if isinstance(got, Recalled) else got.why,
     }
+
+
+def again(given: Injection) -> dict[str, Any]:
+    """Context that was given before, byte for byte."""
+    return {
+        "context": given.text,
+        "tokens": given.tokens,
+        "budget": given.budget,
+        "layers": dict(given.layers),
+        "skipped": dict(given.skipped),
+        "build_ms": given.build_ms,
+        "injection": given.id if given.text else "",
+        "why": "" if given.text else "nothing was worth saying when it was first asked in this context window",
+    }
+
+
+def injection(given: Injection, *, text: bool) -> dict[str, Any]:
+    """What was given as JSON, with its text where it was asked for."""
+    told = {
+        **fields(given),
+        "layers": dict(given.layers),
+        "skipped": dict(given.skipped),
+        "items": [{**fields(item), "why": dict(item.why)} for item in given.items],
+        "terms": list(given.terms),
+        "files": list(given.files),
+    }
+    return told if text else {name: each for name, each in told.items() if name != "text"}
 
 
 def memory(kept: Memory) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from foreword.errors import BadRequest
 from foreword.jsontext import storable
 from foreword.payloads import Delivery
 from foreword.redact import redact, redact_all
-from foreword.types import KINDS, TRUSTS, UNIVERSAL, Memory, Project
+from foreword.types import KINDS, TRUSTS, UNIVERSAL, Injection, Item, Memory, Project
 
 
 def delivery(told: Any) -> Delivery:
@@ -68,6 +68,13 @@ def memory(told: Any) -> Memory:
         confirmed=_when(told, "confirmed") or when,
         detail=_detail(texts),
     )
+
+
+def injection(delivery: Delivery) -> Injection:
+    """What a hook gave while the worker was away, as it wrote it into the spool."""
+    told = json.loads(delivery.raw)
+    lists = {name: tuple(told[name]) for name in ("terms", "files")}
+    return Injection(**{**told, **lists, "items": tuple(Item(**item) for item in told["items"])})
 
 
 def _detail(told: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,26 +13,30 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from foreword import __version__, spool
-from foreword.capture import moment_of, project_at
+from foreword.capture import injection_id, moment_of, project_at
 from foreword.config import load, load_synonyms
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.hook.build import fingerprint, refresh, thresholds
-from foreword.hosts import find
+from foreword.hosts import FILES, find
 from foreword.jsontext import storable
 from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.projects import is_off
 from foreword.query import query_of
-from foreword.recall import look, recall
+from foreword.rank import rank
+from foreword.recall import MOST_RECORDED, injection_of, look, meant, recall
 from foreword.redact import redact
 from foreword.remember import Read, read, remember
+from foreword.resume import resume
 from foreword.store import Store
-from foreword.store.sqlite import BASE32, SqliteStore
+from foreword.store.sqlite import SqliteStore
 from foreword.trouble import Trouble, note, noted
 from foreword.types import (
+    BASE32,
+    FORMS,
     KINDS,
     MOMENTS,
-    Injection,
+    Hit,
     Moment,
     Project,
     Recalled,
@@ -49,6 +53,8 @@ PROJECT_SECONDS = 2.0  # a new remote or `git init` counts after this
 MOST_PROJECTS = 1000
 MOST_RESULTS = 200
 SPOOL_BATCH = 200  # deliveries in one commit when the spool is read
+SOON = 256 * 1024  # bytes in the spool that a prompt waits for: some hooks' worth, a few milliseconds
+SHOWN_IN = 50  # injections that a memory's explanation names
 
 
 class Keeper:
@@ -65,6 +71,7 @@ class Keeper:
         self._projects: dict[str, tuple[float, Project]] = {}
         self._build = fingerprint()
         self._draining = threading.Lock()
+        self._steady = threading.Lock()  # of two who ask first for what must stay the same, one is first
         self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
         self._work = Work(earlier=lambda id: self.store.events(id, limit=EVENTS, newest=True), tell=self.tell)
         self._store: SqliteStore | None = None
@@ -167,7 +174,8 @@ class Keeper:
             return b""
         writing = self._writing.submit(remember, self.store, [told])  # while it waits for the disk, we look
         try:
-            got, _ = self._recall(moment)
+            self._catch_up()
+            got, _ = self._recall(moment, id=injection_id(delivery), at=delivery.at)
         finally:
             writing.result()
         return find(delivery.host).spoken(delivery.event, got.text) if isinstance(got, Recalled) else b""
@@ -197,10 +205,24 @@ class Keeper:
                 self._take_in(batch)
                 path.unlink()
 
+    def _catch_up(self) -> None:
+        """Take in at once the little that hooks spooled a moment ago: it tells what this window was given."""
+        try:
+            if 0 < os.stat(self.home.spool / "current").st_size < SOON:
+                self.drain()
+        except FileNotFoundError:
+            pass  # nothing waits
+        except (ForewordError, OSError) as exc:
+            self.tell("spool", f"what hooks spooled waits: {exc}")
+
     def _take_in(self, waiting: list[Delivery]) -> None:
         """Keep a batch; one delivery that cannot be understood must not keep the others waiting for ever."""
         try:
-            self.counted["spooled"] += sum(remember(self.store, [self._read(each) for each in waiting]))
+            for each in waiting:
+                if each.given:
+                    self.store.record(asked.injection(each), at_once=True)
+            told = [self._read(each) for each in waiting if not each.given]
+            self.counted["spooled"] += sum(remember(self.store, told))
         except StoreError:
             raise  # the store's trouble, not theirs: they wait
         except Exception as exc:
@@ -253,24 +275,55 @@ class Keeper:
         prompt: str = "",
         budget: int = 0,
         model: str = "",
+        form: str = "",
+        host: str = "",
+        source: str = "",
+        stable: bool = False,
         preview: bool = False,
     ) -> dict[str, Any]:
-        """What would be put in front of this moment, and what it costs; a preview is not recorded as given."""
+        """What is put in front of this moment, and what it costs; a preview is not recorded as given."""
         name = moment or ("prompt" if prompt else "session_start")
         if name not in MOMENTS:
             raise BadRequest(f"unknown moment {name!r}", hint=f"one of {', '.join(MOMENTS)}")
-        wanted = Moment(
-            name=name,
-            project=self._project(project_path),
-            session=redact(storable(session_id)),
-            prompt=prompt,
-            budget=budget,
-            model=model,
-            form="plain" if name == "compaction" else "markdown",
+        if form and form not in FORMS:
+            raise BadRequest(f"unknown form {form!r}", hint=f"one of {', '.join(FORMS)}")
+        if host and host not in FILES:
+            raise BadRequest(f"unknown host {host!r}", hint=f"one of {', '.join(FILES)}, or leave it out")
+        if stable and not session_id:
+            raise BadRequest("`stable` needs a `session_id`", hint="send the session that must see the same bytes")
+        wanted = meant(
+            Moment(
+                name=name,
+                project=self._project(project_path),
+                session=redact(storable(session_id)),
+                prompt=redact(storable(prompt)),  # its words are recorded
+                host=host,
+                source=redact(storable(source)),
+                model=model,
+                budget=budget,
+                form=form or ("plain" if name == "compaction" else "markdown"),
+                stable=stable,
+            )
         )
         if not self.settings.inject or is_off(wanted.project, self.settings.off_projects):
             return answers.context(Skipped(why="injection is switched off", budget=budget), "")
+        self._catch_up()
+        if stable:
+            return self._same(wanted, preview=preview)
         return answers.context(*self._recall(wanted, preview=preview))
+
+    def _same(self, moment: Moment, *, preview: bool) -> dict[str, Any]:
+        """What was given first in this window to whoever asked the same; the first time it is built and recorded."""
+        query = query_of(moment, synonyms=self._synonyms)
+        silence = Skipped(why="", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
+        with self._steady:
+            first = self.store.given(injection_of(moment, silence, id="", at=0.0))
+            if first is not None:
+                return answers.again(first)
+            got, id = self._recall(moment, preview=preview)
+            if isinstance(got, Skipped) and not preview and not got.problems and "deadline" not in got.skipped.values():
+                self.store.record(injection_of(moment, got, id=_new_id(), at=time.time()))
+            return answers.context(got, id)
 
     def search(
         self,
@@ -313,14 +366,38 @@ class Keeper:
             results = [{**result, "why": dict(each.why)} for result, each in zip(results, ranked, strict=True)]
         return {"project": moment.project.key, "results": results, "problems": list(wrong)}
 
-    def memory(self, id: str) -> dict[str, Any]:
+    def memory(self, id: str, *, explain: bool = False) -> dict[str, Any]:
+        """All that is known of a memory; explained, with its factors and where it was shown, and not as fetched."""
         found = self.store.by_id([id])
         if not found:
             raise NotFound(f"there is no memory {id!r}", hint="`foreword search` finds ids")
-        self.store.touch([id], how="get", at=time.time())
-        return {"memory": answers.memory(found[0]), "links": [fields(link) for link in self.store.linked(id)]}
+        about = {"memory": answers.memory(found[0]), "links": [fields(link) for link in self.store.linked(id)]}
+        if not explain:
+            self.store.touch([id], how="get", at=time.time())
+            return about
+        # Without words all match: these are the factors that the memory brings along.
+        (ranked,) = rank(
+            {"recency": (Hit(memory=found[0], source="recency"),)}, now=time.time(), moment="session_start"
+        )
+        shown = [
+            {
+                **fields(item),
+                "why": dict(item.why),
+                "injection": each.id,
+                "at": each.at,
+                "moment": each.moment,
+                "session": each.session,
+                "host": each.host,
+            }
+            for each in self.store.injections(memory=id, limit=SHOWN_IN)
+            for item in each.items
+            if item.memory == id
+        ]
+        return {**about, "score": ranked.score, "why": dict(ranked.why), "shown": shown}
 
-    def _recall(self, moment: Moment, *, preview: bool = False) -> tuple[Recalled | Skipped, str]:
+    def _recall(
+        self, moment: Moment, *, preview: bool = False, id: str = "", at: float = 0.0
+    ) -> tuple[Recalled | Skipped, str]:
         """The context of a moment and, where there is one, the id it is recorded under."""
         start = moment.name == "session_start"
         deadline = self.settings.deadline_start_ms if start else self.settings.deadline_prompt_ms
@@ -332,6 +409,7 @@ class Keeper:
             threshold=thresholds(self.settings)[moment.name],
             now=time.time(),
             shown=lambda: self.store.shown(moment.session) if moment.session else frozenset(),
+            spent=lambda: self.store.spent(moment.session),
             synonyms=self._synonyms,
             most_terms=self.settings.terms_max,
             postings=self.settings.postings_budget,
@@ -346,34 +424,39 @@ class Keeper:
         if isinstance(got, Skipped):
             self.counted["silences"] += 1
             return got, ""
-        id = "inj-" + "".join(secrets.choice(BASE32) for _ in range(8))
-        self.store.record(
-            Injection(
-                id=id,
-                moment=moment.name,
-                session=moment.session,
-                project=moment.project.key,
-                host=moment.host,
-                at=time.time(),
-                tokens=got.tokens,
-                budget=got.budget,
-                build_ms=round(got.build_ms, 3),
-                layers=got.layers,
-                skipped=got.skipped,
-                items=got.items,
-            )
-        )
+        id = id or _new_id()
+        # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
+        self.store.record(injection_of(moment, got, id=id, at=at or time.time()))
         return got, id
+
+    def resume(self, *, project_path: str, limit: int = 10) -> dict[str, Any]:
+        """Where things stand in a project, for a person; nothing is recorded."""
+        project = self._project(project_path)
+        found = resume(self.store, project, now=time.time(), limit=limit)
+        told = {name: [fields(point) for point in points] for name, points in fields(found).items()}
+        return {"project": project.key, "name": project.name, **told}
 
     # -- what is known about itself -----------------------------------------------------------------------------
     def sessions(self, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
         project = self._project(project_path).key if project_path else ""
         return {"sessions": [fields(session) for session in self.store.sessions(project, limit=limit)]}
 
-    def injections(self, *, session_id: str = "", project_path: str = "", limit: int = 20) -> dict[str, Any]:
+    def injections(
+        self, *, session_id: str = "", project_path: str = "", memory: str = "", limit: int = 20, text: bool = False
+    ) -> dict[str, Any]:
         project = self._project(project_path).key if project_path else ""
-        found = self.store.injections(session=session_id, project=project, limit=limit)
-        return {"injections": [{**fields(each), "items": [fields(item) for item in each.items]} for each in found]}
+        session = redact(storable(session_id))
+        found = self.store.injections(session=session, project=project, memory=memory, limit=limit, texts=text)
+        return {"injections": [answers.injection(each, text=text) for each in found]}
+
+    def injection(self, id: str) -> dict[str, Any]:
+        found = self.store.injection(id)
+        if found is None:
+            raise NotFound(f"there is no injection {id!r}", hint="`foreword explain` tells the last one")
+        titles = {memory.id: memory.title for memory in self.store.by_id([item.memory for item in found.items])}
+        told = answers.injection(found, text=True)
+        told["items"] = [{**item, "title": titles.get(item["memory"], "")} for item in told["items"]]
+        return {"injection": told}
 
     def health(self) -> dict[str, Any]:
         """Whether it is well, and what is in it; asked of a worker whose store is broken, it tells that."""
@@ -398,3 +481,7 @@ class Keeper:
 
     def index(self) -> dict[str, Any]:
         return {"indexed": self.store.index()}
+
+
+def _new_id() -> str:
+    return "inj-" + "".join(secrets.choice(BASE32) for _ in range(10))

@@ -52,11 +52,13 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/hook": {"POST": lambda asked: keeper.hook(_delivery(asked))},
         "/api/events": {"POST": lambda asked: keeper.events(_object(asked))},
         "/api/memories": {"POST": lambda asked: keeper.add(_object(asked))},
-        "/api/memories/": {"GET": lambda asked: keeper.memory(asked.path.removeprefix("/api/memories/"))},
+        "/api/memories/": {"GET": lambda asked: keeper.memory(_last(asked), explain=_flag(asked, "explain"))},
         "/api/context": {"GET": lambda asked: keeper.context(**_context_query(asked))},
         "/api/search": {"GET": lambda asked: keeper.search(**_search_query(asked))},
         "/api/sessions": {"GET": lambda asked: keeper.sessions(**_list_query(asked))},
         "/api/injections": {"GET": lambda asked: keeper.injections(**_injections_query(asked))},
+        "/api/injections/": {"GET": lambda asked: keeper.injection(_last(asked))},
+        "/api/resume": {"GET": lambda asked: keeper.resume(**_list_query(asked, 10))},
         "/api/health": {"GET": lambda _: keeper.health()},
         "/api/metrics": {"GET": lambda _: keeper.metrics().encode()},
         "/api/index": {"POST": lambda _: keeper.index()},
@@ -66,7 +68,8 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
     def answer(asked: Request) -> Response:
         started = time.perf_counter()
         keeper.asked = time.monotonic()
-        methods = routes.get("/api/memories/" if asked.path.startswith("/api/memories/") else asked.path, {})
+        under = next((path for path in routes if path.endswith("/") and asked.path.startswith(path)), asked.path)
+        methods = routes.get(under, {})
         if asked.method not in methods:
             hint = "docs/api.md lists the routes"
             return _json({"error": f"no {asked.method} {asked.path} here", "hint": hint}, 405 if methods else 404)
@@ -121,16 +124,21 @@ def _context_query(asked: Request) -> dict[str, Any]:
         "prompt": _word(asked, "prompt"),
         "model": _word(asked, "model"),
         "budget": _whole(asked, "budget", most=100_000),
+        "form": _word(asked, "form"),
+        "host": _word(asked, "host"),
+        "source": _word(asked, "source"),
+        "stable": _flag(asked, "stable"),
         "preview": _flag(asked, "preview"),
     }
 
 
-def _list_query(asked: Request) -> dict[str, Any]:
-    return {"project_path": _word(asked, "project_path"), "limit": _whole(asked, "limit", 20, most=1000)}
+def _list_query(asked: Request, default: int = 20) -> dict[str, Any]:
+    return {"project_path": _word(asked, "project_path"), "limit": _whole(asked, "limit", default, most=1000)}
 
 
 def _injections_query(asked: Request) -> dict[str, Any]:
-    return {"session_id": _word(asked, "session_id"), **_list_query(asked)}
+    named = {name: _word(asked, name) for name in ("session_id", "memory")}
+    return {**named, "text": _flag(asked, "text"), **_list_query(asked)}
 
 
 def _search_query(asked: Request) -> dict[str, Any]:
@@ -144,6 +152,11 @@ def _search_query(asked: Request) -> dict[str, Any]:
         "compact": _flag(asked, "compact"),
         "explain": _flag(asked, "explain"),
     }
+
+
+def _last(asked: Request) -> str:
+    """The id at the end of a path such as /api/memories/ID."""
+    return "/".join(asked.path.split("/")[3:])
 
 
 def _word(asked: Request, name: str) -> str:

@@ -1,0 +1,59 @@
+"""A project -> where things stand and what the last sessions did, for a person who comes back to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from foreword import render
+from foreword.types import Memory, Project, Query, Ranked
+from foreword.values import value
+
+if TYPE_CHECKING:
+    from foreword.search import Searchable
+
+HANDOFFS = 5  # as many as a session begins with
+CODES = ("next", "next_steps", "block", "blockers", "dec", "decisions", "open", "questions", "open_questions")
+
+
+@value
+class Point:
+    """One memory, and what it says."""
+
+    id: str
+    kind: str
+    at: float
+    text: str
+
+
+@value
+class Standing:
+    """Where things stand, and the last sessions, each newest first."""
+
+    standing: tuple[Point, ...]
+    sessions: tuple[Point, ...]
+
+
+def resume(store: Searchable, project: Project, *, now: float, limit: int) -> Standing:
+    """The handoffs of *project*, what the last session left open where it came after them, and the last sessions."""
+    handoffs = _newest(store, project, kind="handoff", limit=HANDOFFS)
+    sessions = _newest(store, project, kind="summary", limit=limit)
+    handed_over = handoffs[0].created if handoffs else 0.0
+    left_open = [each for each in sessions if each.created > handed_over and _has_codes(each)][:1]
+    return Standing(
+        standing=tuple(_point(each, layer="continuity", now=now) for each in (*left_open, *handoffs)),
+        sessions=tuple(_point(each, layer="sessions", now=now) for each in sessions),
+    )
+
+
+def _newest(store: Searchable, project: Project, *, kind: str, limit: int) -> list[Memory]:
+    query = Query(scopes=(project.scope,), kinds=(kind,), limit=limit)
+    return [hit.memory for hit in store.by_recency(query)]
+
+
+def _has_codes(memory: Memory) -> bool:
+    return any(memory.detail.get(code) for code in CODES)
+
+
+def _point(memory: Memory, *, layer: str, now: float) -> Point:
+    text = render.line(Ranked(memory=memory, score=0.0, why={}), layer=layer, now=now)
+    return Point(id=memory.id, kind=memory.kind, at=memory.created, text=text)
