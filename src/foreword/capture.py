@@ -76,7 +76,7 @@ def moment_of(delivery: Delivery, captured: Captured) -> Moment | None:
         session=told.session,
         prompt=told.prompt,
         host=delivery.host,
-        source=told.source,
+        source=told.source or ("startup" if name == "session_start" else ""),  # a host that tells none starts anew
         model=told.model,
     )
 

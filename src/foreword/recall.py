@@ -155,7 +155,8 @@ def look(store: Searchable, query: Query, *, now: float, moment: str) -> tuple[t
 
 def _goes_on(moment: Moment) -> bool:
     """Whether the context window holds what was shown before: a start, a clear and a compaction empty it."""
-    return moment.name in ("prompt", "question") or moment.source in ("resume", "fork", QUESTION)
+    goes_on = ("", "resume", "fork", QUESTION)  # no source: somebody asks in the middle of a window
+    return moment.name in ("prompt", "question") or (moment.name == "session_start" and moment.source in goes_on)
 
 
 def _left(moment: Moment, recipe: Recipe, used: Mapping[str, int]) -> int:

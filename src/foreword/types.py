@@ -146,7 +146,7 @@ class Moment:
     session: str = ""
     prompt: str = ""
     host: str = ""
-    source: str = ""  # startup, resume, clear, compact or fork, where the host tells; question: nobody gave it before
+    source: str = ""  # of a start: startup, resume, clear, compact or fork; question, where it was asked for
     model: str = ""
     budget: int = 0  # 0 means the recipe's own
     form: str = "markdown"  # one of FORMS

@@ -94,6 +94,21 @@ def test_later_steps_keep_every_row(database):
     assert after["memories"][0] == before["memories"][0]
 
 
+def test_what_the_first_schema_recorded_is_read_in_the_new_one(tmp_path):
+    path = tmp_path / "memory.db"
+    db = apsw.Connection(str(path))
+    migrate(db, todo=steps()[:1], backups=tmp_path / "backups")
+    row = "'inj-1', 'prompt', 's', 'here', 'claude-code', 5.0, 7, 500, 1.5, '{\"index\":7}', '{}'"
+    db.execute(f"INSERT INTO injections VALUES ({row})")
+    db.execute("INSERT INTO injection_items VALUES ('inj-1', 0, 'not-a', 'index', 0.5, 7, '{}', NULL)")
+    db.close()
+    store = SqliteStore(path, backups=tmp_path / "backups")
+    given = store.injection("inj-1")
+    assert (given.tokens, given.form, given.terms, given.text, given.away) == (7, "markdown", (), "", False)
+    assert (store.shown("s"), store.spent("s")) == ({"not-a"}, {"prompt": 7})
+    store.close()
+
+
 def test_migrating_twice_does_nothing(database):
     take(database, LATER)
     before = rows_of(database)

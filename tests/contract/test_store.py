@@ -17,6 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import BadRequest, StoreError
+from foreword.store.reading import Reader
 from foreword.store.sqlite import BASE32, SAME_EVENT_SECONDS, SqliteStore
 from foreword.types import KINDS, Change, Event, Injection, Item, Link, Memory, Query
 from foreword.values import replace
@@ -263,6 +264,18 @@ def test_recency_is_newest_first_over_kinds_and_scopes_with_ties_broken(store):
     query = Query(scopes=("project:here", "universal"), kinds=("change", "note", "goal"), limit=5)
     expected = sorted(made, key=lambda memory: (-memory.created, memory.id))[:5]
     assert [hit.memory for hit in store.by_recency(query)] == expected
+
+
+def test_a_sessions_own_memories_are_found_however_many_others_came_later(store):
+    mine = store.keep(
+        [a_memory(f"mine {n}", kind=kind, session="s") for n, kind in enumerate(("note", "goal", "note"))]
+    )
+    store.keep([a_memory("theirs", session="s", project="there"), a_memory("old", session="s", status="stale")])
+    store.keep([a_memory(f"later {n}", created=9.0, session="t") for n in range(300)])
+    assert set(recent(store, session="s")) == {memory.title for memory in mine}
+    assert set(recent(store, session="s", kinds=("note",))) == {"mine 0", "mine 2"}
+    assert len(recent(store, session="s", limit=1)) == 1
+    assert recent(store, session="nobody") == []
 
 
 # -- words ------------------------------------------------------------------------------------------------------------
@@ -533,6 +546,99 @@ def test_a_start_that_arrives_late_does_not_take_the_window_back(store):
     assert settled(store).shown("s") == frozenset()
 
 
+@settings(deadline=None, max_examples=60)
+@given(text=TEXT, words=st.lists(TEXT, max_size=4).map(tuple), source=TEXT, away=st.booleans())
+def test_any_injection_survives_exactly_and_lists_leave_its_text_out(shared_store, text, words, source, away):
+    id = f"inj-{next(fresh)}"
+    item = Item(f"not-{id}", "index", 0.5, 3, {"match": 0.25})
+    given = an_injection(id, items=(item,), text=text, terms=words, files=words, source=source, form="xml", away=away)
+    shared_store.record(given, at_once=True)
+    assert shared_store.injection(id) == given
+    assert shared_store.injections(memory=item.memory) == (replace(given, text=""),)
+    assert shared_store.injections(memory=item.memory, texts=True) == (given,)
+
+
+def test_an_injection_that_nobody_knows_is_none(store):
+    assert store.injection("inj-0000000000") is None
+    assert store.injections(memory="not-00000000") == ()
+
+
+def test_a_kept_silence_is_not_listed(store):
+    store.record(an_injection("i", tokens=0, text=""))
+    assert settled(store).injections() == ()
+    assert store.injection("i") == an_injection("i", tokens=0)
+    assert store.spent("s") == {}
+
+
+def test_what_a_hook_gave_itself_is_not_replaced_by_what_a_late_worker_would_have_given(store):
+    seen, unseen = an_injection("i", away=True, text="seen"), an_injection("i", text="unseen")
+    for order in ((seen, unseen), (unseen, seen)):
+        for each in order:
+            store.record(each)
+        assert settled(store).injection("i") == seen
+
+
+def test_what_a_window_was_given_is_counted_by_moment(store):
+    store.append([an_event("start", at=10.0, kind="session_start")])
+    for number, (moment, tokens) in enumerate(
+        (("session_start", 900), ("prompt", 70), ("prompt", 30), ("question", 5))
+    ):
+        store.record(an_injection(f"i{number}", at=10.0 + number, moment=moment, tokens=tokens, source="startup"))
+    store.record(an_injection("other", at=12.0, session="other", tokens=400))
+    assert store.spent("s") == {"session_start": 900, "prompt": 100, "question": 5}
+    assert store.spent("other") == {"prompt": 400}
+    assert store.spent("nobody") == {}
+    for number, (kind, source, left) in enumerate(
+        [("session_start", "resume", 3), ("session_start", "fork", 3), ("prompt", "", 3), ("session_start", "clear", 0)]
+    ):
+        store.append([an_event(f"e{number}", at=20.0 + number, kind=kind, payload={"source": source})])
+        assert len(store.spent("s")) == left, source
+
+
+def test_a_start_and_its_own_answer_have_one_time_and_one_window(store):
+    store.record(an_injection("old", at=9.0, moment="session_start", source="startup", tokens=400))
+    store.append([an_event("start", at=10.0, kind="session_start", payload={"source": "compact"})])
+    item = (Item("not-a", "past", 1.0, 1, {}),)
+    store.record(an_injection("i", at=10.0, moment="session_start", source="compact", items=item))
+    assert store.shown("s") == {"not-a"}
+    assert store.spent("s") == {"session_start": 7}
+
+
+@pytest.mark.parametrize(
+    ("source", "begins"),
+    [("startup", True), ("clear", True), ("compact", True), ("", False), ("resume", False), ("question", False)],
+)
+def test_an_answered_start_begins_a_window_where_no_event_was_kept(store, source, begins):
+    store.record(an_injection("i", at=10.0, items=(Item("not-a", "index", 1.0, 1, {}),)))
+    store.record(an_injection("j", at=20.0, moment="session_start", source=source))
+    assert store.shown("s") == (frozenset() if begins else {"not-a"})
+
+
+def test_what_a_compaction_was_told_is_not_in_the_window(store):
+    store.record(an_injection("i", at=10.0, moment="compaction", items=(Item("not-a", "past", 1.0, 1, {}),)))
+    assert store.shown("s") == frozenset()
+
+
+def test_a_window_whose_beginning_is_told_late_holds_what_was_given_since(store):
+    store.append([an_event("prompt", at=20.0)])
+    store.append([an_event("start", at=10.0, kind="session_start")])
+    store.record(an_injection("i", at=10.0, moment="session_start", items=(Item("not-a", "past", 1.0, 1, {}),)))
+    assert store.shown("s") == {"not-a"}
+
+
+def test_the_first_answer_of_a_window_is_found_by_what_was_asked(store):
+    store.append([an_event("start", at=10.0, kind="session_start")])
+    first = an_injection("i", at=11.0, moment="session_start", form="xml", text="first", terms=("a", "版"))
+    store.record(first)
+    store.record(replace(first, id="j", at=12.0, text="second"))
+    assert store.given(replace(first, id="", at=0.0, text="")) == first
+    for other in ({"moment": "prompt"}, {"form": "plain"}, {"project": "there"}, {"terms": ()}, {"session": "t"}):
+        assert store.given(replace(first, **other)) is None, other
+    assert store.given(replace(first, files=("a.py",))) is None
+    store.append([an_event("end", at=20.0, kind="compaction")])
+    assert store.given(first) is None
+
+
 def test_links_are_seen_from_both_ends_once(store):
     one, two, three = store.keep([a_memory("1"), a_memory("2"), a_memory("3")])
     links = [Link(one.id, "supersedes", two.id), Link(three.id, "part-of", one.id), Link(one.id, "supersedes", two.id)]
@@ -736,3 +842,20 @@ def test_what_append_has_returned_from_survives_kill_9(tmp_path, lines):
     assert len(keys) == len(set(keys)) == store.sessions()[0].events
     assert store._db.pragma("integrity_check") == "ok"
     store.close()
+
+
+def test_a_sessions_own_memories_are_found_by_their_index(sqlite):
+    plans = []
+    with sqlite._reader() as connection:
+        asked = Query(scopes=("project:here",), session="s", kinds=("note",))
+        Reader(lambda sql, given: plans.append((sql, given)) or [], failures=()).by_recency(asked)
+        plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {plans[0][0]}", plans[0][1]))
+    assert "memories_session" in plan
+
+
+def test_a_lost_table_of_injections_is_made_anew_with_every_column(sqlite):
+    sqlite._write(lambda: sqlite._db.execute("DROP TABLE injections"))
+    sqlite.index()
+    given = an_injection("i", text="x", terms=("a",), source="clear")
+    sqlite.record(given, at_once=True)
+    assert sqlite.injection("i") == given

@@ -529,7 +529,7 @@ def test_the_demo_shows_what_an_agent_gets_and_leaves_nothing(fresh: Shell) -> N
     assert len(blocks) == 3
     assert "waiting list" in blocks[0]
     assert blocks[1] == blocks[2]
-    assert re.search(r"^[1-9]\d* bytes of the prompt's event wait in the spool", told.stdout, re.MULTILINE)
+    assert re.search(r"^[1-9][\d.]* KB wait in the spool", told.stdout, re.MULTILINE)
     assert len(re.findall(r"\d+ of \d+ tokens, built in \d+\.\d ms, hook \d+ ms; a bare", told.stdout)) == 2
     assert all(word in commands() for word in re.findall(r"^foreword (\w+)", told.stdout, re.MULTILINE))
     assert list(scratch.iterdir()) == []

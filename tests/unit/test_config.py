@@ -17,7 +17,7 @@ from foreword import config
 from foreword.config import MOST_BYTES, SETTINGS, Loaded, Setting, change, load, load_synonyms, settings_page, unset
 from foreword.errors import BadConfig, ForewordError
 from foreword.paths import Home
-from foreword.recipes import MOST_TOKENS, RECIPES, merged
+from foreword.recipes import MOST_TOKENS, RECIPES, UNCOUNTED, ledger_of, merged
 from foreword.types import KINDS, MOMENTS
 from foreword.values import fields
 
@@ -539,6 +539,16 @@ class TestRecipes:
         told = {"compaction": {"budget": 900}, "session_start": {"budget": 1000}}
         assert merged(told)[0]["compaction"].budget == 900
 
+    def test_the_ledger_is_as_specified_and_follows_the_budgets_unless_told(self):
+        assert ledger_of(RECIPES) == {"session_start": 2000, "question": 1000, "prompt": 3000, "together": 3000}
+        recipes, wrong = merged({"session_start": {"budget": 3000}, "prompt": {"budget": 250}})
+        assert ledger_of(recipes) == {"session_start": 3000, "question": 1000, "prompt": 1500, "together": 4000}
+        told = {"session_start": 2500, "question": 10, "prompt": 0, "together": 100}
+        recipes, more = merged({"ledger": told})
+        assert ledger_of(recipes) == told
+        assert (wrong, more) == ((), ())
+        assert recipes["compaction"].total == UNCOUNTED
+
     def test_a_budget_of_nothing_gives_nothing_to_every_layer(self):
         recipe = merged({"session_start": {"budget": 0}})[0]["session_start"]
         assert {layer.cap for layer in recipe.layers} == {0}
@@ -557,6 +567,10 @@ class TestRecipes:
             ({"prompt": {"budget": 5.0}}, ("prompt", "budget"), "not 5.0"),
             ({"prompt": {"budget": MOST_TOKENS + 1}}, ("prompt", "budget"), "not 10001"),
             ({"prompt": {"index": {"limit": 201}}}, ("prompt", "index", "limit"), "from 0 to 200"),
+            ({"ledger": {"compaction": 1}}, ("ledger", "compaction"), "known are session_start, question, prompt"),
+            ({"ledger": {"prompt": "much"}}, ("ledger", "prompt"), "whole number from 0 to 100000, not 'much'"),
+            ({"ledger": {"together": -1}}, ("ledger", "together"), "not -1"),
+            ({"ledger": 3}, ("ledger",), "`recipes.ledger` must be a table"),
         ],
     )
     def test_what_is_wrong_is_named_and_ours_is_kept(self, overrides, path, says):
@@ -570,7 +584,7 @@ class TestRecipes:
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
             lambda inner: st.dictionaries(
-                st.sampled_from([*RECIPES, "budget", "index", "rules", "cap", "limit", "universal", "?"]),
+                st.sampled_from([*RECIPES, "ledger", "together", "budget", "index", "rules", "cap", "limit", "?"]),
                 inner,
                 max_size=4,
             ),
@@ -583,6 +597,8 @@ class TestRecipes:
             assert 0 <= recipe.budget <= MOST_TOKENS
             assert [layer.name for layer in recipe.layers] == [layer.name for layer in RECIPES[moment].layers]
             assert all(layer.cap >= 0 and layer.limit >= 0 for layer in recipe.layers)
+            assert recipe.total >= 0
+            assert recipe.together >= 0
 
 
 class TestSynonyms:

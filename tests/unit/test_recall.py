@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from foreword.errors import StoreError
 from foreword.query import query_of, scopes_of
-from foreword.recall import GOAL_WORDS, recall
-from foreword.recipes import RECIPES
+from foreword.recall import GOAL_WORDS, MOST_RECORDED, injection_of, meant, recall
+from foreword.recipes import RECIPES, merged
 from foreword.store.sqlite import SqliteStore
 from foreword.tokens import FAMILIES, count
-from foreword.types import KINDS, MOMENTS, Memory, Moment, Project, Recalled, Skipped
+from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Recalled, Skipped
 from foreword.values import replace
 
 NOW = 1_000_000.0
@@ -222,6 +222,13 @@ def test_no_moment_ever_sees_another_project(store):
         assert not any(other.key in got.text.split() for other in projects if other != project)
 
 
+def test_a_compaction_finds_what_this_session_established_however_much_came_later(store):
+    (mine,) = store.keep([a_memory("walrus mine", kind="note", session="s", created=NOW - 900)])
+    store.keep([a_memory(f"walrus {n}", kind="note", session="t") for n in range(500)])
+    got = asked(store, a_moment("compaction", session="s", form="plain"))
+    assert [item.memory for item in got.items if item.layer == "session"] == [mine.id]
+
+
 def test_a_compaction_keeps_what_this_session_established(store):
     mine, other = store.keep([a_memory("walrus mine", kind="note", session="s"), a_memory("walrus other", kind="note")])
     got = asked(store, a_moment("compaction", session="s", form="plain"))
@@ -258,3 +265,222 @@ def test_the_same_store_and_moment_give_the_same_text(store):
     for name in MOMENTS:
         moment = a_moment(name, prompt="walrus", session="s")
         assert asked(store, moment).text == asked(store, moment).text
+
+
+# -- the ledger of a context window -----------------------------------------------------------------------------------
+
+
+class Window:
+    """One context window: what it was given so far, as a store would tell."""
+
+    def __init__(self, store, *, recipes=RECIPES):
+        self.store, self.recipes = store, recipes
+        self.seen, self.spent = frozenset(), {}
+
+    def ask(self, moment):
+        moment = meant(replace(moment, session="s"))
+        got = recall(
+            self.store,
+            moment,
+            recipe=self.recipes[moment.name],
+            threshold=0.0,
+            now=NOW,
+            shown=lambda: self.seen,
+            spent=lambda: self.spent,
+        )
+        if isinstance(got, Recalled) and moment.name != "compaction":  # that one goes to the summariser
+            again = self.seen.intersection(shown_ids(got))
+            assert not again, "nothing is given twice"
+            self.seen |= frozenset(shown_ids(got))
+            self.spent = {**self.spent, moment.name: self.spent.get(moment.name, 0) + got.tokens}
+        return got
+
+
+@pytest.fixture(scope="module")
+def rich_store(shared_store):
+    """So many memories that every budget is spent before they are."""
+    shared_store.keep(
+        [
+            a_memory(f"walrus {kind} {n} {'pool ' * 12}", kind=kind, body="sea " * 60, project="rich")
+            for kind in KINDS
+            for n in range(40)
+        ]
+    )
+    return shared_store
+
+
+RICH = Project(key="rich", name="rich", root="/nowhere")
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(MOMENTS),
+            st.sampled_from(["walrus pool", "walrus sea", ""]),
+            st.sampled_from(["", "resume", "fork"]),
+            st.sampled_from([0, 50, 300, 5000]),
+        ),
+        max_size=14,
+    ),
+    table=st.dictionaries(
+        st.sampled_from(["session_start", "question", "together", "prompt"]), st.integers(0, 4000), max_size=3
+    ),
+)
+def test_no_window_is_ever_given_more_than_its_ledger(rich_store, steps, table):
+    recipes, wrong = merged({"ledger": table})
+    assert wrong == ()
+    window = Window(rich_store, recipes=recipes)
+    for name, prompt, source, budget in steps:
+        start = {"source": source} if name == "session_start" else {}
+        got = window.ask(a_moment(name, prompt=prompt, project=RICH, budget=budget, **start))
+        assert isinstance(got, Recalled) or got.why
+        spent = {moment: window.spent.get(moment, 0) for moment in MOMENTS}
+        for moment in ("session_start", "question", "prompt"):
+            assert spent[moment] <= recipes[moment].total
+        assert spent["session_start"] + spent["question"] <= recipes["question"].together
+
+
+def test_a_question_is_cut_to_what_is_left_and_then_told_that_searching_is_free(rich_store):
+    window = Window(rich_store)
+    costs = []
+    for _ in range(20):
+        got = window.ask(a_moment("question", prompt="walrus pool", project=RICH))
+        if isinstance(got, Skipped):
+            break
+        costs.append(got.tokens)
+    assert len(costs) >= 2
+    assert 700 < sum(costs) <= 1000
+    assert "budget of this context window is used" in got.why
+    assert "memory_search is free" in got.why
+    assert isinstance(window.ask(a_moment(prompt="walrus", project=RICH)), Recalled), "prompts have their own allowance"
+
+
+def test_session_start_and_questions_share_what_they_have_together(rich_store):
+    recipes, _ = merged({"ledger": {"together": 600}})
+    window = Window(rich_store, recipes=recipes)
+    start = window.ask(a_moment("session_start", source="startup", project=RICH))
+    assert 300 < start.tokens <= 600
+    for _ in range(9):
+        window.ask(a_moment("question", prompt="walrus pool", project=RICH))
+    assert sum(window.spent.values()) <= 600
+
+
+def test_a_new_window_has_its_whole_ledger(store):
+    store.keep([a_memory("walrus")])
+    full = {"session_start": 2000, "question": 1000, "prompt": 3000}
+    for source, silent in (("startup", False), ("clear", False), ("compact", False), ("resume", True), ("fork", True)):
+        moment = a_moment("session_start", source=source, session="s")
+        got = asked(store, moment, spent=lambda: full)
+        assert isinstance(got, Skipped) == silent, source
+
+
+def test_without_a_session_nothing_is_counted(store):
+    store.keep([a_memory("walrus")])
+    for name in ("prompt", "question"):
+        assert isinstance(asked(store, a_moment(name, prompt="walrus"), spent=lambda: 1 / 0), Recalled)
+
+
+def test_a_question_without_words_gives_the_start_once_where_nobody_gave_it(rich_store):
+    window = Window(rich_store)
+    got = window.ask(a_moment("question", project=RICH))
+    assert "continuity" in got.layers
+    assert window.spent.keys() == {"session_start"}
+    again = window.ask(a_moment("question", prompt="  ", project=RICH))
+    assert isinstance(again, Skipped)
+    assert "given already" in again.why
+    assert isinstance(window.ask(a_moment("question", prompt="walrus", project=RICH)), Recalled)
+
+
+def test_nothing_new_on_resume_is_silence_however_old_it_has_become(store):
+    kept = store.keep([a_memory(f"walrus {kind}", kind=kind) for kind in KINDS])
+    moment = a_moment("session_start", source="resume", session="s")
+    seen = frozenset(memory.id for memory in kept)
+    late = recall(store, moment, recipe=RECIPES["session_start"], threshold=0.0, now=NOW + 86_400, shown=lambda: seen)
+    assert isinstance(late, Skipped)
+    (new,) = store.keep([a_memory("walrus new")])
+    assert shown_ids(asked(store, moment, shown=seen)) == [new.id]
+
+
+# -- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), KeyError("x"), MemoryError(), RecursionError("deep")])
+def test_whatever_a_layer_raises_costs_only_itself_and_is_told(store, error):
+    kept = store.keep([a_memory("walrus", kind=kind) for kind in ("handoff", "summary", "preference", "decision")])
+
+    class OneKindRaises(OneKindFails):
+        def by_recency(self, query):
+            if self.kind in query.kinds:
+                raise error
+            return self.store.by_recency(query)
+
+    got = asked(OneKindRaises(store, "summary"), a_moment("session_start"))
+    assert set(shown_ids(got)) == {memory.id for memory in kept if memory.kind != "summary"}
+    assert type(error).__name__ in got.skipped["sessions"]
+    (problem,) = got.problems
+    assert problem.startswith("sessions: ")
+
+
+def test_a_memory_whose_line_cannot_be_built_costs_only_its_layer(store):
+    (good,) = store.keep([a_memory("walrus", kind="preference")])
+
+    class Odd(OneKindFails):
+        def by_recency(self, query):
+            hits = self.store.by_recency(query)
+            if "handoff" in query.kinds:
+                return (Hit(memory=a_memory(None, kind="handoff", id="han-x", scope="project:here"), source="recency"),)
+            return hits
+
+    got = asked(Odd(store, ""), a_moment("session_start"))
+    assert shown_ids(got) == [good.id]
+    assert len(got.problems) == 1
+
+
+def test_a_layer_that_cannot_be_put_into_the_block_is_left_out(store):
+    (good, _) = store.keep([a_memory("walrus", kind="preference"), a_memory("f", kind="change", files=("a.py",))])
+
+    class Odd(OneKindFails):
+        def by_recency(self, query):
+            hits = self.store.by_recency(query)
+            return (
+                tuple(Hit(replace(hit.memory, files=(7,)), hit.source) for hit in hits)
+                if "change" in query.kinds
+                else hits
+            )
+
+    got = asked(Odd(store, ""), a_moment("session_start"))
+    assert shown_ids(got) == [good.id]
+    assert "changes" in got.skipped
+    assert any(problem.startswith("changes: ") for problem in got.problems)
+
+
+def test_a_window_that_cannot_be_read_is_no_reason_for_silence(store):
+    store.keep([a_memory("walrus")])
+
+    def broken():
+        raise StoreError("a page cannot be read")
+
+    moment = a_moment(prompt="walrus", session="s")
+    got = recall(store, moment, recipe=RECIPES["prompt"], threshold=0.0, now=NOW, shown=broken, spent=broken)
+    assert isinstance(got, Recalled)
+    assert len(got.problems) == 2
+
+
+# -- what is recorded -------------------------------------------------------------------------------------------------
+
+
+def test_what_is_recorded_tells_the_moment_the_words_and_the_text_and_never_the_prompt(store):
+    (kept,) = store.keep([a_memory("walrus pool")])
+    prompt = "why is the walrus in pool " + " ".join(f"word{n}" for n in range(100))
+    moment = a_moment(prompt=prompt, session="s", host="codex", form="markdown")
+    got = asked(store, moment)
+    given = injection_of(moment, got, id="inj-1", at=5.0)
+    assert (given.text, given.tokens, given.host, given.at) == (got.text, got.tokens, "codex", 5.0)
+    assert [item.memory for item in given.items] == [kept.id]
+    assert set(given.items[0].why) >= {"match", "recency", "importance", "reinforcement", "scope", "task"}
+    assert {"walrus", "pool"} <= set(given.terms)
+    assert len(given.terms) <= MOST_RECORDED
+    assert prompt not in repr(given)
+    silence = injection_of(moment, asked(store, replace(moment, prompt="unheard")), id="inj-2", at=6.0)
+    assert (silence.text, silence.tokens, silence.items) == ("", 0, ())

@@ -73,7 +73,7 @@ def demo(
         _leave(home)
         given = _asked(home, "UserPromptSubmit", project, session="demo-away", prompt=prompt)
         _show("The same prompt with the worker stopped, from the database alone", given, bare)
-        screen.say(f"{_waiting(home)} of the prompt's event wait in the spool for the next worker.")
+        screen.say(f"{_waiting(home)} wait in the spool for the next worker: the prompt's event, and what was given.")
     _next_steps(home, keep=keep)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from foreword.cli import door, screen
+from foreword.cli.explain import factors
 from foreword.cli.memories import Json, Project
 
 BODY = 240  # characters of a body in a list of results; `show` gives the rest
@@ -60,7 +61,7 @@ def search(
         else:
             _print_result(result, apart=number > 0)
         if explain:
-            screen.say(f"  {_factors(result['why'])} = {result['score']:.4f}")
+            screen.say(f"  {factors(result['why'])} = {result['score']:.4f}")
 
 
 def context(
@@ -120,10 +121,6 @@ def _print_result(result: dict[str, Any], *, apart: bool) -> None:
     told = result["detail"].get("fixed_by") or result["detail"].get("why") or result["body"]
     if text := " ".join(str(told).split()):
         out.print(Text(f"  {screen.safe(text[:BODY])}{'…' if len(text) > BODY else ''}"))
-
-
-def _factors(why: dict[str, float]) -> str:
-    return " × ".join(f"{name} {factor:.2f}" for name, factor in why.items())
 
 
 def _cost(answer: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from foreword import __version__
-from foreword.cli import demo, doctor, evaluate, find, memories, screen, settings, status, worker
+from foreword.cli import demo, doctor, evaluate, explain, find, memories, resume, screen, settings, status, worker
 from foreword.errors import ForewordError
 
 ABOUT = """Memory for coding agents.
@@ -53,6 +53,8 @@ app.command("note")(memories.note)
 app.command("show")(memories.show)
 app.command("search")(find.search)
 app.command("context")(find.context)
+app.command("explain")(explain.explain)
+app.command("resume")(resume.resume)
 app.command("status")(status.status)
 app.command("doctor")(doctor.doctor)
 app.command("index")(worker.index)

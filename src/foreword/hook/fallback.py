@@ -8,11 +8,11 @@ from foreword import trouble
 from foreword.capture import capture, injection_id, moment_of
 from foreword.errors import ForewordError
 from foreword.hosts import find
-from foreword.jsontext import dumps
+from foreword.jsontext import dumps, loads
 from foreword.payloads import Delivery
 from foreword.projects import is_off
 from foreword.redact import redact
-from foreword.spool import append
+from foreword.spool import append, deliveries, newest
 
 try:
     import posix as system
@@ -148,7 +148,14 @@ def _recalled(
     schema = reader.schema()
     if schema > SCHEMA:
         raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
-    counted = moment.session and schema == SCHEMA  # an older one knows no ledger, until a worker has been there
+    window: list[tuple[frozenset[str], Mapping[str, int]]] = []
+
+    def given() -> tuple[frozenset[str], Mapping[str, int]]:
+        if not window:
+            counted = moment.session and schema == SCHEMA  # an older one knows no ledger until a worker has been there
+            window.append(_window(config, moment, reader) if counted else (frozenset(), {}))
+        return window[0]
+
     recipes = merged(config["recipes"])[0] if config["recipes"] else RECIPES
     got = recall(
         reader,
@@ -156,8 +163,8 @@ def _recalled(
         recipe=recipes[moment.name],
         threshold=config["thresholds"][moment.name],
         now=now,
-        shown=lambda: reader.shown(moment.session) if counted else frozenset(),
-        spent=lambda: reader.spent(moment.session) if counted else {},
+        shown=lambda: given()[0],
+        spent=lambda: given()[1],
         synonyms={word: others for word, *others in map(str.split, config["synonyms"].splitlines())},
         expired=lambda: monotonic() > until,
         most_terms=config["most_terms"],
@@ -168,6 +175,26 @@ def _recalled(
     for problem in got.problems:
         _note(config, "hook: context", problem)
     return got
+
+
+def _window(config: Mapping[str, Any], moment: Moment, reader: Reader) -> tuple[frozenset[str], Mapping[str, int]]:
+    """The memories and tokens that the present window was given, as the store and what waits in the spool tell."""
+    host = find(moment.host)
+    shown, spent = set(reader.shown(moment.session)), dict(reader.spent(moment.session))
+    for record in deliveries(newest(config["spool"])):
+        if isinstance(record, bytes) or record.host != moment.host:
+            continue
+        kind = "given" if record.given else host.events.get(record.event)
+        if kind not in ("given", "session_start", "compaction"):
+            continue
+        payload = loads(record.raw.decode())
+        told = host.read(payload)
+        if kind == "given" and payload["session"] == moment.session:
+            shown.update(item["memory"] for item in payload["items"])
+            spent[payload["moment"]] = spent.get(payload["moment"], 0) + payload["tokens"]
+        elif kind != "given" and told.session == moment.session and told.source not in ("resume", "fork"):
+            shown, spent = set(), {}
+    return frozenset(shown), spent
 
 
 def start(config: Mapping[str, Any]) -> None:

@@ -46,7 +46,7 @@ _MEMORY = """m.kind, m.title, m.body, m.id, m.uid, o.scope, m.project, m.tags, m
 _FROM = "FROM memories m JOIN owners o ON o.number = m.owner"
 # When the present context window of session ?1 began; an answered start tells it too, for capture may be off.
 _WINDOW = """max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coalesce((SELECT max(at) FROM injections
- WHERE session = ?1 AND moment = 'session_start' AND source NOT IN ('resume', 'fork', 'question')), 0))"""
+ WHERE session = ?1 AND moment = 'session_start' AND source NOT IN ('', 'resume', 'fork', 'question')), 0))"""
 
 
 class Reader:

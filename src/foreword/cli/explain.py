@@ -1,0 +1,104 @@
+"""An injection's id -> what was given there, and why; a memory's id -> where it was shown, and what it weighs now."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from foreword.cli import door, screen
+from foreword.cli.memories import Json, Project
+from foreword.errors import NotFound
+
+INJECTION = "inj-"
+
+
+def explain(
+    id: Annotated[str, typer.Argument(metavar="[ID]", help="An injection or a memory; else the last injection.")] = "",
+    json: Json = False,
+    project: Project = "",
+) -> None:
+    """Tell what an agent was given, and why; or where a memory was shown.
+
+    Without an id it is the last injection of this project: when and to whom, the text exactly as the agent saw it,
+    every factor of every score, and what was left out. For a memory: where it was shown, and what it weighs now.
+
+    \b
+    Examples:
+      foreword explain
+      foreword explain inj-7k2m9qxwab
+      foreword explain dec-7k2m9qxw
+    """
+    client = door.worker(door.here())
+    if not id:
+        last = client.get("/api/injections", project_path=door.folder(project), limit=1)["injections"]
+        if not last:
+            raise NotFound("nothing was given in this project yet", hint="`foreword context` tells what would be given")
+        id = last[0]["id"]
+    about_injection = id.startswith(INJECTION)
+    if about_injection:
+        answer = client.get(f"/api/injections/{quote(id, safe='')}")
+    else:
+        answer = client.get(f"/api/memories/{quote(id, safe='')}", explain=1)
+    if json:
+        screen.as_json(answer)
+    elif about_injection:
+        _print_injection(answer["injection"])
+    else:
+        _print_memory(answer)
+
+
+def factors(why: dict[str, float]) -> str:
+    return " × ".join(f"{name} {factor:.2f}" for name, factor in why.items())
+
+
+def _print_injection(given: dict[str, Any]) -> None:
+    moment = " ".join(filter(None, (given["moment"], f"({given['source']})" if given["source"] else "")))
+    screen.rows(
+        (name, told)
+        for name, told in (
+            ("injection", given["id"]),
+            ("moment", f"{moment}, as {given['form']}"),
+            ("when", _when(given["at"])),
+            ("host", f"{given['host']}{', by the hook alone: the worker was away' if given['away'] else ''}"),
+            ("session", given["session"]),
+            ("project", given["project"]),
+            ("cost", f"{given['tokens']} of {given['budget']} tokens, {given['build_ms']:.1f} ms"),
+            ("looked for", ", ".join(given["terms"])),
+            ("files", ", ".join(given["files"])),
+            ("layers", ", ".join(f"{name} {tokens}" for name, tokens in given["layers"].items())),
+        )
+        if told
+    )
+    screen.say("")
+    screen.exactly(given["text"])
+    screen.say("")
+    for item in given["items"]:
+        screen.say(
+            f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(no longer there)'}"
+        )
+        screen.say(f"  {factors(item['why'])} = {item['score']:.4f}")
+    for layer, why in given["skipped"].items():
+        screen.say(f"skipped {layer}: {why}")
+
+
+def _print_memory(answer: dict[str, Any]) -> None:
+    memory = answer["memory"]
+    screen.say(f"{memory['id']}  [{memory['kind']}] {memory['title']}")
+    screen.say(f"now, without words to match: {factors(answer['why'])} = {answer['score']:.4f}")
+    if memory["status"] != "active":
+        screen.say(f"never shown any more: it is {memory['status']}")
+    if not answer["shown"]:
+        screen.aside("it was never shown")
+    for each in answer["shown"]:
+        where = ", ".join(filter(None, (each["moment"], each["layer"], each["host"], each["session"])))
+        screen.say(f"{each['injection']}  {_when(each['at'])}, {where}")
+        screen.say(f"  {factors(each['why'])} = {each['score']:.4f}")
+
+
+def _when(at: float) -> str:
+    from foreword.render import ago
+
+    return f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(at))} ({ago(time.time() - at)})"

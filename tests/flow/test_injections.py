@@ -1,0 +1,394 @@
+"""What agents were given: kept word for word, once in a window, within its ledger, and told again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreword.client import Client
+from foreword.errors import BadRequest, NotFound
+from foreword.paths import Home
+from foreword.projects import resolve
+from foreword.store.sqlite import SqliteStore
+from foreword.trouble import noted
+from foreword.types import Memory
+from foreword.worker import life
+from tests.flow.conftest import Host, end_worker, wait_for
+
+PROMPT = "why does the checkout transport time out?"
+FACTORS = {"match", "recency", "importance", "reinforcement", "scope", "task"}
+
+
+@pytest.fixture
+def filled(home: Home, project: str) -> Home:
+    """A store that knows something for every moment; closed."""
+    store = SqliteStore(home.database, backups=home.backups)
+    owner = resolve(project)
+    about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
+    store.keep(
+        [
+            Memory("decision", "The checkout HTTPTransport retries twice", body="because of the bank", **about),
+            Memory("preference", "Run the tests with make test", **about),
+            Memory("handoff", "Half done", detail={"next": ["ask for a sandbox"], "block": ["no key"]}, **about),
+            Memory("summary", "Retries added", detail={"done": "tested"}, **about),
+        ]
+    )
+    store.close()
+    return home
+
+
+@pytest.fixture
+def payload(shared: Path, project: str):
+    """A recorded payload, of this project and a session of ours."""
+
+    def read(name: str, *, session: str = "s1", **more: Any) -> dict[str, Any]:
+        told = json.loads((shared / "payloads" / f"{name}.json").read_text(encoding="utf-8"))["stdin"]
+        own = {field: session for field in ("session_id", "sessionId") if field in told}
+        return {**told, **own, "cwd": project, **more}
+
+    return read
+
+
+def remember(client: Client, project: str, title: str, **more: Any) -> str:
+    told = {"kind": "decision", "title": title, "project_path": project, **more}
+    return str(client.post("/api/memories", told)["memories"][0]["id"])
+
+
+def given(client: Client, **asked: Any) -> list[dict[str, Any]]:
+    return list(client.get("/api/injections", text=1, **asked)["injections"])
+
+
+# -- every injection is recorded --------------------------------------------------------------------------------------
+
+
+def test_everything_about_an_injection_is_kept_and_its_text_word_for_word(filled: Home, host: Host, start, project):
+    client = start()
+    seen = host.context("UserPromptSubmit", {"session_id": "s1", "cwd": project, "prompt": PROMPT})
+    (listed,) = client.get("/api/injections", session_id="s1")["injections"]
+    assert "text" not in listed
+    told = client.get(f"/api/injections/{listed['id']}")["injection"]
+    assert told["text"] == seen != ""
+    assert (told["moment"], told["form"], told["host"], told["session"]) == ("prompt", "markdown", "claude-code", "s1")
+    assert told["project"] == resolve(project).key
+    assert 0 < told["tokens"] <= told["budget"] == 500
+    assert {"checkout", "transport"} <= set(told["terms"])
+    assert PROMPT not in json.dumps(told)
+    (item,) = told["items"]
+    assert set(item["why"]) == FACTORS
+    assert item["title"] == "The checkout HTTPTransport retries twice"
+    assert told["build_ms"] > 0
+    assert told["away"] is False
+    with pytest.raises(NotFound) as unknown:
+        client.get("/api/injections/inj-0000000000")
+    assert "foreword explain" in unknown.value.hint
+
+
+def test_lists_are_of_a_session_a_project_or_a_memory_and_have_texts_only_when_asked(filled: Home, start, project):
+    client = start()
+    id = remember(client, project, "wombats dig")
+    for session in ("a", "b"):
+        client.get("/api/context", project_path=project, session_id=session, prompt="wombats?")
+    client.get("/api/context", project_path=project, session_id="b", moment="session_start")
+    assert len(given(client)) == len(given(client, project_path=project)) == 3
+    assert [each["session"] for each in given(client, session_id="a")] == ["a"]
+    assert {each["session"] for each in given(client, memory=id)} == {"a", "b"}
+    assert given(client, project_path="/") == []
+    assert len(given(client, limit=1)) == 1
+    assert all("wombats dig" in each["text"] for each in given(client, memory=id))
+
+
+def test_a_secret_in_a_prompt_is_not_among_its_terms(filled: Home, start, project):
+    client = start()
+    secret = "ghp_" + "Zq7" * 12
+    client.get("/api/context", project_path=project, session_id="a", prompt=f"transport {secret}")
+    (told,) = given(client)
+    assert "transport" in told["terms"]
+    assert not any("zq7" in term.lower() for term in told["terms"])
+
+
+@pytest.mark.parametrize("capture", ["true", "false"])
+def test_what_the_hook_gives_without_a_worker_is_recorded_when_one_is_there(
+    filled: Home, host: Host, start, project, capture
+):
+    filled.config.write_text(f"capture = {capture}")
+    host.write_hook()
+    seen = host.context("UserPromptSubmit", {"session_id": "s1", "cwd": project, "prompt": PROMPT})
+    opened = host.context("SessionStart", {"session_id": "s2", "cwd": project, "source": "startup"})
+    assert "HTTPTransport" in seen
+    assert "make test" in opened
+    client = start()
+    wait_for(lambda: host.spooled() == 0)
+    newest, oldest = given(client)
+    assert (newest["text"], oldest["text"]) == (opened, seen)
+    assert (newest["source"], newest["session"]) == ("startup", "s2")
+    assert (oldest["away"], oldest["host"], oldest["moment"]) == (True, "claude-code", "prompt")
+    assert {"checkout", "transport"} <= set(oldest["terms"])
+    assert set(oldest["items"][0]["why"]) == FACTORS
+    assert bool(host.stored()) is (capture == "true")
+    assert noted(str(filled.trouble)) == ()
+
+
+def test_a_spool_that_is_read_twice_records_once(filled: Home, host: Host, start, project, tmp_path: Path):
+    host.write_hook()
+    host.context("UserPromptSubmit", {"session_id": "s1", "cwd": project, "prompt": PROMPT})
+    copy = tmp_path / "copy"
+    shutil.copy(filled.spool / "current", copy)
+    client = start()
+    wait_for(lambda: host.spooled() == 0)
+    shutil.copy(copy, filled.spool / "taken-1")  # as after a crash between the commit and the end of the file
+    wait_for(lambda: host.spooled() == 0)
+    assert len(given(client)) == 1
+    assert len(host.stored()) == 1
+
+
+def test_what_waits_in_the_spool_holds_no_secret_and_a_torn_record_costs_only_itself(
+    filled: Home, host: Host, start, project
+):
+    secret = "ghp_" + "Zq7" * 12
+    host.write_hook()
+    told = {"session_id": "s1", "cwd": project, "prompt": f"{PROMPT} {secret} <private>the salary</private>"}
+    assert host.context("UserPromptSubmit", told)
+    waiting = (filled.spool / "current").read_bytes()
+    assert b"HTTPTransport" in waiting
+    assert b"Zq7" not in waiting
+    assert b"zq7" not in waiting
+    assert b"salary" not in waiting
+    (filled.spool / "current").write_bytes(waiting[:-40])
+    client = start()
+    wait_for(lambda: host.spooled() == 0)
+    assert len(host.stored()) == 1
+    assert given(client) == []
+
+
+def test_a_record_that_makes_no_sense_is_set_aside_and_the_rest_goes_on(filled: Home, host: Host, start, project):
+    host.write_hook()
+    host.context("UserPromptSubmit", {"session_id": "s1", "cwd": project, "prompt": PROMPT})
+    waiting = filled.spool / "current"
+    broken = waiting.read_bytes().replace(b'"items":[', b'"itemz":[')
+    waiting.write_bytes(broken)
+    start()
+    wait_for(lambda: len(host.stored()) == 1 and not (filled.spool / "current").exists())
+    wait_for(lambda: any("set aside" in trouble.what for trouble in noted(str(filled.trouble))))
+
+
+def test_of_a_worker_that_was_late_only_what_the_agent_saw_is_recorded(filled: Home, host: Host, start, project):
+    client = start()
+    host.write_hook(FOREWORD_DEADLINE_PROMPT_MS="400")
+    pid = life.pid_of(filled)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        seen = host.context("UserPromptSubmit", {"session_id": "s1", "cwd": project, "prompt": PROMPT})
+        asked = {"session_id": "s2", "cwd": project, "prompt": "an unheard thing"}
+        assert host.context("UserPromptSubmit", asked) == ""
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert "HTTPTransport" in seen
+    wait_for(lambda: host.spooled() == 0 and len(host.stored()) == 2)
+    client.get("/api/health")
+    (told,) = given(client)
+    assert (told["text"], told["away"]) == (seen, True)
+
+
+# -- once in a window -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("worker", ["up", "away", "back"])
+def test_a_window_of_claude_from_start_to_clear(filled: Home, host: Host, start, project, payload, worker):
+    """startup, prompt, resume, compaction, clear: each memory once in each window."""
+
+    def back() -> None:
+        if worker == "back":  # what a hook gave alone must count for the worker that comes next, and the other way
+            if life.pid_of(filled):
+                end_worker(filled)
+            else:
+                start()
+
+    host.write_hook()
+    if worker == "up":
+        start()
+    first = host.context("SessionStart", payload("claude.SessionStart.startup"))
+    assert "HTTPTransport" in first
+    back()
+    prompt = payload("claude.UserPromptSubmit", prompt=PROMPT)
+    assert host.context("UserPromptSubmit", prompt) == ""
+    back()
+    assert host.context("SessionStart", payload("claude.SessionStart.resume")) == ""
+    back()
+    assert host.context("UserPromptSubmit", {**prompt, "prompt_id": "2"}) == ""
+    assert host.context("PreCompact", payload("claude.PreCompact.auto")) == ""
+    back()
+    again = host.context("SessionStart", payload("claude.SessionStart.compact"))
+    assert "HTTPTransport" in again
+    back()
+    assert host.context("UserPromptSubmit", {**prompt, "prompt_id": "3"}) == ""
+    back()
+    cleared = host.context("SessionStart", payload("claude.SessionStart.clear"))
+    assert "HTTPTransport" in cleared
+    assert host.context("UserPromptSubmit", {**prompt, "prompt_id": "4"}) == ""
+    client = start()
+    wait_for(lambda: host.spooled() == 0)
+    assert [each["source"] for each in given(client)] == ["clear", "compact", "startup"]
+    assert noted(str(filled.trouble)) == ()
+
+
+@pytest.mark.parametrize("source", ["resume", "fork"])
+def test_on_resume_only_what_is_new_is_sent(filled: Home, host: Host, start, project, payload, source):
+    client = start()
+    host.context("SessionStart", payload("claude.SessionStart.startup"))
+    remember(client, project, "the wombat is new")
+    again = host.context("SessionStart", payload(f"claude.SessionStart.{source}"))
+    assert "the wombat is new" in again
+    assert "HTTPTransport" not in again
+    assert host.context("SessionStart", payload(f"claude.SessionStart.{source}", context_tokens=7)) == ""
+
+
+def test_a_compaction_of_codex_brings_everything_back(filled: Home, host: Host, start, payload):
+    start()
+    assert "HTTPTransport" in host.context("SessionStart", payload("codex.SessionStart.startup"), host="codex")
+    host.context("PreCompact", payload("codex.PreCompact.auto"), host="codex")
+    assert "HTTPTransport" in host.context("SessionStart", payload("codex.SessionStart.compact"), host="codex")
+
+
+@pytest.mark.parametrize("worker", ["up", "away"])
+def test_a_compaction_without_a_start_behind_it_empties_the_window(filled: Home, host: Host, start, payload, worker):
+    """Copilot tells its compaction and starts nothing afterwards."""
+    host.write_hook()
+    if worker == "up":
+        start()
+    told = payload("copilot.userPromptSubmitted", prompt=PROMPT)
+
+    def prompted(stamp: int) -> bytes:
+        return host.tell("userPromptSubmitted", {**told, "timestamp": stamp}, host="copilot").stdout
+
+    assert b"HTTPTransport" in prompted(1)
+    assert prompted(2) == b""
+    compacted = {"sessionId": told["sessionId"], "timestamp": 3, "cwd": told["cwd"], "trigger": "auto"}
+    host.tell("preCompact", compacted, host="copilot")
+    assert b"HTTPTransport" in prompted(4)
+    assert prompted(5) == b""
+
+
+# -- the ledger -------------------------------------------------------------------------------------------------------
+
+
+def test_questions_have_a_thousand_tokens_in_a_window_and_searching_is_free(filled: Home, start, project):
+    client = start()
+    for number in range(60):
+        remember(client, project, f"wombat {number} digs {'deep ' * 9}", body="a burrow " * 30)
+    asked = {"project_path": project, "session_id": "s1", "moment": "question", "prompt": "wombat"}
+    costs = []
+    while answer := client.get("/api/context", **asked):
+        if not answer["context"]:
+            break
+        costs.append(answer["tokens"])
+    assert sum(costs) <= 1000
+    assert "memory_search is free" in answer["why"]
+    assert len(client.get("/api/search", q="wombat", project_path=project)["results"]) == 20
+    assert client.get("/api/context", **{**asked, "session_id": ""})["context"], "without a session there is no ledger"
+    assert client.get("/api/context", **{**asked, "moment": "prompt"})["context"], "prompts have their own allowance"
+    event = {"host": "opencode", "event": "session.compacted", "payload": {"sessionID": "s1", "directory": project}}
+    client.post("/api/events", event)
+    assert client.get("/api/context", **asked)["context"], "a compaction begins a new window"
+
+
+def test_the_totals_of_the_ledger_are_settings(filled: Home, start, project):
+    filled.config.write_text("[recipes.ledger]\nquestion = 0\n")
+    client = start()
+    asked = {"project_path": project, "session_id": "s1", "prompt": PROMPT}
+    assert "budget of this context window is used" in client.get("/api/context", moment="question", **asked)["why"]
+    assert client.get("/api/context", moment="prompt", **asked)["context"]
+
+
+def test_a_question_without_words_gives_the_start_once_where_no_hook_gave_it(filled: Home, host: Host, start, payload):
+    client = start()
+    project = payload("claude.SessionStart.startup")["cwd"]
+    asked = {"project_path": project, "moment": "question"}
+    assert "HTTPTransport" in client.get("/api/context", session_id="bare", **asked)["context"]
+    again = client.get("/api/context", session_id="bare", **asked)
+    assert again["context"] == ""
+    assert "given already" in again["why"]
+    host.context("SessionStart", payload("claude.SessionStart.startup"))
+    assert "given already" in client.get("/api/context", session_id="s1", **asked)["why"]
+    assert [each["source"] for each in given(client)] == ["startup", "question"]
+
+
+# -- the same bytes through a window ----------------------------------------------------------------------------------
+
+
+def test_a_stable_block_stays_the_same_through_its_window_whatever_happens(filled: Home, start, project):
+    client = start()
+    asked = {"project_path": project, "session_id": "s1", "moment": "session_start", "stable": 1, "host": "opencode"}
+    first = client.get("/api/context", form="xml", **asked)
+    assert first["context"]
+    remember(client, project, "the wombat is new")
+    end_worker(filled, how=signal.SIGTERM)
+    client = start()
+    again = client.get("/api/context", form="xml", **asked)
+    assert {**again, "ms": 0} == {**first, "ms": 0}
+    assert len(given(client)) == 1
+    (told,) = given(client)
+    assert (told["form"], told["host"]) == ("xml", "opencode")
+    event = {"host": "opencode", "event": "session.compacted", "payload": {"sessionID": "s1", "directory": project}}
+    client.post("/api/events", event)
+    fresh = client.get("/api/context", form="xml", **asked)
+    assert "the wombat is new" in fresh["context"]
+    assert client.get("/api/context", form="xml", **asked)["context"] == fresh["context"]
+
+
+def test_a_silence_stays_one_through_its_window(home: Home, start, project):
+    client = start()
+    asked = {"project_path": project, "session_id": "s1", "moment": "session_start", "stable": 1}
+    assert client.get("/api/context", **asked)["context"] == ""
+    remember(client, project, "the wombat is new")
+    end_worker(home, how=signal.SIGTERM)
+    client = start()
+    silent = client.get("/api/context", **asked)
+    assert (silent["context"], silent["injection"]) == ("", "")
+    assert silent["why"]
+    assert given(client) == []
+    assert "wombat" in client.get("/api/context", **{**asked, "session_id": "s2"})["context"]
+
+
+def test_a_stable_prompt_is_the_same_for_the_same_words_only(filled: Home, start, project):
+    client = start()
+    remember(client, project, "the wombat digs")
+    asked = {"project_path": project, "session_id": "s1", "moment": "prompt", "stable": 1}
+    one = client.get("/api/context", prompt=PROMPT, **asked)["context"]
+    two = client.get("/api/context", prompt="and the wombat?", **asked)["context"]
+    assert "HTTPTransport" in one
+    assert "wombat" in two
+    assert client.get("/api/context", prompt=PROMPT, **asked)["context"] == one
+    assert client.get("/api/context", prompt="and the wombat?", **asked)["context"] == two
+
+
+def test_of_many_who_ask_first_all_get_the_same_bytes(filled: Home, start, project):
+    start()
+    answers: list[str] = []
+
+    def ask() -> None:
+        asked = {"project_path": project, "session_id": "s1", "moment": "session_start", "stable": 1}
+        answers.append(Client(filled).get("/api/context", **asked)["context"])
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 8
+    assert len(set(answers)) == 1
+    assert "HTTPTransport" in answers[0]
+
+
+@pytest.mark.parametrize("wrong", [{"form": "html"}, {"host": "emacs"}, {"stable": 1}])
+def test_a_wrong_form_or_host_and_stable_without_a_session_are_told(filled: Home, start, project, wrong):
+    with pytest.raises(BadRequest) as told:
+        start().get("/api/context", project_path=project, prompt="x", **wrong)
+    assert told.value.hint
