@@ -297,6 +297,68 @@ def test_context_is_exactly_what_an_agent_gets_and_its_cost_is_beside_it(shell: 
     assert "of 400 tokens" in start.stderr
 
 
+def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: Shell) -> None:
+    told = fresh.run("explain", code=1).stderr
+    assert "nothing was given in this project yet" in told
+    assert "foreword context" in told
+    id = fresh.add("decision", "The walrus swims at night", "--why", "it is cold")
+    client = Client(fresh.home)
+    where = {"project_path": str(fresh.folder), "session_id": "s1", "host": "codex"}
+    given = client.get("/api/context", prompt="when does the walrus swim?", **where)
+    said = fresh.says("explain")
+    assert f"\n{given['context']}\n" in said
+    assert re.search(rf"^{id}  index, \d+ tokens  The walrus swims at night$", said, re.MULTILINE)
+    assert re.search(r"^  match 1.00 × recency \d.\d\d × importance 0.90 × .* = 0.\d{4}$", said, re.MULTILINE)
+    for row in (
+        r"injection +inj-",
+        "moment +prompt",
+        "host +codex",
+        "session +s1",
+        r"cost +\d+ of 500",
+        "looked for +.*walrus",
+    ):
+        assert re.search(f"^{row}", said, re.MULTILINE), row
+    assert fresh.says("explain", given["injection"]) == said
+    assert fresh.json("explain", given["injection"])["injection"]["text"] == given["context"]
+    client.get("/api/context", moment="session_start", source="startup", **where)
+    said = fresh.says("explain")
+    assert "session_start (startup)" in said
+    assert re.search("^skipped sessions: empty$", said, re.MULTILINE)
+    said = fresh.says("explain", id)
+    assert "now, without words to match: match" in said
+    assert len(re.findall("^inj-", said, re.MULTILINE)) == 2
+    assert [each["moment"] for each in fresh.json("explain", id)["shown"]] == ["session_start", "prompt"]
+    for unknown, hint in (("inj-0000000000", "foreword explain"), ("dec-00000000", "foreword search")):
+        assert hint in fresh.run("explain", unknown, code=1).stderr
+    never = fresh.add("note", "unseen")
+    assert "never shown" in fresh.run("explain", never).stderr
+
+
+def test_resume_says_where_things_stand_and_is_not_counted_as_shown(fresh: Shell) -> None:
+    nothing = fresh.run("resume")
+    assert nothing.stdout == ""
+    assert "nothing is known yet" in nothing.stderr
+    client = Client(fresh.home)
+
+    def keep(kind: str, title: str, ago: float, **detail: Any) -> None:
+        where = {"project_path": str(fresh.folder), "created": time.time() - ago}
+        client.post("/api/memories", {"kind": kind, "title": title, "detail": detail, **where})
+
+    keep("handoff", "The mail is half done", 7200, next=["call offer_slot()"], block=["the sandbox"])
+    keep("summary", "Wrote the waiting list", 9000, next=["long done"])
+    keep("summary", "Tried the mail", 3600, next=["verify the domain"], dec=["mails go out at once"])
+    said = fresh.says("resume")
+    assert said.index("Where things stand") < said.index("next: verify the domain") < said.index("call offer_slot()")
+    assert "dec: mails go out at once" in said
+    assert "long done" not in said, "a handoff came after it"
+    sessions = said[said.index("Recent sessions") :]
+    assert sessions.index("Tried the mail") < sessions.index("Wrote the waiting list")
+    assert "Wrote" not in fresh.says("resume", "--limit", "1")
+    answer = fresh.json("resume")
+    assert [point["kind"] for point in answer["standing"]] == ["summary", "handoff"]
+    assert fresh.json("status")["last_injection"] is None
+
+
 def test_context_with_nothing_to_say_says_nothing(shell: Shell) -> None:
     silent = shell.run("context", "xylophone maintenance")
     assert silent.stdout == ""

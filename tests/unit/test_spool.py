@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foreword.payloads import Delivery
-from foreword.spool import RESERVED, SpoolFull, _record, append, deliveries, reserve, take
+from foreword.spool import RESERVED, SpoolFull, _record, append, deliveries, newest, reserve, take
 
 MUCH = 1 << 30
 
@@ -33,7 +33,7 @@ RAW = st.binary() | st.lists(
         [b"\n", b"\nFW1 ", b"FW1 12\n", b"\nEND 12.", b"{}", b"\nFW1 2\n{}\nEND 2.", RECORD, b"x", b"\0\xff"]
     )
 ).map(b"".join)
-DELIVERIES = st.builds(Delivery, st.text(), st.text(), st.floats(0, 1e10), RAW, project=st.text())
+DELIVERIES = st.builds(Delivery, st.text(), st.text(), st.floats(0, 1e10), RAW, project=st.text(), given=st.booleans())
 
 
 def test_what_is_appended_is_taken_once(tmp_path):
@@ -46,6 +46,37 @@ def test_what_is_appended_is_taken_once(tmp_path):
     assert take(folder, "again") == ""
     append(folder, told[0], most=MUCH)
     assert taken(tmp_path, "again") == told[:1]
+
+
+def test_what_comes_behind_a_delivery_is_there_when_it_returns_and_the_delivery_is_there_before(tmp_path):
+    first, second = a_delivery(b"event"), a_delivery(b"answer", given=True)
+
+    def then():
+        assert list(deliveries((tmp_path / "current").read_bytes())) == [first]
+        assert newest(str(tmp_path)) == (tmp_path / "current").read_bytes()
+        assert take(str(tmp_path), "too early") == "", "it is not taken away in between"
+        return second
+
+    append(str(tmp_path), first, most=MUCH, then=then)
+    assert taken(tmp_path) == [first, second]
+
+
+def test_whatever_goes_wrong_behind_a_delivery_does_not_lose_it(tmp_path):
+    def then():
+        raise ValueError("no context today")
+
+    with pytest.raises(ValueError, match="no context"):
+        append(str(tmp_path), a_delivery(b"event"), most=MUCH, then=then)
+    assert taken(tmp_path) == [a_delivery(b"event")]
+
+
+def test_the_newest_of_a_long_spool_is_read_and_nothing_where_there_is_none(tmp_path):
+    assert newest(str(tmp_path)) == b""
+    for number in range(40):
+        append(str(tmp_path), a_delivery(b"%d" % number + b"x" * 4000), most=MUCH)
+    found = [each for each in deliveries(newest(str(tmp_path))) if isinstance(each, Delivery)]
+    assert [each.raw[:2] for each in found][-1] == b"39"
+    assert 10 < len(found) < 17
 
 
 def test_the_file_is_for_its_owner_alone_whatever_the_umask(tmp_path):
