@@ -16,6 +16,7 @@ from foreword.errors import StoreError, WorkerError
 from foreword.hook import build
 from foreword.paths import Home
 from foreword.projects import resolve
+from foreword.store.reading import SCHEMA
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import noted
 from foreword.types import Memory
@@ -178,7 +179,7 @@ def test_a_database_from_a_newer_version_is_left_alone_and_told(home: Home, host
     assert host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary again?"}) == ""
     assert home.database.read_bytes() == before
     assert host.spooled() > 0
-    _sql(home, "PRAGMA user_version = 1")
+    _sql(home, f"PRAGMA user_version = {SCHEMA}")
     wait_for(lambda: host.spooled() == 0)
     assert len(host.stored()) == 2
 

@@ -21,7 +21,9 @@ from foreword.client import Client
 from foreword.config import load
 from foreword.hook import build, fallback
 from foreword.paths import Home
+from foreword.payloads import Delivery
 from foreword.projects import resolve
+from foreword.spool import deliveries
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import noted
 from foreword.types import Memory, Moment, Recalled
@@ -107,7 +109,7 @@ def test_the_generated_file_and_the_package_give_the_same_bytes(filled: Home, ho
     got = host.context(event, payload)
     config = build.config(filled, load(filled, {}).settings, worker=[])
     moment = Moment(
-        name=name, project=resolve(project), session="s1", prompt=payload.get("prompt", ""), host="claude-code"
+        name=name, project=resolve(project), session="s2", prompt=payload.get("prompt", ""), host="claude-code"
     )
     assert got
     again = fallback.recalled(config, moment, now=time.time(), until=time.monotonic() + 5)
@@ -201,7 +203,9 @@ def test_capture_and_inject_are_switched_each_alone(filled: Home, host: Host, st
             assert bool(host.stored()) is kept
             end_worker(filled)
         else:
-            assert bool(host.spooled()) is kept
+            waiting = list(deliveries(filled.spool.joinpath("current").read_bytes()))
+            assert any(isinstance(each, Delivery) and not each.given for each in waiting) is kept
+            filled.spool.joinpath("current").unlink()
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
@@ -282,7 +286,7 @@ def test_the_one_file_is_complete_by_itself(filled: Home, host: Host, project, c
     elif cache == "of another build":
         filled.hook_cache.write_bytes(marshal.dumps((build.MAGIC, "another", {})))
     assert "HTTPTransport" in wanted
-    assert host.context("UserPromptSubmit", prompt(project)) == wanted
+    assert host.context("UserPromptSubmit", prompt(project, session_id="s2")) == wanted
     assert noted(str(filled.trouble)) == ()
 
 

@@ -458,8 +458,8 @@ class SqliteStore:
         for _ in self._db.execute(resources.files("foreword.store").joinpath("words.sql").read_text(encoding="utf-8")):
             pass
         self._db.execute("DELETE FROM meta WHERE key = 'index'")
-        self._trouble.pop("tables", None)
-        self._trouble.pop("index", None)
+        for mended in ("tables", "index", "later"):  # what was left for later may have met a missing table
+            self._trouble.pop(mended, None)
         return int(self._db.execute("SELECT count(*) FROM memories").get)
 
     def _adopt(self) -> None:
