@@ -121,16 +121,23 @@ def take(folder: str, name: str) -> str:
         system.close(fd)
 
 
-def newest(folder: str) -> bytes:
-    """The last of what waits, read without a lock: the records of some minutes of a session without a worker."""
+def naming(folder: str, word: str) -> Iterator[Delivery]:
+    """The newest of what waits that names *word* somewhere, read without a lock: what a session's last minutes left."""
     try:
         fd = system.open(f"{folder}/current", system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK)
     except FileNotFoundError:
-        return b""
+        return
     try:
-        return system.pread(fd, _NEWEST, max(0, system.fstat(fd).st_size - _NEWEST))
+        data = system.pread(fd, _NEWEST, max(0, system.fstat(fd).st_size - _NEWEST))
     finally:
         system.close(fd)
+    sought = dumps(word)[1:-1].encode()
+    at = data.find(sought)
+    while at >= 0:
+        record, end = _parsed(data, max(0, data.rfind(_BEGIN, 0, at)))
+        if record is not None:
+            yield record
+        at = data.find(sought, max(end, at + 1))
 
 
 def deliveries(data: bytes) -> Iterator[Delivery | bytes]:

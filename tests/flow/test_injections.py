@@ -201,8 +201,9 @@ def test_of_a_worker_that_was_late_only_what_the_agent_saw_is_recorded(filled: H
 
 
 @pytest.mark.parametrize("worker", ["up", "away", "back"])
-def test_a_window_of_claude_from_start_to_clear(filled: Home, host: Host, start, project, payload, worker):
+def test_a_window_of_claude_from_start_to_clear(filled: Home, host: Host, start, monkeypatch, payload, worker):
     """startup, prompt, resume, compaction, clear: each memory once in each window."""
+    monkeypatch.setenv("FOREWORD_WORKER_AUTOSTART", "0")
 
     def back() -> None:
         if worker == "back":  # what a hook gave alone must count for the worker that comes next, and the other way

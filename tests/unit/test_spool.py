@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foreword.payloads import Delivery
-from foreword.spool import RESERVED, SpoolFull, _record, append, deliveries, newest, reserve, take
+from foreword.spool import RESERVED, SpoolFull, _record, append, deliveries, naming, reserve, take
 
 MUCH = 1 << 30
 
@@ -53,7 +53,7 @@ def test_what_comes_behind_a_delivery_is_there_when_it_returns_and_the_delivery_
 
     def then():
         assert list(deliveries((tmp_path / "current").read_bytes())) == [first]
-        assert newest(str(tmp_path)) == (tmp_path / "current").read_bytes()
+        assert list(naming(str(tmp_path), "even")) == [first]
         assert take(str(tmp_path), "too early") == "", "it is not taken away in between"
         return second
 
@@ -70,13 +70,26 @@ def test_whatever_goes_wrong_behind_a_delivery_does_not_lose_it(tmp_path):
     assert taken(tmp_path) == [a_delivery(b"event")]
 
 
-def test_the_newest_of_a_long_spool_is_read_and_nothing_where_there_is_none(tmp_path):
-    assert newest(str(tmp_path)) == b""
-    for number in range(40):
-        append(str(tmp_path), a_delivery(b"%d" % number + b"x" * 4000), most=MUCH)
-    found = [each for each in deliveries(newest(str(tmp_path))) if isinstance(each, Delivery)]
-    assert [each.raw[:2] for each in found][-1] == b"39"
-    assert 10 < len(found) < 17
+def test_the_newest_that_name_a_session_are_read_without_taking_them(tmp_path):
+    assert list(naming(str(tmp_path), "s1")) == []
+    told = [
+        a_delivery(json.dumps({"id": f"s{n % 3}-é", "text": "x" * 2000}).encode(), project=f"s{n}") for n in range(60)
+    ]
+    for delivery in told:
+        append(str(tmp_path), delivery, most=MUCH)
+    found = list(naming(str(tmp_path), "s1-é"))
+    assert found == [each for each in told if b"s1-" in each.raw][-len(found) :]
+    assert 5 < len(found) < 20, "of a long spool the end is read"
+    assert list(naming(str(tmp_path), "s9-é")) == []
+
+
+@settings(deadline=None)
+@given(told=st.lists(DELIVERIES, max_size=4), word=st.text(min_size=1))
+def test_looking_for_a_name_never_fails_and_finds_whole_records_only(tmp_path_factory, told, word):
+    folder = tmp_path_factory.mktemp("spool")
+    for delivery in told:
+        append(str(folder), delivery, most=MUCH)
+    assert all(found in told or RECORD in b"".join(each.raw for each in told) for found in naming(str(folder), word))
 
 
 def test_the_file_is_for_its_owner_alone_whatever_the_umask(tmp_path):

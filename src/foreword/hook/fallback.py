@@ -12,7 +12,7 @@ from foreword.jsontext import dumps, loads
 from foreword.payloads import Delivery
 from foreword.projects import is_off
 from foreword.redact import redact
-from foreword.spool import append, deliveries, newest
+from foreword.spool import append, naming
 
 try:
     import posix as system
@@ -181,8 +181,8 @@ def _window(config: Mapping[str, Any], moment: Moment, reader: Reader) -> tuple[
     """The memories and tokens that the present window was given, as the store and what waits in the spool tell."""
     host = find(moment.host)
     shown, spent = set(reader.shown(moment.session)), dict(reader.spent(moment.session))
-    for record in deliveries(newest(config["spool"])):
-        if isinstance(record, bytes) or record.host != moment.host:
+    for record in naming(config["spool"], moment.session):
+        if record.host != moment.host:
             continue
         kind = "given" if record.given else host.events.get(record.event)
         if kind not in ("given", "session_start", "compaction"):

@@ -191,37 +191,43 @@ class Keeper:
     def drain(self) -> None:
         """Take in what hooks spooled; a file goes only when all of it is in the store."""
         with self._draining:
-            spool.take(str(self.home.spool), f"taken-{time.time_ns()}")
-            for path in sorted(self.home.spool.glob("taken-*")):
-                batch: list[Delivery] = []
-                for record in spool.deliveries(path.read_bytes()):
-                    if isinstance(record, bytes):
-                        self.tell("spool", f"{len(record)} bytes of a torn record were passed over in {path.name}")
-                        continue
-                    batch.append(record)
-                    if len(batch) == SPOOL_BATCH:
-                        self._take_in(batch)
-                        batch = []
-                self._take_in(batch)
-                path.unlink()
+            self._drain()
+
+    def _drain(self) -> None:
+        spool.take(str(self.home.spool), f"taken-{time.time_ns()}")
+        for path in sorted(self.home.spool.glob("taken-*")):
+            batch: list[Delivery] = []
+            for record in spool.deliveries(path.read_bytes()):
+                if isinstance(record, bytes):
+                    self.tell("spool", f"{len(record)} bytes of a torn record were passed over in {path.name}")
+                    continue
+                batch.append(record)
+                if len(batch) == SPOOL_BATCH:
+                    self._take_in(batch)
+                    batch = []
+            self._take_in(batch)
+            path.unlink()
 
     def _catch_up(self) -> None:
         """Take in at once the little that hooks spooled a moment ago: it tells what this window was given."""
+        if not self._draining.acquire(timeout=self.settings.deadline_prompt_ms / 1000 / 3):
+            return  # much is being taken in, and a prompt cannot wait for all of it
         try:
             if 0 < os.stat(self.home.spool / "current").st_size < SOON:
-                self.drain()
+                self._drain()
         except FileNotFoundError:
             pass  # nothing waits
         except (ForewordError, OSError) as exc:
             self.tell("spool", f"what hooks spooled waits: {exc}")
+        finally:
+            self._draining.release()
 
     def _take_in(self, waiting: list[Delivery]) -> None:
         """Keep a batch; one delivery that cannot be understood must not keep the others waiting for ever."""
         try:
-            for each in waiting:
-                if each.given:
-                    self.store.record(asked.injection(each), at_once=True)
             told = [self._read(each) for each in waiting if not each.given]
+            for given in [asked.injection(each) for each in waiting if each.given]:
+                self.store.record(given, at_once=not any(each.wanted for each in told))  # else with the events
             self.counted["spooled"] += sum(remember(self.store, told))
         except StoreError:
             raise  # the store's trouble, not theirs: they wait
