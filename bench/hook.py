@@ -349,7 +349,8 @@ def _spooled(home: Home) -> int:
 
 def _waiting(home: Home) -> int:
     current = home.spool / "current"
-    return sum(1 for _ in deliveries(current.read_bytes())) if current.exists() else 0
+    waiting = deliveries(current.read_bytes()) if current.exists() else ()
+    return sum(1 for each in waiting if not isinstance(each, bytes) and not each.given)
 
 
 # The tail of a test run: 1.4 KB of the text that tools bring.

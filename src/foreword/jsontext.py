@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from foreword.errors import BadPayload
 
+try:
+    from _json import encode_basestring_ascii as _quoted  # CPython's own; PyPy has none
+except ImportError:
+    from json.encoder import encode_basestring_ascii as _quoted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -29,13 +34,13 @@ def dumps(item: Any) -> str:
     """The shortest ASCII JSON for *item*; what JSON has no word for becomes its text."""
     if isinstance(item, str):
         return _quoted(item)
+    if isinstance(item, float):
+        # NaN and the infinities are not JSON; null is what most readers expect there.
+        return float.__repr__(item) if -_INFINITE < item < _INFINITE else "null"
     if item is None or item is True or item is False:
         return {None: "null", True: "true", False: "false"}[item]
     if isinstance(item, int):
         return int.__repr__(item)
-    if isinstance(item, float):
-        # NaN and the infinities are not JSON; null is what most readers expect there.
-        return float.__repr__(item) if item == item and abs(item) != float("inf") else "null"  # noqa: PLR0124
     if isinstance(item, dict):
         return "{" + ",".join(f"{_quoted(str(key))}:{dumps(each)}" for key, each in item.items()) + "}"
     if isinstance(item, (list, tuple)):
@@ -76,14 +81,6 @@ class _Context:
 
     def __init__(self) -> None:
         self.memo: dict[str, str] = {}
-
-
-def _quoted(text: str) -> str:
-    try:
-        from _json import encode_basestring_ascii
-    except ImportError:
-        from json.encoder import encode_basestring_ascii
-    return encode_basestring_ascii(text)
 
 
 _SCAN = _scanner()  # one for all: making it costs more than reading a short text

@@ -300,6 +300,27 @@ def test_questions_have_a_thousand_tokens_in_a_window_and_searching_is_free(fill
     assert client.get("/api/context", **asked)["context"], "a compaction begins a new window"
 
 
+def test_questions_asked_at_once_share_one_ledger_and_repeat_nothing(filled: Home, start, project):
+    client = start()
+    for number in range(80):
+        remember(client, project, f"wombat {number} digs {'deep ' * 9}", body="a burrow " * 30)
+
+    def ask() -> None:
+        asked = {"project_path": project, "session_id": "s1", "moment": "question", "prompt": "wombat"}
+        Client(filled).get("/api/context", **asked)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    injections = given(client, session_id="s1")
+    shown = [item["memory"] for each in injections for item in each["items"]]
+    assert injections
+    assert sum(each["tokens"] for each in injections) <= 1000
+    assert len(shown) == len(set(shown))
+
+
 def test_the_totals_of_the_ledger_are_settings(filled: Home, start, project):
     filled.config.write_text("[recipes.ledger]\nquestion = 0\n")
     client = start()

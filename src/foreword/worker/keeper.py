@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from foreword import __version__, spool
@@ -54,6 +55,7 @@ MOST_PROJECTS = 1000
 MOST_RESULTS = 200
 SPOOL_BATCH = 200  # deliveries in one commit when the spool is read
 SOON = 256 * 1024  # bytes in the spool that a prompt waits for: some hooks' worth, a few milliseconds
+TURNS = 32  # sessions that share a lock wait for each other some milliseconds
 SHOWN_IN = 50  # injections that a memory's explanation names
 
 
@@ -71,7 +73,8 @@ class Keeper:
         self._projects: dict[str, tuple[float, Project]] = {}
         self._build = fingerprint()
         self._draining = threading.Lock()
-        self._steady = threading.Lock()  # of two who ask first for what must stay the same, one is first
+        # One answer at a time for a session: what the first is given, the second must know.
+        self._turns = tuple(threading.RLock() for _ in range(TURNS))
         self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
         self._work = Work(earlier=lambda id: self.store.events(id, limit=EVENTS, newest=True), tell=self.tell)
         self._store: SqliteStore | None = None
@@ -322,7 +325,7 @@ class Keeper:
         """What was given first in this window to whoever asked the same; the first time it is built and recorded."""
         query = query_of(moment, synonyms=self._synonyms)
         silence = Skipped(why="", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
-        with self._steady:
+        with self._turn(moment):
             first = self.store.given(injection_of(moment, silence, id="", at=0.0))
             if first is not None:
                 return answers.again(first)
@@ -405,10 +408,26 @@ class Keeper:
         self, moment: Moment, *, preview: bool = False, id: str = "", at: float = 0.0
     ) -> tuple[Recalled | Skipped, str]:
         """The context of a moment and, where there is one, the id it is recorded under."""
+        with self._turn(moment):
+            got = self._recalled(moment)
+            for problem in got.problems:
+                self.tell("recall", problem)
+            if preview:
+                return got, ""
+            self.counted[f"recalls_{moment.name}"] += 1
+            if isinstance(got, Skipped):
+                self.counted["silences"] += 1
+                return got, ""
+            id = id or _new_id()
+            # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
+            self.store.record(injection_of(moment, got, id=id, at=at or time.time()))
+            return got, id
+
+    def _recalled(self, moment: Moment) -> Recalled | Skipped:
         start = moment.name == "session_start"
         deadline = self.settings.deadline_start_ms if start else self.settings.deadline_prompt_ms
         until = time.perf_counter() + deadline / 1000 / 2  # the hook waits a little longer: a partial answer arrives
-        got = recall(
+        return recall(
             self.store,
             self._work.around(moment),
             recipe=self.settings.recipes[moment.name],
@@ -422,18 +441,9 @@ class Keeper:
             family=self.settings.tokenizer,
             expired=lambda: time.perf_counter() > until,
         )
-        for problem in got.problems:
-            self.tell("recall", problem)
-        if preview:
-            return got, ""
-        self.counted[f"recalls_{moment.name}"] += 1
-        if isinstance(got, Skipped):
-            self.counted["silences"] += 1
-            return got, ""
-        id = id or _new_id()
-        # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
-        self.store.record(injection_of(moment, got, id=id, at=at or time.time()))
-        return got, id
+
+    def _turn(self, moment: Moment) -> AbstractContextManager[object]:
+        return self._turns[hash(moment.session) % TURNS] if moment.session else nullcontext()
 
     def resume(self, *, project_path: str, limit: int = 10) -> dict[str, Any]:
         """Where things stand in a project, for a person; nothing is recorded."""
