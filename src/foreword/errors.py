@@ -8,6 +8,7 @@ ForewordError
 ├── StoreError      the database cannot be opened, read or written
 │   ├── NewerStore      it was written by a newer Foreword
 │   └── DamagedIndex    the words index is missing or damaged; the memories are safe
+├── EmbedError      texts cannot be given vectors now; everything else goes on
 └── WorkerError     the worker cannot be started or reached
 """
 
@@ -48,6 +49,10 @@ class NewerStore(StoreError):
 
 class DamagedIndex(StoreError):
     """The words index is missing or damaged; the memories themselves are safe."""
+
+
+class EmbedError(ForewordError):
+    """Texts cannot be given vectors now; everything else goes on."""
 
 
 class WorkerError(ForewordError):

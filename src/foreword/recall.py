@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from foreword.recipes import LayerRule, Recipe
     from foreword.search import Searchable
-    from foreword.types import Moment, Query, Ranked
+    from foreword.types import Moment, Query, Ranked, Vector
 
 CANDIDATES = 2  # times as many as a layer shows are weighed
 MOST_CANDIDATES = 400
@@ -51,12 +51,13 @@ def recall(
     most_terms: int = 10,
     postings: int = POSTINGS,
     family: str = "auto",
+    vector: Vector | None = None,
     away: bool = False,
 ) -> Recalled | Skipped:
     """What is worth saying at *moment*, within its budget and its window's; one failing layer costs only itself."""
     started = perf_counter()
     problems: list[str] = []
-    asked = replace(query_of(moment, synonyms=synonyms), most_terms=most_terms, postings=postings)
+    asked = replace(query_of(moment, synonyms=synonyms), most_terms=most_terms, postings=postings, vector=vector)
     silence = Skipped(why=NOTHING, terms=asked.terms[:MOST_RECORDED], files=asked.files[:MOST_RECORDED])
     goes_on = _goes_on(moment)
     used = _or_nothing(spent, EMPTY, problems) if goes_on and moment.session else EMPTY

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     class Searchable(Protocol):
         def by_words(self, query: Query) -> Sequence[Hit]: ...
         def by_recency(self, query: Query) -> Sequence[Hit]: ...
+        def by_meaning(self, query: Query) -> Sequence[Hit]: ...
 
 
 def search(store: Searchable, query: Query) -> tuple[dict[str, Sequence[Hit]], tuple[str, ...]]:
-    """The lists by source, and what went wrong on the way; with terms the words answer, without them recency."""
+    """The lists by source, and what went wrong on the way; with terms words and meaning answer, without them recency."""
     sources = {"words": store.by_words} if query.terms else {"recency": store.by_recency}
+    if query.terms and query.vector is not None:
+        sources["meaning"] = store.by_meaning
     found: dict[str, Sequence[Hit]] = {}
     wrong: list[str] = []
     for source, ask in sources.items():

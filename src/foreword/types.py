@@ -157,6 +157,15 @@ class Moment:
 
 
 @value
+class Vector:
+    """What a text means to one model: whole numbers, one a byte, that `scale` makes unit length; empty says nothing."""
+
+    model: str
+    scale: float
+    data: bytes
+
+
+@value
 class Query:
     """What is looked for: the prompt's significant terms, and what it is about, in the scopes that may be shown."""
 
@@ -175,6 +184,7 @@ class Query:
     functions: tuple[str, ...] = ()  # named in the prompt; a qualified one is followed by its last part
     touched: tuple[str, ...] = ()  # touched in this session or changed in git, newest first, relative to the root
     task: str = ""  # coding, debugging, documentation, architecture, or open
+    vector: Vector | None = None  # of the prompt, where meaning is switched on
 
 
 @value

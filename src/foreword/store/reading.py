@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-SCHEMA = 2  # the newest schema this code can read; the number of the last migration
+SCHEMA = 3  # the newest schema this code can read; the number of the last migration
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence
 KNOWN_TABLES = (
     "memories",
+    "vectors",
     "links",
     "sessions",
     "events",
@@ -96,6 +97,9 @@ class Reader:
         )
         found = map(_memory, rows)
         return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found)
+
+    def by_meaning(self, _: Query) -> tuple[Hit, ...]:
+        return ()  # a hook has no model
 
     def by_words(self, query: Query) -> tuple[Hit, ...]:
         try:

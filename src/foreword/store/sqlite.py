@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import apsw
 
@@ -21,9 +21,12 @@ from foreword.errors import BadRequest, DamagedIndex, StoreError
 from foreword.jsontext import dumps, storable
 from foreword.store.migrate import Step, known_schema, migrate, steps
 from foreword.store.reading import KNOWN_TABLES, SEQUENCE_BITS, Reader, bound
-from foreword.types import BASE32, KINDS, Change, Event, Hit, Injection, Link, Memory, Query, Session
+from foreword.types import BASE32, KINDS, Change, Event, Hit, Injection, Link, Memory, Query, Session, Vector
 from foreword.values import fields, replace
 from foreword.words import split
+
+if TYPE_CHECKING:
+    from foreword.store.vectors import Nearest, VectorReader
 
 T = TypeVar("T")
 _Words = tuple[int, Sequence[str], Sequence[Any] | None]  # a memory's place, its texts, and its row before
@@ -62,6 +65,9 @@ class SqliteStore:
         self._closing = threading.Lock()
         self._turn = threading.Lock()  # held by whoever uses the writing connection
         self._closed = False
+        self._nearest: Nearest | None = None
+        self._bare = 0  # grows whenever a memory is kept without a vector
+        self._all_have: tuple[object, ...] = ()  # the model and the `_bare` with which nothing was lacking
         try:
             self._db = _open(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
             try:
@@ -83,8 +89,13 @@ class SqliteStore:
     def append(self, events: Sequence[Event]) -> tuple[bool, ...]:
         return self._write(lambda: tuple(self._append(event) for event in events))
 
-    def keep(self, memories: Sequence[Memory], *, links: Sequence[Link] = ()) -> tuple[Memory, ...]:
-        return self._write(lambda: self._keep(memories, links))
+    def keep(
+        self, memories: Sequence[Memory], *, links: Sequence[Link] = (), vectors: Sequence[Vector | None] = ()
+    ) -> tuple[Memory, ...]:
+        return self._write(lambda: self._keep(memories, links, vectors))
+
+    def add_vectors(self, memories: Sequence[Memory], vectors: Sequence[Vector]) -> int:
+        return self._write(lambda: sum(map(self._add_vector, memories, vectors)))
 
     def note_changes(self, changes: Sequence[Change]) -> None:
         self._write(lambda: self._note_changes(changes))
@@ -112,6 +123,26 @@ class SqliteStore:
 
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
         return self._ask(lambda reader: reader.by_recency(query))
+
+    def by_meaning(self, query: Query) -> tuple[Hit, ...]:
+        if query.vector is None or not query.vector.data:
+            return ()
+        from foreword.store.vectors import Nearest  # with numpy, which a worker without vectors never loads
+
+        nearest = self._nearest
+        if nearest is None or not nearest.fits(query.vector):
+            nearest = self._nearest = Nearest(query.vector, ask=self._ask_vectors)
+        return nearest.hits(query)
+
+    def without_vectors(self, model: str, *, dim: int = 0, limit: int = 100) -> tuple[Memory, ...]:
+        # Asked every second: to look through all memories for nothing is done once.
+        seen = (model, dim, self._bare)
+        if self._all_have == seen:
+            return ()
+        lacking = self._ask_vectors(lambda reader: reader.lacking(model, dim=dim, limit=limit))
+        if not lacking:
+            self._all_have = seen
+        return lacking
 
     def linked(self, id: str) -> tuple[Link, ...]:
         return self._ask(lambda reader: reader.linked(id))
@@ -335,15 +366,18 @@ class SqliteStore:
             },
         )
 
-    def _keep(self, memories: Sequence[Memory], links: Sequence[Link]) -> tuple[Memory, ...]:
-        put = [self._put_one(memory) for memory in memories]
+    def _keep(
+        self, memories: Sequence[Memory], links: Sequence[Link], vectors: Sequence[Vector | None]
+    ) -> tuple[Memory, ...]:
+        given = vectors or (None,) * len(memories)
+        put = [self._put_one(memory, vector) for memory, vector in zip(memories, given, strict=True)]
         self._index_words([words for _, words in put])
         kept = tuple(memory for memory, _ in put)
         rows = [(*fields(link).values(), kept[0].confirmed if kept else 0.0) for link in links]
         self._many("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
         return kept
 
-    def _put_one(self, memory: Memory) -> tuple[Memory, _Words]:
+    def _put_one(self, memory: Memory, vector: Vector | None) -> tuple[Memory, _Words]:
         memory = replace(
             memory, scope=memory.scope or f"project:{memory.project}", uid=storable(memory.uid) or secrets.token_hex(16)
         )
@@ -352,19 +386,49 @@ class SqliteStore:
         old = self._db.execute(
             "SELECT place, id, title, body, tags, files, split, owner FROM memories WHERE uid = ?", (memory.uid,)
         ).fetchone()
-        owner = self._owner(memory.scope)
+        owner, texts = self._owner(memory.scope), _indexed(memory)
         if old is None:
             memory, place = replace(memory, id=self._new_id(memory.kind)), self._new_place(owner)
         else:
             # A memory that moves to another scope moves to that scope's range.
             memory, place = replace(memory, id=old[1]), old[0] if old[7] == owner else self._new_place(owner)
+            if vector is None and tuple(old[2:7]) == texts:
+                vector = self._vector_at(old[0])  # the same text means the same
             self._db.execute("DELETE FROM memories WHERE place = ?", (old[0],))
-        texts = _indexed(memory)
         self._db.execute(
             f"INSERT INTO memories ({MEMORY_COLUMNS}) VALUES ({','.join('?' * len(MEMORY_COLUMNS.split(',')))})",
             _row(memory, place=place, owner=owner, texts=texts),
         )
+        self._put_vector(place, vector)
         return memory, (place, texts, old)
+
+    def _vector_at(self, place: int) -> Vector | None:
+        row = self._db.execute("SELECT model, scale, blob FROM vectors WHERE place = ?", (place,)).fetchone()
+        return Vector(*row) if row else None
+
+    def _put_vector(self, place: int, vector: Vector | None) -> None:
+        """Write a vector beside its memory; where there is none, or no table, the memory is kept all the same."""
+        sql = "INSERT OR REPLACE INTO vectors (place, model, scale, blob) VALUES (?, ?, ?, ?)"
+        if vector is not None:
+            row = (place, vector.model, vector.scale, vector.data)
+            try:
+                self._undoable(lambda: self._db.execute(sql, row))
+            except DAMAGED:
+                if not self._db.in_transaction:
+                    raise
+            else:
+                return
+        self._bare += 1
+
+    def _add_vector(self, memory: Memory, vector: Vector) -> bool:
+        """Write the vector of a memory, unless its text has changed since it was read."""
+        row = self._db.execute(
+            "SELECT place, title, body, tags, files, split FROM memories WHERE id = ?", (storable(memory.id),)
+        ).fetchone()
+        if row is None or tuple(row[1:]) != _indexed(memory):
+            return False
+        self._put_vector(row[0], vector)
+        return True
 
     def _index_words(self, changes: Sequence[_Words]) -> None:
         """Put the words of memories into the index; a damaged index must not cost the memories."""
@@ -482,6 +546,15 @@ class SqliteStore:
             except apsw.Error as exc:
                 raise _told(exc, self._path) from exc
 
+    def _ask_vectors(self, question: Callable[[VectorReader], T]) -> T:
+        from foreword.store.vectors import VectorReader
+
+        with self._reader() as connection:
+            try:
+                return question(VectorReader(connection.execute, failures=(apsw.Error,)))
+            except apsw.Error as exc:
+                raise _told(exc, self._path) from exc
+
     @contextmanager
     def _reader(self) -> Iterator[apsw.Connection]:
         with self._reading:
@@ -580,11 +653,15 @@ def _who(event: Event) -> tuple[str, ...]:
 def _statements(todo: Sequence[Step]) -> Iterator[str]:
     """Every CREATE of the migrations, made harmless where the thing exists, and every new column."""
     for step in todo:
-        for statement in re.sub(r"--[^\n]*", "", step.sql).split(";"):
-            if "ADD COLUMN" in statement:
-                yield statement
-            elif statement.strip().startswith("CREATE"):
-                yield re.sub(r"^\s*CREATE (TABLE|INDEX)", r"CREATE \1 IF NOT EXISTS", statement)
+        statement = ""
+        for part in re.sub(r"--[^\n]*", "", step.sql).split(";"):
+            statement += f"{part};"
+            if apsw.complete(statement):  # a trigger holds statements of its own
+                if "ADD COLUMN" in statement:
+                    yield statement
+                elif statement.strip().startswith("CREATE"):
+                    yield re.sub(r"^\s*CREATE (TABLE|INDEX|TRIGGER)", r"CREATE \1 IF NOT EXISTS", statement)
+                statement = ""
 
 
 def _told(exc: Exception, path: Path) -> Exception:
