@@ -25,12 +25,18 @@ if TYPE_CHECKING:
     from foreword.paths import Home
 
 MOST_BYTES = 64 * 1024  # every setting written out with its comment is 4 KB
+# Texts that are free but for their form; each may be empty. A key does not fit, so that none is written down.
+FORMS = {
+    "address": (r"https?://[^\s@?#]+", "an http or https address, without a name, key or query in it"),
+    "model": (r"[\w./:-]{1,128}", "a model's name"),
+    "variable": (r"[A-Z_][A-Z0-9_]{0,63}", "the name of an environment variable, in capitals"),
+}
 PACKAGED_SYNONYMS = Path(__file__).with_name("synonyms.toml")
 
 
 @value
 class Setting:
-    """One thing the user may change: its kind is bool, int, float, str or list."""
+    """One thing the user may change: its kind is bool, int, float, str, list, or one of FORMS."""
 
     name: str
     default: Any
@@ -95,6 +101,19 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("threshold_session_start", 0.10, "float", "score", "Below it nothing is shown at session start.", 0, 1),
     Setting("threshold_prompt", 0.06, "float", "score", "Below it nothing is shown with a prompt.", 0, 1),
     Setting("threshold_question", 0.02, "float", "score", "Below it nothing is shown to a question.", 0, 1),
+    # Off: it helps a little and weighs 140 MB (docs/log.md). Nothing leaves the machine unless it is `remote`.
+    Setting(
+        "meaning",
+        "off",
+        "str",
+        "",
+        "Find by meaning too, with a table on this machine or with your own endpoint.",
+        choices=("off", "local", "remote"),
+    ),
+    Setting("meaning_endpoint", "", "address", "", "The OpenAI-compatible endpoint of a remote meaning."),
+    Setting("meaning_model", "", "model", "", "The model that the endpoint is asked for."),
+    Setting("meaning_key_env", "", "variable", "", "Where the worker finds the key of the endpoint, if it wants one."),
+    Setting("meaning_timeout_ms", 2000, "int", "ms", "The longest one request to the endpoint may take.", 50, 60000),
     Setting("backups_keep", 5, "int", "backups", "How many backups are kept, newest first.", 1, 100),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -125,6 +144,11 @@ class Settings:
     threshold_session_start: float
     threshold_prompt: float
     threshold_question: float
+    meaning: str
+    meaning_endpoint: str
+    meaning_model: str
+    meaning_key_env: str
+    meaning_timeout_ms: int
     backups_keep: int
     recipes: Mapping[str, Recipe]
 
@@ -258,6 +282,11 @@ def _checked(setting: Setting, given: object) -> object:
         return given
     if setting.kind == "list" and isinstance(given, list) and all(_is_project(each) for each in given):
         return tuple(given)
+    if setting.kind in FORMS:
+        if isinstance(given, str) and (not given or re.fullmatch(FORMS[setting.kind][0], given)):
+            return given
+        # What was written may be the key itself: it is not repeated.
+        raise BadConfig(f"`{setting.name}` must be {_range_shown(setting)}", hint="keys stay in the environment")
     raise BadConfig(
         f"`{setting.name}` must be {_range_shown(setting)}, not {shown(given)}",
         hint=f"the default is {_default_shown(setting)}",
@@ -314,13 +343,17 @@ def _range_shown(setting: Setting) -> str:
         return f"a whole number from {setting.lowest} to {setting.highest}"
     if setting.kind == "float":
         return f"a number from {setting.lowest} to {setting.highest}"
+    if setting.kind in FORMS:
+        return FORMS[setting.kind][1]
     if setting.kind == "list":
         return "a list of absolute folders or project keys"
     return " or ".join(setting.choices)
 
 
 def _default_shown(setting: Setting) -> str:
-    return {"bool": str(setting.default).lower(), "list": "an empty list"}.get(setting.kind, str(setting.default))
+    return {"bool": str(setting.default).lower(), "list": "an empty list"}.get(
+        setting.kind, str(setting.default) or "-"
+    )
 
 
 def _words(word: str, given: object) -> tuple[str, ...]:

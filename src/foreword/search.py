@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def search(store: Searchable, query: Query) -> tuple[dict[str, Sequence[Hit]], tuple[str, ...]]:
-    """The lists by source, and what went wrong on the way; with terms words and meaning answer, without them recency."""
+    """The lists by source, and what went wrong; with terms words and meaning answer, without them recency."""
     sources = {"words": store.by_words} if query.terms else {"recency": store.by_recency}
     if query.terms and query.vector is not None:
         sources["meaning"] = store.by_meaning

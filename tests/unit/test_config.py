@@ -22,6 +22,11 @@ from foreword.types import KINDS, MOMENTS
 from foreword.values import fields
 
 ROOT = Path(__file__).parents[2]
+FORMED = {
+    "address": ("", "http://127.0.0.1:11434/v1", "https://a.example/v1/embeddings"),
+    "model": ("", "nomic-embed-text:v1.5", "BAAI/bge-m3"),
+    "variable": ("", "OPENAI_API_KEY"),
+}
 DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 # One function call for many examples: each writes the file anew, so that sharing the folder is safe.
 fuzz = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -49,8 +54,8 @@ class TestTable:
     def test_settings_have_one_attribute_for_each_row(self):
         assert list(config.Settings.__annotations__) == [*DEFAULTS, "recipes"]
 
-    def test_there_are_about_twenty(self):
-        assert len(SETTINGS) <= 24
+    def test_there_are_about_thirty(self):
+        assert len(SETTINGS) <= 32
 
     @pytest.mark.parametrize("setting", SETTINGS, ids=lambda each: each.name)
     def test_every_default_is_allowed(self, home, setting):
@@ -63,6 +68,22 @@ class TestTable:
     @pytest.mark.parametrize("setting", SETTINGS, ids=lambda each: each.name)
     def test_every_meaning_is_one_sentence(self, setting):
         assert re.fullmatch(r"[A-Z][^.|]*\.", setting.what)
+
+    @pytest.mark.parametrize(
+        ("name", "given"),
+        [
+            ("meaning_key_env", "sk-abcdefghijklmnop"),
+            ("meaning_key_env", "ghp_abcdefghijklmnop"),
+            ("meaning_endpoint", "https://me:secret@a.example/v1"),
+            ("meaning_endpoint", "https://a.example/v1?key=secret"),
+            ("meaning_endpoint", "file:///etc/passwd"),
+        ],
+    )
+    def test_a_key_in_the_place_of_its_name_is_refused_and_not_repeated(self, home, name, given):
+        with pytest.raises(BadConfig) as refused:
+            change(home, name, given)
+        assert given not in f"{refused.value} {refused.value.hint}"
+        assert getattr(written(home, f'{name} = "{given}"').settings, name) == ""
 
     def test_the_strictest_threshold_comes_first(self):
         names = ("threshold_session_start", "threshold_prompt", "threshold_question")
@@ -657,5 +678,6 @@ def sample(setting: Setting, seed: int) -> tuple[str, Any]:
         return str(number), number
     if setting.kind == "list":
         return f"/p{seed}, key-{seed}", (f"/p{seed}", f"key-{seed}")
-    word = setting.choices[seed % len(setting.choices)]
+    words = setting.choices or FORMED[setting.kind]
+    word = words[seed % len(words)]
     return word, word

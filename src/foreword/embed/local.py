@@ -38,7 +38,9 @@ class Local:
             self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
             self._table = self._mapped(folder / TABLE)
         except Exception as exc:  # the tokenizer's library raises bare Exception
-            raise EmbedError(f"the table in {folder} cannot be read: {exc}", hint=f"install it again: {_AGAIN}") from exc
+            raise EmbedError(
+                f"the table in {folder} cannot be read: {exc}", hint=f"install it again: {_AGAIN}"
+            ) from exc
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MOST_TOKENS)
 

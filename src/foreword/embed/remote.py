@@ -27,6 +27,7 @@ MOST_NUMBERS = 8192  # in a vector
 FAILURES = 3  # in a row, then it rests
 REST, LONGEST_REST = 15.0, 600.0  # seconds; each rest is twice the last
 PAUSE, LONGEST_PAUSE = 0.25, 5.0  # seconds between two tries; an endpoint that wants longer is left to rest
+LATE = "did not answer in time"
 OWN_FAULT = (400, 413, 422)  # it does not like the text
 WRONG_SETTING = (401, 403, 404, 405)  # asking again will not help
 
@@ -110,20 +111,26 @@ class Remote:
             headers["Authorization"] = f"Bearer {self._key}"
         make = http.client.HTTPSConnection if self._where.scheme == "https" else http.client.HTTPConnection
         connection = make(str(self._where.hostname), self._where.port, timeout=seconds)
-        # The timeout above is for each read; a server that drips must not hold us longer than all of it.
-        cut = threading.Timer(seconds, _cut, (connection,))
-        cut.daemon = True
-        cut.start()
+        late = threading.Event()
         try:
-            connection.request("POST", self._path, body, headers)
-            answer = connection.getresponse()
-            data = answer.read(MOST_ANSWER + 1)
+            connection.connect()
+            # The timeout above is for each read; a server that drips must not hold us longer than all of it.
+            cut = threading.Timer(seconds, _cut, (connection.sock, late))
+            cut.daemon = True
+            cut.start()
+            try:
+                connection.request("POST", self._path, body, headers)
+                with connection.getresponse() as answer:
+                    data = answer.read(MOST_ANSWER + 1)
+            finally:
+                cut.cancel()
         except (OSError, http.client.HTTPException) as exc:
-            late = isinstance(exc, TimeoutError) or not cut.is_alive()
-            raise _Failed("did not answer in time" if late else f"cannot be asked ({type(exc).__name__})") from exc
+            in_time = not late.is_set() and not isinstance(exc, TimeoutError)
+            raise _Failed(f"cannot be asked ({type(exc).__name__})" if in_time else LATE) from exc
         finally:
-            cut.cancel()
             connection.close()
+        if late.is_set():
+            raise _Failed(LATE)
         _check(answer.status, answer.getheader("Retry-After", ""))
         if len(data) > MOST_ANSWER:
             raise _Failed("answered with more than anyone would")
@@ -182,10 +189,10 @@ def _check(status: int, retry_after: str) -> None:
     raise _Failed(f"answers {status}", passing=status == 429 or status >= 500, after=after)
 
 
-def _cut(connection: http.client.HTTPConnection) -> None:
+def _cut(connected: socket.socket, late: threading.Event) -> None:
+    late.set()
     with suppress(OSError):
-        if connection.sock is not None:
-            connection.sock.shutdown(socket.SHUT_RDWR)
+        connected.shutdown(socket.SHUT_RDWR)
 
 
 def _address(endpoint: str, *, model: str, key: str) -> Any:
@@ -195,8 +202,8 @@ def _address(endpoint: str, *, model: str, key: str) -> Any:
             "`meaning = remote` needs `meaning_endpoint` and `meaning_model`",
             hint="such as http://127.0.0.1:11434/v1 and all-minilm, for an Ollama on this machine",
         )
-    parts = urlsplit(endpoint)
     try:
+        parts = urlsplit(endpoint)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         usable = False
@@ -204,7 +211,8 @@ def _address(endpoint: str, *, model: str, key: str) -> Any:
         raise EmbedError(f"`meaning_endpoint` is no address: {endpoint}", hint="such as http://127.0.0.1:11434/v1")
     if key and parts.scheme == "http" and not _is_here(str(parts.hostname)):
         raise EmbedError(
-            f"the key would travel to {parts.hostname} in the open", hint="use an https address, or no `meaning_key_env`"
+            f"the key would travel to {parts.hostname} in the open",
+            hint="use an https address, or no `meaning_key_env`",
         )
     return parts
 

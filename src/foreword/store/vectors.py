@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import groupby
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from foreword.embed.index import Index, Near, Row
 from foreword.errors import ForewordError

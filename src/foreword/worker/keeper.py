@@ -46,6 +46,7 @@ from foreword.types import (
 from foreword.values import fields, replace
 from foreword.worker import answers, asked
 from foreword.worker.logs import log_to
+from foreword.worker.meaning import Meaning
 from foreword.worker.work import EVENTS, Work
 
 log = logging.getLogger("foreword")
@@ -53,6 +54,7 @@ log = logging.getLogger("foreword")
 PROJECT_SECONDS = 2.0  # a new remote or `git init` counts after this
 MOST_PROJECTS = 1000
 MOST_RESULTS = 200
+SEARCH_SECONDS = 2.0  # somebody who searches waits so long for the vector of the question
 SPOOL_BATCH = 200  # deliveries in one commit when the spool is read
 SOON = 256 * 1024  # bytes in the spool that a prompt waits for: some hooks' worth, a few milliseconds
 TURNS = 32  # sessions that share a lock wait for each other some milliseconds
@@ -79,6 +81,7 @@ class Keeper:
         self._work = Work(earlier=lambda id: self.store.events(id, limit=EVENTS, newest=True), tell=self.tell)
         self._store: SqliteStore | None = None
         self._broken = StoreError("the store is not open yet", hint="ask again")
+        self._meaning = Meaning(tell=self.tell)
         self.reload()
         self._store = self._opened()
 
@@ -89,6 +92,7 @@ class Keeper:
         self._loaded = load(self.home, os.environ)
         self.settings = self._loaded.settings
         log_to(self.home, self.settings)
+        self._meaning.choose(self.settings, os.environ)
         self._synonyms, wrong = load_synonyms(self.home)
         for problem in (*self._loaded.problems, *wrong):
             self.tell("settings", problem)
@@ -126,6 +130,7 @@ class Keeper:
                 self.tell("spool", f"what hooks spooled waits: {exc}")
             for problem in self._store.problems():
                 self.tell("store", problem)
+            self._meaning.catch_up(self._store)
 
     def upgraded(self) -> bool:
         """Whether the package on the disk is no longer the one that runs."""
@@ -150,6 +155,7 @@ class Keeper:
             self._unsaid[what] = where  # no room on the disk: it is told when there is
 
     def close(self) -> None:
+        self._meaning.close()
         self._work.close()
         self._writing.shutdown()
         if self._store is not None:
@@ -271,7 +277,8 @@ class Keeper:
         given = told.get("memories", [told])
         if not isinstance(given, list) or not given:
             raise BadRequest("`memories` must be a list with at least one memory", hint="send {kind, title, …}")
-        kept = self.store.keep([asked.memory(each) for each in given])
+        memories = [asked.memory(each) for each in given]
+        kept = self.store.keep(memories, vectors=self._meaning.of_memories(memories))
         return {"memories": [answers.memory(memory) for memory in kept]}
 
     # -- recall -------------------------------------------------------------------------------------------------
@@ -360,6 +367,7 @@ class Keeper:
             limit=min(limit or self.settings.search_limit, MOST_RESULTS),
             most_terms=self.settings.terms_max,
             postings=self.settings.postings_budget,
+            vector=self._meaning.of_prompt(q, seconds=SEARCH_SECONDS),
         )
         if q.strip() and not query.terms:
             only = "only words that are everywhere: name a thing, a file or a function"
@@ -439,6 +447,7 @@ class Keeper:
             most_terms=self.settings.terms_max,
             postings=self.settings.postings_budget,
             family=self.settings.tokenizer,
+            vector=self._meaning.of_prompt(moment.prompt, seconds=deadline / 1000 / 4),  # half of the time to build
             expired=lambda: time.perf_counter() > until,
         )
 

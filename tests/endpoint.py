@@ -1,0 +1,119 @@
+"""A real embeddings endpoint on loopback that behaves, or misbehaves, as a test tells it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+DIM = 16
+
+Answer = Callable[["Asked"], None]
+
+
+class Asked(BaseHTTPRequestHandler):
+    """One request; `server.endpoint` says what is done with it."""
+
+    server: Any
+
+    def do_POST(self) -> None:
+        self.told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.endpoint.requests.append((self.path, dict(self.headers), self.told))
+        try:
+            self.server.endpoint.answer(self)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # the one who asked has left
+
+    def send(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        for name, text in headers.items():
+            self.send_header(name.replace("_", "-"), text)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Endpoint:
+    """Where it listens, what it was asked, and how it answers from now on."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}/v1"
+        self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+        self.answer: Answer = well
+        self.closing = threading.Event()
+
+    def texts(self) -> list[str]:
+        return [text for _, _, told in self.requests for text in told["input"]]
+
+
+@contextmanager
+def listening() -> Iterator[Endpoint]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Asked)
+    server.daemon_threads = True
+    server.block_on_close = False
+    server.endpoint = Endpoint(server.server_address[1])  # type: ignore[attr-defined]
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield server.endpoint  # type: ignore[attr-defined]
+    finally:
+        server.endpoint.closing.set()  # type: ignore[attr-defined]
+        server.shutdown()
+        server.server_close()
+
+
+def vector_of(text: str, *, dim: int = DIM) -> list[float]:
+    """The same text always means the same, and words that begin alike mean much the same."""
+    total = [0.0] * dim
+    for word in text.lower().split():
+        digest = hashlib.blake2b(word[:3].encode(), digest_size=dim).digest()
+        total = [old + each - 127.5 for old, each in zip(total, digest, strict=True)]
+    return total
+
+
+def body_of(texts: list[str], *, dim: int = DIM) -> bytes:
+    data = [{"object": "embedding", "index": at, "embedding": vector_of(text, dim=dim)} for at, text in enumerate(texts)]
+    return json.dumps({"object": "list", "data": data[::-1], "model": "m"}).encode()
+
+
+def well(asked: Asked) -> None:
+    asked.send(200, body_of(asked.told["input"]))
+
+
+def status(code: int, **headers: str) -> Answer:
+    return lambda asked: asked.send(code, b'{"error": {"message": "no"}}', **headers)
+
+
+def says(body: bytes) -> Answer:
+    return lambda asked: asked.send(200, body)
+
+
+def silent(asked: Asked) -> None:
+    """Takes the request and says nothing to the end of the test."""
+    asked.server.endpoint.closing.wait()
+
+
+def hangs_up(asked: Asked) -> None:
+    asked.connection.close()
+
+
+def drips(asked: Asked) -> None:
+    """A byte now and then: no single read takes long, and all of it takes for ever."""
+    asked.send_response(200)
+    asked.send_header("Content-Length", "100000")
+    asked.end_headers()
+    while not asked.server.endpoint.closing.wait(0.05):
+        asked.wfile.write(b" ")
+
+
+def refuses(word: str) -> Answer:
+    """Refuses a request with this word in it, as endpoints do with a text that is too long."""
+    return lambda asked: (
+        asked.send(400, b"{}") if any(word in text for text in asked.told["input"]) else well(asked)
+    )

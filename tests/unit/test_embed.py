@@ -1,0 +1,153 @@
+"""Vectors keep what a text means, the local table asks nobody, and what is missing is told with its install line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from foreword.config import load
+from foreword.embed import BODY_CHARS, NAMES_CHARS, PROMPT_CHARS, chosen, quantized, text_of, text_of_prompt
+from foreword.embed.local import Local
+from foreword.errors import EmbedError
+from foreword.hook.build import interpreter
+from foreword.paths import Home
+from foreword.types import Memory, Vector
+
+SRC = Path(__file__).parents[2] / "src"
+
+
+@pytest.fixture(scope="module")
+def local() -> Local:
+    return Local()
+
+
+def cosine(one: Vector, two: Vector) -> float:
+    a, b = (np.frombuffer(each.data, dtype=np.int8).astype(np.float32) * each.scale for each in (one, two))
+    return float(a @ b)
+
+
+# -- whole numbers ----------------------------------------------------------------------------------------------------
+
+FLOATS = arrays.arrays(
+    np.float32, (2, 48), elements=st.floats(-1e6, 1e6, width=32).filter(lambda x: x == 0 or abs(x) > 1e-6)
+)
+
+
+@settings(deadline=None)
+@given(rows=FLOATS)
+def test_whole_numbers_keep_the_angle_between_any_two_vectors(rows):
+    one, two = quantized(rows, model="m")
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
+    if not lengths.all():
+        assert any(each.data == b"" and each.scale == 0 for each in (one, two))
+        return
+    assert len(one.data) == rows.shape[1]
+    assert cosine(one, one) == pytest.approx(1, abs=1e-5)
+    assert cosine(one, two) == pytest.approx((rows[0].astype(np.float64) @ rows[1]) / lengths.prod(), abs=0.06)
+
+
+# -- which text -------------------------------------------------------------------------------------------------------
+
+
+def test_a_memory_is_embedded_with_its_words_and_the_parts_of_its_names():
+    text = text_of(
+        Memory("note", "Retry on 429", body="with backoff", files=("src/httpClient.py",), functions=("resource_for_action",))
+    )
+    assert text.startswith("Retry on 429\nwith backoff\n")
+    assert {"http", "client"} <= set(text.split())
+
+
+def test_no_text_is_longer_than_a_model_reads():
+    huge = Memory("note", "t", body="b" * 10**6, files=tuple(f"a/b{n}.py" for n in range(10**4)))
+    assert len(text_of(huge)) <= BODY_CHARS + NAMES_CHARS + 3
+    asked = text_of_prompt("why " + "x" * 10**6 + " fails")
+    assert len(asked) <= PROMPT_CHARS + 1
+    assert asked.startswith("why") and asked.endswith("fails")  # noqa: PT018 - one promise
+
+
+# -- the table on this disk -------------------------------------------------------------------------------------------
+
+
+def test_the_same_text_means_the_same_and_a_related_one_is_nearer_than_another(local):
+    texts = ["the user cannot log in", "fix authentication failure at sign-in", "bake bread with rye flour"]
+    asked, related, other = local.embed(texts, seconds=1)
+    assert local.embed(texts[:1], seconds=1) == (asked,)
+    assert cosine(asked, related) > cosine(asked, other) + 0.1
+    assert {len(each.data) for each in (asked, related, other)} == {local.dim}
+
+
+@settings(deadline=None, max_examples=200)
+@given(texts=st.lists(st.text(max_size=80) | st.text(alphabet="\ud800\udfff\0 a", max_size=5), max_size=4))
+def test_any_text_gets_a_vector_or_none(local, texts):
+    got = local.embed(texts, seconds=1)
+    assert [each.model for each in got] == [local.name] * len(texts)
+    assert all(len(each.data) in (0, local.dim) for each in got)
+
+
+def test_an_empty_text_means_nothing(local):
+    assert [each.data for each in local.embed(["", "word"], seconds=1)][0] == b""
+
+
+def test_the_table_asks_nobody():
+    """Every audit event of the standard library that opens a connection or starts a process would end this one."""
+    program = """
+import sys
+sys.addaudithook(lambda event, _: event.startswith(("socket.", "subprocess.", "os.posix_spawn")) and sys.exit(event))
+from foreword.embed.local import Local
+assert Local().embed(["a prompt"], seconds=1)[0].data
+assert "wordllama" not in sys.modules, "its own code looks for downloads"
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+# -- what the settings choose -----------------------------------------------------------------------------------------
+
+
+def chosen_with(**environ: str):
+    given = {f"FOREWORD_{name.upper()}": text for name, text in environ.items()}
+    return chosen(load(Home(Path("/nowhere")), given).settings, environ)
+
+
+def test_meaning_is_off_unless_the_user_turned_it_on():
+    assert chosen_with() is None
+
+
+def test_the_table_or_the_endpoint_is_what_the_settings_name():
+    assert chosen_with(meaning="local").at_once
+    remote = chosen_with(meaning="remote", meaning_endpoint="http://127.0.0.1:9/v1", meaning_model="all-minilm")
+    assert (remote.name, remote.dim, remote.at_once) == ("remote:all-minilm", 0, False)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "meaning_endpoint"),
+        ({"meaning_endpoint": "http://127.0.0.1/v1"}, "meaning_model"),
+        ({"meaning_endpoint": "http://[::1/v1", "meaning_model": "m"}, "no address"),
+        ({"meaning_endpoint": "http://h:99999/v1", "meaning_model": "m"}, "no address"),
+        ({"meaning_endpoint": "https://h/v1", "meaning_model": "m", "meaning_key_env": "ABSENT"}, "ABSENT"),
+        ({"meaning_endpoint": "http://h/v1", "meaning_model": "m", "meaning_key_env": "KEY", "KEY": "k"}, "in the open"),
+    ],
+)
+def test_an_endpoint_that_cannot_be_used_is_told_with_the_way_out(given, told):
+    with pytest.raises(EmbedError, match=told) as refused:
+        chosen_with(meaning="remote", **given)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("module", ["local import Local; Local()", "index import Index; Index(4)"])
+def test_without_the_extra_the_error_is_its_install_line(module):
+    program = (
+        f"import sys; sys.path.insert(0, {str(SRC)!r})\nfrom foreword.errors import EmbedError\n"
+        f"try:\n    from foreword.embed.{module}\nexcept EmbedError as exc:\n    print(exc.hint)"
+    )
+    ended = subprocess.run([interpreter(), "-I", "-S", "-c", program], capture_output=True, check=False, timeout=60)
+    assert (ended.stdout, ended.stderr) == (b"pip install 'foreword[meaning]'\n", b"")
