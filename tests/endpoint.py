@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -23,10 +23,8 @@ class Asked(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.told = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.endpoint.requests.append((self.path, dict(self.headers), self.told))
-        try:
+        with suppress(BrokenPipeError, ConnectionResetError):  # the one who asked has left
             self.server.endpoint.answer(self)
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # the one who asked has left
 
     def send(self, status: int, body: bytes, **headers: str) -> None:
         self.send_response(status)
@@ -78,7 +76,9 @@ def vector_of(text: str, *, dim: int = DIM) -> list[float]:
 
 
 def body_of(texts: list[str], *, dim: int = DIM) -> bytes:
-    data = [{"object": "embedding", "index": at, "embedding": vector_of(text, dim=dim)} for at, text in enumerate(texts)]
+    data = [
+        {"object": "embedding", "index": at, "embedding": vector_of(text, dim=dim)} for at, text in enumerate(texts)
+    ]
     return json.dumps({"object": "list", "data": data[::-1], "model": "m"}).encode()
 
 
@@ -114,6 +114,4 @@ def drips(asked: Asked) -> None:
 
 def refuses(word: str) -> Answer:
     """Refuses a request with this word in it, as endpoints do with a text that is too long."""
-    return lambda asked: (
-        asked.send(400, b"{}") if any(word in text for text in asked.told["input"]) else well(asked)
-    )
+    return lambda asked: asked.send(400, b"{}") if any(word in text for text in asked.told["input"]) else well(asked)

@@ -35,7 +35,9 @@ def near(store, vector, *, scopes=("project:here",), **more):
 
 
 def test_the_nearest_comes_first_with_its_cosine(store):
-    store.keep([a_memory("half"), a_memory("all"), a_memory("none")], vectors=[pointing(1, 2), pointing(1), pointing(3)])
+    store.keep(
+        [a_memory("half"), a_memory("all"), a_memory("none")], vectors=[pointing(1, 2), pointing(1), pointing(3)]
+    )
     hits = store.by_meaning(Query(scopes=("project:here",), vector=pointing(1)))
     assert [(hit.memory.title, hit.source) for hit in hits] == [("all", "meaning"), ("half", "meaning")]
     assert [hit.score for hit in hits] == pytest.approx([1.0, 0.5**0.5], abs=0.01)

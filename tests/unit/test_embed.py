@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from foreword.config import load
-from foreword.embed import BODY_CHARS, NAMES_CHARS, PROMPT_CHARS, chosen, quantized, text_of, text_of_prompt
+from foreword.embed import (
+    BODY_CHARS,
+    NAMES_CHARS,
+    PROMPT_CHARS,
+    TITLE_CHARS,
+    chosen,
+    quantized,
+    text_of,
+    text_of_prompt,
+)
 from foreword.embed.local import Local
 from foreword.errors import EmbedError
 from foreword.hook.build import interpreter
@@ -58,15 +67,21 @@ def test_whole_numbers_keep_the_angle_between_any_two_vectors(rows):
 
 def test_a_memory_is_embedded_with_its_words_and_the_parts_of_its_names():
     text = text_of(
-        Memory("note", "Retry on 429", body="with backoff", files=("src/httpClient.py",), functions=("resource_for_action",))
+        Memory(
+            "note",
+            "Retry on 429",
+            body="with backoff",
+            files=("src/httpClient.py",),
+            functions=("resource_for_action",),
+        )
     )
     assert text.startswith("Retry on 429\nwith backoff\n")
     assert {"http", "client"} <= set(text.split())
 
 
 def test_no_text_is_longer_than_a_model_reads():
-    huge = Memory("note", "t", body="b" * 10**6, files=tuple(f"a/b{n}.py" for n in range(10**4)))
-    assert len(text_of(huge)) <= BODY_CHARS + NAMES_CHARS + 3
+    huge = Memory("note", "t" * 10**6, body="b" * 10**6, files=tuple(f"a/b{n}.py" for n in range(10**4)))
+    assert len(text_of(huge)) <= TITLE_CHARS + BODY_CHARS + NAMES_CHARS + 2
     asked = text_of_prompt("why " + "x" * 10**6 + " fails")
     assert len(asked) <= PROMPT_CHARS + 1
     assert asked.startswith("why") and asked.endswith("fails")  # noqa: PT018 - one promise
@@ -92,7 +107,8 @@ def test_any_text_gets_a_vector_or_none(local, texts):
 
 
 def test_an_empty_text_means_nothing(local):
-    assert [each.data for each in local.embed(["", "word"], seconds=1)][0] == b""
+    empty, word = local.embed(["", "word"], seconds=1)
+    assert (empty.data, len(word.data)) == (b"", local.dim)
 
 
 def test_the_table_asks_nobody():
@@ -134,7 +150,10 @@ def test_the_table_or_the_endpoint_is_what_the_settings_name():
         ({"meaning_endpoint": "http://[::1/v1", "meaning_model": "m"}, "no address"),
         ({"meaning_endpoint": "http://h:99999/v1", "meaning_model": "m"}, "no address"),
         ({"meaning_endpoint": "https://h/v1", "meaning_model": "m", "meaning_key_env": "ABSENT"}, "ABSENT"),
-        ({"meaning_endpoint": "http://h/v1", "meaning_model": "m", "meaning_key_env": "KEY", "KEY": "k"}, "in the open"),
+        (
+            {"meaning_endpoint": "http://h/v1", "meaning_model": "m", "meaning_key_env": "KEY", "KEY": "k"},
+            "in the open",
+        ),
     ],
 )
 def test_an_endpoint_that_cannot_be_used_is_told_with_the_way_out(given, told):

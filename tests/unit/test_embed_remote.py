@@ -1,16 +1,16 @@
-"""An endpoint is asked in time, in batches, with its key and nothing else; whatever it does wrong costs only vectors."""
+"""An endpoint is asked in time, in batches, with its key and nothing else; what it does wrong costs only vectors."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
+from tests import endpoint
+from tests.endpoint import DIM, body_of, drips, hangs_up, says, silent, status, well
 
 from foreword.embed import Resting, TextRefused
 from foreword.embed.remote import BATCH, FAILURES, REST, Remote
 from foreword.errors import EmbedError
-from tests import endpoint
-from tests.endpoint import DIM, body_of, drips, hangs_up, says, silent, status, well
 
 
 @pytest.fixture

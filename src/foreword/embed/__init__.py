@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from foreword.config import Settings
 
 INSTALL = "pip install 'foreword[meaning]'"
-BODY_CHARS, NAMES_CHARS = 3_000, 1_000  # about 1,000 tokens in all; models read 256 to 8,192
+TITLE_CHARS, BODY_CHARS, NAMES_CHARS = 500, 3_000, 1_000  # about 1,000 tokens in all; models read 256 to 8,192
 PROMPT_CHARS = 2_000
 
 
@@ -68,7 +68,7 @@ def chosen(settings: Settings, environ: Mapping[str, str]) -> Embedder | None:
 def text_of(memory: Memory) -> str:
     """What of a memory is embedded: its words, and the names of its code in parts (replay: 0.13 -> 0.16 alone)."""
     named = " ".join((*memory.tags, *memory.files, *memory.functions))
-    return f"{memory.title}\n{memory.body[:BODY_CHARS]}\n{(split(named) or named)[:NAMES_CHARS]}".strip()
+    return f"{memory.title[:TITLE_CHARS]}\n{memory.body[:BODY_CHARS]}\n{(split(named) or named)[:NAMES_CHARS]}".strip()
 
 
 def text_of_prompt(prompt: str) -> str:

@@ -1,0 +1,188 @@
+"""Meaning costs only itself: prompts do not wait, memories are kept, and everything is caught up when it can be."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from tests import endpoint
+
+from foreword.config import load
+from foreword.embed.remote import REST, Remote
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Memory, Query
+from foreword.worker.meaning import LATE_TOLD, Meaning
+
+PATIENCE = 20.0
+
+
+@pytest.fixture
+def server():
+    with endpoint.listening() as here:
+        yield here
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    yield made
+    made.close()
+
+
+class Told(list[str]):
+    def __call__(self, where: str, what: str) -> None:
+        assert where == "meaning"
+        self.append(what)
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def choose(home, told):
+    """`choose(meaning="local")` -> a Meaning that has loaded, or tried to."""
+    made: list[Meaning] = []
+
+    def chosen(**given: str) -> Meaning:
+        made.append(Meaning(tell=told))
+        environ = {f"FOREWORD_{name.upper()}": text for name, text in given.items()}
+        made[-1].choose(load(home, environ).settings, environ)
+        settle("meaning")
+        return made[-1]
+
+    yield chosen
+    for each in made:
+        each.close()
+    for name in ("meaning", "vectors", "prompt"):
+        settle(name)
+
+
+@pytest.fixture
+def remote(choose, server):
+    return lambda **more: choose(
+        meaning="remote", meaning_endpoint=server.url, meaning_model="m", **{"meaning_timeout_ms": "5000", **more}
+    )
+
+
+def settle(name: str) -> None:
+    """Wait until what is done aside is done."""
+    for thread in threading.enumerate():
+        if thread.name == name:
+            thread.join(PATIENCE)
+
+
+def caught_up(meaning, store) -> None:
+    meaning.catch_up(store)
+    settle("vectors")
+
+
+def keep(store, *titles):
+    return store.keep([Memory("note", title, project="here", created=1.0) for title in titles])
+
+
+def near(store, vector):
+    return [hit.memory.title for hit in store.by_meaning(Query(scopes=("project:here",), vector=vector))]
+
+
+def test_off_means_that_nothing_happens(choose, store, told):
+    meaning = choose()
+    keep(store, "walrus")
+    caught_up(meaning, store)
+    assert meaning.of_prompt("walrus", seconds=1) is None
+    assert meaning.of_memories(store.without_vectors("m")) == ()
+    assert (told, store.counts()["vectors"]) == ([], 0)
+
+
+def test_the_table_gives_vectors_in_the_same_commit(choose, store):
+    meaning = choose(meaning="local")
+    memories = [Memory("note", title, project="here") for title in ("sign-in fails with a bad token", "rye bread")]
+    store.keep(memories, vectors=meaning.of_memories(memories))
+    vector = meaning.of_prompt("authentication is broken", seconds=1)
+    assert near(store, vector)[0] == "sign-in fails with a bad token"
+
+
+def test_what_was_there_before_is_caught_up(choose, remote, store):
+    keep(store, *(f"walrus {n}" for n in range(300)))
+    caught_up(choose(meaning="local"), store)
+    assert store.without_vectors("wordllama-256") == ()
+    caught_up(remote(), store)  # another model begins anew
+    assert store.without_vectors("remote:m") == ()
+    assert store.counts()["vectors"] == 300
+
+
+def test_the_endpoint_is_not_asked_while_a_memory_is_kept(remote, server):
+    assert remote().of_memories([Memory("note", "walrus")]) == ()
+    assert server.requests == []
+
+
+def test_a_broken_endpoint_costs_vectors_and_nothing_else(remote, store, server, told):
+    server.answer = endpoint.status(401)
+    meaning = remote()
+    (kept,) = keep(store, "walrus")
+    for _ in range(3):
+        caught_up(meaning, store)
+        assert meaning.of_prompt("walrus", seconds=5) is None
+    assert store.by_id([kept.id])
+    assert len(server.requests) == len(told) == 1
+    assert "found by their words" in told[0]
+
+
+def test_what_an_endpoint_could_not_do_it_does_when_it_is_well(remote, store, server):
+    server.answer = endpoint.status(500)
+    meaning, clock = remote(), [0.0]
+    meaning._embedder = Remote(endpoint=server.url, model="m", now=lambda: clock[0], pause=lambda _: None)
+    keep(store, "walrus")
+    caught_up(meaning, store)
+    assert len(store.without_vectors("remote:m")) == 1
+    server.answer = endpoint.well
+    clock[0] += REST + 1
+    caught_up(meaning, store)
+    assert near(store, meaning.of_prompt("walrus", seconds=PATIENCE)) == ["walrus"]
+
+
+def test_one_text_that_is_refused_does_not_cost_the_others_theirs(remote, store, server):
+    server.answer = endpoint.refuses("poison")
+    keep(store, *(f"walrus {n}" for n in range(20)), "poison", *(f"penguin {n}" for n in range(20)))
+    caught_up(remote(), store)
+    assert store.without_vectors("remote:m") == ()  # it is not tried for ever
+    assert store.counts()["vectors"] == 41
+    many = len(server.requests)
+    caught_up(remote(), store)
+    assert len(server.requests) == many
+
+
+def test_a_prompt_does_not_wait_for_a_slow_endpoint_and_that_is_told_once(remote, server, told):
+    server.answer = endpoint.silent
+    meaning = remote(meaning_timeout_ms="60000")
+    for _ in range(LATE_TOLD + 3):
+        assert meaning.of_prompt("walrus", seconds=0.01) is None
+    assert len(told) == 1
+    assert "deadline_prompt_ms" in told[0]
+    server.closing.set()
+
+
+def test_a_secret_or_a_private_part_of_a_prompt_does_not_leave(remote, server):
+    meaning = remote()
+    prompt = "why does ghp_" + "a1B2" * 9 + " fail <private>the merger</private> walrus"
+    assert meaning.of_prompt(prompt, seconds=PATIENCE) is not None
+    (sent,) = server.texts()
+    assert "walrus" in sent
+    assert "ghp_a1B2" not in sent
+    assert "merger" not in sent
+
+
+def test_a_wrong_setting_is_told_with_the_way_out(choose, told):
+    meaning = choose(meaning="remote")
+    assert meaning.of_prompt("walrus", seconds=1) is None
+    assert len(told) == 1
+    assert "meaning_endpoint" in told[0]
+
+
+def test_turning_it_off_ends_it(choose, home, server, remote):
+    meaning = remote()
+    assert meaning.of_prompt("walrus", seconds=PATIENCE) is not None
+    meaning.choose(load(home, {}).settings, {})
+    assert meaning.of_prompt("walrus", seconds=PATIENCE) is None
+    assert len(server.requests) == 1
