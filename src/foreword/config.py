@@ -101,7 +101,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("threshold_session_start", 0.10, "float", "score", "Below it nothing is shown at session start.", 0, 1),
     Setting("threshold_prompt", 0.06, "float", "score", "Below it nothing is shown with a prompt.", 0, 1),
     Setting("threshold_question", 0.02, "float", "score", "Below it nothing is shown to a question.", 0, 1),
-    # Off: it helps a little and weighs 140 MB (docs/log.md). Nothing leaves the machine unless it is `remote`.
+    # Off: it helps a little and weighs 146 MB (docs/log.md). Nothing leaves the machine unless it is `remote`.
     Setting(
         "meaning",
         "off",
@@ -628,6 +628,23 @@ Foreword: a wrong value means the default for that one setting, a file that is n
 
 Two more names are read from the environment alone: `FOREWORD_HOME`, the folder that holds everything, and
 `FOREWORD_OFF=1`, which neither captures nor injects.
+
+## Meaning
+
+A question may find what shares no word with it. That is off, and needs an extra: `pip install 'foreword[meaning]'`.
+
+```sh
+foreword config set meaning local     # a table on this disk; nothing leaves the machine
+
+foreword config set meaning remote    # or an endpoint of yours: what is remembered and asked goes there, redacted
+foreword config set meaning_endpoint http://127.0.0.1:11434/v1
+foreword config set meaning_model all-minilm
+foreword config set meaning_key_env OPENAI_API_KEY    # the variable's name, if it wants a key; never the key
+```
+
+What was remembered before is caught up. A prompt waits a quarter of its deadline for an endpoint, then goes without; an
+endpoint that fails is left to rest, and everything is kept and found by its words meanwhile. In memory there are at most
+64 MB of vectors, of the projects that were asked for last and, of one with more, the newest.
 
 ## Recipes
 
