@@ -643,8 +643,8 @@ foreword config set meaning_key_env OPENAI_API_KEY    # the variable's name, if 
 ```
 
 What was remembered before is caught up. A prompt waits a quarter of its deadline for an endpoint, then goes without; an
-endpoint that fails is left to rest, and everything is kept and found by its words meanwhile. In memory there are at most
-64 MB of vectors, of the projects that were asked for last and, of one with more, the newest.
+endpoint that fails is left to rest, and everything is kept and found by its words meanwhile. In memory there are at
+most 64 MB of vectors, of the projects that were asked for last and, of one with more, the newest.
 
 ## Recipes
 
