@@ -6,7 +6,7 @@ from foreword.languages import languages
 from foreword.mentions import mentioned
 from foreword.tasks import task_of
 from foreword.types import EMPTY, UNIVERSAL, Query
-from foreword.words import terms
+from foreword.words import pairs, terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def query_of(moment: Moment, *, synonyms: Mapping[str, Sequence[str]] = EMPTY) -
     return Query(
         scopes=scopes_of(moment),
         terms=said,
+        pairs=pairs(moment.prompt),
         synonyms=_besides(said, synonyms),
         files=files,
         functions=functions,
@@ -38,7 +39,6 @@ def scopes_of(moment: Moment) -> tuple[str, ...]:
     return (moment.project.scope, *(f"language:{language}" for language in spoken), UNIVERSAL)
 
 
-def _besides(said: Sequence[str], synonyms: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The synonyms of what was said that were not said themselves."""
-    others = dict.fromkeys(other for term in said for other in synonyms.get(term, ()))
-    return tuple(other for other in others if other not in said)
+def _besides(said: Sequence[str], synonyms: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The synonyms that were not said themselves, each with the word it may stand for."""
+    return {other: term for term in reversed(said) for other in synonyms.get(term, ()) if other not in said}

@@ -5,13 +5,23 @@ score = match x recency x importance x reinforcement x scope x task
 
 from __future__ import annotations
 
+from foreword.rarity import logarithm
 from foreword.types import UNIVERSAL, Ranked
+from foreword.values import replace
+from foreword.words import GENERIC, STOP_WORDS, plain, root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Protocol, TypeVar
 
-    from foreword.types import Hit, Memory
+    from foreword.types import Hit, Memory, Near, Query
+
+    class Scored(Protocol):
+        @property
+        def score(self) -> float: ...
+
+    Weighed = TypeVar("Weighed", bound=Scored)
 
 DAY = 86_400.0
 
@@ -50,44 +60,246 @@ HALF_LIFE = {
 }
 
 SCOPE_AT_START = {"project": 1.0, "language": 0.7, "universal": 0.4}
+WORDED = ("prompt", "question")  # the moments that have words
 CERTAIN = 0.5  # learnings below this confidence never come by themselves
-WORDS_FLOOR = 0.5  # a hit that covers the query but ranks low in its list keeps this share of its match
+
+# By task, what is worth more or less than usual: a small factor.
+TASKS = {
+    "debugging": {"failure": 1.2, "pattern": 1.1, "observation": 1.05, "goal": 0.9},
+    "architecture": {"decision": 1.2, "pattern": 1.1, "learning": 1.1, "project": 1.1, "failure": 0.9},
+    "documentation": {"decision": 1.1, "summary": 1.1, "change": 1.05, "failure": 0.85},
+    "coding": {"change": 1.1, "pattern": 1.1, "preference": 1.05, "correction": 1.05},
+}
+
+# Where words are asked for, the topic decides: there age and kind count by a root of themselves.
+RECENCY_FOR_WORDS, RECENCY_OF_VOTERS = 0.08, 0.3  # code moves on, so old hits have less of a vote about it
+IMPORTANCE_FOR_WORDS = 0.5
+FAR = 0.1  # of the best score: what is further below is not worth a line beside it
+
+# ---- match: what a memory says of what was asked
+IN_TITLE, IN_BODY, IN_CODE = 1.3, 0.6, 1.0  # what one occurrence counts
+HELD = 0.5  # the index found it, but only as a part of another word
+ENOUGH = 1.5  # occurrences; twice as many do not count twice
+LONG, LONGER = 240, 0.1  # in a text of so many times these characters, so much more is enough
+WHOLE_TITLE, SHORT = 1.2, 4  # the question names the whole of a title of so many words
+PAIR = 0.3  # two words side by side, beside what each of them counts
+SYNONYM, STANDS_IN = 0.1, 0.5  # a word that nobody said; and where nothing holds the word that was
+# ... what stood around it in its session
+BEFORE, BEFORE_THAT, AFTER, AFTER_THAT = 0.28, 0.24, 0.24, 0.16
+ASKED_BEFORE = 0.64  # the one before asked a question: this is the answer
+ASKING = 0.91  # a question is no answer, nor does what follows it ask the same
+NEIGHBOURS, CROWD = 3.0, 0.3  # how slowly its own and its neighbours' words add up, and more slowly in long company
+SESSION = 0.15  # of the best match, to the session that holds most of what was asked
+MEANING = 0.15  # share of the vectors, where there are any: by themselves they never make anything sure
+# ... and the code it is about
+STRUCTURE = 2.0  # weight of the votes beside the words
+VOTERS = 60  # hits whose files and functions vote
+UNITS = 32  # files and functions that are looked up; 24 lose 1 % of nDCG, 40 win nothing
+FUNCTION = 0.5  # its vote beside a file's: many changes touch a big function in passing
+NAMED, TOUCHED = 1.0, 0.1  # the vote of a file that the prompt names, and of one that was touched a moment ago
+
+# ---- how sure: none of it changes the order of one question's answers, only whether there are any
+MORE = 4.0  # added to a full match: a question of one word must be met by more than that word
+TOPICS = (0.4, 0.7, 0.9, 1.0)  # by how many words the best hit holds that are not every project's
+SIDE_BY_SIDE = 0.2  # for each of up to two pairs
+COHERENT = 0.5  # what is lost where the best hits have no code in common
+CHANCE, SMALL = 6.0, 150  # of many memories one always matches: by the logarithm of their number, from this on
+SURELY_NAMED = 0.5  # at least, where the prompt names code that is remembered
 
 
-def rank(found: Mapping[str, Sequence[Hit]], *, now: float, moment: str) -> tuple[Ranked, ...]:
-    """One list out of all sources, best first; a memory that several found counts by its best."""
-    best: dict[str, Ranked] = {}
-    for hits in found.values():
-        top = max((hit.score for hit in hits), default=0.0)
-        for hit in hits:
-            ranked = _weigh(hit, top=top, now=now, moment=moment)
-            if hit.memory.id not in best or ranked.score > best[hit.memory.id].score:
-                best[hit.memory.id] = ranked
-    return tuple(sorted(best.values(), key=lambda ranked: (-ranked.score, -ranked.memory.created, ranked.memory.id)))
+def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, moment: str) -> tuple[Ranked, ...]:
+    """One list out of all sources, best first."""
+    matches = _matches(found, named=frozenset((*query.files, *query.functions)))
+    memories = {hit.memory.id: hit.memory for hits in found.values() for hit in hits}
+    ranked = [
+        _weigh(memory, match=matches.get(id, 1.0), task=query.task, now=now, moment=moment)
+        for id, memory in memories.items()
+    ]
+    return tuple(sorted(ranked, key=lambda each: (-each.score, -each.memory.created, each.memory.id)))
 
 
-def _weigh(hit: Hit, *, top: float, now: float, moment: str) -> Ranked:
+def worth_saying(ranked: Sequence[Weighed], *, threshold: float, moment: str) -> list[Weighed]:
+    """Those above the threshold; an answer to words is silent, or as long as what is not far below its best."""
+    if moment not in WORDED:
+        return [each for each in ranked if each.score >= threshold]
+    if not ranked or ranked[0].score < threshold:
+        return []
+    return [each for each in ranked if each.score >= FAR * ranked[0].score]
+
+
+def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:
+    """The hits of words with what each is worth, from what it says, what stood around it, and its session."""
+    roots = {term: root(term) for hit in hits for term in hit.held if " " not in term}
+    rarities = {term: rarity for hit in hits for term, rarity in hit.held.items()}
+    meant = {other: SYNONYM if term in rarities else STANDS_IN for other, term in query.synonyms.items()}
+    said = [_said(hit, roots, meant) for hit in hits]
+    told = _with_sessions(hits, _with_neighbours(hits, said, rarities))
+    return tuple(
+        replace(hit, score=score, strength=sum(strengths.values()))
+        for hit, score, strengths in zip(hits, told, said, strict=True)
+    )
+
+
+def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
+    """The files and functions that the question is about, by the best hits, by name, and by what was just touched."""
+    given = {**dict.fromkeys(query.touched, TOUCHED), **dict.fromkeys((*query.files, *query.functions), NAMED)}
+    aged = sorted(
+        ((hit.score * _recency(hit.memory, now) ** RECENCY_OF_VOTERS, hit.memory) for hit in hits),
+        key=lambda each: -each[0],
+    )[:VOTERS]
+    for score, memory in aged if aged and aged[0][0] > 0 else ():
+        named = {**dict.fromkeys(memory.functions, FUNCTION), **dict.fromkeys(memory.files, 1.0)}
+        voice = (score / aged[0][0]) ** 2 / max(1, len(named))
+        for name, weight in named.items():
+            given[name] = given.get(name, 0.0) + voice * weight
+    chosen = sorted(given, key=lambda name: (-given[name], name))[:UNITS]
+    return {name: given[name] for name in chosen}
+
+
+def _matches(found: Mapping[str, Sequence[Hit]], *, named: frozenset[str]) -> dict[str, float]:
+    """By id, from 0 to 1; nothing where nobody asked for words."""
+    words = {hit.memory.id: hit.score for hit in found.get("words", ())}
+    meant = _spread(found.get("meaning", ()))
+    structure = {hit.memory.id: hit.score for hit in found.get("structure", ())}
+    most, most_votes = max(words.values(), default=0.0), max(structure.values(), default=0.0)
+    surely = _surely(found["words"]) if most > 0 else 0.0
+    if any(not named.isdisjoint(hit.held) for hit in found.get("structure", ())):
+        surely = max(surely, SURELY_NAMED)
+    matches = {}
+    asked_for = (hit for source, hits in found.items() if source != "recency" for hit in hits)
+    for memory in {hit.memory.id: hit.memory for hit in asked_for}.values():
+        said = words.get(memory.id, 0.0) / most if most > 0 else 0.0
+        if meant:
+            said = (1 - MEANING) * said + MEANING * meant.get(memory.id, 0.0)
+        if most_votes > 0 and (memory.files or memory.functions):  # what names no code is judged by its words alone
+            said = (said + STRUCTURE * structure.get(memory.id, 0.0) / most_votes) / (1 + STRUCTURE)
+        matches[memory.id] = surely * said
+    return matches
+
+
+def _spread(hits: Sequence[Hit]) -> dict[str, float]:
+    """The scores of a list from 0 for its last to 1 for its best."""
+    low, high = min((hit.score for hit in hits), default=0.0), max((hit.score for hit in hits), default=0.0)
+    return {hit.memory.id: (hit.score - low) / (high - low) if high > low else 1.0 for hit in hits}
+
+
+def _surely(hits: Sequence[Hit]) -> float:
+    """How surely the question is about what is remembered here, from 0 to 1, by the best that was found."""
+    best = max(hits, key=lambda hit: (hit.score, hit.memory.id))
+    topics = sum(1 for term in best.held if " " not in term and term not in GENERIC)
+    side_by_side = len({term for hit in hits for term in hit.held if " " in term})
+    told = max(hit.strength for hit in hits) / (best.full + MORE)
+    told *= TOPICS[min(topics, len(TOPICS) - 1)]
+    told *= 1 + SIDE_BY_SIDE * min(2, side_by_side)
+    told *= 1 - COHERENT + COHERENT * _coherence(hits)
+    told *= CHANCE / logarithm(max(SMALL, best.size))
+    return min(1.0, told)
+
+
+def _coherence(hits: Sequence[Hit]) -> float:
+    """The share of the ten best hits that are about the same code as another of them; a half where none names code."""
+    coded = [
+        (hit.score, {*hit.memory.files, *hit.memory.functions})
+        for hit in sorted(hits, key=lambda hit: -hit.score)[:10]
+        if hit.memory.files or hit.memory.functions
+    ]
+    if len(coded) < 2:
+        return 0.5
+    named: dict[str, int] = {}
+    for _, names in coded:
+        for name in names:
+            named[name] = named.get(name, 0) + 1
+    shared = sum(score for score, names in coded if any(named[name] > 1 for name in names))
+    return shared / (sum(score for score, _ in coded) or 1)
+
+
+def _said(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, float]) -> dict[str, float]:
+    """For each thing that a memory holds, its rarity by how often and where the memory says it."""
     memory = hit.memory
+    title, body = plain(memory.title), plain(memory.body)
+    code = plain(" ".join((*memory.files, *memory.functions)))
+    enough = ENOUGH * (1 - LONGER + LONGER * (len(title) + len(body) + len(code)) / LONG)
+    titled = [word for word in title.split() if word not in STOP_WORDS]
+    whole = WHOLE_TITLE if 0 < len(titled) <= SHORT and all(word in hit.held for word in titled) else 1.0
+    strengths = {}
+    for term, rarity in hit.held.items():
+        if term not in roots:
+            strengths[term] = PAIR * rarity * whole
+            continue
+        form = roots[term]
+        often = IN_TITLE * title.count(form) + IN_BODY * body.count(form) + IN_CODE * code.count(form)
+        often = max(HELD, often)
+        said = often * (1 + ENOUGH) / (often + enough) * meant.get(term, 1.0)
+        strengths[term] = rarity * said * whole
+    return strengths
+
+
+def _with_neighbours(
+    hits: Sequence[Hit], said: Sequence[Mapping[str, float]], rarities: Mapping[str, float]
+) -> list[float]:
+    """What each hit holds, together with what stood around it in its session."""
+    company = [len(hit.memory.body) + sum(near.length for near in hit.near) for hit in hits]
+    usual = sum(company) / len(company) if any(company) else 1.0
+    told = []
+    for hit, strengths, length in zip(hits, said, company, strict=True):
+        if not hit.memory.session:
+            told.append(sum(strengths.values()))
+            continue
+        asks = "?" in hit.memory.body[-60:]
+        around = _around(hit.near, asks=asks)
+        slowly = NEIGHBOURS * (1 - CROWD + CROWD * length / usual)
+        total = 0.0
+        for term, rarity in rarities.items():
+            share = strengths.get(term, 0.0) / rarity + around.get(term, 0.0)
+            total += rarity * share * (1 + NEIGHBOURS) / (share + slowly)
+        told.append(total * (ASKING if asks else 1))
+    return told
+
+
+def _around(near: Sequence[Near], *, asks: bool) -> dict[str, float]:
+    """For each thing that the neighbours of a memory hold, what that counts for the memory."""
+    around: dict[str, float] = {}
+    for each in near:
+        if each.gap == -1:
+            weight = ASKED_BEFORE if each.asks else BEFORE
+        elif each.gap == 1:
+            weight = AFTER * (0.7 if asks else 1)
+        else:
+            weight = BEFORE_THAT if each.gap < 0 else AFTER_THAT
+        for term in each.held:
+            around[term] = around.get(term, 0.0) + weight * (PAIR if " " in term else 1)
+    return around
+
+
+def _with_sessions(hits: Sequence[Hit], told: list[float]) -> list[float]:
+    """What a hit holds, and a share of the best for being in the session that holds most of what was asked."""
+    sessions: dict[str, dict[str, float]] = {}
+    for hit in hits:
+        if hit.memory.session:
+            sessions.setdefault(hit.memory.session, {}).update(hit.held)
+    full = {session: sum(held.values()) for session, held in sessions.items()}
+    fullest, most = max(full.values(), default=0.0), max(told, default=0.0)
+    if fullest <= 0:
+        return told
+    return [
+        own + SESSION * most * full.get(hit.memory.session, 0.0) / fullest for hit, own in zip(hits, told, strict=True)
+    ]
+
+
+def _weigh(memory: Memory, *, match: float, task: str, now: float, moment: str) -> Ranked:
+    worded = moment in WORDED
     why = {
-        "match": _match(hit, top),
-        "recency": _recency(memory, now),
-        "importance": IMPORTANCE.get(memory.kind, 0.3) * memory.confidence,
+        "match": match,
+        "recency": _recency(memory, now) ** (RECENCY_FOR_WORDS if worded else 1),
+        "importance": (IMPORTANCE.get(memory.kind, 0.3) ** (IMPORTANCE_FOR_WORDS if worded else 1)) * memory.confidence,
         "reinforcement": 1.0,  # until use is judged
         "scope": _scope(memory) if moment == "session_start" else 1.0,
-        "task": 1.0,  # until the task is guessed
+        "task": TASKS.get(task, {}).get(memory.kind, 1.0),
     }
     score = 1.0
     for factor in why.values():
         score *= factor
     return Ranked(memory=memory, score=round(score, 6), why={name: round(factor, 4) for name, factor in why.items()})
-
-
-def _match(hit: Hit, top: float) -> float:
-    """The share of the query that a hit covers, less where its own list puts it low; without words all match."""
-    if hit.source != "words":
-        return 1.0
-    place = hit.score / top if top > 0 else 1.0
-    return hit.matched * (WORDS_FLOOR + (1 - WORDS_FLOOR) * place)
 
 
 def _recency(memory: Memory, now: float) -> float:

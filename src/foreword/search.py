@@ -6,27 +6,45 @@ from foreword.errors import ForewordError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Protocol
 
     from foreword.types import Hit, Query
 
     class Searchable(Protocol):
         def by_words(self, query: Query) -> Sequence[Hit]: ...
+        def by_code(self, query: Query, votes: Mapping[str, float]) -> Sequence[Hit]: ...
         def by_recency(self, query: Query) -> Sequence[Hit]: ...
         def by_meaning(self, query: Query) -> Sequence[Hit]: ...
 
 
-def search(store: Searchable, query: Query) -> tuple[dict[str, Sequence[Hit]], tuple[str, ...]]:
-    """The lists by source, and what went wrong; with terms words and meaning answer, without them recency."""
-    sources = {"words": store.by_words} if query.terms else {"recency": store.by_recency}
-    if query.terms and query.vector is not None:
-        sources["meaning"] = store.by_meaning
+def search(
+    store: Searchable,
+    query: Query,
+    *,
+    weighed: Callable[[Sequence[Hit]], Sequence[Hit]],
+    votes: Callable[[Sequence[Hit]], Mapping[str, float]],
+) -> tuple[dict[str, Sequence[Hit]], tuple[str, ...]]:
+    """The lists by source, and what went wrong on the way; without terms recency answers.
+
+    Words come first; the files and functions of their hits have *votes*, and what else names those follows. Meaning is
+    asked where the question has a vector.
+    """
     found: dict[str, Sequence[Hit]] = {}
     wrong: list[str] = []
-    for source, ask in sources.items():
+
+    def ask(source: str, question: Callable[[], Sequence[Hit]]) -> None:
         try:
-            found[source] = ask(query)
+            found[source] = question()
         except ForewordError as exc:
             wrong.append(f"{source}: {exc}; {exc.hint}")
+
+    if not query.terms:
+        ask("recency", lambda: store.by_recency(query))
+        return found, tuple(wrong)
+    ask("words", lambda: weighed(store.by_words(query)))
+    if query.vector is not None:
+        ask("meaning", lambda: store.by_meaning(query))
+    if not query.plain and (given := votes(found.get("words", ()))):
+        ask("structure", lambda: store.by_code(query, given))
     return found, tuple(wrong)

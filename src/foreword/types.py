@@ -171,30 +171,45 @@ class Query:
 
     scopes: tuple[str, ...]  # the project's first
     terms: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()  # those that the moment names
+    pairs: tuple[str, ...] = ()  # two words each that stand side by side in the prompt
     session: str = ""  # only what this session itself established; empty means any
     kinds: tuple[str, ...] = ()  # empty means all
     since: float = 0.0
     at: float = 0.0
-    limit: int = 50
+    limit: int = 60
     most_terms: int = 10  # the rarest of the terms are looked for
     postings: int = POSTINGS
-    synonyms: tuple[str, ...] = ()  # what the terms may also be called; none of them was said
+    synonyms: Mapping[str, str] = EMPTY  # what was not said, each with the term that it may stand for
     files: tuple[str, ...] = ()  # named in the prompt; relative to the root where they lie in it
     functions: tuple[str, ...] = ()  # named in the prompt; a qualified one is followed by its last part
     touched: tuple[str, ...] = ()  # touched in this session or changed in git, newest first, relative to the root
     task: str = ""  # coding, debugging, documentation, architecture, or open
     vector: Vector | None = None  # of the prompt, where meaning is switched on
+    plain: bool = False  # words alone: what stands around a hit, and the code it is about, are not asked for
+
+
+@value
+class Near:
+    """What stood near a memory in its session: how many places later, what of the query it holds, whether it asks."""
+
+    gap: int
+    held: tuple[str, ...]
+    asks: bool
+    length: int = 0  # characters
 
 
 @value
 class Hit:
-    """A memory that one source found: `score` as that source sees it, `matched` the share of the query it covers."""
+    """A memory that one source found; `held` is what it holds of what was asked for, each with its rarity."""
 
     memory: Memory
     source: str
-    score: float = 0.0
-    matched: float = 0.0
+    score: float = 0.0  # as that source sees it
+    strength: float = 0.0  # what it says itself, without what stood around it
+    held: Mapping[str, float] = EMPTY
+    full: float = 0.0  # the rarities of what makes a full match
+    size: int = 0  # the memories that were looked through
+    near: tuple[Near, ...] = ()
 
 
 @value

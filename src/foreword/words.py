@@ -30,6 +30,9 @@ _UNSPACED = (
 # file names of macOS): both spellings, and the one without, become one word.
 _FOLDED = str.maketrans("йёїўѓќ", "иеіугк")
 
+MOST_TEXT = 20_000  # characters of a text that are counted in or taken in pairs
+_ENDINGS = ("ings", "ing", "ed", "ies", "es", "ly", "s", "e", "y")
+
 # Words that say nothing about a topic: English function words, and what people say to an agent all day.
 STOP_WORDS = frozenset(
     """a about above actually after again all also although always am an and another any anything are aren arent as at
@@ -46,6 +49,34 @@ STOP_WORDS = frozenset(
     together too toward tried try trying under until up upon us use used uses using ve very via want wants was wasn
     wasnt way we well went were weren werent what whatever whats when where whether which while who whole whom whose
     why will with within without won wont work works would wouldn wouldnt yeah yes yet you your youre yours""".split()  # noqa: SIM905 - a list literal of 330 strings is unreadable
+)
+
+# Words of any project's day: they name an activity or a part that all software has. They find, but tell little about
+# whether a prompt is about this project.
+GENERIC = frozenset(
+    """add added adding addition adds allow allows api app apply argument arguments avoid broken bug bugs build
+    builds bump call called calls case cases change changed changes check checks chore ci class classes clean
+    cleanup cli client code command commands comment comments commit commits config configuration correct
+    correctly create created custom data debug default defaults delete deleted dependencies dependency deprecate
+    deprecated dev develop directory disable doc docs document documentation documented drop enable ensure env
+    error errors example examples exception explicit extra fail failed failing fails failure failures feat
+    feature features field fields file files final fix fixed fixes fixing flag folder format formatting function
+    functions handle handled handles handling implement implementation implemented import imports improve
+    improved improvement improvements include included info initial input install instead internal issue issues
+    item items key keys lib library line lines link lint linter list lists load local log logging logs main
+    major merge message messages method methods minor miss missing mode model module modules move moved multiple
+    name named names note null number object objects open option optional options output package packages page
+    param parameter parameters params parse part pass passed passing path paths perf performance plugin point pr
+    prevent print process project projects proper properly provide pull python query raise read readme ref
+    refactor refactored refs release releases remove removed removes removing rename renamed replace replaced
+    repo report request require required requirements resolve response result results return returned returns
+    revert review rewrite rule rules run running runs script scripts section server service set sets setting
+    settings setup simple simplify single size skip small sort source spec split stack start state status step
+    stop string strings structure style support supported supports switch system table tag target task temp
+    template temporary term test tested testing tests text throw time title todo tool tools track tweak type
+    types typing typo ui unit unused update updated updates updating upgrade upgraded url usage user users util
+    utils valid validate value values variable variables version versions view warning warnings web workflow
+    wrap write wrong""".split()  # noqa: SIM905 - as above
 )
 
 
@@ -85,6 +116,35 @@ def terms(text: str, *, limit: int = 64) -> tuple[str, ...]:
     for part, share in _telling(text) if long else ((text, 1.0),):
         _collect(found, part, most=min(limit, len(found) + round(limit * share)), sifted=long)
     return tuple(found)[:limit]
+
+
+def pairs(text: str, *, limit: int = 16) -> tuple[str, ...]:
+    """The words worth a search that stand side by side in *text*, two each, in its order."""
+    found: dict[str, None] = {}
+    before = ""
+    for token in text[:MOST_TEXT].translate(_BREAKS).lower().split():
+        word = token if len(token) > 1 and token.isascii() and token not in STOP_WORDS else ""
+        if word and before:
+            found[f"{before} {word}"] = None
+            if len(found) >= limit:
+                break
+        before = word
+    return tuple(found)
+
+
+def plain(text: str) -> str:
+    """*text* in small letters with a space before every word, so that `root` is found where a word begins."""
+    return f" {text[:MOST_TEXT].translate(_BREAKS).lower()}"
+
+
+def root(term: str) -> str:
+    """What `plain` text holds wherever it holds a form of *term*: rough, for counting what the index has found."""
+    if not term.isascii() or not term.isalpha():
+        return term.rstrip("*")
+    for ending in _ENDINGS:
+        if term.endswith(ending) and len(term) - len(ending) > 2:
+            return f" {term[: -len(ending)]}"
+    return f" {term}"
 
 
 def any_of(words: Sequence[str]) -> str:

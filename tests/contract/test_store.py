@@ -386,8 +386,7 @@ def test_emoji_are_no_failure(store, text):
 def test_the_only_memory_matches_fully(store):
     store.keep([a_memory("walrus")])
     (hit,) = store.by_words(Query(scopes=("project:here",), terms=("walrus",)))
-    assert hit.matched == 1.0
-    assert hit.score > 0
+    assert sum(hit.held.values()) == hit.full > 0
 
 
 def test_a_longer_prompt_does_not_lessen_a_full_match(store):
@@ -395,7 +394,8 @@ def test_a_longer_prompt_does_not_lessen_a_full_match(store):
     store.keep([a_memory(text), *map(a_memory, others)])
     for prompt in (text, f"{text} {' '.join(others)}"):
         query = Query(scopes=("project:here",), terms=terms(prompt), most_terms=30)
-        assert {hit.memory.title: hit.matched for hit in store.by_words(query)}[text] == 1.0
+        (hit,) = (hit for hit in store.by_words(query) if hit.memory.title == text)
+        assert sum(hit.held.values()) == pytest.approx(hit.full)
 
 
 def test_a_rare_word_says_more_than_a_common_one(store):

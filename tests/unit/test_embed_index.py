@@ -43,9 +43,11 @@ def test_it_gives_what_comparing_all_would_give(many, seed):
     index.load(1, rows)
     got = found(index, vectors[0])
     expected = compared(rows, vectors[0])
-    assert {near.place for near in got} == expected.keys()
+    # At right angles a rounding decides; everything else is decided.
+    surely = {place for place, cosine in expected.items() if cosine > 1e-6}
+    assert {near.place for near in got if near.cosine > 1e-6} == surely
     assert [near.cosine for near in got] == sorted((near.cosine for near in got), reverse=True)
-    assert all(abs(near.cosine - expected[near.place]) < 1e-5 for near in got)
+    assert all(abs(near.cosine - expected.get(near.place, 0.0)) < 1e-5 for near in got)
 
 
 def test_owners_who_were_not_asked_for_are_not_compared():

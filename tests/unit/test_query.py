@@ -20,7 +20,7 @@ def a_query(prompt="", *, synonyms=None, **more):
 def test_what_was_said_is_told_from_what_it_may_be_called():
     query = a_query("Deploy the auth pipeline", synonyms={"deploy": ("ci", "pipeline"), "auth": ("login", "ci")})
     assert query.terms == ("deploy", "auth", "pipeline")
-    assert query.synonyms == ("ci", "login")
+    assert query.synonyms == {"ci": "deploy", "login": "auth"}
 
 
 def test_a_prompt_brings_its_files_functions_and_task():

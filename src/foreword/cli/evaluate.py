@@ -190,19 +190,15 @@ def _print_silence(told: dict[str, Any]) -> None:
                 _number(point["silent"]),
                 _number(point["silent_unanswerable"]),
                 _number(point["r_at_10_kept"]),
-                _number(point["r_at_10_kept_whole"]),
                 "<- the product's threshold" if "product" in point else "",
             ]
             for point in curve
         ]
         marked = [number for number, point in enumerate(curve) if "product" in point]
         screen.say("")
-        headings = (f"{name}: threshold", "silent to strangers", "to unanswerable", "R@10 kept", "if by prompt", "")
+        headings = (f"{name}: threshold", "silent to strangers", "to unanswerable", "R@10 kept", "")
         screen.table(lines, headings=headings, bold=marked)
-    screen.say(
-        "\nR@10 kept: each memory must reach the threshold, as in the product; by prompt: if only the best one must,"
-        " and all of them are shown then\n"
-    )
+    screen.say("\nR@10 kept: of what is found without a threshold, what is left where the best one must reach it\n")
     lines = [
         [name, _number(curve["auc_cross"]), _number(curve["silent_at_95_kept"]), _number(curve["kept_at_90_silent"])]
         for name, curve in (("Foreword", told), ("plain share of words", told["baseline"]))

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from foreword import render
+from foreword.errors import ForewordError
 from foreword.evaluate.measures import mean
 from foreword.evaluate.scratch import Scratch
 from foreword.evaluate.sets import Question
@@ -112,13 +113,13 @@ class _Remembering:
 
     def __init__(self, store: object) -> None:
         self._store = store
-        self._answers: dict[object, Any] = {}
+        self._answers: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return lambda *given, **named: self._answer(name, given, named)
 
     def _answer(self, name: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-        asked = (name, given, tuple(named.items()))
+        asked = repr((name, given, named))  # votes are a dictionary, which is no key
         if asked not in self._answers:
             self._answers[asked] = getattr(self._store, name)(*given, **named)
         return self._answers[asked]
@@ -126,6 +127,8 @@ class _Remembering:
 
 def _recalled(opened: Scratch, question: Question, recipe: Recipe, store: Searchable) -> Block:
     got = opened.recalled(question.prompt, at=question.at, recipe=recipe, store=store)
+    if got.problems:
+        raise ForewordError(f"{opened.given.name} cannot be asked {question.prompt!r}: {'; '.join(got.problems)}")
     if isinstance(got, Skipped):
         return Block(question=question, memories=(), text="", tokens=0)
     memories = tuple(opened.by_id[item.memory] for item in got.items)

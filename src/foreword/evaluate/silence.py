@@ -15,9 +15,10 @@ from foreword.evaluate.measures import auc, mean, share_found
 from foreword.evaluate.retrieval import Asked, Result, best
 from foreword.evaluate.scratch import Scored, Scratch
 from foreword.evaluate.sets import Question
+from foreword.rank import worth_saying
 from foreword.values import value
 
-SAMPLE = 25  # prompts of each set to each other one: 2,250 for ten sets, which is about what they ask of themselves
+PROMPTS = 2_250  # of one set to another in all: about what ten sets ask of themselves
 # Points of a curve, in percent of silence; closer at the end, where a memory that knows its place should stand.
 STEPS = (*range(0, 90, 5), *range(90, 100))
 KEPT, SILENT = 0.95, 0.9  # the two ends at which one number tells a curve
@@ -36,7 +37,7 @@ class Stray:
 
 def pairs(opened: Sequence[Scratch]) -> int:
     """How many prompts `silence` asks."""
-    return sum(len(_sample(source.given.questions)) for source in opened) * (len(opened) - 1)
+    return sum(len(_sample(source, opened)) for source in opened) * (len(opened) - 1)
 
 
 def silence(
@@ -48,7 +49,7 @@ def silence(
         for target in opened
         for source in opened
         if source is not target
-        for stray in _strays(source, target, tick)
+        for stray in _strays(_sample(source, opened), target, tick)
     ]
     threshold = opened[0].product.threshold
     return {
@@ -68,9 +69,8 @@ def silence(
     }
 
 
-def _strays(source: Scratch, target: Scratch, tick: Callable[[], object]) -> list[Stray]:
-    """Prompts of *source* asked of *target*, at times when its own questions are asked: only the topic is strange."""
-    prompts = _sample(source.given.questions)
+def _strays(prompts: Sequence[Question], target: Scratch, tick: Callable[[], object]) -> list[Stray]:
+    """Strange prompts asked of *target*, at times when its own questions are asked: only the topic is strange."""
     times = [question.at for question in target.given.questions]
     target.learn(inf)
     found = []
@@ -87,9 +87,10 @@ def _strays(source: Scratch, target: Scratch, tick: Callable[[], object]) -> lis
     return found
 
 
-def _sample(questions: Sequence[Question]) -> list[Question]:
-    """At most SAMPLE, evenly spread, always the same."""
-    many = min(SAMPLE, len(questions))
+def _sample(source: Scratch, opened: Sequence[Scratch]) -> list[Question]:
+    """Of one set's questions so many that all together stay within PROMPTS, evenly spread, always the same."""
+    questions = source.given.questions
+    many = min(PROMPTS // (len(opened) * max(1, len(opened) - 1)), len(questions))
     return [questions[number * len(questions) // many] for number in range(many)]
 
 
@@ -122,29 +123,28 @@ def _point(results: Sequence[Result], strays: Sequence[float], hits: _Hits, *, t
     """What one threshold does: whom it silences rightly, and the share of R@10 that it keeps."""
     answerable = [each for result in results for each in result.asked if each.question.relevant]
     unanswerable = [each for result in results for each in result.asked if not each.question.relevant]
-    each_above = mean(_recall(result, hits, threshold=threshold) for result in results)
-    best_above = mean(_recall(result, hits, threshold=threshold, by_prompt=True) for result in results)
-    all_of_it = mean(_recall(result, hits, threshold=-inf) for result in results)
+    above = mean(
+        _recall(result, lambda each: worth_saying(hits(each), threshold=threshold, moment="prompt"))
+        for result in results
+    )
+    all_of_it = mean(_recall(result, hits) for result in results)
     return {
         "threshold": round(threshold, 6),
         "silent": _rounded(mean(float(score < threshold) for score in strays)),
         "silent_unanswerable": _rounded(mean(float(best(hits(each)) < threshold) for each in unanswerable)),
         "silent_answerable": _rounded(mean(float(best(hits(each)) < threshold) for each in answerable)),
-        "r_at_10": _rounded(each_above),
-        "r_at_10_kept": _share(each_above, all_of_it),
-        "r_at_10_kept_whole": _share(best_above, all_of_it),
+        "r_at_10": _rounded(above),
+        "r_at_10_kept": _share(above, all_of_it),
     }
 
 
-def _recall(result: Result, hits: _Hits, *, threshold: float, by_prompt: bool = False) -> float | None:
-    """R@10 when only memories above *threshold* are shown; or all of them, to prompts whose best one is above it."""
-    shares = []
-    for each in result.asked:
-        found = hits(each)
-        shown = found if by_prompt and best(found) >= threshold else [hit for hit in found if hit.score >= threshold]
-        if each.question.relevant:
-            shares.append(share_found([hit.uid for hit in shown], each.question.relevant, most=10))
-    return mean(shares)
+def _recall(result: Result, shown: _Hits) -> float | None:
+    """R@10 of what is shown."""
+    return mean(
+        share_found([hit.uid for hit in shown(each)], each.question.relevant, most=10)
+        for each in result.asked
+        if each.question.relevant
+    )
 
 
 def _share(part: float | None, whole: float | None) -> float | None:

@@ -29,6 +29,7 @@ LIGHT = (
     "jsontext",
     "types",
     "words",
+    "rarity",
     "tokens",
     "recipes",
     "projects",

@@ -37,7 +37,10 @@ class Store(Protocol):
         """The memories with these ids, in this order, without those that do not exist."""
 
     def by_words(self, query: Query) -> tuple[Hit, ...]:
-        """What holds any of the query's terms, best first."""
+        """What holds any of the query's terms, best first, and what stood next to it in its session."""
+
+    def by_code(self, query: Query, votes: Mapping[str, float]) -> tuple[Hit, ...]:
+        """What names any of these files and functions, most votes first, each vote weighed by its rarity."""
 
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
         """What came last in the query's scopes, newest first."""

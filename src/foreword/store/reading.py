@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from foreword.errors import DamagedIndex, StoreError
 from foreword.jsontext import dumps, loads, storable
-from foreword.types import Change, Event, Hit, Injection, Item, Link, Memory, Query, Session
-from foreword.words import any_of
+from foreword.rarity import rarity
+from foreword.types import Change, Event, Hit, Injection, Item, Link, Memory, Near, Query, Session
+from foreword.words import any_of, plain, root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
-SCHEMA = 3  # the newest schema this code can read; the number of the last migration
+SCHEMA = 4  # the newest schema this code can read; the number of the last migration
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence
 KNOWN_TABLES = (
@@ -30,6 +31,8 @@ KNOWN_TABLES = (
     "injection_texts",
     "access",
     "owners",
+    "units",
+    "code",
     "meta",
 )
 
@@ -40,7 +43,12 @@ FULL_MATCH = 5
 _MOST_PARAMETERS = 500  # in one statement
 # Failures that say nothing about the index: another moment may be better.
 _PASSING = ("lock", "busy", "disk I/O", "unable to open", "interrupted")
-IMAGINED = 100  # rows that a young store is thought to have besides its own
+MOST_PAIRS = 8  # of words side by side; each is one more look into the index
+AROUND = 60  # of the best hits have their sessions looked at
+BESIDE = 15  # of the best hits bring in what stood next to them, whatever it holds
+WINDOW = 3  # places to either side; sessions at the same time are interleaved
+TAIL = 60  # characters at the end of a body that tell whether it asks
+MOST_SHARED = 200  # of the memories that name a file or a function, the newest
 
 _MEMORY = """m.kind, m.title, m.body, m.id, m.uid, o.scope, m.project, m.tags, m.files, m.functions, m.session,
  m.source, m.trust, m.confidence, m.seen, m.created, m.confirmed, m.status, m.superseded_by, m.detail"""
@@ -110,7 +118,7 @@ class Reader:
             raise DamagedIndex(f"the words index cannot be read: {exc}", hint="run `foreword index`") from exc
 
     def _by_words(self, query: Query) -> tuple[Hit, ...]:
-        """The sum of the rarities of the words that a memory holds.
+        """What holds the rarest words, and with it what stood around it in its session.
 
         Not FTS5's bm25: it counts every word over all projects, at 1 us a posting (1M memories: 17 ms against 1.5), and
         found less on the replay and LoCoMo sets.
@@ -122,24 +130,87 @@ class Reader:
         size = sum(newest for _, newest in owners)
         first = {term: self._holding(term, owners, most=COMMON) for term in asked}
         holders = self._rarest(first, owners, query)
-        weight = {term: _rarity(len(holders.get(term, places)), size) for term, places in first.items()}
-        full = sum(sorted(weight.values(), reverse=True)[:FULL_MATCH])
-        matched: dict[int, float] = {}
+        weight = {term: rarity(len(holders.get(term, places)), size) for term, places in first.items()}
+        full = sum(sorted((weight[term] for term in query.terms), reverse=True)[:FULL_MATCH])
+        holders.update(self._side_by_side(query.pairs, first, owners))
+        weight.update({pair: rarity(len(places), size) for pair, places in holders.items() if pair not in weight})
+        score: dict[int, float] = {}
         for term, places in holders.items():
             gain = weight[term]
             for place in places:
-                matched[place] = matched.get(place, 0.0) + gain
-        best = sorted(matched, key=matched.__getitem__, reverse=True)  # of equals the newest, as they were read
-        found: list[Hit] = []
+                score[place] = score.get(place, 0.0) + gain
+        found = self._best(score, query)
+        near = {} if query.plain else self._near(found, holders)
+        if near:
+            beside = [place for place in near if place not in found][: 2 * BESIDE]
+            found.update({place: memory for memory, place in self._at_places(beside, query)})
+        holding = {term: frozenset(places) for term, places in holders.items()}
+        return tuple(
+            Hit(
+                memory=memory,
+                source="words",
+                score=score.get(place, 0.0),
+                held={term: weight[term] for term, places in holding.items() if place in places},
+                full=full,
+                size=size,
+                near=near.get(place, ()),
+            )
+            for place, memory in found.items()
+        )
+
+    def _best(self, score: Mapping[int, float], query: Query) -> dict[int, Memory]:
+        """The memories at the best places that pass the query's filters, best first."""
+        best = sorted(score, key=score.__getitem__, reverse=True)  # of equals the newest, as they were read
+        found: list[tuple[Memory, int]] = []
         # A few more than wanted, because some may be filtered out; where many are, the rest follows.
         at, step = 0, query.limit + query.limit // 4 + 1
         while at < len(best) and len(found) < query.limit:
-            for memory, place in self._at_places(best[at : at + step], query):
-                share = min(1.0, matched[place] / full)
-                found.append(Hit(memory=memory, source="words", score=matched[place], matched=share))
+            found += self._at_places(best[at : at + step], query)
             at, step = at + step, _MOST_PARAMETERS
-        found.sort(key=lambda hit: (-hit.score, -hit.memory.created, hit.memory.id))
-        return tuple(found[: query.limit])
+        found.sort(key=lambda hit: (-score[hit[1]], -hit[0].created, hit[0].id))
+        return {place: memory for memory, place in found[: query.limit]}
+
+    def _side_by_side(
+        self, pairs: Sequence[str], first: Mapping[str, Sequence[int]], owners: Sequence[Any]
+    ) -> dict[str, list[int]]:
+        """Who holds two words next to each other; a pair of common words would be read for long and say little."""
+        known = [
+            pair
+            for pair in pairs
+            if all(first.get(word) for word in pair.split()) and any(len(first[word]) < COMMON for word in pair.split())
+        ]
+        found = {pair: self._holding(pair, owners, most=COMMON) for pair in known[:MOST_PAIRS]}
+        return {pair: places for pair, places in found.items() if places}
+
+    def _near(self, found: Mapping[int, Memory], holders: Mapping[str, Sequence[int]]) -> dict[int, tuple[Near, ...]]:
+        """By place, what stood before and after it in its session: for the best, and for what stood next to those."""
+        best = [place for place, memory in found.items() if memory.session][:AROUND]
+        places = {place + gap for place in best for gap in range(-WINDOW - 2, WINDOW + 3)}
+        rows = {}
+        for some in _chunks(sorted(places)):
+            marks = f"place IN ({_marks(some)}) AND session <> ''"
+            sql = f"SELECT place, session, title, substr(body, -{TAIL}), length(body) FROM memories WHERE {marks}"
+            rows.update({row[0]: row[1:] for row in self._all(sql, some)})
+        sessions: dict[str, list[int]] = {}
+        for place in sorted(rows):
+            sessions.setdefault(rows[place][0], []).append(place)
+        holding = {term: frozenset(held) for term, held in holders.items()}
+        told = {
+            place: (
+                tuple(_said(row[1], [term for term, held in holding.items() if place in held])),
+                "?" in row[2],
+                row[3],
+            )
+            for place, row in rows.items()
+        }
+        near: dict[int, tuple[Near, ...]] = {}
+        for rank, place in enumerate(best):
+            line = sessions[found[place].session]
+            at = line.index(place)
+            for other in line[max(0, at - 1) : at + 3] if rank < BESIDE else (place,):
+                if abs(other - place) <= WINDOW and other not in near:
+                    near[other] = _neighbours(line, other, told)
+        return near
 
     def _rarest(self, first: dict[str, list[int]], owners: Sequence[Any], query: Query) -> dict[str, list[int]]:
         """The rarest words that occur at all with all who hold them, as many as the budget of postings allows."""
@@ -179,6 +250,40 @@ class Reader:
 
     def _owners(self, scopes: Sequence[str]) -> list[Any]:
         return self._all(f"SELECT number, newest FROM owners WHERE scope IN ({_marks(scopes)})", tuple(scopes))
+
+    def by_code(self, query: Query, votes: Mapping[str, float]) -> tuple[Hit, ...]:
+        """What names these files and functions; the sum of the votes, each by its rarity."""
+        owners = self._owners(query.scopes)
+        size = sum(newest for _, newest in owners)
+        holders = {name: self._naming(name, owners) for name in votes}
+        weight = {name: rarity(len(places), size) for name, places in holders.items() if places}
+        score: dict[int, float] = {}
+        for name, rare in weight.items():
+            gain = votes[name] * rare
+            for place in holders[name]:
+                score[place] = score.get(place, 0.0) + gain
+        naming = {name: frozenset(holders[name]) for name in weight}
+        return tuple(
+            Hit(
+                memory=memory,
+                source="structure",
+                score=score[place],
+                held={name: weight[name] for name, places in naming.items() if place in places},
+                size=size,
+            )
+            for place, memory in self._best(score, query).items()
+        )
+
+    def _naming(self, name: str, owners: Sequence[Any]) -> list[int]:
+        return [
+            place
+            for owner, _ in owners
+            for (place,) in self._all(
+                """SELECT c.place FROM units u JOIN code c ON c.unit = u.number
+                WHERE u.name = ? AND c.place BETWEEN ? AND ? ORDER BY c.place DESC LIMIT ?""",
+                (name, *_range(owner), MOST_SHARED),
+            )
+        ]
 
     # -- what surrounds them ------------------------------------------------------------------------------------
     def linked(self, id: str) -> tuple[Link, ...]:
@@ -291,25 +396,26 @@ def bound(given: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(storable(each) if isinstance(each, str) else each for each in given)
 
 
-def _rarity(holders: int, size: int) -> float:
-    """The weight of a word by how few rows hold it, as if there were more: in a store of three, two are not many."""
-    return _logarithm(1 + (size + IMAGINED - holders + 0.5) / (holders + 0.5))
-
-
-def _logarithm(number: float) -> float:
-    """The natural logarithm of a number from 1 on, to six digits: importing `math` costs a hook 0.5 ms."""
-    halved = 0
-    while number > 2:
-        number, halved = number / 2, halved + 1
-    part = (number - 1) / (number + 1)
-    square = part * part
-    return halved * 0.6931471805599453 + 2 * part * (
-        1 + square * (1 / 3 + square * (1 / 5 + square * (1 / 7 + square / 9)))
-    )
-
-
 def _range(owner: int) -> tuple[int, int]:
     return owner << SEQUENCE_BITS, ((owner + 1) << SEQUENCE_BITS) - 1
+
+
+def _said(title: str, held: Iterable[str]) -> Iterable[str]:
+    """Of the words that a memory holds, those that are not only its title's: a title names it, and says nothing."""
+    titled = plain(title)
+    return (term for term in held if root(term) not in titled)
+
+
+def _neighbours(
+    line: Sequence[int], place: int, told: Mapping[int, tuple[tuple[str, ...], bool, int]]
+) -> tuple[Near, ...]:
+    """The two before and the two after *place* in its session that are not far away."""
+    at = line.index(place)
+    return tuple(
+        Near(gap, *told[line[at + gap]])
+        for gap in (-2, -1, 1, 2)
+        if 0 <= at + gap < len(line) and abs(line[at + gap] - place) <= WINDOW
+    )
 
 
 def _marks(given: Sequence[Any]) -> str:

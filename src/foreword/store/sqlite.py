@@ -121,6 +121,9 @@ class SqliteStore:
             self._trouble["index"] = str(exc)
             raise
 
+    def by_code(self, query: Query, votes: Mapping[str, float]) -> tuple[Hit, ...]:
+        return self._ask(lambda reader: reader.by_code(query, votes))
+
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
         return self._ask(lambda reader: reader.by_recency(query))
 
@@ -399,8 +402,16 @@ class SqliteStore:
             f"INSERT INTO memories ({MEMORY_COLUMNS}) VALUES ({','.join('?' * len(MEMORY_COLUMNS.split(',')))})",
             _row(memory, place=place, owner=owner, texts=texts),
         )
+        self._name_code(memory, place)
         self._put_vector(place, vector)
         return memory, (place, texts, old)
+
+    def _name_code(self, memory: Memory, place: int) -> None:
+        """Note which files and functions a memory names."""
+        names = [(name,) for name in dict.fromkeys((*memory.files, *memory.functions))]
+        self._many("INSERT OR IGNORE INTO units (name) VALUES (?)", names)
+        by_name = "INSERT OR IGNORE INTO code SELECT number, ? FROM units WHERE name = ?"
+        self._many(by_name, [(place, name) for (name,) in names])
 
     def _vector_at(self, place: int) -> Vector | None:
         row = self._db.execute("SELECT model, scale, blob FROM vectors WHERE place = ?", (place,)).fetchone()
@@ -519,8 +530,9 @@ class SqliteStore:
         self._adopt()
         with suppress(apsw.SQLError):  # an index of an unknown format cannot even be dropped
             self._db.execute("UPDATE words_config SET v = 4 WHERE k = 'version'")
-        for _ in self._db.execute(resources.files("foreword.store").joinpath("words.sql").read_text(encoding="utf-8")):
-            pass
+        for name in ("words.sql", "code.sql"):
+            for _ in self._db.execute(resources.files("foreword.store").joinpath(name).read_text(encoding="utf-8")):
+                pass
         self._db.execute("DELETE FROM meta WHERE key = 'index'")
         for mended in ("tables", "index", "later"):  # what was left for later may have met a missing table
             self._trouble.pop(mended, None)

@@ -40,6 +40,7 @@ from foreword.types import (
     Hit,
     Moment,
     Project,
+    Query,
     Recalled,
     Skipped,
 )
@@ -394,7 +395,10 @@ class Keeper:
             return about
         # Without words all match: these are the factors that the memory brings along.
         (ranked,) = rank(
-            {"recency": (Hit(memory=found[0], source="recency"),)}, now=time.time(), moment="session_start"
+            {"recency": (Hit(memory=found[0], source="recency"),)},
+            query=Query(scopes=(found[0].scope,)),
+            now=time.time(),
+            moment="session_start",
         )
         shown = [
             {
