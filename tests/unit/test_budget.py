@@ -225,7 +225,7 @@ def test_the_best_of_a_few_is_shown_in_full_and_pushes_out_none():
         memories = [
             replace(each, kind="decision", created=NOW) for each in relevant(rand, TITLES["English"], many=many)
         ]
-        got = asked(memories, moment="prompt", scores=[STANDS_OUT * 4, *[1.0] * (many - 1)])
+        got = asked(memories, moment="prompt", scores=[STANDS_OUT * 2, *[1.0] * (many - 1)])
         assert len(rows_of(got.text)) >= min(many, 12)
         assert "the long story" in got.text or many > 8
 
