@@ -403,6 +403,130 @@ def test_a_rare_word_says_more_than_a_common_one(store):
     assert found(store, "pool walrus", limit=3)[0] == "walrus"
 
 
+def test_words_side_by_side_are_held_as_a_pair(store):
+    store.keep([a_memory("the walrus pool is cold"), a_memory("a pool for the walrus"), a_memory("walrus")])
+    query = Query(scopes=("project:here",), terms=("walrus", "pool"), pairs=("walrus pool", "pool table"))
+    held = {hit.memory.title: set(hit.held) for hit in store.by_words(query)}
+    assert held["the walrus pool is cold"] == {"walrus", "pool", "walrus pool"}
+    assert held["a pool for the walrus"] == {"walrus", "pool"}
+
+
+# ---- what stood around it
+
+
+def a_talk(store, *said, session="s", **more):
+    return store.keep(
+        [a_memory("", body=body, session=session, created=float(n), **more) for n, body in enumerate(said)]
+    )
+
+
+def around(store, *words, **more):
+    """By body, what stood around each hit: the gap, what it holds, and whether it asks."""
+    hits = store.by_words(Query(scopes=("project:here",), terms=words, **more))
+    return {hit.memory.body: {near.gap: (near.held, near.asks) for near in hit.near} for hit in hits}
+
+
+def test_what_stood_before_and_after_in_the_session_comes_with_a_hit(store):
+    a_talk(store, "one", "two", "where is the walrus?", "by the pool", "thanks", "six", "seven")
+    told = around(store, "walrus")
+    assert told["where is the walrus?"].keys() == {-2, -1, 1, 2}
+    assert told["by the pool"][-1] == (("walrus",), True)  # found by what stood before it
+    assert told["thanks"][-2] == (("walrus",), True)
+    assert "seven" not in told
+
+
+def test_another_session_in_between_does_not_part_a_session(store):
+    for n in range(3):
+        a_talk(store, f"walrus {n}", session="a")
+        a_talk(store, f"other {n}", session="b")
+    assert around(store, "walrus")["walrus 1"].keys() == {-1, 1}
+    assert not any(body.startswith("other") for body in around(store, "walrus"))
+
+
+def test_what_belongs_to_no_session_has_no_neighbours(store):
+    a_talk(store, "before", "walrus", "after", session="")
+    assert around(store, "walrus") == {"walrus": {}}
+
+
+def test_neighbours_pass_the_same_filters(store):
+    a_talk(store, "walrus")
+    a_talk(store, "superseded", status="superseded")
+    a_talk(store, "a goal", kind="goal")
+    assert around(store, "walrus", kinds=("note",)).keys() == {"walrus"}
+    assert around(store, "walrus", kinds=("note", "goal")).keys() == {"walrus", "a goal"}
+
+
+def test_a_neighbours_title_is_no_word_of_its_own(store):
+    store.keep([a_memory("Melanie", body="hello", session="s"), a_memory("Caroline", body="walrus", session="s")])
+    assert around(store, "walrus", "melanie")["walrus"] == {-1: ((), False)}
+
+
+def test_a_plain_question_is_answered_by_words_alone(store):
+    a_talk(store, "before", "walrus", "after")
+    assert around(store, "walrus", plain=True) == {"walrus": {}}
+
+
+# ---- the code it is about
+
+
+def naming(store, *names, project="here", **more):
+    votes = dict.fromkeys(names, 1.0)
+    return [hit.memory.title for hit in store.by_code(Query(scopes=(f"project:{project}",), **more), votes)]
+
+
+def test_a_fresh_memory_is_found_at_once_by_the_code_it_names(store):
+    store.keep([a_memory("a", files=("src/app.py",)), a_memory("b", functions=("run()",)), a_memory("c")])
+    assert naming(store, "src/app.py") == ["a"]
+    assert naming(store, "run()") == ["b"]
+    assert naming(store, "app.py") == naming(store) == []
+
+
+def test_more_votes_and_rarer_code_come_first(store):
+    store.keep([a_memory(f"common {n}", files=("README.md",)) for n in range(20)])
+    store.keep([a_memory("rare", files=("app.py",)), a_memory("both", files=("app.py", "README.md"))])
+    query = Query(scopes=("project:here",), limit=3)
+    hits = store.by_code(query, {"README.md": 1.0, "app.py": 1.0})
+    assert [hit.memory.title for hit in hits][:2] == ["both", "rare"]
+    assert hits[0].held.keys() == {"README.md", "app.py"}
+    assert hits[0].score > hits[1].score > hits[2].score > 0
+    assert store.by_code(query, {"README.md": 50.0, "app.py": 1.0})[1].memory.title.startswith("common")
+
+
+def test_code_of_another_project_is_not_found(store):
+    store.keep([a_memory("here", files=("app.py",)), a_memory("there", project="there", files=("app.py",))])
+    assert naming(store, "app.py") == ["here"]
+    assert naming(store, "app.py", project="there") == ["there"]
+    assert naming(store, "app.py", project="nowhere") == []
+
+
+def test_a_memory_that_changed_is_found_by_what_it_names_now(store):
+    (kept,) = store.keep([a_memory("a", files=("old.py",), functions=("f",))])
+    store.keep([replace(kept, files=("new.py",))])
+    assert naming(store, "old.py") == []
+    assert naming(store, "new.py") == naming(store, "f") == ["a"]
+
+
+def test_filters_hold_for_code_too(store):
+    store.keep([a_memory("gone", files=("a",), status="superseded"), a_memory("late", files=("a",), created=9.0)])
+    store.keep([a_memory("goal", kind="goal", files=("a",))])
+    assert naming(store, "a", kinds=("note",), at=5.0) == []
+    assert naming(store, "a", kinds=("note",)) == ["late"]
+
+
+def test_code_is_found_again_after_the_index_was_made_anew(store):
+    store.keep([a_memory("a", files=("app.py",), functions=("run",))])
+    store.index()
+    assert naming(store, "app.py") == naming(store, "run") == ["a"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(TEXT, max_size=4))
+def test_any_name_is_found_as_it_was_written(shared_store, names):
+    project = next(fresh)
+    shared_store.keep([a_memory("a", project=project, files=tuple(names))])
+    assert naming(shared_store, *names, project=project) == (["a"] if names else [])
+
+
 def test_what_holds_more_of_the_words_comes_first_and_of_equals_the_newer(store):
     store.keep(
         [a_memory(title, created=at) for title, at in (("walrus a", 1.0), ("walrus b", 2.0), ("pool walrus", 0.5))]

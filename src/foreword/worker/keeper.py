@@ -25,7 +25,7 @@ from foreword.payloads import Delivery
 from foreword.projects import is_off
 from foreword.query import query_of
 from foreword.rank import rank
-from foreword.recall import MOST_RECORDED, injection_of, look, meant, recall
+from foreword.recall import MOST_RECORDED, POOL, injection_of, look, meant, recall
 from foreword.redact import redact
 from foreword.remember import Read, read, remember
 from foreword.resume import resume
@@ -354,18 +354,19 @@ class Keeper:
         compact: bool = False,
         explain: bool = False,
     ) -> dict[str, Any]:
-        """Everything that holds the words of *q*, best first; an explicit search has no threshold."""
+        """What holds the words of *q* or is about the same code, best first; an explicit search has no threshold."""
         for kind in kinds:
             if kind not in KINDS:
                 raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
         now = at or time.time()
+        most = min(limit or self.settings.search_limit, MOST_RESULTS)
         moment = Moment(name="question", project=self._project(project_path), prompt=q)
         query = replace(
             query_of(moment, synonyms=self._synonyms),
             kinds=tuple(kinds),
             since=since,
             at=at,
-            limit=min(limit or self.settings.search_limit, MOST_RESULTS),
+            limit=max(most, POOL),
             most_terms=self.settings.terms_max,
             postings=self.settings.postings_budget,
             vector=self._meaning.of_prompt(q, seconds=SEARCH_SECONDS),
@@ -374,6 +375,7 @@ class Keeper:
             only = "only words that are everywhere: name a thing, a file or a function"
             return {"project": moment.project.key, "results": [], "problems": [only]}
         ranked, wrong = look(self.store, query, now=now, moment="question")
+        ranked = ranked[:most]
         for problem in wrong:
             self.tell("search", problem)
         results = [
