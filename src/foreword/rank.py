@@ -8,7 +8,7 @@ from __future__ import annotations
 from foreword.rarity import logarithm
 from foreword.types import UNIVERSAL, Ranked
 from foreword.values import replace
-from foreword.words import GENERIC, STOP_WORDS, plain, root
+from foreword.words import GENERIC, STOP_WORDS, plain, root, told_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,6 +167,9 @@ def _matches(found: Mapping[str, Sequence[Hit]], *, named: frozenset[str]) -> di
     surely = _surely(found["words"]) if most > 0 else 0.0
     if any(not named.isdisjoint(hit.held) for hit in found.get("structure", ())):
         surely = max(surely, SURELY_NAMED)
+    # Votes say little where most memories are about the same code.
+    alike = sum(1 for votes in structure.values() if votes > most_votes / 2)
+    weight = STRUCTURE * (1 - alike / max([alike, 1, *(hit.size for hit in found.get("structure", ()))]))
     matches = {}
     asked_for = (hit for source, hits in found.items() if source != "recency" for hit in hits)
     for memory in {hit.memory.id: hit.memory for hit in asked_for}.values():
@@ -174,7 +177,7 @@ def _matches(found: Mapping[str, Sequence[Hit]], *, named: frozenset[str]) -> di
         if meant:
             said = (1 - MEANING) * said + MEANING * meant.get(memory.id, 0.0)
         if most_votes > 0 and (memory.files or memory.functions):  # what names no code is judged by its words alone
-            said = (said + STRUCTURE * structure.get(memory.id, 0.0) / most_votes) / (1 + STRUCTURE)
+            said = (said + weight * structure.get(memory.id, 0.0) / most_votes) / (1 + weight)
         matches[memory.id] = surely * said
     return matches
 
@@ -218,7 +221,8 @@ def _coherence(hits: Sequence[Hit]) -> float:
 def _said(hit: Hit, roots: Mapping[str, str], meant: Mapping[str, float]) -> dict[str, float]:
     """For each thing that a memory holds, its rarity by how often and where the memory says it."""
     memory = hit.memory
-    title, body = plain(memory.title), plain(memory.body)
+    title = plain(memory.title)
+    body = plain(f"{memory.body} {told_in(memory.detail)}" if memory.detail else memory.body)
     code = plain(" ".join((*memory.files, *memory.functions)))
     enough = ENOUGH * (1 - LONGER + LONGER * (len(title) + len(body) + len(code)) / LONG)
     titled = [word for word in title.split() if word not in STOP_WORDS]

@@ -254,15 +254,14 @@ def _candidates(
         limit=_enough(rule, shown),
     )
     ranked, wrong = look(store, query, now=now, moment=moment.name)
+    if rule.name not in LASTING:
+        ranked = tuple(worth_saying(ranked, threshold=threshold, moment=moment.name))
     if worded and not GOAL_WORDS.isdisjoint(asked.terms):  # whatever words the goals themselves are put in
-        goals, more_wrong = look(
-            store, replace(query, terms=(), kinds=("goal",), limit=MOST_GOALS), now=now, moment=moment.name
-        )
+        of_goals = replace(query, terms=(), kinds=("goal",), limit=MOST_GOALS)
+        goals, more_wrong = look(store, of_goals, now=now, moment=moment.name)
         ranked, wrong = (*goals, *ranked), (*wrong, *more_wrong)
     if wrong and not ranked:
         raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
-    if rule.name not in LASTING:
-        ranked = tuple(worth_saying(ranked, threshold=threshold, moment=moment.name))
     return [
         each
         for each in ranked

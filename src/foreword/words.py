@@ -132,6 +132,14 @@ def pairs(text: str, *, limit: int = 16) -> tuple[str, ...]:
     return tuple(found)
 
 
+def told_in(detail: object, *, deep: int = 4) -> str:
+    """Every text in a detail, however it is nested, as one."""
+    if isinstance(detail, str):
+        return detail
+    parts = detail.values() if isinstance(detail, dict) else detail if isinstance(detail, (list, tuple)) else ()
+    return " ".join(filter(None, (told_in(part, deep=deep - 1) for part in parts))) if deep else ""
+
+
 def plain(text: str) -> str:
     """*text* in small letters with a space before every word, so that `root` is found where a word begins."""
     return f" {text[:MOST_TEXT].translate(_BREAKS).lower()}"

@@ -411,6 +411,13 @@ def test_words_side_by_side_are_held_as_a_pair(store):
     assert held["a pool for the walrus"] == {"walrus", "pool"}
 
 
+def test_what_is_told_in_a_detail_is_found(store):
+    detail = {"why": "two offices in other zones", "options": [{"name": "sundial"}, 7, None]}
+    store.keep([a_memory("UTC it is", kind="decision", detail=detail)])
+    for word in ("offices", "sundial", "utc"):
+        assert found(store, word) == ["UTC it is"]
+
+
 # ---- what stood around it
 
 

@@ -337,7 +337,9 @@ def test_a_folder_that_cannot_hold_the_backups_is_told_as_what_it_is(open_store,
 
 def test_a_name_of_code_goes_with_the_last_memory_that_has_it(open_store, database):
     store = open_store()
-    one, two = store.keep([Memory("note", title, project="p", files=("a.py", f"{title}.py")) for title in ("one", "two")])
+    one, two = store.keep(
+        [Memory("note", title, project="p", files=("a.py", f"{title}.py")) for title in ("one", "two")]
+    )
     store.keep([replace(one, files=()), replace(two, files=("a.py",))])
     store.close()
     db = apsw.Connection(str(database))

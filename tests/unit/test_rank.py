@@ -15,6 +15,7 @@ from foreword.rank import (
     IMPORTANCE_FOR_WORDS,
     RECENCY_FOR_WORDS,
     SCOPE_AT_START,
+    STRUCTURE,
     SURELY_NAMED,
     TASKS,
     UNITS,
@@ -26,6 +27,7 @@ from foreword.rank import (
 )
 from foreword.rarity import logarithm, rarity
 from foreword.types import KINDS, MOMENTS, Hit, Memory, Near, Query, Ranked
+from foreword.values import replace
 from foreword.words import GENERIC
 
 NOW = 1_000_000_000.0
@@ -208,6 +210,17 @@ def test_what_shares_its_code_with_the_best_comes_without_words():
     assert second.why["match"] > 0.3 * first.why["match"]
 
 
+def test_votes_say_nothing_where_all_are_about_the_same_code():
+    said = [
+        a_hit("x", kind="decision", score=9.0, files=("a.py",)),
+        a_hit("y", kind="decision", score=3.0, files=("a.py",)),
+    ]
+    same = [a_hit(id, kind="decision", source="structure", score=5.0, files=("a.py",)) for id in "xy"]
+    few, many = (ranked(*said, *(replace(hit, size=size) for hit in same)) for size in (2, 200))
+    assert few[1].score == pytest.approx(few[0].score / 3, rel=0.01)
+    assert many[1].score > 0.8 * many[0].score
+
+
 def test_what_names_no_code_is_judged_by_its_words_alone():
     told = ranked(
         a_hit("x", kind="decision", score=9.0),
@@ -221,7 +234,7 @@ def test_what_names_no_code_is_judged_by_its_words_alone():
 def test_a_prompt_that_names_code_is_about_this_project():
     query = Query(scopes=("project:p",), terms=("app",), files=("app.py",))
     (only,) = ranked(a_hit(source="structure", score=1.0, held={"app.py": 4.0}, files=("app.py",)), query=query)
-    assert only.why["match"] == pytest.approx(SURELY_NAMED * 2 / 3, abs=1e-4)
+    assert only.why["match"] == pytest.approx(SURELY_NAMED * STRUCTURE / (1 + STRUCTURE), rel=0.01)
 
 
 def test_meaning_alone_makes_nothing_sure():

@@ -23,7 +23,7 @@ from foreword.store.migrate import Step, known_schema, migrate, steps
 from foreword.store.reading import KNOWN_TABLES, SEQUENCE_BITS, Reader, bound
 from foreword.types import BASE32, KINDS, Change, Event, Hit, Injection, Link, Memory, Query, Session, Vector
 from foreword.values import fields, replace
-from foreword.words import split
+from foreword.words import split, told_in
 
 if TYPE_CHECKING:
     from foreword.store.vectors import Nearest, VectorReader
@@ -39,6 +39,7 @@ SAME_EVENT_SECONDS = (
 )
 LATER_SECONDS = 1.0
 BUSY_MS = 5_000
+MOST_DETAIL = 4_000  # characters of a detail that are looked for: the error, the reason, the fix
 # What a damaged index raises; garbage where a size should be asks for more memory than there is.
 DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemError)
 WAYS_OUT = {
@@ -649,8 +650,8 @@ def _indexed(memory: Memory) -> tuple[str, str, str, str, str]:
     """The texts that the words index covers, in its order."""
     title, body = storable(memory.title), storable(memory.body)
     tags, files = _list(memory.tags), _list(memory.files)
-    named = " ".join(memory.functions)
-    # A function's whole name is a word too, not only its parts.
+    # A function's whole name is a word too, not only its parts; and why something was decided is looked for as well.
+    named = " ".join((*memory.functions, told_in(memory.detail)[:MOST_DETAIL])).strip()
     return title, body, tags, files, storable(f"{named} {split(f'{title} {body} {tags} {files} {named}')}".strip())
 
 
