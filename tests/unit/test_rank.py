@@ -218,7 +218,7 @@ def test_votes_say_nothing_where_all_are_about_the_same_code():
     same = [a_hit(id, kind="decision", source="structure", score=5.0, files=("a.py",)) for id in "xy"]
     few, many = (ranked(*said, *(replace(hit, size=size) for hit in same)) for size in (2, 200))
     assert few[1].score == pytest.approx(few[0].score / 3, rel=0.01)
-    assert many[1].score > 0.8 * many[0].score
+    assert many[1].score > 0.7 * many[0].score
 
 
 def test_what_names_no_code_is_judged_by_its_words_alone():
