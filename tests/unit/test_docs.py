@@ -1,0 +1,169 @@
+"""The pages a reader trusts say what the code says: weights, files, links, and what an agent sees."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from foreword import rank
+from foreword.config import SETTINGS
+from foreword.evaluate.sets import read
+from foreword.history import story
+from foreword.recall import recall
+from foreword.recipes import RECIPES
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Moment, Project, Recalled
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "foreword"
+RANKING = (ROOT / "docs" / "ranking.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
+PLACES = {"reading": "foreword.store.reading"}  # modules that are not named by their last part alone
+
+
+def rows(page: str, *, width: int) -> Iterator[list[str]]:
+    """The cells of every table row of so many columns."""
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("|") and len(cells) == width:
+            yield cells
+
+
+def table(page: str, *, after: str, width: int) -> list[list[str]]:
+    """The rows of the first table after a text, without its heading."""
+    lines = page[page.index(after) :].splitlines()[2:]
+    end = next((at for at, line in enumerate(lines) if not line.startswith("|")), len(lines))
+    return list(rows("\n".join(lines[:end]), width=width))
+
+
+def told_weights() -> dict[str, tuple[float, ...]]:
+    """Every `NAME` or `module.NAME` with a number beside it."""
+    names = {}
+    for name, number, _ in rows(RANKING, width=3):
+        if re.fullmatch(r"`([a-z]+\.)?[A-Z_]+`", name):
+            names[name.strip("`")] = tuple(float(each) for each in number.split(","))
+    return names
+
+
+def test_the_ranking_page_tells_every_weight_as_it_is() -> None:
+    told = told_weights()
+    for name, numbers in told.items():
+        module, _, constant = name.rpartition(".")
+        owner = importlib.import_module(PLACES.get(module, f"foreword.{module}") if module else "foreword.rank")
+        meant = getattr(owner, constant)
+        assert numbers == (meant if isinstance(meant, tuple) else (meant,)), name
+    assert len(told) > 50
+
+
+def test_the_ranking_page_misses_no_weight_of_rank() -> None:
+    numbers = {
+        name
+        for name, held in vars(rank).items()
+        if name.isupper()
+        and (isinstance(held, int | float) or (isinstance(held, tuple) and all(isinstance(each, float) for each in held)))
+    }
+    assert numbers - {"TYPE_CHECKING"} <= told_weights().keys()
+
+
+def test_the_ranking_page_tells_kinds_scopes_tasks_and_thresholds_as_they_are() -> None:
+    kinds = table(RANKING, after="| kind | importance |", width=3)
+    assert {kind: float(weight) for kind, weight, _ in kinds} == rank.IMPORTANCE
+    assert {kind: float(days) for kind, _, days in kinds} == rank.HALF_LIFE
+    scopes = table(RANKING, after="| scope at session start |", width=2)
+    assert {scope: float(factor) for scope, factor in scopes} == rank.SCOPE_AT_START
+    tasks = {
+        task: {kind: float(factor) for kind, factor in (each.split() for each in told.split(", "))}
+        for task, told in table(RANKING, after="| task | what is worth", width=2)
+    }
+    assert tasks == rank.TASKS
+    for setting, default, _ in table(RANKING, after="| setting | default |", width=3):
+        assert DEFAULTS[setting.strip("`")] == float(default), setting
+
+
+def test_the_readme_names_every_module() -> None:
+    tree = README[README.index("src/foreword/\n") :]
+    tree = tree[: tree.index("```")]
+    found = [path.relative_to(PACKAGE) for ending in ("py", "sql", "toml") for path in PACKAGE.rglob(f"*.{ending}")]
+    apart = ("hosts", "cli", "migrations")  # one a host, a command, a step: the folder is named
+    named = {path.name for path in found if not path.name.startswith("__") and not set(apart) & set(path.parts)}
+    assert not [name for name in sorted(named) if not re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", tree)]
+    folders = {path.parts[0] for path in found if len(path.parts) > 1}
+    assert not [folder for folder in sorted(folders) if f"{folder}/" not in tree]
+
+
+@pytest.mark.parametrize("prompt", ["", "What did we do about waiting, list and mail?"])
+def test_the_readme_shows_what_an_agent_sees(tmp_path: Path, prompt: str) -> None:
+    """Ids are new every time, and scores are ranking's own affair."""
+    project = Project(key="dir:rooms", name="rooms", root=str(tmp_path))
+    moment = Moment(name="prompt" if prompt else "session_start", project=project, prompt=prompt, languages=())
+    now = time.time()
+    with closing(SqliteStore(tmp_path / "foreword.db", backups=tmp_path / "backups")) as store:
+        store.keep(story(project, now=now))
+        threshold = DEFAULTS[f"threshold_{moment.name}"]
+        got = recall(store, moment, recipe=RECIPES[moment.name], threshold=threshold, now=now)
+    assert isinstance(got, Recalled)
+    assert prompt in README
+    assert masked(got.text) in masked(README)
+
+
+def masked(text: str) -> str:
+    return re.sub(r"(\| )[01]\.\d\d$", r"\1score", re.sub(r"\b([a-z]{3})-[0-9a-z]{8}\b", r"\1-id", text), flags=re.M)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)):
+        path, _, anchor = target.partition("#")
+        if "://" in target:
+            continue
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), target
+        if anchor:
+            assert anchor in {_anchor(line) for line in file.read_text(encoding="utf-8").splitlines()}, target
+
+
+def _anchor(line: str) -> str:
+    """The name by which a heading is linked, as GitHub makes it."""
+    text = re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower()) if line.startswith("#") else ""
+    return text.replace(" ", "-")
+
+
+def test_the_script_that_makes_a_set_makes_one(tmp_path: Path) -> None:
+    script = next(block for block in re.findall(r"```python\n(.*?)```", RANKING, re.S) if "make_set.py" in block)
+    (tmp_path / "make_set.py").write_text(script, encoding="utf-8")
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    git(repository, "init", "-q")
+    for number in range(4):
+        (repository / f"part{number % 2}.py").write_text(f"{number}\n", encoding="utf-8")
+        git(repository, "add", ".")
+        git(repository, "commit", "-qm", f"Change {number}", at=1_700_000_000 + number * 60)
+    made = subprocess.run(
+        [sys.executable, str(tmp_path / "make_set.py"), str(repository), str(tmp_path / "set")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    (given,) = read([tmp_path / "set"])
+    assert made.stdout == "4 memories, 2 questions\n"
+    assert [question.prompt for question in given.questions] == ["Change 2", "Change 3"]
+    assert all(question.at < 1_700_000_000 + 180 and len(question.relevant) == 1 for question in given.questions)
+
+
+def git(folder: Path, *words: str, at: int = 0) -> None:
+    who = {f"GIT_{role}_{what}": "ada@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    when = {f"GIT_{role}_DATE": f"{at} +0000" for role in ("AUTHOR", "COMMITTER")} if at else {}
+    clean = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
+    clean |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", "-C", str(folder), *words], check=True, env=clean | who | when)
