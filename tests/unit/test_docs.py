@@ -71,7 +71,7 @@ def test_the_ranking_page_misses_no_weight_of_rank() -> None:
         name
         for name, held in vars(rank).items()
         if name.isupper()
-        and (isinstance(held, int | float) or (isinstance(held, tuple) and all(isinstance(each, float) for each in held)))
+        and all(isinstance(each, int | float) for each in (held if isinstance(held, tuple) else (held,)))
     }
     assert numbers - {"TYPE_CHECKING"} <= told_weights().keys()
 
@@ -123,7 +123,8 @@ def masked(text: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)):
+    prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
         path, _, anchor = target.partition("#")
         if "://" in target:
             continue
