@@ -35,48 +35,60 @@ _ENDINGS = ("ings", "ing", "ed", "ies", "es", "ly", "s", "e", "y")
 
 # Words that say nothing about a topic: English function words, and what people say to an agent all day.
 STOP_WORDS = frozenset(
-    """a about above actually after again all also although always am an and another any anything are aren arent as at
-    away back be because been before being below best better between both but by bye came can cannot cant could
-    couldn couldnt did didn didnt do does doesn doesnt doing don done dont down during each either else enough even
-    ever every everything few first for from further get gets getting give given go goes going gone good got great had
-    has hasn hasnt have haven havent having he hello help her here hers hey hi him his how however i id if ill im in
-    into is isn isnt it its itself ive just keep know last least less let lets like little ll look looks lot made make
-    makes making many may maybe me mean might mine more most much must my need needs never new next nice no nobody
-    none nor not nothing now of off ok okay old on once one only onto or other others ought our ours out over own
-    perhaps please possible probably put quite rather re really right said same say says see seem seems shall she
-    should shouldn shouldnt show since so some something soon still stuff such sure take tell than thank thanks that
-    thats the their theirs them then there theres these they thing things think this those though through thus to
-    together too toward tried try trying under until up upon us use used uses using ve very via want wants was wasn
-    wasnt way we well went were weren werent what whatever whats when where whether which while who whole whom whose
-    why will with within without won wont work works would wouldn wouldnt yeah yes yet you your youre yours""".split()  # noqa: SIM905 - a list literal of 330 strings is unreadable
+    """a about above accordingly actually after again all also although always am an and another any anything are
+    aren arent as at away back be because been before being below best better between both but by bye came can
+    cannot cant could couldn couldnt did didn didnt different do does doesn doesnt doing don done dont down during
+    each either else enough even ever every everything everywhere few first for from further get gets getting give
+    given go goes going gone good got great had happen happened happening happens has hasn hasnt have haven havent
+    having he hello help her here hers hey hi him his how however i id if ill im in into is isn isnt it its itself
+    ive just keep know last least less let lets like little ll look looks lot made make makes making many may maybe
+    me mean might mine more most much must my myself need needs never new next nice no nobody none nor not nothing
+    now of off ok okay old on once one only onto or other others ought our ours out over own perhaps please possible
+    probably put quite rather re really right said same say says second see seem seems shall she should shouldn
+    shouldnt show since so some something soon sounds still stuff such sure take tell than thank thanks that thats
+    the their theirs them then there theres these they thing things think this those though through thus to together
+    too toward tried try trying under until up upon us use used uses using ve very via want wants was wasn wasnt way
+    we well went were weren werent what whatever whats when where whether which while who whole whom whose why will
+    with within without won wont work works would wouldn wouldnt yeah yes yet you your youre yours yourself""".split()  # noqa: SIM905 - a list literal of 330 strings is unreadable
 )
 
 # Words of any project's day: they name an activity or a part that all software has. They find, but tell little about
 # whether a prompt is about this project.
 GENERIC = frozenset(
-    """add added adding addition adds allow allows api app apply argument arguments avoid broken bug bugs build
-    builds bump call called calls case cases change changed changes check checks chore ci class classes clean
-    cleanup cli client code command commands comment comments commit commits config configuration correct
-    correctly create created custom data debug default defaults delete deleted dependencies dependency deprecate
-    deprecated dev develop directory disable doc docs document documentation documented drop enable ensure env
-    error errors example examples exception explicit extra fail failed failing fails failure failures feat
-    feature features field fields file files final fix fixed fixes fixing flag folder format formatting function
-    functions handle handled handles handling implement implementation implemented import imports improve
-    improved improvement improvements include included info initial input install instead internal issue issues
-    item items key keys lib library line lines link lint linter list lists load local log logging logs main
-    major merge message messages method methods minor miss missing mode model module modules move moved multiple
-    name named names note null number object objects open option optional options output package packages page
-    param parameter parameters params parse part pass passed passing path paths perf performance plugin point pr
-    prevent print process project projects proper properly provide pull python query raise read readme ref
-    refactor refactored refs release releases remove removed removes removing rename renamed replace replaced
-    repo report request require required requirements resolve response result results return returned returns
-    revert review rewrite rule rules run running runs script scripts section server service set sets setting
-    settings setup simple simplify single size skip small sort source spec split stack start state status step
-    stop string strings structure style support supported supports switch system table tag target task temp
-    template temporary term test tested testing tests text throw time title todo tool tools track tweak type
-    types typing typo ui unit unused update updated updates updating upgrade upgraded url usage user users util
-    utils valid validate value values variable variables version versions view warning warnings web workflow
-    wrap write wrong""".split()  # noqa: SIM905 - as above
+    """able add added adding addition adds ahead allow allows almost alone along already alternative alternatives
+    answer answers api app apply approach argument arguments ask asked asking avoid bad basic become begin beginning
+    behavior behaviour big bit branch branches bring broke broken bug bugs build builds bump call called calls
+    careful case cases certain change changed changelog changes check checks choose chore ci class classes clean
+    cleanup clear clearly cli client code come command commands comment comments commit commits common compare
+    complete completely complex complicated concise config configuration confirm conflict conflicts consider
+    continue continued continues correct correctly coverage crash crashed crashes create created custom cut data
+    deal debug decide default defaults delete deleted dependencies dependency deprecate deprecated detail details
+    dev develop diff difference difficult directory disable doc docs docstring docstrings document documentation
+    documented double draft drop duplicate duplicates easier easy edit enable end ensure entire entry env error
+    errors exact exactly example examples exception exist existing expect expected explain explained explains
+    explicit extra extract fail failed failing fails failure failures fast faster feat feature features field fields
+    file files final fine finish finished fix fixed fixes fixing flag flaky folder follow format formatting found
+    full fully function functions general guess half handle handled handles handling hard helper helpers hint hints
+    hold idea ignore implement implementation implemented import important imports improve improved improvement
+    improvements include included increase info initial inline input install instead internal issue issues item
+    items job key keys kind large later leave left lib library line lines link lint linter list lists load local log
+    logging logs long longer main major mention merge message messages method methods mind minor minute minutes miss
+    missed missing mistake mistakes mock mocks mode model module modules move moved multiple name named names
+    necessary note null number object objects obvious often open option optional options original output package
+    packages page param parameter parameters params parse part pass passed passing path paths perf performance pick
+    place plan plugin point pr prefer prepare prevent print problem problems proceed process project projects proper
+    properly provide pull push pushed pushes python query question questions quick quickly raise read readme ready
+    real reason rebase recent recommend reduce ref refactor refactored refs related release releases remove removed
+    removes removing rename renamed repeat replace replaced repo report request require required requirements
+    resolve response rest restart result results return returned returns revert review rewrite rid rule rules run
+    running runs safe save script scripts section separate server service set sets setting settings setup short
+    shorter similar simple simplify single size skip slow slower small solution solve sorry sort source spec
+    specific split squash stack start state status step steps stop string strings structure style suggest suggestion
+    summarize summary support supported supports switch system table tag target task temp template temporary term
+    test tested testing tests text three throw time title todo tool tools touch track true turn tweak two type types
+    typing typo ui understand undo unit unrelated unused update updated updates updating upgrade upgraded url usage
+    user users usual util utils valid validate value values variable variables version versions view wait warning
+    warnings web weird workflow worth wrap write written wrong""".split()  # noqa: SIM905 - as above
 )
 
 
