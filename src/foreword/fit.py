@@ -80,7 +80,9 @@ class _Fitting:
         self.refused: set[_Key] = set()  # it seemed to fit, and as rendered it did not
 
     def fitted(self) -> Fitted:
-        picked = self._take(range(len(self.layers)), taken=[], room=_NO_LIMIT)
+        # Where lines are too many and not too long, the best of one group must not take the places of all others.
+        crowded = any(layer.groups and len(layer.lines) > layer.limit for layer in self.layers)
+        picked = [] if crowded else self._take(range(len(self.layers)), taken=[], room=_NO_LIMIT)
         text, tokens = "", 0
         if picked and self._sum(picked) <= self.budget:
             text, tokens = self._measure(picked)  # most sessions know little, and one rendering is enough

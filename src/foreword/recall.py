@@ -277,7 +277,7 @@ def _enough(rule: LayerRule, shown: frozenset[str]) -> int:
 def _layer(moment: Moment, rule: LayerRule, ranked: Sequence[Ranked], *, now: float, budget: int) -> Layer:
     least = {"index": render.holds(budget, form=moment.form), "continuity": 1}.get(rule.name, 0)
     lines = []
-    for place, each in enumerate(ranked[: rule.limit * 3 // 2]):  # some more than wanted: the longest may not fit
+    for place, each in enumerate(_best(rule, ranked)):
         text, *shorter = render.versions(
             each,
             moment=moment.name,
@@ -287,6 +287,24 @@ def _layer(moment: Moment, rule: LayerRule, ranked: Sequence[Ranked], *, now: fl
             alone=place == 0 and (len(ranked) == 1 or each.score >= STANDS_OUT * ranked[1].score),
             widths=render.INDEX_TITLES if place < least else render.INDEX_TITLES[:1],
         )
-        group = each.memory.scope.partition(":")[0]
-        lines.append(Line(text=text, ranked=each, group=group, shorter=tuple(shorter)))
+        lines.append(Line(text=text, ranked=each, group=_group(each), shorter=tuple(shorter)))
     return Layer(name=rule.name, lines=tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups, least=least)
+
+
+def _best(rule: LayerRule, ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Some more than wanted, for the longest may not fit; of each scope with a cap of its own at least its share."""
+    most = rule.limit * 3 // 2
+    if not rule.groups:
+        return list(ranked[:most])
+    best = []
+    many: dict[str, int] = {}
+    for place, each in enumerate(ranked):
+        group = _group(each)
+        many[group] = many.get(group, 0) + 1
+        if place < most or many[group] <= most // len(rule.groups):
+            best.append(each)
+    return best
+
+
+def _group(ranked: Ranked) -> str:
+    return ranked.memory.scope.partition(":")[0]

@@ -266,6 +266,17 @@ def test_recency_is_newest_first_over_kinds_and_scopes_with_ties_broken(store):
     assert [hit.memory for hit in store.by_recency(query)] == expected
 
 
+def test_recency_gives_every_kind_and_scope_its_share_whatever_came_later(store):
+    old = [
+        a_memory("decided", kind="decision", created=1.0),
+        a_memory("everywhere", kind="decision", scope="universal", created=2.0),
+    ]
+    store.keep(old + [a_memory(f"{number}", created=100.0 + number) for number in range(30)])
+    query = Query(scopes=("project:here", "universal"), kinds=("decision", "note"), limit=8)
+    titles = [hit.memory.title for hit in store.by_recency(query)]
+    assert titles == ["29", "28", "27", "26", "25", "24", "everywhere", "decided"]
+
+
 def test_a_sessions_own_memories_are_found_however_many_others_came_later(store):
     mine = store.keep(
         [a_memory(f"mine {n}", kind=kind, session="s") for n, kind in enumerate(("note", "goal", "note"))]

@@ -43,7 +43,7 @@ class Store(Protocol):
         """What names any of these files and functions, most votes first, each vote weighed by its rarity."""
 
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
-        """What came last in the query's scopes, newest first."""
+        """What came last in the query's scopes, newest first; each kind and scope has its share of the limit."""
 
     def by_meaning(self, query: Query) -> tuple[Hit, ...]:
         """What is nearest to the query's vector, among vectors of the same model; the score is the cosine."""

@@ -76,22 +76,24 @@ class Reader:
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
         if query.session:
             return self._of_session(query)
-        found: list[Memory] = []
+        lists: list[list[Memory]] = []
         since, until = query.since, query.at or FOREVER
         for owner, _ in self._owners(query.scopes):
             for kind in query.kinds or ("",):
                 # One walk down the index for each kind: a list of kinds in one statement would sort them all.
                 of_kind, given = ("AND m.kind = ?", (kind,)) if kind else ("", ())
-                found += map(
-                    _memory,
-                    self._all(
-                        f"""SELECT {_MEMORY} {_FROM} WHERE m.owner = ? {of_kind} AND m.status = 'active'
-                        AND m.created BETWEEN ? AND ? ORDER BY m.created DESC LIMIT ?""",
-                        (owner, *given, since, until, query.limit),
-                    ),
+                rows = self._all(
+                    f"""SELECT {_MEMORY} {_FROM} WHERE m.owner = ? {of_kind} AND m.status = 'active'
+                    AND m.created BETWEEN ? AND ? ORDER BY m.created DESC LIMIT ?""",
+                    (owner, *given, since, until, query.limit),
                 )
-        found.sort(key=lambda memory: (-memory.created, memory.id))
-        return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found[: query.limit])
+                lists.append([_memory(row) for row in rows])
+        # Each kind and scope has its share before any has more: a day's observations must not hide last month's decision.
+        share = query.limit // max(1, len(lists))
+        found = [memory for each in lists for memory in each[:share]]
+        more = sorted((memory for each in lists for memory in each[share:]), key=_newest)
+        found = sorted(found + more[: query.limit - len(found)], key=_newest)
+        return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found)
 
     def _of_session(self, query: Query) -> tuple[Hit, ...]:
         """What one session itself established, newest first."""
@@ -394,6 +396,10 @@ class Reader:
 def bound(given: Iterable[Any]) -> tuple[Any, ...]:
     """The parameters of a statement, without the lone surrogates that no database takes."""
     return tuple(storable(each) if isinstance(each, str) else each for each in given)
+
+
+def _newest(memory: Memory) -> tuple[float, str]:
+    return -memory.created, memory.id
 
 
 def _range(owner: int) -> tuple[int, int]:
