@@ -159,7 +159,7 @@ observation | Reviewed the pull request about tipping | three comments on roundi
 observation | Cleaned up the unused CSS of the old checkout | | web/src/checkout.css
 summary | Continued with the packing slip, tests are green | next: print two copies | warehouse/slip.py
 failure | make test fails when Docker is not running | start Docker Desktop first | Makefile
-"""
+"""  # noqa: E501 - one memory a line
 
 # What people say all day: it names no topic, so nothing is worth saying.
 EVERYDAY = """

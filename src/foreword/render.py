@@ -101,9 +101,10 @@ def versions(
     """What a memory says at a moment, and the same in fewer and fewer tokens; *alone* it may say more than a title."""
     form = _form(moment, form)
     if moment in ("prompt", "question"):
-        width = TITLE if moment == "question" else INDEX_TITLES[0]
-        bodies = _with_body(ranked, now=now, form=form, width=width) if alone or moment == "question" else ()
-        return (*bodies, *_entries(ranked, now=now, form=form, widths=widths))
+        full = moment == "question"
+        width = TITLE if full else INDEX_TITLES[0]
+        bodies = _with_body(ranked, now=now, form=form, width=width) if alone or full else ()
+        return (*bodies, *_entries(ranked, now=now, form=form, widths=(TITLE, *widths) if full else widths))
     text = line(ranked, layer=layer, now=now, form=form)
     rows = text.split("\n") if layer == "continuity" else ()
     return (text, *("\n".join(rows[:most]) for most in ROWS if most < len(rows)))

@@ -256,3 +256,11 @@ def test_few_renderings_are_enough():
     got = fitted(many, limit=2000, render=counted, count=tokens.count)
     assert len(calls) < 1 + 3 * len(names)
     assert got.tokens > 1800  # and little is left unused
+
+
+def test_many_short_lines_of_one_group_do_not_take_the_places_of_the_others():
+    lines = [a_line(f"own {n}", score=1 - n / 100, group="project") for n in range(9)]
+    far = a_line("for all", score=0.1, group="universal")
+    layer = Layer(name="rules", lines=(*lines, far), cap=20, limit=5, groups={"project": 8, "universal": 5})
+    got = chosen(fitted([layer], limit=1000))
+    assert got == {"rules": ["own 0", "own 1", "own 2", "own 3", "for all"]}

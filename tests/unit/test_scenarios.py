@@ -202,9 +202,7 @@ def test_of_fifty_rules_the_best_thirty_come(installed):
 
 @pytest.mark.parametrize("budget", [200, 500, 1000])
 def test_of_fifty_rules_over_the_budget_the_best_are_kept_and_no_more_would_fit(installed, budget):
-    kept = installed.keep(
-        *(rule(f"Rule {n + 10}: {'always ' * 15}", confidence=1 - n / 100, age=0) for n in range(50))
-    )
+    kept = installed.keep(*(rule(f"Rule {n + 10}: {'always ' * 15}", confidence=1 - n / 100, age=0) for n in range(50)))
     got = installed.ask("session_start", budget=budget)
     many = len(ids(got))
     assert 0 < many < 30
@@ -337,6 +335,15 @@ def test_a_question_is_answered_in_full_text_the_projects_own_first(installed):
     assert got.text.count(f"\n  {body}") == 3
 
 
+def test_a_question_shows_a_long_title_whole_where_there_is_no_more_to_show(installed):
+    title = "The label printer in hall B speaks its own dialect of ZPL since the spring"
+    (kept,) = installed.keep(a_memory("observation", title))
+    for form in ("markdown", "xml"):
+        got = installed.ask("question", "which dialect does the label printer speak?", form=form)
+        assert ids(got) == [kept]
+        assert title in got.text
+
+
 # -- prompts ----------------------------------------------------------------------------------------------------------
 
 
@@ -367,7 +374,9 @@ def test_the_same_memory_does_not_come_twice_in_a_window_and_a_new_one_does(inst
 
 def test_a_prompt_with_many_relevant_memories_gets_twelve_lines_or_more(installed):
     titles = [f"The label printer in hall {n} speaks its own dialect of ZPL since the spring" for n in range(40)]
-    kept = installed.keep(*(a_memory("decision", title, body="long " * 200, age=n * DAY) for n, title in enumerate(titles)))
+    kept = installed.keep(
+        *(a_memory("decision", title, body="long " * 200, age=n * DAY) for n, title in enumerate(titles))
+    )
     got = installed.ask("prompt", "what does the label printer speak?")
     lines = texts(got)
     assert len(lines) == len(ids(got)) >= 12
@@ -471,7 +480,11 @@ def test_a_compaction_is_told_in_plain_text_what_this_session_established_and_th
 
 def test_a_compaction_of_a_long_session_keeps_within_half_the_budget_and_shows_three_sessions(installed):
     installed.keep(
-        *(a_memory(kind, f"{kind} {n}: {'so it is ' * 8}", session="s") for kind in ("decision", "note") for n in range(40)),
+        *(
+            a_memory(kind, f"{kind} {n}: {'so it is ' * 8}", session="s")
+            for kind in ("decision", "note")
+            for n in range(40)
+        ),
         *(a_memory("summary", f"summary {n}: {'so it was ' * 8}", session="t") for n in range(10)),
         *(a_memory("pattern", f"pattern {n}: {'so it goes ' * 8}", session="t") for n in range(40)),
     )

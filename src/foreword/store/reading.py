@@ -88,7 +88,7 @@ class Reader:
                     (owner, *given, since, until, query.limit),
                 )
                 lists.append([_memory(row) for row in rows])
-        # Each kind and scope has its share before any has more: a day's observations must not hide last month's decision.
+        # Each kind and scope has its share first: a day's observations must not hide the decision of last month.
         share = query.limit // max(1, len(lists))
         found = [memory for each in lists for memory in each[:share]]
         more = sorted((memory for each in lists for memory in each[share:]), key=_newest)
