@@ -99,8 +99,8 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     # rank.py owns the formula; these are where it cuts. Strictest where the user has not said anything yet.
     Setting("threshold_session_start", 0.12, "float", "score", "Below it nothing is shown at session start.", 0, 1),
-    Setting("threshold_prompt", 0.107, "float", "score", "Below it nothing is shown with a prompt.", 0, 1),
-    Setting("threshold_question", 0.04, "float", "score", "Below it nothing is shown to a question.", 0, 1),
+    Setting("threshold_prompt", 0.093, "float", "score", "Below it nothing is shown with a prompt.", 0, 1),
+    Setting("threshold_question", 0.03, "float", "score", "Below it nothing is shown to a question.", 0, 1),
     # Off: it helps a little and weighs 146 MB (docs/log.md). Nothing leaves the machine unless it is `remote`.
     Setting(
         "meaning",

@@ -101,17 +101,17 @@ FUNCTION = 0.5  # its vote beside a file's: many changes touch a big function in
 NAMED, TOUCHED = 1.0, 0.1  # the vote of a file that the prompt names, and of one that was touched a moment ago
 
 # ---- how sure: none of it changes the order of one question's answers, only whether there are any
-MORE = 4.0  # added to a full match: a question of one word must be met by more than that word
-TOPICS = (0.4, 0.7, 0.9, 1.0)  # by how many words the best hit holds that are not every project's
+MORE = 16.0  # added to a full match, as if three rare words more had been said: a short question is soon met
+TOPICS, EVERYDAY = (0.15, 0.6, 0.9, 1.0), 0.05  # by how many words the best hit holds; every project's count this much
 SIDE_BY_SIDE = 0.2  # for each of up to two pairs
 COHERENT = 0.5  # what is lost where the best hits have no code in common
-CHANCE, SMALL = 6.0, 150  # of many memories one always matches: by the logarithm of their number, from this on
+CHANCE, SMALL = 9.0, 150  # of many memories one always matches: by the logarithm of their number, from this on
 SURELY_NAMED = 0.5  # at least, where the prompt names code that is remembered
 
 
 def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, moment: str) -> tuple[Ranked, ...]:
     """One list out of all sources, best first."""
-    matches = _matches(found, named=frozenset((*query.files, *query.functions)))
+    matches = _matches(found, query)
     memories = {hit.memory.id: hit.memory for hits in found.values() for hit in hits}
     ranked = [
         _weigh(memory, match=matches.get(id, 1.0), task=query.task, now=now, moment=moment)
@@ -158,13 +158,14 @@ def votes(hits: Sequence[Hit], query: Query, *, now: float) -> dict[str, float]:
     return {name: given[name] for name in chosen}
 
 
-def _matches(found: Mapping[str, Sequence[Hit]], *, named: frozenset[str]) -> dict[str, float]:
+def _matches(found: Mapping[str, Sequence[Hit]], query: Query) -> dict[str, float]:
     """By id, from 0 to 1; nothing where nobody asked for words."""
     words = {hit.memory.id: hit.score for hit in found.get("words", ())}
     meant = _spread(found.get("meaning", ()))
     structure = {hit.memory.id: hit.score for hit in found.get("structure", ())}
     most, most_votes = max(words.values(), default=0.0), max(structure.values(), default=0.0)
-    surely = _surely(found["words"]) if most > 0 else 0.0
+    surely = _surely(found["words"], query) if most > 0 else 0.0
+    named = frozenset((*query.files, *query.functions))
     if any(not named.isdisjoint(hit.held) for hit in found.get("structure", ())):
         surely = max(surely, SURELY_NAMED)
     # Votes say little where most memories are about the same code.
@@ -188,17 +189,23 @@ def _spread(hits: Sequence[Hit]) -> dict[str, float]:
     return {hit.memory.id: (hit.score - low) / (high - low) if high > low else 1.0 for hit in hits}
 
 
-def _surely(hits: Sequence[Hit]) -> float:
+def _surely(hits: Sequence[Hit], query: Query) -> float:
     """How surely the question is about what is remembered here, from 0 to 1, by the best that was found."""
     best = max(hits, key=lambda hit: (hit.score, hit.memory.id))
-    topics = sum(1 for term in best.held if " " not in term and term not in GENERIC)
+    topics = sum(EVERYDAY if query.synonyms.get(term, term) in GENERIC else 1 for term in best.held if " " not in term)
     side_by_side = len({term for hit in hits for term in hit.held if " " in term})
     told = max(hit.strength for hit in hits) / (best.full + MORE)
-    told *= TOPICS[min(topics, len(TOPICS) - 1)]
+    told *= _between(TOPICS, topics)
     told *= 1 + SIDE_BY_SIDE * min(2, side_by_side)
     told *= 1 - COHERENT + COHERENT * _coherence(hits)
     told *= CHANCE / logarithm(max(SMALL, best.size))
     return min(1.0, told)
+
+
+def _between(steps: Sequence[float], at: float) -> float:
+    """The value at a place between two steps."""
+    low = min(int(at), len(steps) - 1)
+    return steps[low] + (at - low) * (steps[min(low + 1, len(steps) - 1)] - steps[low])
 
 
 def _coherence(hits: Sequence[Hit]) -> float:

@@ -55,40 +55,47 @@ STOP_WORDS = frozenset(
 # Words of any project's day: they name an activity or a part that all software has. They find, but tell little about
 # whether a prompt is about this project.
 GENERIC = frozenset(
-    """able add added adding addition adds ahead allow allows almost alone along already alternative alternatives
-    answer answers api app apply approach argument arguments ask asked asking avoid bad basic become begin beginning
-    behavior behaviour big bit branch branches bring broke broken bug bugs build builds bump call called calls
-    careful case cases certain change changed changelog changes check checks choose chore ci class classes clean
-    cleanup clear clearly cli client code come command commands comment comments commit commits common compare
-    complete completely complex complicated concise config configuration confirm conflict conflicts consider
-    continue continued continues correct correctly coverage crash crashed crashes create created custom cut data
-    deal debug decide default defaults delete deleted dependencies dependency deprecate deprecated detail details
-    dev develop diff difference difficult directory disable doc docs docstring docstrings document documentation
-    documented double draft drop duplicate duplicates easier easy edit enable end ensure entire entry env error
-    errors exact exactly example examples exception exist existing expect expected explain explained explains
-    explicit extra extract fail failed failing fails failure failures fast faster feat feature features field fields
-    file files final fine finish finished fix fixed fixes fixing flag flaky folder follow format formatting found
-    full fully function functions general guess half handle handled handles handling hard helper helpers hint hints
-    hold idea ignore implement implementation implemented import important imports improve improved improvement
-    improvements include included increase info initial inline input install instead internal issue issues item
-    items job key keys kind large later leave left lib library line lines link lint linter list lists load local log
-    logging logs long longer main major mention merge message messages method methods mind minor minute minutes miss
-    missed missing mistake mistakes mock mocks mode model module modules move moved multiple name named names
-    necessary note null number object objects obvious often open option optional options original output package
-    packages page param parameter parameters params parse part pass passed passing path paths perf performance pick
-    place plan plugin point pr prefer prepare prevent print problem problems proceed process project projects proper
-    properly provide pull push pushed pushes python query question questions quick quickly raise read readme ready
-    real reason rebase recent recommend reduce ref refactor refactored refs related release releases remove removed
+    """able across actual add added adding addition adds ahead allow allows almost alone along already alternative
+    alternatives answer answers apart api app apply approach argument arguments around ask asked asking attempt
+    attempts automatic automatically avoid backward bad basic become begin beginning behavior behaviour behind
+    big bit bottom branch branches bring broke broken bug bugs build builds bullet bullets bump bunch call
+    called calls careful case cases certain change changed changelog changes check checks choose chore chunk
+    chunks ci class classes clean cleanup clear clearly cli client code come command commands comment comments
+    commit commits common compare complete completely complex complicated concise config configuration confirm
+    conflict conflicts consider constant constants continue continued continues correct correctly couple
+    coverage crash crashed crashes create created current currently custom cut data deal debug decide default
+    defaults delete deleted dependencies dependency deprecate deprecated detail details dev develop diff
+    difference differently difficult directly directory disable doc docs docstring docstrings document
+    documentation documented double draft drop duplicate duplicates earlier early easier easily easy edge edges
+    edit enable end ensure entire entry env error errors exact exactly example examples exception exist existing
+    expect expected explain explained explains explicit extra extract fail failed failing fails failure failures
+    fast faster feat feature features field fields file files final find finding finds fine finish finished fix
+    fixed fixes fixing flag flaky folder follow format formatting forward found full fully function functions
+    general guess half handle handled handles handling hang hanging hangs hard helper helpers hint hints hit
+    hits hold idea ignore implement implementation implemented import important imports improve improved
+    improvement improvements include included increase info initial inline input inside install instead internal
+    issue issues item items job key keys kind large late later latest leave left lib library line lines link
+    lint linter list lists load local log logging logs long longer looking main major manually mention merge
+    message messages method methods middle mind minor minute minutes miss missed missing mistake mistakes mock
+    mocks mode model module modules move moved moving multiple name named names necessary newer note nowhere
+    null number numbers object objects obvious often older open option optional options ordering original output
+    outside package packages page paragraph param parameter parameters params parse part pass passed passing
+    paste pasted path paths perf performance pick piece pieces place plan plugin point pr prefer prepare prevent
+    previous previously print problem problems proceed process project projects proper properly provide pull
+    push pushed pushes python query question questions quick quickly raise ran read reading readme ready real
+    reason rebase recent recommend reduce ref refactor refactored refs related release releases remove removed
     removes removing rename renamed repeat replace replaced repo report request require required requirements
-    resolve response rest restart result results return returned returns revert review rewrite rid rule rules run
-    running runs safe save script scripts section separate server service set sets setting settings setup short
-    shorter similar simple simplify single size skip slow slower small solution solve sorry sort source spec
-    specific split squash stack start state status step steps stop string strings structure style suggest suggestion
-    summarize summary support supported supports switch system table tag target task temp template temporary term
-    test tested testing tests text three throw time title todo tool tools touch track true turn tweak two type types
-    typing typo ui understand undo unit unrelated unused update updated updates updating upgrade upgraded url usage
-    user users usual util utils valid validate value values variable variables version versions view wait warning
-    warnings web weird workflow worth wrap write written wrong""".split()  # noqa: SIM905 - as above
+    rerun resolve response rest restart result results return returned returns revert review reword rewrite
+    rewritten rid rule rules run running runs safe save script scripts search searching section seen sentence
+    separate server service set sets setting settings setup ship shipped short shorter side sides similar simple
+    simplify simply single size skip slow slower small snippet snippets solution solve somehow somewhere sorry
+    sort source spec specific split squash stack start state status step steps stop string strings structure
+    stuck style suggest suggestion summarize summary support supported supports switch system table tag talk
+    talking target task telling temp template temporary term test tested testing tests text three throw time
+    title todo tool tools top touch track true turn tweak two type types typing typo ui understand undo unit
+    unrelated unused update updated updates updating upgrade upgraded url usage user users usual util utils
+    valid validate value values variable variables version versions view wait warning warnings web weird wise
+    wording workflow worth wrap write writes writing written wrong wrote""".split()  # noqa: SIM905 - as above
 )
 
 
