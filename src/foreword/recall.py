@@ -82,10 +82,13 @@ def recall(
             skipped[rule.name] = "deadline"
             continue
         try:
-            ranked = _candidates(store, moment, asked, rule, threshold=threshold, now=now, shown=known)
-            fresh = [each for each in ranked if each.memory.id not in taken]
-            layers.append(_layer(moment, rule, fresh, now=now, budget=budget))
-            taken.update(each.memory.id for each in ranked)
+            ranked = _candidates(store, moment, asked, rule, threshold=threshold, now=now, known=len(known))
+            fresh = [each for each in ranked if each.memory.id not in known and each.memory.id not in taken]
+            layers.append(_layer(moment, rule, fresh, now=now, budget=budget, in_full=_standing_out(ranked)))
+            # A session's codes say where things stand; its line among the sessions says what it was about.
+            taken.update(
+                each.memory.id for each in ranked if (rule.name, each.memory.kind) != ("continuity", "summary")
+            )
         except Exception as exc:  # noqa: BLE001 - memory must never break the agent, nor one layer the others
             skipped[rule.name] = _traced(exc, rule.name, problems)
     family = family_of(moment.model) if family == "auto" else family
@@ -238,7 +241,7 @@ def _candidates(
     *,
     threshold: float,
     now: float,
-    shown: frozenset[str],
+    known: int,
 ) -> list[Ranked]:
     worded = moment.name in WORDED
     if worded and not asked.terms:
@@ -251,7 +254,7 @@ def _candidates(
         terms=asked.terms if worded else (),
         kinds=rule.kinds,
         session=moment.session if own else "",
-        limit=_enough(rule, shown),
+        limit=min(max(POOL, rule.limit * CANDIDATES) + known, MOST_CANDIDATES),  # those known crowd out no others
     )
     ranked, wrong = look(store, query, now=now, moment=moment.name)
     if rule.name not in LASTING:
@@ -265,16 +268,20 @@ def _candidates(
     return [
         each
         for each in ranked
-        if each.memory.id not in shown and not (each.memory.kind == "learning" and each.memory.confidence < CERTAIN)
+        if not (each.memory.kind == "learning" and each.memory.confidence < CERTAIN)
+        and not (rule.name == "continuity" and each.memory.kind == "summary" and not render.has_codes(each.memory))
     ]
 
 
-def _enough(rule: LayerRule, shown: frozenset[str]) -> int:
-    """So many candidates that neither the code they share nor what was shown already is lost to the best words."""
-    return min(max(POOL, rule.limit * CANDIDATES) + len(shown), MOST_CANDIDATES)
+def _standing_out(ranked: Sequence[Ranked]) -> str:
+    """The id of the best, where it clearly is; also what was shown already counts: a leftover does not stand out."""
+    alone = ranked and (len(ranked) == 1 or ranked[0].score >= STANDS_OUT * ranked[1].score)
+    return ranked[0].memory.id if alone else ""
 
 
-def _layer(moment: Moment, rule: LayerRule, ranked: Sequence[Ranked], *, now: float, budget: int) -> Layer:
+def _layer(
+    moment: Moment, rule: LayerRule, ranked: Sequence[Ranked], *, now: float, budget: int, in_full: str
+) -> Layer:
     least = {"index": render.holds(budget, form=moment.form), "continuity": 1}.get(rule.name, 0)
     lines = []
     for place, each in enumerate(_best(rule, ranked)):
@@ -284,7 +291,7 @@ def _layer(moment: Moment, rule: LayerRule, ranked: Sequence[Ranked], *, now: fl
             layer=rule.name,
             now=now,
             form=moment.form,
-            alone=place == 0 and (len(ranked) == 1 or each.score >= STANDS_OUT * ranked[1].score),
+            alone=each.memory.id == in_full,
             widths=render.INDEX_TITLES if place < least else render.INDEX_TITLES[:1],
         )
         lines.append(Line(text=text, ranked=each, group=_group(each), shorter=tuple(shorter)))

@@ -56,7 +56,7 @@ RECIPES: Mapping[str, Recipe] = {
     "session_start": Recipe(
         budget=2000,  # 1,800 in layers, 200 for the frame
         layers=(
-            LayerRule("continuity", 350, ("handoff",), limit=5),
+            LayerRule("continuity", 350, ("handoff", "summary"), limit=5),  # of summaries only their codes
             LayerRule("sessions", 250, ("summary",), limit=10, limit_away=5),
             LayerRule("changes", 350, ("change",), limit=30),
             LayerRule(

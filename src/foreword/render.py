@@ -110,6 +110,11 @@ def versions(
     return (text, *("\n".join(rows[:most]) for most in ROWS if most < len(rows)))
 
 
+def has_codes(memory: Memory) -> bool:
+    """Whether a memory says what comes next, what blocks, what was decided or what is open."""
+    return any(_texts(memory.detail, name) for _, names, _ in CODES for name in names)
+
+
 def line(ranked: Ranked, *, layer: str, now: float, form: str = "markdown") -> str:
     """What one memory says in a layer: one line, or one for each code of a handoff."""
     memory = ranked.memory

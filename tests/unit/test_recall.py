@@ -185,11 +185,11 @@ class OneKindFails:
 
 def test_a_layer_that_fails_costs_only_itself(store):
     kept = store.keep([a_memory("walrus", kind=kind) for kind in ("handoff", "summary", "preference", "decision")])
-    got = asked(OneKindFails(store, "summary"), a_moment("session_start"))
-    assert set(shown_ids(got)) == {memory.id for memory in kept if memory.kind != "summary"}
-    assert "a page cannot be read" in got.skipped["sessions"]
+    got = asked(OneKindFails(store, "preference"), a_moment("session_start"))
+    assert set(shown_ids(got)) == {memory.id for memory in kept if memory.kind != "preference"}
+    assert "a page cannot be read" in got.skipped["rules"]
     (problem,) = got.problems
-    assert "sessions" in problem
+    assert "rules" in problem
     assert "foreword doctor" in problem
 
 
@@ -419,11 +419,11 @@ def test_whatever_a_layer_raises_costs_only_itself_and_is_told(store, error):
                 raise error
             return self.store.by_recency(query)
 
-    got = asked(OneKindRaises(store, "summary"), a_moment("session_start"))
-    assert set(shown_ids(got)) == {memory.id for memory in kept if memory.kind != "summary"}
-    assert type(error).__name__ in got.skipped["sessions"]
+    got = asked(OneKindRaises(store, "preference"), a_moment("session_start"))
+    assert set(shown_ids(got)) == {memory.id for memory in kept if memory.kind != "preference"}
+    assert type(error).__name__ in got.skipped["rules"]
     (problem,) = got.problems
-    assert problem.startswith("sessions: ")
+    assert problem.startswith("rules: ")
 
 
 def test_a_memory_whose_line_cannot_be_built_costs_only_its_layer(store):
@@ -487,3 +487,26 @@ def test_what_is_recorded_tells_the_moment_the_words_and_the_text_and_never_the_
     assert prompt not in repr(given)
     silence = injection_of(moment, asked(store, replace(moment, prompt="unheard")), id="inj-2", at=6.0)
     assert (silence.text, silence.tokens, silence.items) == ("", 0, ())
+
+
+def test_a_sessions_codes_say_where_things_stand_and_its_line_what_it_was_about(store):
+    told = {"next": ["write the migration"], "done": "the table is designed"}
+    coded, plain = store.keep(
+        [a_memory("Waiting list designed", kind="summary", detail=told), a_memory("Read the docs", kind="summary")]
+    )
+    got = asked(store, a_moment("session_start"))
+    assert [(item.layer, item.memory) for item in got.items] == [
+        ("continuity", coded.id),
+        ("sessions", coded.id),
+        ("sessions", plain.id),
+    ]
+    assert "- next: write the migration (" in got.text
+
+
+def test_a_leftover_of_what_was_shown_does_not_stand_out(store):
+    best, *_ = store.keep([a_memory("walrus walrus", body="the whole story " * 9) for _ in range(3)])
+    assert "the whole story" not in asked(store, a_moment(prompt="walrus")).text
+    others = frozenset(hit.memory.id for hit in store.by_recency(query_of(a_moment()))) - {best.id}
+    left = asked(store, a_moment(prompt="walrus"), shown=others)
+    assert shown_ids(left) == [best.id]
+    assert "the whole story" not in left.text

@@ -265,14 +265,14 @@ def test_an_empty_store_says_nothing(installed, name):
 
 
 class Raising:
-    """A real store, one kind of which cannot be read."""
+    """A real store, which cannot answer for the layer that asks for a kind first."""
 
     def __init__(self, store, kind):
         self.store, self.kind = store, kind
 
     def __getattr__(self, name):
         def asked(query, *more):
-            if self.kind in query.kinds:
+            if self.kind == query.kinds[0]:
                 raise ValueError("this row is none")
             return getattr(self.store, name)(query, *more)
 
