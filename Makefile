@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test check lint bench-hook bench-store bench-size clean help
+.PHONY: run test check lint bench-hook bench-store bench-recall bench-size clean help
 SHELL := /bin/bash
 
 # The first interpreter that is new enough; PYTHON=... chooses another.
@@ -25,6 +25,9 @@ bench-hook: .venv/ready-to-test  ## what a hook costs, as multiples of a bare in
 
 bench-store: .venv/ready-to-test  ## search against plain FTS5, 1k to 1M memories
 	@$(BIN)/python bench/store.py --million $(ARGS)
+
+bench-recall: .venv/ready-to-test  ## a prompt's context inside the worker against plain FTS5, 10k to 1M memories
+	@$(BIN)/python bench/recall.py --million $(ARGS)
 
 bench-size: .venv/ready-to-test  ## installed size and the idle worker's memory
 	@$(BIN)/python bench/size.py $(ARGS)

@@ -1,0 +1,396 @@
+"""Synthetic sessions in a real SqliteStore -> what a context costs inside the worker, beside plain FTS5, and where.
+
+`make bench-recall`, or `python bench/recall.py --sizes 10000`. No time is asserted: goals stand beside the numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+from store import (
+    BIGGEST,
+    FUNCTION_WORDS,
+    KIND_SHARES,
+    MIDDLE,
+    NOW,
+    SEED,
+    YEAR,
+    Words,
+    bulk,
+    key_of,
+    mixed,
+    quantile,
+    say,
+    shares,
+)
+
+from foreword import recall, render
+from foreword.config import load, load_synonyms
+from foreword.hook.build import thresholds
+from foreword.paths import Home
+from foreword.store.baseline import plain_words
+from foreword.store.reading import SEQUENCE_BITS, Reader
+from foreword.store.sqlite import SqliteStore
+from foreword.types import UNIVERSAL, Memory, Moment, Project, Recalled, Skipped
+from foreword.values import value
+from foreword.words import any_of, terms
+
+TIMES, GROWS = 3.0, 5.0  # the goals: at most so many plain queries; and from 10,000 to a million memories
+LANGUAGE = "python"
+EVERYWHERE = 200  # one memory in so many belongs to the language, and one to all projects
+# What is told apart of a prompt's time, each without the others that it calls.
+STEPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
+    ("query", recall, ("query_of",)),
+    ("words", Reader, ("by_words",)),
+    ("near", Reader, ("_near",)),
+    ("weigh", recall, ("weighed",)),
+    ("votes", recall, ("votes",)),
+    ("code", Reader, ("by_code",)),
+    ("rank", recall, ("rank",)),
+    ("fit", recall, ("fit",)),
+    ("render", render, ("versions", "block")),
+    ("count", recall, ("count",)),
+)
+
+
+def main() -> None:
+    given = arguments()
+    sizes = given.sizes or [10_000, 100_000, *([1_000_000] if given.million else [])]
+    results = []
+    for size in sizes:
+        folder = Path(tempfile.mkdtemp(prefix="fw-recall-"))
+        try:
+            results.append(measured(folder, size, given))
+        finally:
+            shutil.rmtree(folder)
+    print(report(results))
+    if given.json:
+        Path(given.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=lambda text: [int(size) for size in text.split(",")], help="10000,100000,…")
+    parser.add_argument("--million", action="store_true", help="1,000,000 memories as well (4 GB of disk, minutes)")
+    parser.add_argument("--prompts", type=int, default=200, help="for each size and project")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--json", metavar="FILE", help="write every number there too")
+    return parser.parse_args()
+
+
+# ---- what is remembered: sessions about a few files and a topic, one after another and some at the same time
+
+
+class Code:
+    """The files of a project, a few of which are touched all the time, with three functions each."""
+
+    def __init__(self, words: Words, chance: random.Random, *, files: int) -> None:
+        self._chance = chance
+        folders = words.content(max(5, files // 15))
+        self.files = [f"src/{chance.choice(folders)}/{name}.py" for name in words.content(files)]
+        self.functions = {file: [f"{a}_{b}" for a, b in zip(*[iter(words.content(6))] * 2)] for file in self.files}  # noqa: B905
+        self._weights = [1 / rank for rank in range(2, files + 2)]
+
+    def some(self, count: int) -> list[str]:
+        return self._chance.choices(self.files, weights=self._weights, k=count)
+
+
+@value
+class Topic:
+    """What one session is about."""
+
+    session: str
+    words: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def remembered(words: Words, part: int, count: int, *, project: str, scope: str = "") -> Iterator[Memory]:
+    """Memories of about 46 words in runs of 10 to 40 from one session, over the last year."""
+    chance = random.Random(f"{SEED} {part} {count}")
+    code = Code(words, chance, files=max(100, min(3_000, count // 20)))
+    kinds = chance.choices(list(KIND_SHARES), weights=list(KIND_SHARES.values()), k=count)
+    topics: dict[int, Topic] = {}
+    lasts = {0: 0, 1: 0}
+    for number, kind in enumerate(kinds):
+        line = int(chance.random() < 0.1)  # a second session runs at the same time
+        if lasts[line] == 0:
+            lasts[line] = chance.randint(10, 40)
+            files = tuple(dict.fromkeys(code.some(chance.randint(2, 7))))
+            topics[line] = Topic(f"s{part}-{number}", tuple(words.content(12)), files)
+        lasts[line] -= 1
+        topic = topics[line]
+        touched = tuple(chance.sample(topic.files, min(len(topic.files), chance.choice((0, 1, 1, 2, 3)))))
+        when = NOW - (1 - number / count) ** 2 * YEAR  # a store grows: more is recent than old
+        yield Memory(
+            kind=kind,
+            title=" ".join((*chance.sample(topic.words, 2), *words.some(4))),
+            body=" ".join((*chance.sample(topic.words, 5), *words.some(chance.randint(21, 61)))),
+            project=project,
+            scope=scope,
+            files=touched,
+            functions=tuple(chance.choice(code.functions[file]) for file in touched if chance.random() < 0.5),
+            session=topic.session,
+            source="bench",
+            trust="agent",
+            created=when,
+            confirmed=when,
+        )
+
+
+def grown(path: Path, size: int, words: Words) -> SqliteStore:
+    """A store of *size* memories of 50 projects, the n-th with 1/n of the first, and some of a language and of all."""
+    projects = [(f"project:{key_of(at)}", key_of(at), count) for at, count in enumerate(shares(size))]
+    common = [(scope, "", max(20, size // EVERYWHERE)) for scope in (f"language:{LANGUAGE}", UNIVERSAL)]
+    return bulk(
+        path,
+        (
+            (scope, remembered(words, part, count, project=project, scope=scope))
+            for part, (scope, project, count) in enumerate((*projects, *common))
+        ),
+    )
+
+
+def prompts(db: apsw.Connection, owner: int, count: int, chance: random.Random) -> Iterator[str]:
+    """Prompts of 5 to 20 words, half of which a memory holds; a third of them name a file."""
+    first, newest = owner << SEQUENCE_BITS, db.execute("SELECT newest FROM owners WHERE number = ?", (owner,)).get
+    while count:
+        (text, files), *_ = db.execute(
+            "SELECT title || ' ' || body, files FROM memories WHERE place = ?", (first + chance.randint(1, newest),)
+        )
+        length = chance.randint(5, 20)
+        known = [term for term in terms(text) if term not in FUNCTION_WORDS]
+        said = [*chance.sample(known, min(len(known), length // 2 + 1)), *chance.choices(FUNCTION_WORDS, k=length // 2)]
+        chance.shuffle(said)
+        named = json.loads(files)[:1] if count % 3 == 0 else []
+        count -= 1
+        yield " ".join((*said, *named))
+
+
+# ---- what is measured
+
+
+class Asking:
+    """One project of one store, asked as the worker asks it and as a plain query would."""
+
+    def __init__(self, store: SqliteStore, path: Path, *, project: int, count: int) -> None:
+        self.store = store
+        self.owner = project + 1
+        self.plain = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        self.chance = random.Random(SEED + project)
+        self.project = Project(key=key_of(project), name="bench", root=str(path.parent / "nowhere"))
+        self.prompts = list(prompts(self.plain, self.owner, count, self.chance))
+        self.touched = tuple(
+            dict.fromkeys(
+                file
+                for (files,) in self.plain.execute(
+                    "SELECT files FROM memories WHERE owner = ? ORDER BY place DESC LIMIT 10", (self.owner,)
+                )
+                for file in json.loads(files)
+            )
+        )
+        home = Home(path.parent / "home")
+        self.settings, (self.synonyms, _) = load(home, {}).settings, load_synonyms(home)
+        self.number = 0
+
+    def prompt(self, said: str) -> Recalled | Skipped:
+        return self._recalled("prompt", said)
+
+    def start(self, _said: str) -> Recalled | Skipped:
+        return self._recalled("session_start", "")
+
+    def joined(self, said: str) -> list[Any]:
+        """The rows that a query finds which knows the project by its column."""
+        return list(
+            self.plain.execute(
+                """SELECT m.id, m.title, m.body FROM words JOIN memories m ON m.place = words.rowid
+                WHERE words MATCH ? AND m.owner = ? ORDER BY words.rank LIMIT 20""",
+                (any_of(plain_words(said)), self.owner),
+            )
+        )
+
+    def ranged(self, said: str) -> list[Any]:
+        """The same rows, by a query that knows the project by its range of rowids."""
+        first, last = self.owner << SEQUENCE_BITS, ((self.owner + 1) << SEQUENCE_BITS) - 1
+        return list(
+            self.plain.execute(
+                """SELECT m.id, m.title, m.body FROM words JOIN memories m ON m.place = words.rowid
+                WHERE words MATCH ? AND words.rowid BETWEEN ? AND ? ORDER BY words.rank LIMIT 20""",
+                (any_of(plain_words(said)), first, last),
+            )
+        )
+
+    def _recalled(self, name: str, said: str) -> Recalled | Skipped:
+        """What the worker does between reading a request and answering it, but for the disk and git."""
+        self.number += 1
+        moment = Moment(
+            name=name,
+            project=self.project,
+            session=f"asking-{self.number}",
+            prompt=said,
+            source="" if said else "startup",
+            touched=self.touched,
+            languages=(LANGUAGE,),
+        )
+        return recall.recall(
+            self.store,
+            moment,
+            recipe=self.settings.recipes[name],
+            threshold=thresholds(self.settings)[name],
+            now=NOW,
+            shown=lambda: self.store.shown(moment.session),
+            spent=lambda: self.store.spent(moment.session),
+            synonyms=self.synonyms,
+            most_terms=self.settings.terms_max,
+            postings=self.settings.postings_budget,
+        )
+
+
+def measured(folder: Path, size: int, given: argparse.Namespace) -> dict[str, Any]:
+    path = folder / "memory.db"
+    say(f"{size:,} memories: building ...")
+    started = time.perf_counter()
+    store = grown(path, size, Words(given.seed))
+    built = time.perf_counter() - started
+    say(f"{size:,} memories: {path.stat().st_size / 1e6:,.0f} MB in {built:.0f} s; asking ...")
+    result: dict[str, Any] = {"memories": size, "build_s": round(built, 1)}
+    for label, project in (("biggest", BIGGEST), ("middle", MIDDLE)):
+        asking = Asking(store, path, project=project, count=given.prompts)
+        result[label] = {"memories": shares(size)[project], **times(asking), "steps": steps(asking)}
+        asking.plain.close()
+    result["load"] = round(os.getloadavg()[0], 1)
+    store.close()
+    return result
+
+
+def times(asking: Asking) -> dict[str, Any]:
+    """Milliseconds of a prompt's context, of a start's, and of the two plain queries, asked in mixed order."""
+    asks: dict[str, Callable[[str], Any]] = {
+        "prompt": asking.prompt,
+        "start": asking.start,
+        "P1 join": asking.joined,
+        "P2 range": asking.ranged,
+    }
+    spent: dict[str, list[float]] = {name: [] for name in asks}
+    answered = 0
+    for ask in asks.values():
+        ask(asking.prompts[0])  # every statement prepared, every connection open
+    for name, at in mixed(list(asks), len(asking.prompts), asking.chance):
+        started = time.perf_counter()
+        got = asks[name](asking.prompts[at])
+        spent[name].append((time.perf_counter() - started) * 1000)
+        answered += name == "prompt" and isinstance(got, Recalled)
+    found = {name: {"p50": quantile(each, 0.5), "p99": quantile(each, 0.99)} for name, each in spent.items()}
+    return {**found, "answered": answered / len(asking.prompts)}
+
+
+def steps(asking: Asking) -> dict[str, float]:
+    """The median milliseconds of each step of a prompt; the watch itself takes a little of each."""
+    spent: dict[str, list[float]] = {name: [] for name in (*(step for step, _, _ in STEPS), "rest")}
+    for said in asking.prompts[:100]:
+        with watched() as watch:
+            started = time.perf_counter()
+            asking.prompt(said)
+            watch["rest"] = time.perf_counter() - started - sum(watch.values())
+        for name, each in spent.items():
+            each.append(watch.get(name, 0.0) * 1000)
+    return {name: quantile(each, 0.5) for name, each in spent.items()}
+
+
+@contextmanager
+def watched() -> Iterator[dict[str, float]]:
+    """The seconds of every step that is done meanwhile, each without the steps inside it."""
+    watch: dict[str, float] = {}
+    inside = [0.0]
+
+    def timed(step: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **given: Any) -> Any:
+            inside.append(0.0)
+            started = time.perf_counter()
+            try:
+                return work(*args, **given)
+            finally:
+                took = time.perf_counter() - started
+                watch[step] = watch.get(step, 0.0) + took - inside.pop()
+                inside[-1] += took
+
+        return run
+
+    with ExitStack() as put_back:
+        for step, owner, names in STEPS:
+            for name in names:
+                work = getattr(owner, name)
+                put_back.callback(setattr, owner, name, work)
+                setattr(owner, name, timed(step, work))
+        yield watch
+
+
+# ---- the report
+
+
+def report(results: Sequence[dict[str, Any]]) -> str:
+    lines = [
+        "Contexts inside the worker's code, no HTTP: prompts of 5 to 20 words, limit 20; ms. P1: FTS5 (porter, OR of the",
+        "words that are no stop-words, bm25, LIMIT 20) joined to its owner; P2: the same in a rowid range.",
+        "",
+        f"{'memories':>9} {'project':>8} {'of them':>8} | {'prompt p50':>10} {'p99':>7} | {'start p50':>9} {'p99':>7} | "
+        f"{'P1 p50':>8} {'p99':>7} | {'P2 p50':>8} {'p99':>7} | {'prompt/P1':>9} {'/P2':>5} | {'start/P1':>8} {'/P2':>5} | answered",
+    ]
+    for result in results:
+        lines += [_line(result, label) for label in ("biggest", "middle")]
+    lines += [f"goal at 100,000: ≤ {TIMES:.0f} × the plain query", *_growth(results), "", *_steps(results)]
+    return "\n".join(lines)
+
+
+def _line(result: dict[str, Any], label: str) -> str:
+    found = result[label]
+    prompt, start, joined, ranged = (found[name] for name in ("prompt", "start", "P1 join", "P2 range"))
+    return (
+        f"{result['memories']:>9,} {label:>8} {found['memories']:>8,} | {prompt['p50']:>10.2f} {prompt['p99']:>7.2f} | "
+        f"{start['p50']:>9.2f} {start['p99']:>7.2f} | {joined['p50']:>8.2f} {joined['p99']:>7.2f} | "
+        f"{ranged['p50']:>8.2f} {ranged['p99']:>7.2f} | {prompt['p50'] / joined['p50']:>9.2f} "
+        f"{prompt['p50'] / ranged['p50']:>5.2f} | {start['p50'] / joined['p50']:>8.2f} "
+        f"{start['p50'] / ranged['p50']:>5.2f} | {found['answered']:>8.0%}"
+    )
+
+
+def _growth(results: Sequence[dict[str, Any]]) -> list[str]:
+    """How much slower a context is in many times as many memories."""
+    first = results[0]
+    lines = []
+    for result in results[1:]:
+        said = [
+            f"{label} {name} {result[label][name]['p50'] / first[label][name]['p50']:.1f}"
+            for label in ("biggest", "middle")
+            for name in ("prompt", "start")
+        ]
+        goal = f" (goal ≤ {GROWS:.0f})" if result["memories"] == 100 * first["memories"] else ""
+        lines.append(f"growth {first['memories']:,} -> {result['memories']:,}: {'; '.join(said)}{goal}")
+    return lines
+
+
+def _steps(results: Sequence[dict[str, Any]]) -> list[str]:
+    names = (*(step for step, _, _ in STEPS), "rest")
+    lines = [
+        "Where the time of a prompt goes, each step without those inside it; median ms:",
+        f"{'memories':>9} {'project':>8} | {' '.join(f'{name:>6}' for name in names)} | load",
+    ]
+    for result in results:
+        for label in ("biggest", "middle"):
+            spent = " ".join(f"{result[label]['steps'][name]:>6.2f}" for name in names)
+            lines.append(f"{result['memories']:>9,} {label:>8} | {spent} | {result['load']}")
+    return lines
+
+
+if __name__ == "__main__":
+    main()
