@@ -39,8 +39,10 @@ from foreword import recall, render
 from foreword.config import load, load_synonyms
 from foreword.hook.build import thresholds
 from foreword.paths import Home
+from foreword.store import finding
 from foreword.store.baseline import plain_words
-from foreword.store.reading import SEQUENCE_BITS, Reader
+from foreword.store.finding import SEQUENCE_BITS
+from foreword.store.reading import Reader
 from foreword.store.sqlite import SqliteStore
 from foreword.types import UNIVERSAL, Memory, Moment, Project, Recalled, Skipped
 from foreword.values import value
@@ -53,7 +55,7 @@ EVERYWHERE = 200  # one memory in so many belongs to the language, and one to al
 STEPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     ("query", recall, ("query_of",)),
     ("words", Reader, ("by_words",)),
-    ("near", Reader, ("_near",)),
+    ("near", finding, ("_near",)),
     ("weigh", recall, ("weighed",)),
     ("votes", recall, ("votes",)),
     ("code", Reader, ("by_code",)),

@@ -24,7 +24,7 @@ from typing import Any
 import apsw
 
 from foreword.store import sqlite
-from foreword.store.reading import SEQUENCE_BITS
+from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.sqlite import SqliteStore
 from foreword.types import KINDS, POSTINGS, Event, Memory, Query
 from foreword.values import replace

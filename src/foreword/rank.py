@@ -263,8 +263,9 @@ def _with_neighbours(
         slowly = NEIGHBOURS * (1 - CROWD + CROWD * length / usual)
         total = 0.0
         for term, rarity in rarities.items():
-            share = strengths.get(term, 0.0) / rarity + around.get(term, 0.0)
-            total += rarity * share * (1 + NEIGHBOURS) / (share + slowly)
+            if term in strengths or term in around:
+                share = strengths.get(term, 0.0) / rarity + around.get(term, 0.0)
+                total += rarity * share * (1 + NEIGHBOURS) / (share + slowly)
         told.append(total * (ASKING if asks else 1))
     return told
 
@@ -301,18 +302,21 @@ def _with_sessions(hits: Sequence[Hit], told: list[float]) -> list[float]:
 
 def _weigh(memory: Memory, *, match: float, task: str, now: float, moment: str) -> Ranked:
     worded = moment in WORDED
+    recency = _recency(memory, now) ** (RECENCY_FOR_WORDS if worded else 1)
+    importance = (IMPORTANCE.get(memory.kind, 0.3) ** (IMPORTANCE_FOR_WORDS if worded else 1)) * memory.confidence
+    reinforcement = 1.0  # until use is judged
+    scope = _scope(memory) if moment == "session_start" else 1.0
+    by_task = TASKS[task].get(memory.kind, 1.0) if task in TASKS else 1.0
     why = {
-        "match": match,
-        "recency": _recency(memory, now) ** (RECENCY_FOR_WORDS if worded else 1),
-        "importance": (IMPORTANCE.get(memory.kind, 0.3) ** (IMPORTANCE_FOR_WORDS if worded else 1)) * memory.confidence,
-        "reinforcement": 1.0,  # until use is judged
-        "scope": _scope(memory) if moment == "session_start" else 1.0,
-        "task": TASKS.get(task, {}).get(memory.kind, 1.0),
+        "match": round(match, 4),
+        "recency": round(recency, 4),
+        "importance": round(importance, 4),
+        "reinforcement": reinforcement,
+        "scope": scope,
+        "task": by_task,
     }
-    score = 1.0
-    for factor in why.values():
-        score *= factor
-    return Ranked(memory=memory, score=round(score, 6), why={name: round(factor, 4) for name, factor in why.items()})
+    score = match * recency * importance * reinforcement * scope * by_task
+    return Ranked(memory, round(score, 6), why)
 
 
 def _recency(memory: Memory, now: float) -> float:

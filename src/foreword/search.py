@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Protocol
 
-    from foreword.types import Hit, Query
+    from foreword.types import Hit, Memory, Query
 
     class Searchable(Protocol):
         def by_words(self, query: Query) -> Sequence[Hit]: ...
-        def by_code(self, query: Query, votes: Mapping[str, float]) -> Sequence[Hit]: ...
+        def by_code(
+            self, query: Query, votes: Mapping[str, float], *, known: Mapping[str, Memory]
+        ) -> Sequence[Hit]: ...
         def by_recency(self, query: Query) -> Sequence[Hit]: ...
         def by_meaning(self, query: Query) -> Sequence[Hit]: ...
 
@@ -46,5 +48,6 @@ def search(
     if query.vector is not None:
         ask("meaning", lambda: store.by_meaning(query))
     if not query.plain and (given := votes(found.get("words", ()))):
-        ask("structure", lambda: store.by_code(query, given))
+        known = {hit.memory.id: hit.memory for hits in found.values() for hit in hits}
+        ask("structure", lambda: store.by_code(query, given, known=known))
     return found, tuple(wrong)

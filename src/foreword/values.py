@@ -23,6 +23,9 @@ else:
 
         def __init__(self, *args, **given):
             fields = self.__dict__
+            if len(args) == len(names) and not given:  # as rows are read
+                fields.update(zip(names, args))  # noqa: B905
+                return
             fields.update(defaults)
             fields.update(zip(names, args))  # noqa: B905 - the length is checked below, with a better message
             fields.update(given)

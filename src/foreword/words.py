@@ -141,7 +141,7 @@ def pairs(text: str, *, limit: int = 16) -> tuple[str, ...]:
     """The words worth a search that stand side by side in *text*, two each, in its order."""
     found: dict[str, None] = {}
     before = ""
-    for token in text[:MOST_TEXT].translate(_BREAKS).lower().split():
+    for token in broken(text[:MOST_TEXT]).lower().split():
         word = token if len(token) > 1 and token.isascii() and token not in STOP_WORDS else ""
         if word and before:
             found[f"{before} {word}"] = None
@@ -161,7 +161,7 @@ def told_in(detail: object, *, deep: int = 4) -> str:
 
 def plain(text: str) -> str:
     """*text* in small letters with a space before every word, so that `root` is found where a word begins."""
-    return f" {text[:MOST_TEXT].translate(_BREAKS).lower()}"
+    return f" {broken(text[:MOST_TEXT]).lower()}"
 
 
 def root(term: str) -> str:

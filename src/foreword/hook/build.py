@@ -47,6 +47,7 @@ LIGHT = (
     "fit",
     "render",
     "recall",
+    "store.finding",
     "store.reading",
     "hosts",
     "hosts.claude_code",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from foreword.types import Change, Event, Hit, Injection, Link, Memory, Query, Session, Vector
+from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, Query, Session, Vector
 
 
 class Store(Protocol):
@@ -39,8 +39,13 @@ class Store(Protocol):
     def by_words(self, query: Query) -> tuple[Hit, ...]:
         """What holds any of the query's terms, best first, and what stood next to it in its session."""
 
-    def by_code(self, query: Query, votes: Mapping[str, float]) -> tuple[Hit, ...]:
-        """What names any of these files and functions, most votes first, each vote weighed by its rarity."""
+    def by_code(
+        self, query: Query, votes: Mapping[str, float], *, known: Mapping[str, Memory] = EMPTY
+    ) -> tuple[Hit, ...]:
+        """What names any of these files and functions, most votes first, each vote weighed by its rarity.
+
+        What is *known* by its id already is not read again.
+        """
 
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
         """What came last in the query's scopes, newest first; each kind and scope has its share of the limit."""

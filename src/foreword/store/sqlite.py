@@ -19,9 +19,10 @@ import apsw
 
 from foreword.errors import BadRequest, DamagedIndex, StoreError
 from foreword.jsontext import dumps, storable
+from foreword.store.finding import SEQUENCE_BITS, bound
 from foreword.store.migrate import Step, known_schema, migrate, steps
-from foreword.store.reading import KNOWN_TABLES, SEQUENCE_BITS, Reader, bound
-from foreword.types import BASE32, KINDS, Change, Event, Hit, Injection, Link, Memory, Query, Session, Vector
+from foreword.store.reading import KNOWN_TABLES, Reader
+from foreword.types import BASE32, EMPTY, KINDS, Change, Event, Hit, Injection, Link, Memory, Query, Session, Vector
 from foreword.values import fields, replace
 from foreword.words import split, told_in
 
@@ -122,8 +123,10 @@ class SqliteStore:
             self._trouble["index"] = str(exc)
             raise
 
-    def by_code(self, query: Query, votes: Mapping[str, float]) -> tuple[Hit, ...]:
-        return self._ask(lambda reader: reader.by_code(query, votes))
+    def by_code(
+        self, query: Query, votes: Mapping[str, float], *, known: Mapping[str, Memory] = EMPTY
+    ) -> tuple[Hit, ...]:
+        return self._ask(lambda reader: reader.by_code(query, votes, known=known))
 
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
         return self._ask(lambda reader: reader.by_recency(query))

@@ -10,7 +10,8 @@ from typing import Protocol, TypeVar
 
 from foreword.embed.index import Index, Near, Row
 from foreword.errors import ForewordError
-from foreword.store.reading import _FROM, _MEMORY, SEQUENCE_BITS, Reader, _marks, _memory, _range
+from foreword.store.finding import FROM, MEMORY, SEQUENCE_BITS, marks, memory_of, range_of
+from foreword.store.reading import Reader
 from foreword.types import Hit, Memory, Query, Vector
 
 T = TypeVar("T")
@@ -24,12 +25,12 @@ class VectorReader(Reader):
 
     def lacking(self, model: str, *, dim: int, limit: int) -> tuple[Memory, ...]:
         rows = self._all(
-            f"""SELECT {_MEMORY} {_FROM} LEFT JOIN vectors v ON v.place = m.place
+            f"""SELECT {MEMORY} {FROM} LEFT JOIN vectors v ON v.place = m.place
             WHERE m.status = 'active' AND (v.place IS NULL OR v.model <> ? OR (? AND length(v.blob) NOT IN (0, ?)))
             ORDER BY m.place DESC LIMIT ?""",
             (model, dim, dim, limit),
         )
-        return tuple(map(_memory, rows))
+        return tuple(map(memory_of, rows))
 
     def newest_vector(self) -> int:
         return int(self._all("SELECT ifnull(max(number), 0) FROM vectors", ())[0][0])
@@ -45,14 +46,14 @@ class VectorReader(Reader):
         rows = self._all(
             """SELECT number, place, scale, blob FROM vectors WHERE place BETWEEN ? AND ? AND model = ?
             ORDER BY place DESC LIMIT ?""",
-            (*_range(owner), model, limit),
+            (*range_of(owner), model, limit),
         )
         return [Row(*row) for row in rows]
 
     def present(self, found: Sequence[Near]) -> frozenset[int]:
         """The places whose vector is still the one that was compared."""
         rows = self._all(
-            f"SELECT place, number FROM vectors WHERE place IN ({_marks(found)})", [each.place for each in found]
+            f"SELECT place, number FROM vectors WHERE place IN ({marks(found)})", [each.place for each in found]
         )
         now = dict(rows)
         return frozenset(each.place for each in found if now.get(each.place) == each.number)
