@@ -174,8 +174,8 @@ class OneKindFails:
     def by_words(self, query):
         return self.store.by_words(query)
 
-    def by_code(self, query, votes):
-        return self.store.by_code(query, votes)
+    def by_code(self, query, votes, *, known):
+        return self.store.by_code(query, votes, known=known)
 
     def by_recency(self, query):
         if self.kind in query.kinds:

@@ -38,7 +38,7 @@ MEMORY = """m.kind, m.title, m.body, m.id, m.uid, o.scope, m.project, m.tags, m.
  m.source, m.trust, m.confidence, m.seen, m.created, m.confirmed, m.status, m.superseded_by, m.detail"""
 FROM = "FROM memories m JOIN owners o ON o.number = m.owner"
 # One statement for any number of them: SQLite prepares every other number of marks anew, 0.2 ms for 500.
-_EACH = "(SELECT value FROM json_each(?))"
+_EACH = "(SELECT value FROM json_each(?1))"
 
 
 class Finder:
@@ -68,8 +68,9 @@ class Finder:
         if not owners or not asked:
             return ()
         size = sum(newest for _, newest in owners)
-        first = {term: self._holding(term, owners, most=COMMON) for term in asked}
-        holders = self._rarest(first, owners, query)
+        spans = [range_of(owner) for owner, _ in owners]
+        first = {term: self._holding(term, spans, most=COMMON) for term in asked}
+        holders = self._rarest(first, spans, query)
         weight = {term: rarity(len(holders.get(term, places)), size) for term, places in first.items()}
         full = sum(sorted((weight[term] for term in query.terms), reverse=True)[:FULL_MATCH])
         holders.update(self._side_by_side(query.pairs, first, owners))
@@ -94,7 +95,9 @@ class Finder:
             for place, memory in found.items()
         )
 
-    def _rarest(self, first: Mapping[str, list[int]], owners: Sequence[Any], query: Query) -> dict[str, list[int]]:
+    def _rarest(
+        self, first: Mapping[str, list[int]], spans: Sequence[tuple[int, int]], query: Query
+    ) -> dict[str, list[int]]:
         """The rarest words that occur at all with all who hold them, as many as the budget of postings allows."""
         chosen: dict[str, list[int]] = {}
         left = query.postings
@@ -103,7 +106,7 @@ class Finder:
             if not places or len(chosen) >= query.most_terms or (chosen and len(places) > left):
                 continue
             if len(places) >= COMMON:
-                places = self._holding(term, owners, most=max(COMMON, left) + 1)
+                places = self._holding(term, spans, most=max(COMMON, left) + 1)
             if not chosen or len(places) <= left:
                 chosen[term] = places
                 left -= len(places)
@@ -118,22 +121,24 @@ class Finder:
             for pair in pairs
             if all(first.get(word) for word in pair.split()) and any(len(first[word]) < COMMON for word in pair.split())
         ]
-        found = {
-            pair: self._holding(pair, owners, most=COMMON)
-            for pair in known[:MOST_PAIRS]
-            if _can_meet(*(first[word] for word in pair.split()))
-        }
+        found = {}
+        for pair in known[:MOST_PAIRS]:
+            both = _may_hold(*(first[word] for word in pair.split()))
+            of_owner = ([place for place in both if place >> SEQUENCE_BITS == owner] for owner, _ in owners)
+            spans = [(min(places), max(places)) for places in of_owner if places]
+            found[pair] = self._holding(pair, spans, most=COMMON)
         return {pair: places for pair, places in found.items() if places}
 
-    def _holding(self, term: str, owners: Sequence[Any], *, most: int) -> list[int]:
+    def _holding(self, term: str, spans: Iterable[tuple[int, int]], *, most: int) -> list[int]:
+        """The places in each of *spans* that hold a word or a pair, at most so many, from the newest on."""
         expression = storable(any_of((term,)))
         return [
             place
-            for owner, _ in owners
+            for span in spans
             # From the newest on, which costs no more: where there are too many, the old ones are left out.
             for (place,) in self._execute(
                 "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?",
-                (expression, *range_of(owner), most),
+                (expression, *span, most),
             )
         ]
 
@@ -183,17 +188,13 @@ class Finder:
         stored = {storable(name): name for name in names}
         holders: dict[str, list[int]] = {name: [] for name in stored.values()}
         for owner, _ in owners:
-            places: dict[str, list[int]] = {}
-            for name, place in self._execute(
-                f"""SELECT u.name, c.place FROM units u CROSS JOIN code c ON c.unit = u.number
-                WHERE u.name IN {_EACH} AND c.place BETWEEN ifnull((
+            for name, places in self._execute(
+                f"""SELECT u.name, (SELECT group_concat(place) FROM (
                   SELECT place FROM code WHERE unit = u.number AND place BETWEEN ?2 AND ?3
-                  ORDER BY place DESC LIMIT 1 OFFSET {MOST_SHARED - 1}), ?2) AND ?3""",
+                  ORDER BY place DESC LIMIT {MOST_SHARED})) FROM units u WHERE u.name IN {_EACH}""",
                 (dumps([*stored]), *range_of(owner)),
             ):
-                places.setdefault(name, []).append(place)
-            for name, some in places.items():
-                holders[stored[name]] += reversed(some)
+                holders[stored[name]] += sorted(map(int, places.split(",")), reverse=True) if places else ()
         return {name: places for name, places in holders.items() if places}
 
     # -- rows ---------------------------------------------------------------------------------------------------
@@ -261,19 +262,21 @@ def _list(numbers: Iterable[int]) -> str:
     return f"[{','.join(map(str, numbers))}]"
 
 
-def _can_meet(one: Sequence[int], other: Sequence[int]) -> bool:
-    """Whether a memory may hold both words: all who hold a common one are not known."""
-    return len(one) >= COMMON or len(other) >= COMMON or not set(one).isdisjoint(other)
+def _may_hold(one: Sequence[int], other: Sequence[int]) -> set[int]:
+    """The places where two words can meet, one of which is rare: of a common one not all places are known."""
+    if len(one) >= COMMON or len(other) >= COMMON:
+        return set(min(one, other, key=len))
+    return set(one).intersection(other)
 
 
 def _sums(holders: Mapping[str, Sequence[int]], gains: Mapping[str, float]) -> dict[int, float]:
     """By place, the sum of the gains of what it holds."""
     sums: dict[int, float] = {}
-    known = sums.get
     for name, places in holders.items():
-        gain = gains[name]
-        for place in places:
-            sums[place] = known(place, 0.0) + gain
+        more = dict.fromkeys(places, gains[name])
+        for place in sums.keys() & more.keys():
+            more[place] += sums[place]
+        sums.update(more)
     return sums
 
 
