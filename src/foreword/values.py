@@ -29,7 +29,7 @@ else:
             fields.update(defaults)
             fields.update(zip(names, args))  # noqa: B905 - the length is checked below, with a better message
             fields.update(given)
-            twice = given.keys() & names[: len(args)] if given else ()
+            twice = given.keys() & names[: len(args)] if given and args else ()
             if twice or len(args) > len(names) or len(fields) != len(names) or not known.issuperset(given):
                 wrong = sorted(twice or known.symmetric_difference(fields))
                 raise TypeError(f"{cls.__name__} does not fit its fields: {wrong or 'too many values'}")

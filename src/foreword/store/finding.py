@@ -106,11 +106,21 @@ class Finder:
             if not places or len(chosen) >= query.most_terms or (chosen and len(places) > left):
                 continue
             if len(places) >= COMMON:
-                places = self._holding(term, spans, most=max(COMMON, left) + 1)
+                places = self._whole(term, places, spans, most=max(COMMON, left) + 1)
             if not chosen or len(places) <= left:
                 chosen[term] = places
                 left -= len(places)
         return chosen
+
+    def _whole(self, term: str, places: Sequence[int], spans: Sequence[tuple[int, int]], *, most: int) -> list[int]:
+        """The newest places of a common word, with those after them in each of *spans* that has more."""
+        found: list[int] = []
+        for first, last in spans:
+            newest = [place for place in places if first <= place <= last]
+            found += newest
+            if len(newest) == COMMON:
+                found += self._holding(term, ((first, newest[-1] - 1),), most=most - COMMON)
+        return found
 
     def _side_by_side(
         self, pairs: Sequence[str], first: Mapping[str, Sequence[int]], owners: Sequence[Any]
