@@ -342,11 +342,12 @@ def watched() -> Iterator[dict[str, float]]:
 
 def report(results: Sequence[dict[str, Any]]) -> str:
     lines = [
-        "Contexts inside the worker's code, no HTTP: prompts of 5 to 20 words, limit 20; ms. P1: FTS5 (porter, OR of the",
-        "words that are no stop-words, bm25, LIMIT 20) joined to its owner; P2: the same in a rowid range.",
+        "Contexts inside the worker's code, no HTTP: prompts of 5 to 20 words; ms. P1: FTS5 (porter, OR of the words",
+        "that are no stop-words, bm25, LIMIT 20) joined to its owner; P2: the same in a rowid range.",
         "",
-        f"{'memories':>9} {'project':>8} {'of them':>8} | {'prompt p50':>10} {'p99':>7} | {'start p50':>9} {'p99':>7} | "
-        f"{'P1 p50':>8} {'p99':>7} | {'P2 p50':>8} {'p99':>7} | {'prompt/P1':>9} {'/P2':>5} | {'start/P1':>8} {'/P2':>5} | answered",
+        f"{'memories':>9} {'project':>8} {'of them':>8} | {'prompt p50':>10} {'p99':>7} | {'start p50':>9} {'p99':>7} "
+        f"| {'P1 p50':>8} {'p99':>7} | {'P2 p50':>8} {'p99':>7} | {'prompt/P1':>9} {'/P2':>5} "
+        f"| {'start/P1':>8} {'/P2':>5} | answered",
     ]
     for result in results:
         lines += [_line(result, label) for label in ("biggest", "middle")]

@@ -254,7 +254,7 @@ def _sqlite() -> Any:
     stand_in = "functools" not in sys.modules
     if stand_in:
         functools: Any = type(sys)("functools")
-        functools.lru_cache = lambda _size: lambda prepare: prepare
+        functools.lru_cache = lambda _size: _remembered
         sys.modules["functools"] = functools
     try:
         import _sqlite3
@@ -262,6 +262,18 @@ def _sqlite() -> Any:
         if stand_in:
             del sys.modules["functools"]
     return _sqlite3
+
+
+def _remembered(prepare: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A cache for statements: a search asks the same of every word, and preparing it for each takes 0.5 ms in all."""
+    prepared: dict[str, Any] = {}
+
+    def get(sql: str) -> Any:
+        if sql not in prepared:
+            prepared[sql] = prepare(sql)
+        return prepared[sql]
+
+    return get
 
 
 def _connect(sqlite: Any, path: str) -> Any:

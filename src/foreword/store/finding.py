@@ -275,7 +275,7 @@ def _list(numbers: Iterable[int]) -> str:
 def _may_hold(one: Sequence[int], other: Sequence[int]) -> set[int]:
     """The places where two words can meet, one of which is rare: of a common one not all places are known."""
     if len(one) >= COMMON or len(other) >= COMMON:
-        return set(min(one, other, key=len))
+        return set(one if len(one) < len(other) else other)
     return set(one).intersection(other)
 
 
