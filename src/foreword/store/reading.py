@@ -67,11 +67,14 @@ class Reader(Finder):
                 )
         # Each kind and scope has its share first: a day's observations must not hide the decision of last month.
         share = query.limit // max(1, len(lists))
-        chosen = [row for each in lists for row in each[:share]]
-        more = sorted((row for each in lists for row in each[share:]), reverse=True)
-        chosen += more[: query.limit - len(chosen)]
-        found = [memory for _, memory in self._memories([place for _, place in chosen])]
-        found.sort(key=lambda memory: (-memory.created, memory.id))
+        sure = {place for each in lists for _, place in each[:share]}
+        more = sorted((row for each in lists for row in each[share:]), reverse=True)[: query.limit]
+        left = query.limit - len(sure)
+        # Of equally new ones all are read, for only their ids tell which come first.
+        last = more[:left][-1][0] if more[:left] else FOREVER
+        read = dict(self._memories([*sure, *(place for created, place in more if created >= last)]))
+        others = sorted((memory for place, memory in read.items() if place not in sure), key=_newest)[:left]
+        found = sorted([*(memory for place, memory in read.items() if place in sure), *others], key=_newest)
         return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found)
 
     def _of_session(self, query: Query) -> tuple[Hit, ...]:
@@ -191,6 +194,10 @@ class Reader(Finder):
 
     def tables(self) -> frozenset[str]:
         return frozenset(name for (name,) in self._all("SELECT name FROM sqlite_master WHERE type = 'table'", ()))
+
+
+def _newest(memory: Memory) -> tuple[float, str]:
+    return -memory.created, memory.id
 
 
 def _chunks(given: Sequence[Any], *, size: int = _MOST_PARAMETERS) -> Iterable[Sequence[Any]]:
