@@ -29,7 +29,7 @@ RANKING = (ROOT / "docs" / "ranking.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
-PLACES = {"reading": "foreword.store.reading"}  # modules that are not named by their last part alone
+PLACES = {"finding": "foreword.store.finding"}  # modules that are not named by their last part alone
 
 
 def rows(page: str, *, width: int) -> Iterator[list[str]]:

@@ -248,8 +248,8 @@ def _print_tokens(answer: dict[str, Any]) -> None:
         lines.append([family["family"], "all", *_errors(family)])
         lines += [["", row["category"], *_errors(row)] for row in family["categories"]]
     screen.table(lines, headings=("family", "category", "samples", "error", "signed", "worst low", ""), bold=bold)
-    limits = f"at most {answer['most_error']:.0%}, and on average not below {answer['most_under']:.0%}"
-    screen.aside(f"passes: a mean error of {limits}")
+    low, high = answer["most_under"], answer["most_error"]
+    screen.aside(f"passes: a mean error of at most {high:.0%}, and no category on average below {low:.0%}")
 
 
 def _errors(row: dict[str, Any]) -> list[str]:
