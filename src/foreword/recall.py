@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from foreword.types import Moment, Query, Ranked, Vector
 
 CANDIDATES = 2  # times as many as a layer shows are weighed
-POOL = 60  # at least; with 40, LoCoMo loses half a percent of R@10, and 90 win nothing
+FEW = 30  # candidates at least
+POOL = 60  # where words are asked for and code votes; with 40, LoCoMo loses half a percent of R@10, and 90 win nothing
 MOST_CANDIDATES = 400
 MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not become the prompt
 QUESTION = "question"  # the source of a start that was asked for
@@ -254,7 +255,7 @@ def _candidates(
         terms=asked.terms if worded else (),
         kinds=rule.kinds,
         session=moment.session if own else "",
-        limit=min(max(POOL, rule.limit * CANDIDATES) + known, MOST_CANDIDATES),  # those known crowd out no others
+        limit=_enough(rule, voting=worded and not asked.plain, known=known),
     )
     ranked, wrong = look(store, query, now=now, moment=moment.name)
     if rule.name not in LASTING:
@@ -271,6 +272,11 @@ def _candidates(
         if not (each.memory.kind == "learning" and each.memory.confidence < CERTAIN)
         and not (rule.name == "continuity" and each.memory.kind == "summary" and not render.has_codes(each.memory))
     ]
+
+
+def _enough(rule: LayerRule, *, voting: bool, known: int) -> int:
+    """So many candidates that neither the code they share nor what is known already is lost to the best words."""
+    return min(max(POOL if voting else FEW, rule.limit * CANDIDATES) + known, MOST_CANDIDATES)
 
 
 def _standing_out(ranked: Sequence[Ranked]) -> str:

@@ -66,7 +66,7 @@ class Reader(Finder):
                     )
                 )
         # Each kind and scope has its share first: a day's observations must not hide the decision of last month.
-        share = query.limit // max(1, len(lists))
+        share = query.limit // max(1, sum(1 for each in lists if each))
         sure = {place for each in lists for _, place in each[:share]}
         more = sorted((row for each in lists for row in each[share:]), reverse=True)[: query.limit]
         left = query.limit - len(sure)
