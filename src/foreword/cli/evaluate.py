@@ -352,7 +352,7 @@ def _context_charts(answer: dict[str, Any]) -> list[Lines | Bars]:
 
     charts = [
         chart("What a block names: relevant memories by budget", "relevant memories, share", "relevant_share"),
-        chart("What a block names: files that were changed then", "files, share", "files_share"),
+        chart("Files of the memories in a block: those that were changed then", "files, share", "files_share"),
         chart("What a useful memory costs", "tokens for each", "tokens_per_useful"),
     ]
     return [each for each in charts if each.lines]
