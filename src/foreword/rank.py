@@ -85,7 +85,7 @@ ENOUGH = 1.5  # occurrences; twice as many do not count twice
 LONG, LONGER = 240, 0.1  # in a text of so many times these characters, so much more is enough
 WHOLE_TITLE, SHORT = 1.2, 4  # the question names the whole of a title of so many words
 PAIR = 0.3  # two words side by side, beside what each of them counts
-SYNONYM, STANDS_IN = 0.1, 0.5  # a word that nobody said; and where nothing holds the word that was
+SYNONYM, STANDS_IN = 0.1, 0.8  # a word that nobody said; and where nothing holds the word that was
 # ... what stood around it in its session
 BEFORE, BEFORE_THAT, AFTER, AFTER_THAT = 0.28, 0.24, 0.24, 0.16
 ASKED_BEFORE = 0.64  # the one before asked a question: this is the answer

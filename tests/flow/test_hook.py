@@ -89,12 +89,16 @@ def test_what_was_added_comes_back_with_the_worker_away_and_the_event_waits_in_t
 
 def test_synonyms_work_with_the_worker_away_too_and_the_users_come_first(filled: Home, host: Host, project):
     host.write_hook()
-    assert host.context("UserPromptSubmit", prompt(project, "slow")).count("timeout") == 1  # slow = [..., "timeout"]
+    store = SqliteStore(filled.database, backups=filled.backups)
+    owner = resolve(project)
+    store.keep([Memory("decision", "Checkout has a helm chart", project=owner.key, created=time.time())])
+    store.close()
+    assert host.context("UserPromptSubmit", prompt(project, "k8s")).count("helm") == 1  # k8s = [..., "helm"]
     assert host.context("UserPromptSubmit", prompt(project, "moneyhouse")) == ""
     many = "".join(f"padding{n} = ['{'x' * 60}']\n" for n in range(300))
-    filled.synonyms.write_text(f"{many}slow = []\nmoneyhouse = ['bank']\n")
+    filled.synonyms.write_text(f"{many}k8s = []\nmoneyhouse = ['bank']\n")
     host.write_hook()
-    assert host.context("UserPromptSubmit", prompt(project, "slow")) == ""
+    assert host.context("UserPromptSubmit", prompt(project, "k8s")) == ""
     assert "bank" in host.context("UserPromptSubmit", prompt(project, "moneyhouse"))
     assert len(build.config(filled, load(filled, {}).settings, worker=[])["synonyms"]) <= build.SYNONYMS_MOST
 

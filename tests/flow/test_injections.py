@@ -294,7 +294,8 @@ def test_questions_have_a_thousand_tokens_in_a_window_and_searching_is_free(fill
     assert "memory_search is free" in answer["why"]
     assert len(client.get("/api/search", q="wombat", project_path=project)["results"]) == 20
     assert client.get("/api/context", **{**asked, "session_id": ""})["context"], "without a session there is no ledger"
-    assert client.get("/api/context", **{**asked, "moment": "prompt"})["context"], "prompts have their own allowance"
+    told = {**asked, "moment": "prompt", "prompt": "how deep is the burrow that wombat 59 digs?"}
+    assert client.get("/api/context", **told)["context"], "prompts have their own allowance"
     event = {"host": "opencode", "event": "session.compacted", "payload": {"sessionID": "s1", "directory": project}}
     client.post("/api/events", event)
     assert client.get("/api/context", **asked)["context"], "a compaction begins a new window"

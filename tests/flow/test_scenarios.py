@@ -95,21 +95,22 @@ def test_a_layer_that_cannot_be_read_costs_only_itself_and_the_user_is_told(home
         project,
         Memory("handoff", "Half done"),
         Memory("summary", "Retries added"),
+        Memory("change", "retry()"),
         Memory("preference", "Answer in German"),
     )
     connection = sqlite3.connect(home.database)
-    connection.execute("UPDATE memories SET detail = '{' WHERE kind = 'summary'")
+    connection.execute("UPDATE memories SET detail = '{' WHERE kind = 'change'")
     connection.commit()
     connection.close()
     client = start()
     seen = host.context("SessionStart", {"session_id": "s1", "cwd": project, "source": "startup"})
     titles, told = last(client)
-    assert titles == ["Half done", "Answer in German"]
+    assert titles == ["Half done", "Retries added", "Answer in German"]
     assert told["text"] == seen
-    assert list(told["skipped"]) == ["sessions", "changes", "knowledge", "past"]
-    assert told["skipped"]["sessions"] != "empty"
-    (trouble,) = [each.what for each in noted(str(home.trouble)) if "sessions" in each.what]
-    assert told["skipped"]["sessions"] in trouble
+    assert list(told["skipped"]) == ["changes", "knowledge", "past"]
+    assert told["skipped"]["changes"] != "empty"
+    (trouble,) = [each.what for each in noted(str(home.trouble)) if "changes" in each.what]
+    assert told["skipped"]["changes"] in trouble
 
 
 def test_a_window_of_claude_gets_each_memory_once_and_a_new_window_all_of_them(

@@ -20,6 +20,12 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not i
 NOW = time.time()
 
 
+@pytest.fixture(autouse=True)
+def _now(monkeypatch):
+    """What was a moment ago when the tests were collected is long ago when the last of them runs."""
+    monkeypatch.setitem(globals(), "NOW", time.time())
+
+
 @pytest.fixture
 def folder(tmp_path):
     made = tmp_path / "shop"
@@ -49,7 +55,8 @@ def works():
         each.close()
 
 
-def an_event(folder, *, file="", name="PostToolUse", session="s", at=NOW, **more):
+def an_event(folder, *, file="", name="PostToolUse", session="s", at=None, **more):
+    at = NOW if at is None else at
     tool = {"tool_name": "Edit", "tool_input": {"file_path": str(file)}} if file else {"tool_name": "Bash"}
     payload = {"session_id": session, "cwd": str(folder), "hook_event_name": name, **tool, **more}
     return read(Delivery("claude-code", name, at, json.dumps(payload).encode()), text_cap=1000)
