@@ -1,4 +1,4 @@
-"""Lists of hits -> one list, best first, every factor told. Every weight lives here; nothing else ranks. Light.
+"""Lists of hits -> one list, best first, every factor told. Its weights live here; nothing else ranks. Light.
 
 score = match x recency x importance x reinforcement x scope x task
 """
@@ -6,9 +6,9 @@ score = match x recency x importance x reinforcement x scope x task
 from __future__ import annotations
 
 from foreword.rarity import logarithm
-from foreword.types import UNIVERSAL, Ranked
+from foreword.types import Ranked
 from foreword.values import replace
-from foreword.words import GENERIC, STOP_WORDS, plain, root, told_in
+from foreword.words import GENERIC, STOP_WORDS, TAIL, plain, root, told_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ SYNONYM, STANDS_IN = 0.1, 0.8  # a word that nobody said; and where nothing hold
 # ... what stood around it in its session
 BEFORE, BEFORE_THAT, AFTER, AFTER_THAT = 0.28, 0.24, 0.24, 0.16
 ASKED_BEFORE = 0.64  # the one before asked a question: this is the answer
-ASKING = 0.91  # a question is no answer, nor does what follows it ask the same
+ASKING, AFTER_ASKING = 0.91, 0.7  # a question is no answer, and what follows it does not ask the same
 NEIGHBOURS, CROWD = 3.0, 0.3  # how slowly its own and its neighbours' words add up, and more slowly in long company
 SESSION = 0.15  # of the best match, to the session that holds most of what was asked
 MEANING = 0.15  # share of the vectors, where there are any: by themselves they never make anything sure
@@ -209,7 +209,7 @@ def _between(steps: Sequence[float], at: float) -> float:
 
 
 def _coherence(hits: Sequence[Hit]) -> float:
-    """The share of the ten best hits that are about the same code as another of them; a half where none names code."""
+    """The share of the ten best hits about the same code as another of them; a half where fewer than two name code."""
     coded = [
         (hit.score, {*hit.memory.files, *hit.memory.functions})
         for hit in sorted(hits, key=lambda hit: -hit.score)[:10]
@@ -258,7 +258,7 @@ def _with_neighbours(
         if not hit.memory.session:
             told.append(sum(strengths.values()))
             continue
-        asks = "?" in hit.memory.body[-60:]
+        asks = "?" in hit.memory.body[-TAIL:]
         around = _around(hit.near, asks=asks)
         slowly = NEIGHBOURS * (1 - CROWD + CROWD * length / usual)
         total = 0.0
@@ -277,7 +277,7 @@ def _around(near: Sequence[Near], *, asks: bool) -> dict[str, float]:
         if each.gap == -1:
             weight = ASKED_BEFORE if each.asks else BEFORE
         elif each.gap == 1:
-            weight = AFTER * (0.7 if asks else 1)
+            weight = AFTER * (AFTER_ASKING if asks else 1)
         else:
             weight = BEFORE_THAT if each.gap < 0 else AFTER_THAT
         for term in each.held:
@@ -326,4 +326,4 @@ def _recency(memory: Memory, now: float) -> float:
 
 
 def _scope(memory: Memory) -> float:
-    return SCOPE_AT_START[UNIVERSAL if memory.scope == UNIVERSAL else memory.scope.partition(":")[0]]
+    return SCOPE_AT_START.get(memory.scope.partition(":")[0], 1.0)  # a scope that was lost is nobody's

@@ -49,6 +49,7 @@ def recall(
     threshold: float,
     now: float,
     shown: Callable[[], frozenset[str]] = frozenset,
+    begun: Callable[[], float] = lambda: 0.0,
     spent: Callable[[], Mapping[str, int]] = dict,
     synonyms: Mapping[str, Sequence[str]] = EMPTY,
     expired: Callable[[], bool] = lambda: False,
@@ -74,6 +75,8 @@ def recall(
     if budget < min(wanted, 1):
         return replace(silence, why=_used_up(moment, used), problems=tuple(problems))
     known: frozenset[str] = _or_nothing(shown, frozenset(), problems) if goes_on else frozenset()
+    # What did not fit the beginning is not new when the session is resumed.
+    since = _or_nothing(begun, 0.0, problems) if moment.session and moment.source in ("resume", "fork") else 0.0
     layers: list[Layer] = []
     skipped: dict[str, str] = {}
     taken: set[str] = set()
@@ -83,9 +86,18 @@ def recall(
             skipped[rule.name] = "deadline"
             continue
         try:
-            ranked = _candidates(store, moment, asked, rule, threshold=threshold, now=now, known=len(known))
-            fresh = [each for each in ranked if each.memory.id not in known and each.memory.id not in taken]
-            layers.append(_layer(moment, rule, fresh, now=now, budget=budget, in_full=_standing_out(ranked)))
+            ranked, in_full, wrong = _candidates(
+                store, moment, asked, rule, threshold=threshold, now=now, known=len(known), expired=expired
+            )
+            problems += [f"{rule.name}: {each}" for each in wrong]
+            fresh = [
+                each
+                for each in ranked
+                if each.memory.id not in known
+                and each.memory.id not in taken
+                and max(each.memory.created, each.memory.confirmed) > since
+            ]
+            layers.append(_layer(moment, rule, fresh, now=now, budget=budget, in_full=in_full))
             # A session's codes say where things stand; its line among the sessions says what it was about.
             taken.update(
                 each.memory.id for each in ranked if (rule.name, each.memory.kind) != ("continuity", "summary")
@@ -157,13 +169,15 @@ def injection_of(moment: Moment, got: Recalled | Skipped, *, id: str, at: float,
     )
 
 
-def look(store: Searchable, query: Query, *, now: float, moment: str) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
+def look(
+    store: Searchable, query: Query, *, now: float, moment: str, expired: Callable[[], bool] = lambda: False
+) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
     """Everything the query finds, best first, and what went wrong on the way; the threshold is the caller's."""
     found, wrong = search(
         store,
         query,
         weighed=lambda hits: weighed(hits, query),
-        votes=lambda hits: votes(hits, query, now=now),
+        votes=lambda hits: {} if expired() else votes(hits, query, now=now),  # late: the words alone are an answer
     )
     return rank(found, query=query, now=now, moment=moment), wrong
 
@@ -243,13 +257,15 @@ def _candidates(
     threshold: float,
     now: float,
     known: int,
-) -> list[Ranked]:
+    expired: Callable[[], bool],
+) -> tuple[list[Ranked], str, tuple[str, ...]]:
+    """What a layer may say, best first; the id of the one that stands out; and what went wrong on the way."""
     worded = moment.name in WORDED
     if worded and not asked.terms:
-        return []  # a prompt without a topic is answered with silence
+        return [], "", ()  # a prompt without a topic is answered with silence
     own = rule.name == "session"  # what this session itself established
     if own and not moment.session:
-        return []
+        return [], "", ()
     query = replace(
         asked,
         terms=asked.terms if worded else (),
@@ -257,21 +273,23 @@ def _candidates(
         session=moment.session if own else "",
         limit=_enough(rule, voting=worded and not asked.plain, known=known),
     )
-    ranked, wrong = look(store, query, now=now, moment=moment.name)
+    ranked, wrong = look(store, query, now=now, moment=moment.name, expired=expired)
     if rule.name not in LASTING:
         ranked = tuple(worth_saying(ranked, threshold=threshold, moment=moment.name))
+    in_full = _standing_out(ranked)
     if worded and not GOAL_WORDS.isdisjoint(asked.terms):  # whatever words the goals themselves are put in
         of_goals = replace(query, terms=(), kinds=("goal",), limit=MOST_GOALS)
         goals, more_wrong = look(store, of_goals, now=now, moment=moment.name)
         ranked, wrong = (*goals, *ranked), (*wrong, *more_wrong)
     if wrong and not ranked:
         raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
-    return [
+    said = [
         each
         for each in ranked
         if not (each.memory.kind == "learning" and each.memory.confidence < CERTAIN)
         and not (rule.name == "continuity" and each.memory.kind == "summary" and not render.has_codes(each.memory))
     ]
+    return said, in_full, wrong
 
 
 def _enough(rule: LayerRule, *, voting: bool, known: int) -> int:

@@ -312,7 +312,7 @@ def _with_body(ranked: Ranked, *, now: float, form: str, width: int) -> tuple[st
     fix = _text(memory.detail, "fixed_by")
     parts = [memory.body or _text(memory.detail, "why"), _text(memory.detail, "solution")]
     rest = f"fixed then by: {fix}" if fix else " ".join(filter(None, parts))
-    whole = title if form == "xml" or len(title) > width else ""
+    whole = title if form == "xml" or (rest and len(title) > width) else ""
     said = ": ".join(filter(None, (whole, rest)))
     texts = _distinct(filter(None, (neutral(said, width=most) for most in BODIES)))
     if form == "xml":

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword import render
+from foreword.recipes import RECIPES
 from foreword.types import Memory, Project, Query, Ranked
 from foreword.values import value
 
 if TYPE_CHECKING:
     from foreword.search import Searchable
 
-HANDOFFS = 5  # as many as a session begins with
-CODES = ("next", "next_steps", "block", "blockers", "dec", "decisions", "open", "questions", "open_questions")
+HANDED_OVER = RECIPES["session_start"].layers[0].limit  # as many as a session begins with
 
 
 @value
@@ -34,13 +34,13 @@ class Standing:
 
 
 def resume(store: Searchable, project: Project, *, now: float, limit: int) -> Standing:
-    """The handoffs of *project*, what the last session left open where it came after them, and the last sessions."""
-    handoffs = _newest(store, project, kind="handoff", limit=HANDOFFS)
+    """The handoffs of *project* and what its sessions left open, as a session begins with them; the last sessions."""
+    handoffs = _newest(store, project, kind="handoff", limit=HANDED_OVER)
     sessions = _newest(store, project, kind="summary", limit=limit)
-    handed_over = handoffs[0].created if handoffs else 0.0
-    left_open = [each for each in sessions if each.created > handed_over and _has_codes(each)][:1]
+    left_open = [each for each in sessions if render.has_codes(each)]
+    newest = sorted((*handoffs, *left_open), key=lambda each: (-each.created, each.id))[:HANDED_OVER]
     return Standing(
-        standing=tuple(_point(each, layer="continuity", now=now) for each in (*left_open, *handoffs)),
+        standing=tuple(_point(each, layer="continuity", now=now) for each in newest),
         sessions=tuple(_point(each, layer="sessions", now=now) for each in sessions),
     )
 
@@ -48,10 +48,6 @@ def resume(store: Searchable, project: Project, *, now: float, limit: int) -> St
 def _newest(store: Searchable, project: Project, *, kind: str, limit: int) -> list[Memory]:
     query = Query(scopes=(project.scope,), kinds=(kind,), limit=limit)
     return [hit.memory for hit in store.by_recency(query)]
-
-
-def _has_codes(memory: Memory) -> bool:
-    return any(memory.detail.get(code) for code in CODES)
 
 
 def _point(memory: Memory, *, layer: str, now: float) -> Point:

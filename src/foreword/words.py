@@ -30,6 +30,8 @@ _UNSPACED = (
 # file names of macOS): both spellings, and the one without, become one word.
 _FOLDED = str.maketrans("йёїўѓќ", "иеіугк")
 
+TAIL = 60  # characters at the end of a text that tell whether it asks
+MOST_RUN = 300  # characters of writing without spaces that are looked for: a page of it is told by its ends
 MOST_TEXT = 20_000  # characters of a text that are counted in or taken in pairs
 _ENDINGS = ("ings", "ing", "ed", "ies", "es", "ly", "s", "e", "y")
 
@@ -198,7 +200,8 @@ def _collect(found: dict[str, None], text: str, *, most: int, sifted: bool) -> N
                 if len(word) > 1 and word not in STOP_WORDS:
                     found[word] = None
         else:
-            found.update(dict.fromkeys(_foreign(token)))
+            ends = token if len(token) <= MOST_RUN else f"{token[: MOST_RUN // 2]} {token[-MOST_RUN // 2 :]}"
+            found.update(dict.fromkeys(_foreign(ends)))
 
 
 def _telling(text: str) -> Iterator[tuple[str, float]]:

@@ -335,6 +335,40 @@ def test_a_folder_that_cannot_hold_the_backups_is_told_as_what_it_is(open_store,
         SqliteStore(tmp_path / "sub", backups=tmp_path / "backups")
 
 
+@pytest.mark.parametrize("table", ["code", "units", "vectors"])
+def test_a_missing_index_of_code_or_vectors_costs_no_memory(open_store, database, table):
+    store = open_store()
+    (one,) = store.keep([Memory("note", "one", project="p", files=("a.py",))])
+    store.close()
+    connection = sqlite3.connect(database)
+    connection.execute(f"DROP TABLE {table}")
+    connection.commit()
+    connection.close()
+    store = open_store()
+    store.keep([replace(one, title="first"), Memory("note", "two", project="p", files=("a.py",))])
+    query = Query(scopes=("project:p",), terms=("first", "two"))
+    assert {hit.memory.title for hit in store.by_words(query)} == {"first", "two"}
+    assert store.problems()
+    store.index()
+    assert store.problems() == ()
+    assert {hit.memory.title for hit in store.by_code(query, {"a.py": 1.0})} == {"first", "two"}
+
+
+def test_rows_of_another_hand_do_not_stop_the_index(open_store, database):
+    store = open_store()
+    store.keep([Memory("note", "walrus", project="p", files=("a.py",)), Memory("note", "odd", project="p")])
+    store.close()
+    connection = sqlite3.connect(database)
+    connection.execute("UPDATE memories SET files = 'oops', functions = '[null, 1, {}]' WHERE title = 'odd'")
+    connection.commit()
+    connection.close()
+    store = open_store()
+    assert store.index() == 2
+    query = Query(scopes=("project:p",), terms=("walrus",))
+    assert [hit.memory.title for hit in store.by_words(query)] == ["walrus"]
+    assert [hit.memory.title for hit in store.by_code(query, {"a.py": 1.0})] == ["walrus"]
+
+
 def test_a_name_of_code_goes_with_the_last_memory_that_has_it(open_store, database):
     store = open_store()
     one, two = store.keep(

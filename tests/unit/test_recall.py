@@ -503,6 +503,53 @@ def test_a_sessions_codes_say_where_things_stand_and_its_line_what_it_was_about(
     assert "- next: write the migration (" in got.text
 
 
+def test_what_did_not_fit_the_beginning_is_not_new_when_a_session_is_resumed(store):
+    store.keep([a_memory(f"walrus {n}", kind="observation", created=NOW - 60) for n in range(60)])
+    start = asked(store, a_moment("session_start", session="s", source="startup"))
+    assert len(start.items) == 10
+    resumed = a_moment("session_start", session="s", source="resume")
+    again = recall(
+        store,
+        resumed,
+        recipe=RECIPES["session_start"],
+        threshold=0.0,
+        now=NOW,
+        shown=lambda: frozenset(shown_ids(start)),
+        begun=lambda: NOW - 10,
+    )
+    assert isinstance(again, Skipped)
+    (new,) = store.keep([a_memory("walrus news", kind="observation", created=NOW - 5)])
+    told = recall(
+        store,
+        resumed,
+        recipe=RECIPES["session_start"],
+        threshold=0.0,
+        now=NOW,
+        shown=lambda: frozenset(shown_ids(start)),
+        begun=lambda: NOW - 10,
+    )
+    assert shown_ids(told) == [new.id]
+
+
+def test_goals_do_not_keep_the_best_from_being_shown_in_full(store):
+    store.keep(
+        [a_memory("Ship by March", kind="goal"), a_memory("Walrus pool", kind="decision", body="the whole story")]
+    )
+    assert "the whole story" in asked(store, a_moment(prompt="does the walrus pool hurt our goal?")).text
+
+
+def test_a_source_that_fails_is_told_also_where_another_answers(store):
+    store.keep([a_memory("walrus pool", files=("a.py",))])
+
+    class NoCode(OneKindFails):
+        def by_code(self, query, votes, **more):
+            raise StoreError("a page cannot be read")
+
+    got = asked(NoCode(store, ""), a_moment(prompt="walrus pool"))
+    assert isinstance(got, Recalled)
+    assert any("a page cannot be read" in problem for problem in got.problems)
+
+
 def test_a_leftover_of_what_was_shown_does_not_stand_out(store):
     best, *_ = store.keep([a_memory("walrus walrus", body="the whole story " * 9) for _ in range(3)])
     assert "the whole story" not in asked(store, a_moment(prompt="walrus")).text

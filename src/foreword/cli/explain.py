@@ -51,7 +51,7 @@ def explain(
 
 
 def factors(why: dict[str, float]) -> str:
-    return " × ".join(f"{name} {factor:.2f}" for name, factor in why.items())
+    return " × ".join(f"{name} {factor:.3f}" for name, factor in why.items())
 
 
 def _print_injection(given: dict[str, Any]) -> None:

@@ -165,6 +165,7 @@ def _recalled(
         now=now,
         shown=lambda: given()[0],
         spent=lambda: given()[1],
+        begun=lambda: reader.begun(moment.session),
         synonyms={word: others for word, *others in map(str.split, config["synonyms"].splitlines())},
         expired=lambda: monotonic() > until,
         most_terms=config["most_terms"],

@@ -82,6 +82,9 @@ class Store(Protocol):
     def shown(self, session: str) -> frozenset[str]:
         """The ids of the memories that are in the session's present context window."""
 
+    def begun(self, session: str) -> float:
+        """When the session's present context window was last given what a session begins with; 0 for never."""
+
     def spent(self, session: str) -> Mapping[str, int]:
         """The tokens that the session's present context window was given, by moment."""
 

@@ -9,7 +9,7 @@ from foreword.errors import DamagedIndex, StoreError
 from foreword.jsontext import dumps, loads, storable
 from foreword.rarity import rarity
 from foreword.types import EMPTY, Hit, Memory, Near
-from foreword.words import any_of, plain, root
+from foreword.words import TAIL, any_of, plain, root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ MOST_PAIRS = 8  # of words side by side; each is one more look into the index
 AROUND = 60  # of the best hits have their sessions looked at
 BESIDE = 15  # of the best hits bring in what stood next to them, whatever it holds
 WINDOW = 3  # places to either side; sessions at the same time are interleaved
-TAIL = 60  # characters at the end of a body that tell whether it asks
 MOST_SHARED = 200  # of the memories that name a file or a function, the newest
 
 MEMORY = """m.kind, m.title, m.body, m.id, m.uid, o.scope, m.project, m.tags, m.files, m.functions, m.session,

@@ -68,7 +68,7 @@ class Reader(Finder):
         # Each kind and scope has its share first: a day's observations must not hide the decision of last month.
         share = query.limit // max(1, sum(1 for each in lists if each))
         sure = {place for each in lists for _, place in each[:share]}
-        more = sorted((row for each in lists for row in each[share:]), reverse=True)[: query.limit]
+        more = sorted((row for each in lists for row in each[share:]), reverse=True)
         left = query.limit - len(sure)
         # Of equally new ones all are read, for only their ids tell which come first.
         last = more[:left][-1][0] if more[:left] else FOREVER
@@ -175,6 +175,14 @@ class Reader(Finder):
             (session,),
         )
         return frozenset(memory for (memory,) in rows)
+
+    def begun(self, session: str) -> float:
+        rows = self._all(
+            f"""SELECT max(j.at) FROM injections j WHERE j.session = ?1 AND j.moment = 'session_start' AND j.tokens > 0
+            AND j.at >= {_WINDOW}""",
+            (session,),
+        )
+        return float(rows[0][0] or 0.0)
 
     def spent(self, session: str) -> dict[str, int]:
         rows = self._all(

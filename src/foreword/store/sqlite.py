@@ -46,6 +46,7 @@ DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemErr
 WAYS_OUT = {
     "index": "run `foreword index`",
     "tables": "run `foreword index`",
+    "code": "run `foreword index`",
     "write": "hooks keep what they can in the spool; free some space, or run `foreword doctor`",
     "later": "run `foreword doctor`",
 }
@@ -181,6 +182,10 @@ class SqliteStore:
     def shown(self, session: str) -> frozenset[str]:
         self._flush()
         return self._ask(lambda reader: reader.shown(session))
+
+    def begun(self, session: str) -> float:
+        self._flush()
+        return self._ask(lambda reader: reader.begun(session))
 
     def spent(self, session: str) -> Mapping[str, int]:
         self._flush()
@@ -391,7 +396,8 @@ class SqliteStore:
         if memory.kind not in KINDS:
             raise BadRequest(f"unknown kind {memory.kind!r}", hint=f"one of {', '.join(KINDS)}")
         old = self._db.execute(
-            "SELECT place, id, title, body, tags, files, split, owner FROM memories WHERE uid = ?", (memory.uid,)
+            "SELECT place, id, title, body, tags, files, split, owner, functions FROM memories WHERE uid = ?",
+            (memory.uid,),
         ).fetchone()
         owner, texts = self._owner(memory.scope), _indexed(memory)
         if old is None:
@@ -401,25 +407,56 @@ class SqliteStore:
             memory, place = replace(memory, id=old[1]), old[0] if old[7] == owner else self._new_place(owner)
             if vector is None and tuple(old[2:7]) == texts:
                 vector = self._vector_at(old[0])  # the same text means the same
-            self._db.execute("DELETE FROM memories WHERE place = ?", (old[0],))
+            self._remove(old[0])
         self._db.execute(
             f"INSERT INTO memories ({MEMORY_COLUMNS}) VALUES ({','.join('?' * len(MEMORY_COLUMNS.split(',')))})",
             _row(memory, place=place, owner=owner, texts=texts),
         )
-        self._name_code(memory, place)
+        self._index_code(memory, place, before=(old[0], old[5], old[8]) if old else None)
         self._put_vector(place, vector)
         return memory, (place, texts, old)
 
-    def _name_code(self, memory: Memory, place: int) -> None:
-        """Note which files and functions a memory names."""
+    def _remove(self, place: int) -> None:
+        """Take a memory away, and what hangs on it; a broken table of vectors must not keep it from changing."""
+        sql = "DELETE FROM memories WHERE place = ?"
+        try:
+            self._undoable(lambda: self._db.execute(sql, (place,)))
+        except DAMAGED:
+            if not self._db.in_transaction:
+                raise
+            self._db.execute("DROP TRIGGER IF EXISTS vectors_gone")
+            self._db.execute(sql, (place,))
+
+    def _index_code(self, memory: Memory, place: int, *, before: tuple[int, str, str] | None) -> None:
+        """Note which files and functions a memory names; damaged tables must not cost the memory."""
+        try:
+            self._undoable(lambda: self._name_code(memory, place, before=before))
+        except DAMAGED as exc:
+            self._trouble["code"] = f"what names which code cannot be written: {exc}"
+            if not self._db.in_transaction:
+                raise  # the whole of it is gone, and is tried again
+
+    def _name_code(self, memory: Memory, place: int, *, before: tuple[int, str, str] | None) -> None:
         names = [(name,) for name in dict.fromkeys((*memory.files, *memory.functions))]
         self._many("INSERT OR IGNORE INTO units (name) VALUES (?)", names)
+        for was, *lists in [before] if before else ():
+            gone = [(name,) for each in lists for name in _texts_of(each)]
+            self._many(
+                "DELETE FROM code WHERE unit = (SELECT number FROM units WHERE name = ?2) AND place = ?1",
+                [(was, name) for (name,) in gone],
+            )
         by_name = "INSERT OR IGNORE INTO code SELECT number, ? FROM units WHERE name = ?"
         self._many(by_name, [(place, name) for (name,) in names])
+        for _, *lists in [before] if before else ():  # a name goes with the last memory that has it
+            gone = [(name,) for each in lists for name in _texts_of(each)]
+            unused = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
+            self._many(f"DELETE FROM units WHERE name = ? AND {unused}", gone)
 
     def _vector_at(self, place: int) -> Vector | None:
-        row = self._db.execute("SELECT model, scale, blob FROM vectors WHERE place = ?", (place,)).fetchone()
-        return Vector(*row) if row else None
+        with suppress(*DAMAGED):
+            row = self._db.execute("SELECT model, scale, blob FROM vectors WHERE place = ?", (place,)).fetchone()
+            return Vector(*row) if row else None
+        return None
 
     def _put_vector(self, place: int, vector: Vector | None) -> None:
         """Write a vector beside its memory; where there is none, or no table, the memory is kept all the same."""
@@ -532,15 +569,27 @@ class SqliteStore:
                 if "duplicate column" not in str(exc):
                     raise
         self._adopt()
+        self._split_anew()
         with suppress(apsw.SQLError):  # an index of an unknown format cannot even be dropped
             self._db.execute("UPDATE words_config SET v = 4 WHERE k = 'version'")
         for name in ("words.sql", "code.sql"):
             for _ in self._db.execute(resources.files("foreword.store").joinpath(name).read_text(encoding="utf-8")):
                 pass
         self._db.execute("DELETE FROM meta WHERE key = 'index'")
-        for mended in ("tables", "index", "later"):  # what was left for later may have met a missing table
+        for mended in ("tables", "index", "code", "later"):  # what was left for later may have met a missing table
             self._trouble.pop(mended, None)
         return int(self._db.execute("SELECT count(*) FROM memories").get)
+
+    def _split_anew(self) -> None:
+        """Details are looked for too, also those that were kept before they were."""
+        rows: list[Any] = self._db.execute(
+            "SELECT place, title, body, tags, files, functions, detail FROM memories WHERE detail <> '{}'"
+        ).fetchall()
+        for place, title, body, tags, files, functions, detail in rows:
+            with suppress(ValueError):
+                told = Memory("note", title, body, tags=_texts_of(tags), files=_texts_of(files))
+                named = replace(told, functions=_texts_of(functions), detail=json.loads(detail))
+                self._db.execute("UPDATE memories SET split = ? WHERE place = ?", (_indexed(named)[4], place))
 
     def _adopt(self) -> None:
         """Memories whose owner was lost keep its number, so that no other scope is given it, and them with it."""
@@ -656,6 +705,15 @@ def _indexed(memory: Memory) -> tuple[str, str, str, str, str]:
     # A function's whole name is a word too, not only its parts; and why something was decided is looked for as well.
     named = " ".join((*memory.functions, told_in(memory.detail)[:MOST_DETAIL])).strip()
     return title, body, tags, files, storable(f"{named} {split(f'{title} {body} {tags} {files} {named}')}".strip())
+
+
+def _texts_of(stored: str) -> tuple[str, ...]:
+    """The texts of a stored list; what some other hand wrote as no list has none."""
+    try:
+        told = json.loads(stored)
+    except ValueError:
+        return ()
+    return tuple(each for each in told if isinstance(each, str)) if isinstance(told, list) else ()
 
 
 def _list(texts: Sequence[str]) -> str:

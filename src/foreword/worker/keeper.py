@@ -449,6 +449,7 @@ class Keeper:
             now=time.time(),
             shown=lambda: self.store.shown(moment.session) if moment.session else frozenset(),
             spent=lambda: self.store.spent(moment.session),
+            begun=lambda: self.store.begun(moment.session),
             synonyms=self._synonyms,
             most_terms=self.settings.terms_max,
             postings=self.settings.postings_budget,
@@ -475,12 +476,14 @@ class Keeper:
     def injections(
         self, *, session_id: str = "", project_path: str = "", memory: str = "", limit: int = 20, text: bool = False
     ) -> dict[str, Any]:
+        self._catch_up()  # with what hooks gave while there was no worker
         project = self._project(project_path).key if project_path else ""
         session = redact(storable(session_id))
         found = self.store.injections(session=session, project=project, memory=memory, limit=limit, texts=text)
         return {"injections": [answers.injection(each, text=text) for each in found]}
 
     def injection(self, id: str) -> dict[str, Any]:
+        self._catch_up()
         found = self.store.injection(id)
         if found is None:
             raise NotFound(f"there is no injection {id!r}", hint="`foreword explain` tells the last one")

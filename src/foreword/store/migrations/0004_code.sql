@@ -1,4 +1,5 @@
--- Which memories name which file or function, so that the code of the best hits can find its other memories.
+-- Which memories name which file or function, so that the code of the best hits can find its other memories. What some
+-- other hand wrote as no list names nothing.
 
 CREATE TABLE units (
   number INTEGER PRIMARY KEY,
@@ -11,18 +12,11 @@ CREATE TABLE code (
   PRIMARY KEY (unit, place)
 ) WITHOUT ROWID;
 
--- With a memory goes what it names, and a name goes with the last memory that has it.
-CREATE TRIGGER code_gone AFTER DELETE ON memories BEGIN
-  DELETE FROM code WHERE place = old.place AND unit IN (
-    SELECT number FROM units WHERE name IN
-      (SELECT value FROM json_each(old.files) UNION SELECT value FROM json_each(old.functions)));
-  DELETE FROM units WHERE name IN
-      (SELECT value FROM json_each(old.files) UNION SELECT value FROM json_each(old.functions))
-    AND NOT EXISTS (SELECT 1 FROM code WHERE unit = number);
-END;
-
 INSERT INTO units (name)
-  SELECT value FROM memories, json_each(files) UNION SELECT value FROM memories, json_each(functions);
+  SELECT value FROM memories, json_each(CASE WHEN json_valid(files) AND json_type(files) = 'array' THEN files ELSE '[]' END) WHERE type = 'text'
+  UNION SELECT value FROM memories, json_each(CASE WHEN json_valid(functions) AND json_type(functions) = 'array' THEN functions ELSE '[]' END) WHERE type = 'text';
 INSERT INTO code (unit, place)
-  SELECT u.number, m.place FROM memories m, json_each(m.files) f JOIN units u ON u.name = f.value
-  UNION SELECT u.number, m.place FROM memories m, json_each(m.functions) f JOIN units u ON u.name = f.value;
+  SELECT u.number, m.place FROM memories m, json_each(CASE WHEN json_valid(m.files) AND json_type(m.files) = 'array' THEN m.files ELSE '[]' END) f
+    JOIN units u ON u.name = f.value WHERE f.type = 'text'
+  UNION SELECT u.number, m.place FROM memories m, json_each(CASE WHEN json_valid(m.functions) AND json_type(m.functions) = 'array' THEN m.functions ELSE '[]' END) f
+    JOIN units u ON u.name = f.value WHERE f.type = 'text';
