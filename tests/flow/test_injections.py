@@ -415,3 +415,16 @@ def test_a_wrong_form_or_host_and_stable_without_a_session_are_told(filled: Home
     with pytest.raises(BadRequest) as told:
         start().get("/api/context", project_path=project, prompt="x", **wrong)
     assert told.value.hint
+
+
+def test_a_stable_answer_is_built_anew_where_less_was_asked_for(filled: Home, start, project):
+    client = start()
+    asked = {"project_path": project, "session_id": "s", "moment": "session_start", "stable": 1}
+    first = client.get("/api/context", **asked)
+    assert client.get("/api/context", **asked)["context"] == first["context"] != ""
+    assert client.get("/api/context", **asked, budget=20)["tokens"] <= 20
+
+
+def test_half_a_token_is_no_budget(filled: Home, start, project):
+    with pytest.raises(BadRequest, match="whole number"):
+        start().get("/api/context", project_path=project, budget=0.5)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from foreword.errors import BadRequest
+from foreword.jsontext import storable
 from foreword.types import KINDS, Memory
 from foreword.values import replace, value
 
@@ -107,7 +108,7 @@ class Line:
         given = self.told.get(name, default)
         if not isinstance(given, str) or (default is None and not given.strip()):
             raise self.wrong(f"`{name}` must be {'a text' if default is not None else 'a text that is not empty'}")
-        return given
+        return storable(given)
 
     def texts(self, name: str) -> tuple[str, ...]:
         given = self.told.get(name, [])

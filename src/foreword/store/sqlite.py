@@ -551,7 +551,12 @@ class SqliteStore:
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
             [row],
         )
-        self._many("INSERT OR REPLACE INTO injection_texts VALUES (?, ?)", [(injection.id, injection.text)])
+        texts = "INSERT OR REPLACE INTO injection_texts VALUES (?, ?)"
+        try:  # the words are for people; that a memory was given must be known
+            self._undoable(lambda: self._many(texts, [(injection.id, injection.text)]))
+        except DAMAGED:
+            if not self._db.in_transaction:
+                raise
         self._many(
             "INSERT OR REPLACE INTO injection_items VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
             [

@@ -335,7 +335,7 @@ class Keeper:
         silence = Skipped(why="", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
         with self._turn(moment):
             first = self.store.given(injection_of(moment, silence, id="", at=0.0))
-            if first is not None:
+            if first is not None and first.tokens <= (moment.budget or first.tokens):
                 return answers.again(first)
             got, id = self._recall(moment, preview=preview)
             if isinstance(got, Skipped) and not preview and not got.problems and "deadline" not in got.skipped.values():

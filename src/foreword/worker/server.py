@@ -180,8 +180,8 @@ def _number(asked: Request, name: str, default: float = 0.0) -> float:
 
 def _whole(asked: Request, name: str, default: int = 0, *, most: int) -> int:
     number = _number(asked, name, default)
-    if not 0 <= number <= most:
-        raise BadRequest(f"`{name}` must be a number from 0 to {most}", hint="leave it out for the default")
+    if not 0 <= number <= most or number != int(number):
+        raise BadRequest(f"`{name}` must be a whole number from 0 to {most}", hint="leave it out for the default")
     return int(number)
 
 
