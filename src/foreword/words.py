@@ -51,7 +51,7 @@ STOP_WORDS = frozenset(
     the their theirs them then there theres these they thing things think this those though through thus to together
     too toward tried try trying under until up upon us use used uses using ve very via want wants was wasn wasnt way
     we well went were weren werent what whatever whats when where whether which while who whole whom whose why will
-    with within without won wont work works would wouldn wouldnt yeah yes yet you your youre yours yourself""".split()  # noqa: SIM905 - a list literal of 330 strings is unreadable
+    with within without won wont work works would wouldn wouldnt yeah yes yet you your youre yours yourself""".split()  # noqa: SIM905 - a list literal of 300 strings is unreadable
 )
 
 # Words of any project's day: they name an activity or a part that all software has. They find, but tell little about
@@ -66,38 +66,40 @@ GENERIC = frozenset(
     commit commits common compare complete completely complex complicated concise config configuration confirm
     conflict conflicts consider constant constants continue continued continues correct correctly couple
     coverage crash crashed crashes create created current currently custom cut data deal debug decide default
-    defaults delete deleted dependencies dependency deprecate deprecated detail details dev develop diff
-    difference differently difficult directly directory disable doc docs docstring docstrings document
-    documentation documented double draft drop duplicate duplicates earlier early easier easily easy edge edges
-    edit enable end ensure entire entry env error errors exact exactly example examples exception exist existing
-    expect expected explain explained explains explicit extra extract fail failed failing fails failure failures
-    fast faster feat feature features field fields file files final find finding finds fine finish finished fix
-    fixed fixes fixing flag flaky folder follow format formatting forward found full fully function functions
-    general guess half handle handled handles handling hang hanging hangs hard helper helpers hint hints hit
-    hits hold idea ignore implement implementation implemented import important imports improve improved
-    improvement improvements include included increase info initial inline input inside install instead internal
-    issue issues item items job key keys kind large late later latest leave left lib library line lines link
-    lint linter list lists load local log logging logs long longer looking main major manually mention merge
-    message messages method methods middle mind minor minute minutes miss missed missing mistake mistakes mock
-    mocks mode model module modules move moved moving multiple name named names necessary newer note nowhere
-    null number numbers object objects obvious often older open option optional options ordering original output
-    outside package packages page paragraph param parameter parameters params parse part pass passed passing
-    paste pasted path paths perf performance pick piece pieces place plan plugin point pr prefer prepare prevent
-    previous previously print problem problems proceed process project projects proper properly provide pull
-    push pushed pushes python query question questions quick quickly raise ran read reading readme ready real
-    reason rebase recent recommend reduce ref refactor refactored refs related release releases remove removed
+    defaults define defined defines definition delete deleted dependencies dependency deprecate deprecated
+    detail details dev develop diff difference differently difficult directly directory disable doc docs
+    docstring docstrings document documentation documented double draft drop duplicate duplicates earlier early
+    easier easily easy edge edges edit enable end english ensure entire entry env error errors exact exactly
+    example examples exception exist existing expect expected explain explained explains explicit extra extract
+    fail failed failing fails failure failures fast faster feat feature features field fields file files final
+    find finding finds fine finish finished fix fixed fixes fixing flag flaky folder follow format formatting
+    forward found full fully function functions general guess half handle handled handles handling hang hanging
+    hangs hard helper helpers hint hints hit hits hold idea ignore implement implementation implemented import
+    important imports improve improved improvement improvements include included increase info initial inline
+    input inside install instead internal issue issues item items job key keys kind large late later latest
+    leave left lib library line lines link lint linter list lists load local log logging logs long longer
+    looking main major manually mention merge message messages method methods middle mind minor minute minutes
+    miss missed missing mistake mistakes mock mocks mode model module modules move moved moving multiple name
+    named names necessary newer note nowhere null number numbers object objects obvious often older open option
+    optional options ordering original output outside package packages page paragraph param parameter parameters
+    params parse part pass passed passing paste pasted path paths perf performance pick piece pieces place plain
+    plan plugin point pr prefer prepare prevent previous previously print printed printing prints problem
+    problems proceed process project projects proper properly provide pull push pushed pushes python query
+    question questions quick quickly raise ran read reading readme ready real reason rebase recent recommend
+    recommendation recommended reduce ref refactor refactored refs related release releases remove removed
     removes removing rename renamed repeat replace replaced repo report request require required requirements
     rerun resolve response rest restart result results return returned returns revert review reword rewrite
-    rewritten rid rule rules run running runs safe save script scripts search searching section seen sentence
-    separate server service set sets setting settings setup ship shipped short shorter side sides similar simple
-    simplify simply single size skip slow slower small snippet snippets solution solve somehow somewhere sorry
-    sort source spec specific split squash stack start state status step steps stop string strings structure
-    stuck style suggest suggestion summarize summary support supported supports switch system table tag talk
-    talking target task telling temp template temporary term test tested testing tests text three throw time
-    title todo tool tools top touch track true turn tweak two type types typing typo ui understand undo unit
-    unrelated unused update updated updates updating upgrade upgraded url usage user users usual util utils
-    valid validate value values variable variables version versions view wait warning warnings web weird wise
-    wording workflow worth wrap write writes writing written wrong wrote""".split()  # noqa: SIM905 - as above
+    rewritten rid rule rules run running runs safe save screenshot script scripts search searching section seen
+    sentence separate server service set sets setting settings setup ship shipped short shorter side sides
+    similar simple simpler simplest simplify simply single size skip slow slower small snippet snippets solution
+    solve somehow somewhere sorry sort source spec specific split squash stack start state status step steps
+    stop string strings structure stuck style suggest suggestion summarize summary support supported supports
+    switch system table tag talk talking target task telling temp template temporary term test tested testing
+    tests text three throw time title todo tool tools top touch traceback track true turn tweak two type types
+    typing typo ui understand undo unit unrelated unused update updated updates updating upgrade upgraded url
+    usage user users usual util utils valid validate value values variable variables verbose version versions
+    view wait warning warnings web weird wise wording workflow worth wrap write writes writing written wrong
+    wrote""".split()  # noqa: SIM905 - as above
 )
 
 
