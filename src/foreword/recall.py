@@ -283,13 +283,20 @@ def _candidates(
         ranked, wrong = (*goals, *ranked), (*wrong, *more_wrong)
     if wrong and not ranked:
         raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
-    said = [
+    if rule.name == "continuity":
+        ranked = _left_open(ranked)
+    said = [each for each in ranked if each.memory.kind != "learning" or each.memory.confidence >= CERTAIN]
+    return said, in_full, wrong
+
+
+def _left_open(ranked: Sequence[Ranked]) -> tuple[Ranked, ...]:
+    """Handoffs, and of the sessions that came after the last of them those that left something open."""
+    handed_over = max((each.memory.created for each in ranked if each.memory.kind == "handoff"), default=0.0)
+    return tuple(
         each
         for each in ranked
-        if not (each.memory.kind == "learning" and each.memory.confidence < CERTAIN)
-        and not (rule.name == "continuity" and each.memory.kind == "summary" and not render.has_codes(each.memory))
-    ]
-    return said, in_full, wrong
+        if each.memory.kind == "handoff" or (each.memory.created >= handed_over and render.has_codes(each.memory))
+    )
 
 
 def _enough(rule: LayerRule, *, voting: bool, known: int) -> int:

@@ -37,7 +37,8 @@ def resume(store: Searchable, project: Project, *, now: float, limit: int) -> St
     """The handoffs of *project* and what its sessions left open, as a session begins with them; the last sessions."""
     handoffs = _newest(store, project, kind="handoff", limit=HANDED_OVER)
     sessions = _newest(store, project, kind="summary", limit=limit)
-    left_open = [each for each in sessions if render.has_codes(each)]
+    handed_over = handoffs[0].created if handoffs else 0.0
+    left_open = [each for each in sessions if each.created >= handed_over and render.has_codes(each)]
     newest = sorted((*handoffs, *left_open), key=lambda each: (-each.created, each.id))[:HANDED_OVER]
     return Standing(
         standing=tuple(_point(each, layer="continuity", now=now) for each in newest),

@@ -308,7 +308,7 @@ def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: She
     said = fresh.says("explain")
     assert f"\n{given['context']}\n" in said
     assert re.search(rf"^{id}  index, \d+ tokens  The walrus swims at night$", said, re.MULTILINE)
-    assert re.search(r"^  match 0.\d\d × recency 1.00 × importance 0.95 × .* = 0.\d{4}$", said, re.MULTILINE)
+    assert re.search(r"^  match 0.\d{3} × recency 1.000 × importance 0.949 × .* = 0.\d{4}$", said, re.MULTILINE)
     for row in (
         r"injection +inj-",
         "moment +prompt",

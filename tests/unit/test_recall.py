@@ -492,7 +492,10 @@ def test_what_is_recorded_tells_the_moment_the_words_and_the_text_and_never_the_
 def test_a_sessions_codes_say_where_things_stand_and_its_line_what_it_was_about(store):
     told = {"next": ["write the migration"], "done": "the table is designed"}
     coded, plain = store.keep(
-        [a_memory("Waiting list designed", kind="summary", detail=told), a_memory("Read the docs", kind="summary")]
+        [
+            a_memory("Waiting list designed", kind="summary", detail=told, created=NOW - 1),
+            a_memory("Read the docs", kind="summary", created=NOW - 2),
+        ]
     )
     got = asked(store, a_moment("session_start"))
     assert [(item.layer, item.memory) for item in got.items] == [
