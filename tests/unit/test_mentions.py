@@ -18,7 +18,7 @@ ROOT = "/srv/shop"
         ("a.py#L10-L20", ["a.py"]),
         ("./x/y.ts", ["x/y.ts"]),
         ("../lib/z.go and a/./b/../c.rs", ["lib/z.go", "a/c.rs"]),
-        (r"src\app\views.cs(12,5) C:\\work\\a.py", ["src/app/views.cs", "C:/work/a.py"]),
+        (r"src\app\views.cs(12,5) C:\\shop\\a.py", ["src/app/views.cs", "C:/shop/a.py"]),
         ("@src/app.py and @README.md, @docs/", ["src/app.py", "README.md", "docs"]),
         ("`config.toml` 'a.json' \"b.yml\" **c.md**.", ["config.toml", "a.json", "b.yml", "c.md"]),
         ("[the views](src/views.py)", ["src/views.py"]),
