@@ -9,8 +9,6 @@ import argparse
 import json
 import os
 import random
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -31,6 +29,7 @@ from store import (
     key_of,
     mixed,
     quantile,
+    run,
     say,
     shares,
 )
@@ -67,18 +66,7 @@ STEPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
 
 
 def main() -> None:
-    given = arguments()
-    sizes = given.sizes or [10_000, 100_000, *([1_000_000] if given.million else [])]
-    results = []
-    for size in sizes:
-        folder = Path(tempfile.mkdtemp(prefix="fw-recall-"))
-        try:
-            results.append(measured(folder, size, given))
-        finally:
-            shutil.rmtree(folder)
-    print(report(results))
-    if given.json:
-        Path(given.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    run(arguments(), sizes=(10_000, 100_000), measured=measured, report=report)
 
 
 def arguments() -> argparse.Namespace:

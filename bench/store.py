@@ -57,11 +57,14 @@ FUNCTION_WORDS = tuple(
 
 
 def main() -> None:
-    given = arguments()
-    sizes = given.sizes or [1_000, 10_000, 100_000, *([1_000_000] if given.million else [])]
+    run(arguments(), sizes=(1_000, 10_000, 100_000), measured=measured, report=report)
+
+
+def run(given, *, sizes, measured, report) -> None:
+    """Measure in a fresh folder for each size, and print the report."""
     results = []
-    for size in sizes:
-        folder = Path(tempfile.mkdtemp(prefix="fw-store-"))
+    for size in given.sizes or [*sizes, *([1_000_000] if given.million else [])]:
+        folder = Path(tempfile.mkdtemp(prefix="fw-bench-"))
         try:
             results.append(measured(folder, size, given))
         finally:

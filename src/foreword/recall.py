@@ -11,7 +11,7 @@ from foreword.query import query_of
 from foreword.rank import CERTAIN, WORDED, rank, votes, weighed, worth_saying
 from foreword.search import search
 from foreword.tokens import count, family_of
-from foreword.types import EMPTY, POSTINGS, Injection, Item, Recalled, Skipped
+from foreword.types import EMPTY, GOING_ON, POSTINGS, Injection, Item, Recalled, Skipped
 from foreword.values import replace
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from foreword.recipes import LayerRule, Recipe
     from foreword.search import Searchable
-    from foreword.types import Moment, Query, Ranked, Vector
+    from foreword.types import Memory, Moment, Query, Ranked, Vector
 
 CANDIDATES = 2  # times as many as a layer shows are weighed
 FEW = 30  # candidates at least
@@ -76,7 +76,7 @@ def recall(
         return replace(silence, why=_used_up(moment, used), problems=tuple(problems))
     known: frozenset[str] = _or_nothing(shown, frozenset(), problems) if goes_on else frozenset()
     # What did not fit the beginning is not new when the session is resumed.
-    since = _or_nothing(begun, 0.0, problems) if moment.session and moment.source in ("resume", "fork") else 0.0
+    since = _or_nothing(begun, 0.0, problems) if moment.session and moment.source in GOING_ON else 0.0
     layers: list[Layer] = []
     skipped: dict[str, str] = {}
     taken: set[str] = set()
@@ -182,10 +182,20 @@ def look(
     return rank(found, query=query, now=now, moment=moment), wrong
 
 
+def left_open(memories: Sequence[Memory]) -> list[Memory]:
+    """Handoffs, and of the sessions that came after the last of them those that left something open."""
+    handed_over = max((memory.created for memory in memories if memory.kind == "handoff"), default=0.0)
+    return [
+        memory
+        for memory in memories
+        if memory.kind == "handoff" or (memory.created >= handed_over and render.has_codes(memory))
+    ]
+
+
 def _goes_on(moment: Moment) -> bool:
     """Whether the context window holds what was shown before: a start, a clear and a compaction empty it."""
-    goes_on = ("", "resume", "fork", QUESTION)  # no source: somebody asks in the middle of a window
-    return moment.name in ("prompt", "question") or (moment.name == "session_start" and moment.source in goes_on)
+    goes_on = ("", QUESTION, *GOING_ON)  # no source: somebody asks in the middle of a window
+    return moment.name in WORDED or (moment.name == "session_start" and moment.source in goes_on)
 
 
 def _left(moment: Moment, recipe: Recipe, used: Mapping[str, int]) -> int:
@@ -284,19 +294,10 @@ def _candidates(
     if wrong and not ranked:
         raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
     if rule.name == "continuity":
-        ranked = _left_open(ranked)
+        open_ones = left_open([each.memory for each in ranked])
+        ranked = tuple(each for each in ranked if each.memory in open_ones)
     said = [each for each in ranked if each.memory.kind != "learning" or each.memory.confidence >= CERTAIN]
     return said, in_full, wrong
-
-
-def _left_open(ranked: Sequence[Ranked]) -> tuple[Ranked, ...]:
-    """Handoffs, and of the sessions that came after the last of them those that left something open."""
-    handed_over = max((each.memory.created for each in ranked if each.memory.kind == "handoff"), default=0.0)
-    return tuple(
-        each
-        for each in ranked
-        if each.memory.kind == "handoff" or (each.memory.created >= handed_over and render.has_codes(each.memory))
-    )
 
 
 def _enough(rule: LayerRule, *, voting: bool, known: int) -> int:

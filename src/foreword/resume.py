@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword import render
+from foreword.recall import left_open
 from foreword.recipes import RECIPES
 from foreword.types import Memory, Project, Query, Ranked
 from foreword.values import value
@@ -37,9 +38,7 @@ def resume(store: Searchable, project: Project, *, now: float, limit: int) -> St
     """The handoffs of *project* and what its sessions left open, as a session begins with them; the last sessions."""
     handoffs = _newest(store, project, kind="handoff", limit=HANDED_OVER)
     sessions = _newest(store, project, kind="summary", limit=limit)
-    handed_over = handoffs[0].created if handoffs else 0.0
-    left_open = [each for each in sessions if each.created >= handed_over and render.has_codes(each)]
-    newest = sorted((*handoffs, *left_open), key=lambda each: (-each.created, each.id))[:HANDED_OVER]
+    newest = sorted(left_open([*handoffs, *sessions]), key=lambda each: (-each.created, each.id))[:HANDED_OVER]
     return Standing(
         standing=tuple(_point(each, layer="continuity", now=now) for each in newest),
         sessions=tuple(_point(each, layer="sessions", now=now) for each in sessions),

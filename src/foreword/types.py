@@ -29,6 +29,7 @@ KINDS = {
     "note": "not",
     "project": "prj",
 }
+GOING_ON = ("resume", "fork")  # sources of a start in a context window that goes on
 MOMENTS = ("session_start", "prompt", "compaction", "question")
 FORMS = ("markdown", "xml", "plain", "codes")
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud and typed

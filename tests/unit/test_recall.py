@@ -510,28 +510,21 @@ def test_what_did_not_fit_the_beginning_is_not_new_when_a_session_is_resumed(sto
     store.keep([a_memory(f"walrus {n}", kind="observation", created=NOW - 60) for n in range(60)])
     start = asked(store, a_moment("session_start", session="s", source="startup"))
     assert len(start.items) == 10
-    resumed = a_moment("session_start", session="s", source="resume")
-    again = recall(
-        store,
-        resumed,
-        recipe=RECIPES["session_start"],
-        threshold=0.0,
-        now=NOW,
-        shown=lambda: frozenset(shown_ids(start)),
-        begun=lambda: NOW - 10,
-    )
-    assert isinstance(again, Skipped)
+
+    def resumed():
+        return recall(
+            store,
+            a_moment("session_start", session="s", source="resume"),
+            recipe=RECIPES["session_start"],
+            threshold=0.0,
+            now=NOW,
+            shown=lambda: frozenset(shown_ids(start)),
+            begun=lambda: NOW - 10,
+        )
+
+    assert isinstance(resumed(), Skipped)
     (new,) = store.keep([a_memory("walrus news", kind="observation", created=NOW - 5)])
-    told = recall(
-        store,
-        resumed,
-        recipe=RECIPES["session_start"],
-        threshold=0.0,
-        now=NOW,
-        shown=lambda: frozenset(shown_ids(start)),
-        begun=lambda: NOW - 10,
-    )
-    assert shown_ids(told) == [new.id]
+    assert shown_ids(resumed()) == [new.id]
 
 
 def test_goals_do_not_keep_the_best_from_being_shown_in_full(store):

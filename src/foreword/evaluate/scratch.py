@@ -13,7 +13,7 @@ from foreword.errors import ForewordError
 from foreword.evaluate.measures import DEPTH
 from foreword.evaluate.sets import Question, Set
 from foreword.query import query_of
-from foreword.recall import look, recall
+from foreword.recall import POOL, look, recall
 from foreword.recipes import Recipe
 from foreword.store.baseline import PlainIndex, plain_words
 from foreword.store.sqlite import SqliteStore
@@ -88,7 +88,7 @@ class Scratch:
         query = query_of(self._moment(prompt), synonyms=self.product.synonyms)
         if not query.terms:
             return ()  # a prompt without a topic is answered with silence
-        query = replace(query, at=at, most_terms=self.product.most_terms, postings=self.product.postings)
+        query = replace(query, at=at, limit=POOL, most_terms=self.product.most_terms, postings=self.product.postings)
         ranked, wrong = look(self.store, query, now=at, moment="prompt")
         if wrong:
             raise ForewordError(f"{self.given.name} cannot be searched: {'; '.join(wrong)}")

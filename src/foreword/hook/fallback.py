@@ -13,6 +13,7 @@ from foreword.payloads import Delivery
 from foreword.projects import is_off
 from foreword.redact import redact
 from foreword.spool import append, naming
+from foreword.types import GOING_ON
 
 try:
     import posix as system
@@ -193,7 +194,7 @@ def _window(config: Mapping[str, Any], moment: Moment, reader: Reader) -> tuple[
         if kind == "given" and payload["session"] == moment.session:
             shown.update(item["memory"] for item in payload["items"])
             spent[payload["moment"]] = spent.get(payload["moment"], 0) + payload["tokens"]
-        elif kind != "given" and told.session == moment.session and told.source not in ("resume", "fork"):
+        elif kind != "given" and told.session == moment.session and told.source not in GOING_ON:
             shown, spent = set(), {}
     return frozenset(shown), spent
 

@@ -209,7 +209,9 @@ class Finder:
     # -- rows ---------------------------------------------------------------------------------------------------
     def _best(self, score: Mapping[int, float], query: Query, *, columns: str = "m.kind") -> list[tuple[int, Any]]:
         """The best places that pass the query's filters, best first, each with its row: place, time, id, *columns*."""
-        best = sorted(score, key=score.__getitem__, reverse=True)  # of equals the newest, as they were read
+        best = sorted(
+            score, key=score.__getitem__, reverse=True
+        )  # of equals those of the first word, from the newest on
         rows: list[Any] = []
         # A few more than wanted, because some may be filtered out; where many are, the rest follows.
         at, step = 0, query.limit + query.limit // 4 + 1

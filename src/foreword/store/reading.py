@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from foreword.jsontext import dumps, loads
 from foreword.store.finding import FOREVER, FROM, MEMORY, Finder, marks, memory_of, texts
-from foreword.types import Change, Event, Hit, Injection, Item, Link, Memory, Query, Session
+from foreword.types import GOING_ON, Change, Event, Hit, Injection, Item, Link, Memory, Query, Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,8 +34,9 @@ KNOWN_TABLES = (
 
 _MOST_PARAMETERS = 500  # in one statement
 # When the present context window of session ?1 began; an answered start tells it too, for capture may be off.
-_WINDOW = """max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coalesce((SELECT max(at) FROM injections
- WHERE session = ?1 AND moment = 'session_start' AND source NOT IN ('', 'resume', 'fork', 'question')), 0))"""
+_GOING_ON = ",".join(f"'{source}'" for source in GOING_ON)
+_WINDOW = f"""max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coalesce((SELECT max(at) FROM injections
+ WHERE session = ?1 AND moment = 'session_start' AND source NOT IN ('', 'question', {_GOING_ON})), 0))"""
 
 
 class Reader(Finder):

@@ -22,7 +22,21 @@ from foreword.jsontext import dumps, storable
 from foreword.store.finding import SEQUENCE_BITS, bound
 from foreword.store.migrate import Step, known_schema, migrate, steps
 from foreword.store.reading import KNOWN_TABLES, Reader
-from foreword.types import BASE32, EMPTY, KINDS, Change, Event, Hit, Injection, Link, Memory, Query, Session, Vector
+from foreword.types import (
+    BASE32,
+    EMPTY,
+    GOING_ON,
+    KINDS,
+    Change,
+    Event,
+    Hit,
+    Injection,
+    Link,
+    Memory,
+    Query,
+    Session,
+    Vector,
+)
 from foreword.values import fields, replace
 from foreword.words import split, told_in
 
@@ -40,6 +54,7 @@ SAME_EVENT_SECONDS = (
 )
 LATER_SECONDS = 1.0
 BUSY_MS = 5_000
+CODE_STEP = 4  # the migration that makes the tables of code, and fills them from the memories
 MOST_DETAIL = 4_000  # characters of a detail that are looked for: the error, the reason, the fix
 # What a damaged index raises; garbage where a size should be asks for more memory than there is.
 DAMAGED = (apsw.SQLError, apsw.CorruptError, apsw.ConstraintError, apsw.NoMemError)
@@ -358,7 +373,7 @@ class SqliteStore:
     def _see_session(self, event: Event) -> None:
         # A context window begins with a start, a clear and a compaction; a resumed one goes on.
         # Most hosts tell a compaction by an event of its own and start nothing afterwards.
-        starts = event.kind == "session_start" and event.payload.get("source") not in ("resume", "fork")
+        starts = event.kind == "session_start" and event.payload.get("source") not in GOING_ON
         begins = starts or event.kind == "compaction"
         self._db.execute(
             """INSERT INTO sessions (id, host, project, cwd, started, last, ended, window, events)
@@ -437,20 +452,17 @@ class SqliteStore:
                 raise  # the whole of it is gone, and is tried again
 
     def _name_code(self, memory: Memory, place: int, *, before: tuple[int, str, str] | None) -> None:
-        names = [(name,) for name in dict.fromkeys((*memory.files, *memory.functions))]
-        self._many("INSERT OR IGNORE INTO units (name) VALUES (?)", names)
-        for was, *lists in [before] if before else ():
-            gone = [(name,) for each in lists for name in _texts_of(each)]
-            self._many(
-                "DELETE FROM code WHERE unit = (SELECT number FROM units WHERE name = ?2) AND place = ?1",
-                [(was, name) for (name,) in gone],
-            )
-        by_name = "INSERT OR IGNORE INTO code SELECT number, ? FROM units WHERE name = ?"
-        self._many(by_name, [(place, name) for (name,) in names])
-        for _, *lists in [before] if before else ():  # a name goes with the last memory that has it
-            gone = [(name,) for each in lists for name in _texts_of(each)]
-            unused = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
-            self._many(f"DELETE FROM units WHERE name = ? AND {unused}", gone)
+        """Put a memory's names in the place of those it had *before*: where it was, its files, its functions."""
+        was, *lists = before or (0,)
+        gone = [name for each in lists for name in _texts_of(each)]
+        names = [*memory.files, *memory.functions]
+        by_name = "(SELECT number FROM units WHERE name = ?)"
+        self._many(f"DELETE FROM code WHERE unit = {by_name} AND place = ?", [(name, was) for name in gone])
+        self._many("INSERT OR IGNORE INTO units (name) VALUES (?)", [(name,) for name in names])
+        self._many(f"INSERT OR IGNORE INTO code VALUES ({by_name}, ?)", [(name, place) for name in names])
+        # A name goes with the last memory that has it.
+        unused = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
+        self._many(f"DELETE FROM units WHERE name = ? AND {unused}", [(name,) for name in gone])
 
     def _vector_at(self, place: int) -> Vector | None:
         with suppress(*DAMAGED):
@@ -566,7 +578,7 @@ class SqliteStore:
         )
 
     def _index(self) -> int:
-        """Missing tables are made anew, empty; then the words index, from the memories."""
+        """Missing tables are made anew, empty; then the index of words and that of code, from the memories."""
         for sql in _statements(steps()):
             try:
                 self._db.execute(sql)
@@ -577,8 +589,10 @@ class SqliteStore:
         self._split_anew()
         with suppress(apsw.SQLError):  # an index of an unknown format cannot even be dropped
             self._db.execute("UPDATE words_config SET v = 4 WHERE k = 'version'")
-        for name in ("words.sql", "code.sql"):
-            for _ in self._db.execute(resources.files("foreword.store").joinpath(name).read_text(encoding="utf-8")):
+        words = resources.files("foreword.store").joinpath("words.sql").read_text(encoding="utf-8")
+        code = next(step.sql for step in steps() if step.number == CODE_STEP)
+        for sql in (words, "DROP TABLE IF EXISTS code; DROP TABLE IF EXISTS units;", code):
+            for _ in self._db.execute(sql):
                 pass
         self._db.execute("DELETE FROM meta WHERE key = 'index'")
         for mended in ("tables", "index", "code", "later"):  # what was left for later may have met a missing table
