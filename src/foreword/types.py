@@ -72,6 +72,7 @@ class Event:
     at: float
     payload: Mapping[str, Any]
     lasting: bool = False  # the host gave it an id of its own; else the same bytes count once within seconds
+    number: int = 0  # given by the store, in the order of arrival
 
 
 @value
@@ -136,6 +137,8 @@ class Session:
     last: float
     ended: float = 0.0
     events: int = 0
+    newest: int = 0  # the number of its last event
+    distilled: int = 0  # the number of the last event that its memories tell of
 
 
 @value

@@ -24,7 +24,15 @@ class Store(Protocol):
         """Give vectors to memories that were kept without, unless a text has changed since; how many were given."""
 
     def note_changes(self, changes: Sequence[Change]) -> None:
-        """Keep which functions were new, modified or deleted."""
+        """Keep which functions were new, modified or deleted; of one function a session has one change, the last."""
+
+    def settle(
+        self, session: str, *, upto: int, memories: Sequence[Memory], links: Sequence[Link], changes: Sequence[Change]
+    ) -> tuple[Memory, ...]:
+        """Keep what a session has come to, and that it tells of every event up to number *upto*, all or nothing."""
+
+    def set_mark(self, name: str, text: str, *, at: float) -> None:
+        """Note how far something has come that may be interrupted."""
 
     def record(self, injection: Injection, *, at_once: bool = False) -> None:
         """Keep what was injected, a moment later unless *at_once*; of an id, what a hook gave itself is last."""
@@ -35,6 +43,15 @@ class Store(Protocol):
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
         """The memories with these ids, in this order, without those that do not exist."""
+
+    def by_uid(self, uids: Sequence[str]) -> tuple[Memory, ...]:
+        """The memories with these uids, in this order, without those that do not exist."""
+
+    def page(self, *, after: int = 0, scopes: Sequence[str] = (), limit: int = 500) -> tuple[tuple[int, Memory], ...]:
+        """The next memories behind place *after*, each with its place, whatever their status; all scopes if none."""
+
+    def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
+        """What a session has come to, whatever its status, oldest first."""
 
     def by_words(self, query: Query) -> tuple[Hit, ...]:
         """What holds any of the query's terms, best first, and what stood next to it in its session."""
@@ -59,14 +76,26 @@ class Store(Protocol):
     def linked(self, id: str) -> tuple[Link, ...]:
         """Every edge that begins or ends at this memory."""
 
-    def changed(self, project: str, *, limit: int) -> tuple[Change, ...]:
-        """The functions of a project that changed last, newest first."""
+    def changed(self, project: str, *, session: str = "", limit: int) -> tuple[Change, ...]:
+        """The functions of a project that changed last, or in one session, newest first."""
 
     def sessions(self, project: str = "", *, limit: int = 20) -> tuple[Session, ...]:
         """The sessions of a project, or of all, newest first."""
 
-    def events(self, session: str, *, limit: int = 1000, newest: bool = False) -> tuple[Event, ...]:
-        """What happened in a session, in order; or what happened last, the newest first."""
+    def session(self, id: str) -> Session | None:
+        """One session."""
+
+    def undistilled(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
+        """Sessions with events that their memories do not tell of yet, newest first."""
+
+    def events(self, session: str, *, limit: int = 1000, newest: bool = False, after: int = -1) -> tuple[Event, ...]:
+        """What happened in a session, in order; or what happened last, the newest first.
+
+        Behind the event of number *after* they come as they arrived: what was spooled arrives late.
+        """
+
+    def mark(self, name: str) -> str:
+        """How far something had come when it was noted last; empty for never."""
 
     def injections(
         self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-SCHEMA = 4  # the newest schema this code can read; the number of the last migration
+SCHEMA = 5  # the newest schema this code can read; the number of the last migration
 KNOWN_TABLES = (
     "memories",
     "vectors",
@@ -29,6 +29,8 @@ KNOWN_TABLES = (
     "owners",
     "units",
     "code",
+    "marks",
+    "ledger",
     "meta",
 )
 
@@ -37,6 +39,8 @@ _MOST_PARAMETERS = 500  # in one statement
 _GOING_ON = ",".join(f"'{source}'" for source in GOING_ON)
 _WINDOW = f"""max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coalesce((SELECT max(at) FROM injections
  WHERE session = ?1 AND moment = 'session_start' AND source NOT IN ('', 'question', {_GOING_ON})), 0))"""
+
+_SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
 
 
 class Reader(Finder):
@@ -49,6 +53,28 @@ class Reader(Finder):
             rows += self._all(f"SELECT {MEMORY} {FROM} WHERE m.id IN ({marks(some)})", some)
         found = {memory.id: memory for memory in map(memory_of, rows)}
         return tuple(found[id] for id in dict.fromkeys(ids) if id in found)
+
+    def by_uid(self, uids: Sequence[str]) -> tuple[Memory, ...]:
+        rows: list[Any] = []
+        for some in _chunks(uids):
+            rows += self._all(f"SELECT {MEMORY} {FROM} WHERE m.uid IN ({marks(some)})", some)
+        found = {memory.uid: memory for memory in map(memory_of, rows)}
+        return tuple(found[uid] for uid in dict.fromkeys(uids) if uid in found)
+
+    def page(self, *, after: int = 0, scopes: Sequence[str] = (), limit: int = 500) -> tuple[tuple[int, Memory], ...]:
+        of_scopes = f"AND o.scope IN ({marks(scopes)})" if scopes else ""
+        rows = self._all(
+            f"SELECT m.place, {MEMORY} {FROM} WHERE m.place > ? {of_scopes} ORDER BY m.place LIMIT ?",
+            (after, *scopes, limit),
+        )
+        return tuple((row[0], memory_of(row[1:])) for row in rows)
+
+    def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
+        rows = self._all(
+            f"SELECT {MEMORY} {FROM} WHERE m.session = ? AND m.session <> '' ORDER BY m.created, m.id LIMIT ?",
+            (session, limit),
+        )
+        return tuple(map(memory_of, rows))
 
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
         if query.session:
@@ -103,28 +129,39 @@ class Reader(Finder):
         )
         return tuple(Link(*row) for row in rows)
 
-    def changed(self, project: str, *, limit: int) -> tuple[Change, ...]:
+    def changed(self, project: str, *, session: str = "", limit: int) -> tuple[Change, ...]:
         rows = self._all(
             """SELECT project, file, function, what, signature, line, end_line, session, at FROM changes
-            WHERE project = ? ORDER BY at DESC, number DESC LIMIT ?""",
-            (project, limit),
+            WHERE project = ? AND (? = '' OR session = ?) ORDER BY at DESC, number DESC LIMIT ?""",
+            (project, session, session, limit),
         )
         return tuple(Change(*row) for row in rows)
 
     def sessions(self, project: str = "", *, limit: int = 20) -> tuple[Session, ...]:
         rows = self._all(
-            """SELECT id, host, project, cwd, started, last, ended, events FROM sessions
-            WHERE ? = '' OR project = ? ORDER BY last DESC, id LIMIT ?""",
+            f"SELECT {_SESSION} FROM sessions WHERE ? = '' OR project = ? ORDER BY last DESC, id LIMIT ?",
             (project, project, limit),
         )
         return tuple(Session(*row) for row in rows)
 
-    def events(self, session: str, *, limit: int = 1000, newest: bool = False) -> tuple[Event, ...]:
-        order = "number DESC" if newest else "at, number"  # by number there is an index, and nothing to sort
+    def session(self, id: str) -> Session | None:
+        rows = self._all(f"SELECT {_SESSION} FROM sessions WHERE id = ?", (id,))
+        return Session(*rows[0]) if rows else None
+
+    def undistilled(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
         rows = self._all(
-            f"""SELECT key, host, name, kind, session, project, cwd, at, payload FROM events
-            WHERE session = ? ORDER BY {order} LIMIT ?""",
-            (session, limit),
+            f"""SELECT {_SESSION} FROM sessions WHERE newest > distilled AND (? = '' OR project = ?)
+            ORDER BY last DESC, id LIMIT ?""",
+            (project, project, limit),
+        )
+        return tuple(Session(*row) for row in rows)
+
+    def events(self, session: str, *, limit: int = 1000, newest: bool = False, after: int = -1) -> tuple[Event, ...]:
+        order = "number DESC" if newest else "number" if after >= 0 else "at, number"
+        rows = self._all(
+            f"""SELECT key, host, name, kind, session, project, cwd, at, number, payload FROM events
+            WHERE session = ? AND number > ? ORDER BY {order} LIMIT ?""",
+            (session, after, limit),
         )
         return tuple(_event(row) for row in rows)
 
@@ -193,6 +230,10 @@ class Reader(Finder):
         )
         return dict(rows)
 
+    def mark(self, name: str) -> str:
+        rows = self._all("SELECT text FROM marks WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else ""
+
     # -- the store itself ---------------------------------------------------------------------------------------
     def counts(self) -> dict[str, int]:
         present = self.tables()
@@ -221,7 +262,7 @@ def _injection(row: Sequence[Any], items: tuple[Item, ...]) -> Injection:
 
 
 def _event(row: Sequence[Any]) -> Event:
-    values: tuple[Any, ...] = (*row[:-1], loads(row[-1]))
+    values: tuple[Any, ...] = (*row[:-2], loads(row[-1]), False, row[-2])
     return Event(*values)
 
 

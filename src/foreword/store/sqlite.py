@@ -118,6 +118,14 @@ class SqliteStore:
     def note_changes(self, changes: Sequence[Change]) -> None:
         self._write(lambda: self._note_changes(changes))
 
+    def settle(
+        self, session: str, *, upto: int, memories: Sequence[Memory], links: Sequence[Link], changes: Sequence[Change]
+    ) -> tuple[Memory, ...]:
+        return self._write(lambda: self._settle(session, upto, memories, links, changes))
+
+    def set_mark(self, name: str, text: str, *, at: float) -> None:
+        self._write(lambda: self._many("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", [(name, text, at)]))
+
     def record(self, injection: Injection, *, at_once: bool = False) -> None:
         write = self._write if at_once else self._write_later
         write(lambda: self._record(injection))
@@ -129,6 +137,15 @@ class SqliteStore:
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
         return self._ask(lambda reader: reader.by_id(ids))
+
+    def by_uid(self, uids: Sequence[str]) -> tuple[Memory, ...]:
+        return self._ask(lambda reader: reader.by_uid(uids))
+
+    def page(self, *, after: int = 0, scopes: Sequence[str] = (), limit: int = 500) -> tuple[tuple[int, Memory], ...]:
+        return self._ask(lambda reader: reader.page(after=after, scopes=scopes, limit=limit))
+
+    def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
+        return self._ask(lambda reader: reader.of_session(session, limit=limit))
 
     def by_words(self, query: Query) -> tuple[Hit, ...]:
         if "index" in self._trouble:
@@ -170,14 +187,23 @@ class SqliteStore:
     def linked(self, id: str) -> tuple[Link, ...]:
         return self._ask(lambda reader: reader.linked(id))
 
-    def changed(self, project: str, *, limit: int) -> tuple[Change, ...]:
-        return self._ask(lambda reader: reader.changed(project, limit=limit))
+    def changed(self, project: str, *, session: str = "", limit: int) -> tuple[Change, ...]:
+        return self._ask(lambda reader: reader.changed(project, session=session, limit=limit))
 
     def sessions(self, project: str = "", *, limit: int = 20) -> tuple[Session, ...]:
         return self._ask(lambda reader: reader.sessions(project, limit=limit))
 
-    def events(self, session: str, *, limit: int = 1000, newest: bool = False) -> tuple[Event, ...]:
-        return self._ask(lambda reader: reader.events(session, limit=limit, newest=newest))
+    def session(self, id: str) -> Session | None:
+        return self._ask(lambda reader: reader.session(id))
+
+    def undistilled(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
+        return self._ask(lambda reader: reader.undistilled(project=project, limit=limit))
+
+    def events(self, session: str, *, limit: int = 1000, newest: bool = False, after: int = -1) -> tuple[Event, ...]:
+        return self._ask(lambda reader: reader.events(session, limit=limit, newest=newest, after=after))
+
+    def mark(self, name: str) -> str:
+        return self._ask(lambda reader: reader.mark(name))
 
     def injections(
         self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False
@@ -367,18 +393,19 @@ class SqliteStore:
             (event.key, *map(storable, _who(event)), event.at, payload),
         )
         if event.session:
-            self._see_session(event)
+            self._see_session(event, number=self._db.last_insert_rowid())
         return True
 
-    def _see_session(self, event: Event) -> None:
+    def _see_session(self, event: Event, *, number: int) -> None:
         # A context window begins with a start, a clear and a compaction; a resumed one goes on.
         # Most hosts tell a compaction by an event of its own and start nothing afterwards.
         starts = event.kind == "session_start" and event.payload.get("source") not in GOING_ON
         begins = starts or event.kind == "compaction"
         self._db.execute(
-            """INSERT INTO sessions (id, host, project, cwd, started, last, ended, window, events)
-            VALUES (:id, :host, :project, :cwd, :at, :at, :ended, CASE WHEN :begins THEN :at ELSE 0 END, 1)
+            """INSERT INTO sessions (id, host, project, cwd, started, last, ended, window, events, newest)
+            VALUES (:id, :host, :project, :cwd, :at, :at, :ended, CASE WHEN :begins THEN :at ELSE 0 END, 1, :number)
             ON CONFLICT (id) DO UPDATE SET last = max(last, :at), started = min(started, :at), events = events + 1,
+              newest = :number,
               ended = CASE WHEN :at >= last THEN :ended ELSE ended END,
               project = CASE WHEN project = '' THEN :project ELSE project END,
               window = CASE WHEN :begins AND :at > window THEN :at ELSE window END""",
@@ -390,6 +417,7 @@ class SqliteStore:
                 "at": event.at,
                 "ended": event.at if event.kind == "session_end" else 0.0,
                 "begins": begins,
+                "number": number,
             },
         )
 
@@ -400,7 +428,11 @@ class SqliteStore:
         put = [self._put_one(memory, vector) for memory, vector in zip(memories, given, strict=True)]
         self._index_words([words for _, words in put])
         kept = tuple(memory for memory, _ in put)
-        rows = [(*fields(link).values(), kept[0].confirmed if kept else 0.0) for link in links]
+        ids = {memory.uid: memory.id for memory in kept}  # what is new has no id yet that a link could name
+        at = kept[0].confirmed if kept else 0.0
+        rows = [
+            (ids.get(link.source, link.source), link.relation, ids.get(link.target, link.target), at) for link in links
+        ]
         self._many("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
         return kept
 
@@ -538,10 +570,20 @@ class SqliteStore:
             if self._db.execute("SELECT 1 FROM memories WHERE id = ?", (id,)).fetchone() is None:
                 return id
 
+    def _settle(
+        self, session: str, upto: int, memories: Sequence[Memory], links: Sequence[Link], changes: Sequence[Change]
+    ) -> tuple[Memory, ...]:
+        kept = self._keep(memories, links, ())
+        self._note_changes(changes)
+        self._many("UPDATE sessions SET distilled = max(distilled, ?) WHERE id = ?", [(upto, session)])
+        return kept
+
     def _note_changes(self, changes: Sequence[Change]) -> None:
         self._many(
             """INSERT INTO changes (project, file, function, what, signature, line, end_line, session, at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, session, file, function) DO UPDATE SET
+            what = excluded.what, signature = excluded.signature, line = excluded.line, end_line = excluded.end_line,
+            at = excluded.at""",
             [tuple(fields(change).values()) for change in changes],
         )
 
@@ -753,7 +795,7 @@ def _statements(todo: Sequence[Step]) -> Iterator[str]:
                 if "ADD COLUMN" in statement:
                     yield statement
                 elif statement.strip().startswith("CREATE"):
-                    yield re.sub(r"^\s*CREATE (TABLE|INDEX|TRIGGER)", r"CREATE \1 IF NOT EXISTS", statement)
+                    yield re.sub(r"^\s*CREATE (TABLE|(?:UNIQUE )?INDEX|TRIGGER)", r"CREATE \1 IF NOT EXISTS", statement)
                 statement = ""
 
 
