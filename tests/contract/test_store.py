@@ -85,7 +85,8 @@ def test_any_memory_survives_exactly(shared_store, texts, lists, detail):
 def test_any_event_survives_exactly(shared_store, payload, text):
     event = an_event(next(fresh), payload=payload, session=next(fresh), cwd=text, name=text)
     assert shared_store.append([event]) == (True,)
-    assert shared_store.events(event.session) == (event,)
+    (kept,) = shared_store.events(event.session)
+    assert replace(kept, number=0) == event
 
 
 def test_naughty_strings_survive_in_every_field(store, shared):

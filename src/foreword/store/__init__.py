@@ -27,9 +27,18 @@ class Store(Protocol):
         """Keep which functions were new, modified or deleted; of one function a session has one change, the last."""
 
     def settle(
-        self, session: str, *, upto: int, memories: Sequence[Memory], links: Sequence[Link], changes: Sequence[Change]
+        self,
+        session: Session,
+        *,
+        upto: int = 0,
+        memories: Sequence[Memory] = (),
+        links: Sequence[Link] = (),
+        changes: Sequence[Change] = (),
     ) -> tuple[Memory, ...]:
-        """Keep what a session has come to, and that it tells of every event up to number *upto*, all or nothing."""
+        """Keep what a session has come to, and that it tells of every event up to number *upto*, all or nothing.
+
+        A session that no event told of becomes known; ends of links may be uids of these memories.
+        """
 
     def set_mark(self, name: str, text: str, *, at: float) -> None:
         """Note how far something has come that may be interrupted."""

@@ -119,7 +119,13 @@ class SqliteStore:
         self._write(lambda: self._note_changes(changes))
 
     def settle(
-        self, session: str, *, upto: int, memories: Sequence[Memory], links: Sequence[Link], changes: Sequence[Change]
+        self,
+        session: Session,
+        *,
+        upto: int = 0,
+        memories: Sequence[Memory] = (),
+        links: Sequence[Link] = (),
+        changes: Sequence[Change] = (),
     ) -> tuple[Memory, ...]:
         return self._write(lambda: self._settle(session, upto, memories, links, changes))
 
@@ -571,11 +577,19 @@ class SqliteStore:
                 return id
 
     def _settle(
-        self, session: str, upto: int, memories: Sequence[Memory], links: Sequence[Link], changes: Sequence[Change]
+        self, session: Session, upto: int, memories: Sequence[Memory], links: Sequence[Link], changes: Sequence[Change]
     ) -> tuple[Memory, ...]:
         kept = self._keep(memories, links, ())
         self._note_changes(changes)
-        self._many("UPDATE sessions SET distilled = max(distilled, ?) WHERE id = ?", [(upto, session)])
+        row = fields(session)
+        self._many(
+            """INSERT INTO sessions (id, host, project, cwd, started, last, ended, events, newest, distilled)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0)
+            ON CONFLICT (id) DO UPDATE SET started = min(started, excluded.started), last = max(last, excluded.last),
+              events = max(events, excluded.events)""",
+            [[row[name] for name in ("id", "host", "project", "cwd", "started", "last", "ended", "events")]],
+        )
+        self._many("UPDATE sessions SET distilled = max(distilled, ?) WHERE id = ?", [(upto, session.id)])
         return kept
 
     def _note_changes(self, changes: Sequence[Change]) -> None:
