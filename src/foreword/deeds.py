@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from foreword.hosts import files_of, text_of
-from foreword.types import EMPTY
-from foreword.values import value
+from foreword.errors import BadPayload
+from foreword.hosts import files_of, find, text_of
+from foreword.payloads import CUT
+from foreword.rollouts import codex_exit, copilot_answer
+from foreword.types import EMPTY, Event
+from foreword.values import replace, value
 
 
 @value
@@ -59,6 +63,30 @@ class Used:
     failed: bool | None = None
 
 
+def deed_of(event: Event, *, root: str) -> Deed | None:
+    """What an event tells; None where nothing was said or done, and where a sub-agent did it."""
+    kind = KINDS.get(event.kind)
+    try:
+        host = find(event.host)
+    except BadPayload:
+        return None
+    told = host.read(event.payload)
+    if kind is None or told.inner:
+        return None
+    # Times are ids for some hosts, and two deeds may share one.
+    id = told.id if told.id and kind in ("prompt", "tool") and event.host not in TIMED else event.key
+    if kind == "tool":
+        return _used(event, Used(**host.used(event.payload)), root=root, id=id)
+    if kind == "prompt":
+        text = own_words(told.prompt)
+    elif kind == "answer":
+        text = (told.answer or _elsewhere(event)).strip()
+    else:
+        source = told.source if told.source in STARTS else STARTS[0]
+        return Deed(kind=kind, at=event.at, source=source if kind == "start" else "", id=id)
+    return Deed(kind=kind, at=event.at, text=text, id=id) if text else None
+
+
 def tool_deed(used: Used, *, at: float, cwd: str, root: str, id: str = "") -> Deed:
     """What the use of a tool was, whatever its host calls it."""
     act = _act(used)
@@ -69,12 +97,49 @@ def tool_deed(used: Used, *, at: float, cwd: str, root: str, id: str = "") -> De
         tool=used.tool,
         command=_command(used.given) if act == "run" else "",
         files=tuple(relative(file, cwd=cwd, root=root) for file in files_of(used.given)) if act in TOUCHING else (),
-        output=used.output,
+        output="" if is_ours(used) else _output(used, act),
         failed=used.failed,
-        edits=_edits(used, cwd=cwd, root=root) if act == "edit" else (),
+        edits=_edits(used, cwd=cwd, root=root) if act == "edit" and not used.failed else (),
         todos=_todos(used.given) if act == "plan" else (),
         id=id,
     )
+
+
+def own_words(text: str) -> str:
+    """What a person typed: without our own blocks, and without what hosts write into prompts."""
+    text = without_ours(text)
+    if text.lstrip().startswith(NOT_TYPED):
+        return ""
+    return _without(text, WRAPPERS).strip()
+
+
+def without_ours(text: str) -> str:
+    """A text without the blocks that we or other hooks put there; one that does not end goes to the end."""
+    return _without(text, OURS, open_too=True)
+
+
+def is_ours(used: Used) -> bool:
+    """Whether a tool told what we remember: remembered again, it would confirm itself."""
+    if OUR_TOOL.search(used.tool):
+        return True
+    return bool(_act(used) == "run" and OUR_COMMAND.search(_command(used.given)))
+
+
+def said_in(result: Any) -> str:
+    """The text in what a tool gave back, whatever its shape."""
+    if isinstance(result, str):
+        return result
+    if isinstance(result, list):
+        return "\n".join(filter(None, (said_in(each) for each in result[:MOST_PARTS])))
+    if not isinstance(result, dict):
+        return ""
+    streams = [text_of(result, "stdout"), text_of(result, "stderr")]
+    if any(streams):
+        return "\n".join(filter(None, streams))
+    for name in ("output", "content", "text", "result", "llmContent", "file", "error", "message"):
+        if name in result and (found := said_in(result[name])):
+            return found
+    return ""
 
 
 def relative(file: str, *, cwd: str, root: str) -> str:
@@ -84,7 +149,51 @@ def relative(file: str, *, cwd: str, root: str) -> str:
     return path[len(top) :] if root and path.startswith(top) else path
 
 
+KINDS = {
+    "session_start": "start",
+    "prompt": "prompt",
+    "tool": "tool",
+    "tool_failure": "tool",
+    "stop": "answer",
+    "compaction": "compaction",
+    "session_end": "end",
+}
+STARTS = ("startup", "resume", "clear", "compact", "fork")
+TIMED = ("gemini", "copilot")
 TOUCHING = ("edit", "read")
+MOST_PARTS = 200  # of a result that comes in parts
+
+# Blocks by how they begin, each with how it ends.
+OURS = {
+    r"^--- foreword: [^\n]* ---$": "--- end foreword ---",
+    r"^\[foreword\] ": "[end foreword]",
+    r"<foreword_context\b": "</foreword_context>",
+    r"<hook_context>": "</hook_context>",  # Gemini's, around what any hook said
+}
+_TAGS = (
+    "system-reminder system_reminder system_notification current_datetime command-name command-message "
+    "local-command-stdout local-command-stderr local-command-caveat bash-input bash-stdout bash-stderr "
+    "task-notification user-prompt-submit-hook environment_context user_instructions INSTRUCTIONS turn_aborted "
+    "user_shell_command session_context ide_opened_file ide_selection"
+)
+WRAPPERS = {rf"<{tag}(?=[\s>])": f"</{tag}>" for tag in _TAGS.split()} | {
+    r"^# AGENTS\.md instructions\b[^\n]*$": "\n",
+    r"</?command-args>": "",  # what stands between them was typed behind a command
+}
+# What comes in the user's name and was typed by nobody.
+NOT_TYPED = (
+    "This session is being continued from a previous conversation",
+    "Caveat: The messages below were generated by the user while running local commands",
+    "[Request interrupted by user",
+    "Stop hook feedback:",
+)
+OUR_TOOL = re.compile(
+    r"(?:^|[^a-z])(?:foreword|memory_(?:search|get|timeline|context|remember|revise|forget|handoff)$)", re.IGNORECASE
+)
+OUR_COMMAND = re.compile(
+    r"(?:^|[;&|(\n]|\$\()\s*(?:\w+=\S*\s+)*(?:(?:uv|uvx|pipx|poetry|hatch)(?:\s+run)?\s+|\S*python[\d.]*\s+-m\s+)?"
+    r"(?:[\w.~-]*/)*foreword(?=\s|$|[;&|)])"
+)
 
 # What tools are called, over all hosts, without case and dashes; whatever comes with MCP is `other`.
 ACTS = {
@@ -100,6 +209,50 @@ ACTS = {
     "delegate": "task agent spawnagent subagent delegate",
 }
 _ACT_OF = {name: act for act, names in ACTS.items() for name in names.split()}
+
+
+def _used(event: Event, used: Used, *, root: str, id: str) -> Deed:
+    """The deed of a tool; what its event does not tell is looked for where the host wrote it down."""
+    failed = used.failed
+    if event.kind == "tool" and failed is None and event.host == "codex":
+        ended = codex_exit(text_of(event.payload, "transcript_path"), text_of(event.payload, "tool_use_id"))
+        failed = bool(ended) if ended is not None else None
+    deed = tool_deed(replace(used, failed=failed), at=event.at, cwd=event.cwd, root=root, id=id)
+    if isinstance(cut := event.payload.get(CUT), dict) and not is_ours(used):
+        # The end of what was too long to be read whole.
+        deed = replace(deed, output=f"{deed.output}\n[...]\n{text_of(cut, 'tail')}")
+    return deed
+
+
+def _elsewhere(event: Event) -> str:
+    """The last answer, where the host tells only the file that holds it."""
+    if event.host != "copilot":
+        return ""
+    return copilot_answer(text_of(event.payload, "transcriptPath", "transcript_path"), before=event.at)
+
+
+def _without(text: str, blocks: Mapping[str, str], *, open_too: bool = False) -> str:
+    """A text without these blocks; one that does not end stays, or goes to the end of the text."""
+    begins = re.compile("|".join(f"({begin})" for begin in blocks), re.MULTILINE)
+    ends = tuple(blocks.values())
+    kept, at, unclosed = [], 0, set[str]()
+    for found in begins.finditer(text):
+        end = ends[(found.lastindex or 1) - 1]
+        if found.start() < at or end in unclosed:
+            continue
+        close = text.find(end, found.end())
+        if close < 0:
+            unclosed.add(end)  # so that a text full of beginnings is read once
+            if not open_too:
+                continue
+        kept.append(text[at : found.start()])
+        at = len(text) if close < 0 else close + len(end)
+    return "".join((*kept, text[at:]))
+
+
+def _output(used: Used, act: str) -> str:
+    """What came back; the result of an edit that worked is the file, which its edits tell."""
+    return used.output or ("" if act == "edit" and not used.failed else said_in(used.result))
 
 
 def _act(used: Used) -> str:
@@ -121,25 +274,76 @@ def _command(given: Mapping[str, Any]) -> str:
 
 def _edits(used: Used, *, cwd: str, root: str) -> tuple[Edit, ...]:
     """What was replaced by what, as far as the tool's input and its structured result tell."""
-    given, result = used.given, used.result if isinstance(used.result, dict) else {}
+    given = used.given
+    patch = text_of(given, "command", "input", "patch", "patchText", "patch_text")
+    if "*** Begin Patch" in patch:
+        return tuple(_patched(patch, name=lambda file: relative(file, cwd=cwd, root=root)))
     names = [relative(file, cwd=cwd, root=root) for file in files_of(given)]
     if not names:
         return ()
-    content = text_of(given, "content", "contents", "file_text", "new_contents")
-    if content:
-        original = result.get("originalFile")
-        before = original if isinstance(original, str) else None
-        return (Edit(file=names[0], before=before, after=content, whole=True),)
+    whole = _whole(used)
+    if whole is not None:
+        return (Edit(file=names[0], before=whole[0], after=whole[1], whole=True),)
     several = given.get("edits")
-    pieces = several if isinstance(several, list) else [given]
     found = []
-    for piece in pieces:
+    for piece in several if isinstance(several, list) else [given]:
         if isinstance(piece, dict):
             old = text_of(piece, "old_string", "oldString", "old_str", "old_text")
-            new = text_of(piece, "new_string", "newString", "new_str", "new_text")
+            new = text_of(piece, "new_string", "newString", "new_str", "new_text", "insert_text")
             if old or new:
                 found.append(Edit(file=names[0], before=old, after=new))
     return tuple(found) or tuple(Edit(file=name, before="", after="") for name in names)
+
+
+def _whole(used: Used) -> tuple[str | None, str] | None:
+    """The whole file before and after, where the host tells both or can be asked for nothing more."""
+    given, result = used.given, used.result if isinstance(used.result, dict) else {}
+    places = [result, *(result[name] for name in ("returnDisplay", "filediff") if isinstance(result.get(name), dict))]
+    metadata = result.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("filediff"), dict):
+        places.append(metadata["filediff"])
+    before = next((text for each in places if (text := text_of(each, *_BEFORE))), None)
+    after = next((text for each in places if (text := text_of(each, *_AFTER))), "")
+    content = text_of(given, "content", "contents", "file_text", "new_contents")
+    old, new = text_of(given, "old_string", "oldString"), given.get("new_string", given.get("newString"))
+    if not after and not content and before and old and isinstance(new, str):
+        after = before.replace(old, new, -1 if given.get("replace_all") or given.get("replaceAll") else 1)
+    after = after or content
+    if not after or any(WAS_CUT.search(text) for text in (before or "", after)):
+        return (before, content) if content and not WAS_CUT.search(before or "") else None
+    return before, after
+
+
+_BEFORE = ("originalFile", "originalContent", "before")
+_AFTER = ("newContent", "after")
+WAS_CUT = re.compile(r"\n\[\d+ characters left out\]\n")  # as `remember` caps a text
+
+
+def _patched(patch: str, *, name: Callable[[str], str]) -> Iterator[Edit]:
+    """The edits of a patch in the form that Codex, OpenCode and Copilot take: one for a whole file, one for a hunk."""
+    parts = PATCHED_FILE.split(patch.partition("\n*** End Patch")[0] + "\n")
+    for what, file, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        moved = PATCH_MOVED.search(body)
+        into = name((moved[1] if moved else file).strip())
+        if what == "Delete":
+            yield Edit(file=into, before="", after=None)
+        elif what == "Add":
+            yield Edit(file=into, before=None, after=_side(body, "+"), whole=True)
+        else:
+            for hunk in PATCH_HUNK.split(body):
+                before, after = _side(hunk, "- "), _side(hunk, "+ ")
+                if before or after:
+                    yield Edit(file=into, before=before, after=after)
+
+
+def _side(hunk: str, signs: str) -> str:
+    lines = hunk.split("\n")
+    return "\n".join(line[1:] for line in lines if line and line[0] in signs)
+
+
+PATCHED_FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)\n", re.MULTILINE)
+PATCH_MOVED = re.compile(r"^\*\*\* Move to: (.+)", re.MULTILINE)
+PATCH_HUNK = re.compile(r"^@@.*", re.MULTILINE)
 
 
 def _todos(given: Mapping[str, Any]) -> tuple[Todo, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foreword.errors import BadPayload
-from foreword.jsontext import dumps
+from foreword.jsontext import dumps, loads
 from foreword.values import value
 
 TYPE_CHECKING = False
@@ -19,6 +19,7 @@ class Told:
     session: str = ""
     cwd: str = ""
     prompt: str = ""
+    answer: str = ""  # the agent's last message, where its stop tells it
     source: str = ""
     model: str = ""
     id: str = ""  # the host's own id of this event
@@ -35,6 +36,7 @@ class Host:
     moments: Mapping[str, str]  # the host's event -> the moment that may be answered there
     read: Callable[[Mapping[str, Any]], Told]
     answer: Callable[[str, str], Mapping[str, Any]]  # event, text -> the object on stdout
+    used: Callable[[Mapping[str, Any]], dict[str, Any]]  # a tool's use -> the fields of `deeds.Used`
 
     def spoken(self, event: str, text: str) -> bytes:
         """The bytes for stdout: one JSON object, or nothing at all."""
@@ -87,6 +89,22 @@ def _patched(text: str) -> tuple[str, ...]:
         return ()
     heads = (line.strip() for line in text.split("\n") if line.startswith("*** "))
     return tuple(line.partition(": ")[2] for line in heads if line.startswith(_PATCH_HEADS))[:_MOST_FILES]
+
+
+def exit_of(text: str, mark: str) -> int | None:
+    """The number behind the last *mark* in a text."""
+    said = text.rpartition(mark)[2][:12].replace(">", " ").split() if mark in text else []
+    return int(said[0]) if said and said[0].lstrip("-").isdecimal() else None
+
+
+def dict_of(item: Any) -> Mapping[str, Any]:
+    """An object, also one that was sent as JSON text; else an empty one."""
+    if isinstance(item, str) and item[:1] == "{":
+        try:
+            item = loads(item)
+        except BadPayload:
+            return {}
+    return item if isinstance(item, dict) else {}
 
 
 def text_of(payload: Mapping[str, Any], *names: str) -> str:

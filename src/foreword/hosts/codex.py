@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, files_of, text_of
+from foreword.hosts import Host, Told, dict_of, files_of, text_of
 from foreword.hosts.claude_code import answer
 
 TYPE_CHECKING = False
@@ -16,12 +16,22 @@ def read(payload: Mapping[str, Any]) -> Told:
         session=text_of(payload, "session_id"),
         cwd=text_of(payload, "cwd"),
         prompt=text_of(payload, "prompt"),
+        answer=text_of(payload, "last_assistant_message"),
         source=text_of(payload, "source"),
         model=text_of(payload, "model"),
         id=text_of(payload, "tool_use_id", "turn_id"),
         files=files_of(payload.get("tool_input")),
-        inner=payload.get("hook_event_name") in ("SubagentStart", "SubagentStop"),
+        inner="agent_id" in payload or payload.get("hook_event_name") in ("SubagentStart", "SubagentStop"),
     )
+
+
+def used(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """What came back, as text; how it ended stands in the rollout alone."""
+    return {
+        "tool": text_of(payload, "tool_name"),
+        "given": dict_of(payload.get("tool_input")),
+        "result": payload.get("tool_response"),
+    }
 
 
 HOST = Host(
@@ -37,4 +47,5 @@ HOST = Host(
     moments={"SessionStart": "session_start", "UserPromptSubmit": "prompt"},
     read=read,
     answer=answer,
+    used=used,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, files_of, text_of
+from foreword.hosts import Host, Told, dict_of, exit_of, files_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,29 @@ def read(payload: Mapping[str, Any]) -> Told:
         source=text_of(payload, "source"),
         model=text_of(payload, "model"),
         id=str(stamp) if isinstance(stamp, (int, str)) else "",
-        files=files_of(payload.get("toolArgs", payload.get("tool_input"))),
+        files=files_of(dict_of(payload.get("toolArgs", payload.get("tool_input")))),
     )
+
+
+def used(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The kind of a result says whether the tool worked, its last line how the command ended."""
+    result = dict_of(payload.get("toolResult", payload.get("tool_result")))
+    kind = text_of(result, "resultType", "result_type")
+    output = text_of(result, "textResultForLlm", "text_result_for_llm")
+    ended = exit_of(output, _ENDED)
+    if ended is not None:
+        output = output.rpartition("<")[0].rstrip()
+    error = text_of(payload, "error")
+    return {
+        "tool": text_of(payload, "toolName", "tool_name"),
+        "given": dict_of(payload.get("toolArgs", payload.get("tool_input"))),
+        "output": output or error,
+        "result": result,
+        "failed": bool(error or ended) or kind != "success" if error or kind or ended is not None else None,
+    }
+
+
+_ENDED = " completed with exit code "
 
 
 def answer(_event: str, text: str) -> Mapping[str, Any]:
@@ -31,12 +52,14 @@ _EVENTS = {
     "sessionStart": "session_start",
     "userPromptSubmitted": "prompt",
     "postToolUse": "tool",
+    "postToolUseFailure": "tool_failure",
     "agentStop": "stop",
     "preCompact": "compaction",
     "sessionEnd": "session_end",
     "SessionStart": "session_start",
     "UserPromptSubmit": "prompt",
     "PostToolUse": "tool",
+    "PostToolUseFailure": "tool_failure",
     "Stop": "stop",
     "PreCompact": "compaction",
     "SessionEnd": "session_end",
@@ -48,4 +71,5 @@ HOST = Host(
     moments={name: kind for name, kind in _EVENTS.items() if kind in ("session_start", "prompt")},
     read=read,
     answer=answer,
+    used=used,
 )

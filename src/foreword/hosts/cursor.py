@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, files_of, text_of
+from foreword.hosts import Host, Told, dict_of, files_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,10 +17,27 @@ def read(payload: Mapping[str, Any]) -> Told:
         session=text_of(payload, "conversation_id", "session_id"),
         cwd=first or text_of(payload, "cwd"),
         prompt=text_of(payload, "prompt"),
+        answer=text_of(payload, "text"),
         model=text_of(payload, "model"),
         id=text_of(payload, "tool_use_id", "generation_id"),
         files=files_of(payload.get("tool_input")),
     )
+
+
+def used(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The result is JSON in a text, with an exit code where a command ran; a failure is an event of its own."""
+    result = dict_of(payload.get("tool_output"))
+    error, code = text_of(payload, "error_message"), result.get("exitCode")
+    failed: bool | None = "error_message" in payload or "failure_type" in payload or (code or 0) != 0
+    if payload.get("is_interrupt") is True or payload.get("failure_type") == "permission_denied":
+        failed = None
+    return {
+        "tool": text_of(payload, "tool_name"),
+        "given": dict_of(payload.get("tool_input")),
+        "output": error,
+        "result": result or payload.get("tool_output"),
+        "failed": failed,
+    }
 
 
 def answer(_event: str, text: str) -> Mapping[str, Any]:
@@ -33,6 +50,8 @@ HOST = Host(
         "sessionStart": "session_start",
         "beforeSubmitPrompt": "prompt",
         "postToolUse": "tool",
+        "postToolUseFailure": "tool_failure",
+        "afterAgentResponse": "stop",
         "stop": "stop",
         "preCompact": "compaction",
         "sessionEnd": "session_end",
@@ -40,4 +59,5 @@ HOST = Host(
     moments={"sessionStart": "session_start", "beforeSubmitPrompt": "prompt"},
     read=read,
     answer=answer,
+    used=used,
 )

@@ -5,7 +5,7 @@ PreCompress comes before every model call, whether or not anything is compressed
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, files_of, text_of
+from foreword.hosts import Host, Told, dict_of, exit_of, files_of, text_of
 from foreword.hosts.claude_code import answer
 
 TYPE_CHECKING = False
@@ -19,6 +19,7 @@ def read(payload: Mapping[str, Any]) -> Told:
         session=text_of(payload, "session_id"),
         cwd=text_of(payload, "cwd"),
         prompt=_own_words(text_of(payload, "prompt")),
+        answer=text_of(payload, "prompt_response"),
         source=text_of(payload, "source"),
         model=text_of(payload, "model"),
         id=text_of(payload, "timestamp"),
@@ -33,6 +34,32 @@ def _own_words(prompt: str) -> str:
     return prompt.rpartition("</hook_context>")[2].lstrip()
 
 
+def used(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """An error is a field; a command that failed says `Exit Code: N` in a line of its own, one that worked nothing."""
+    result = dict_of(payload.get("tool_response"))
+    said = result.get("llmContent")
+    output = said if isinstance(said, str) else ""
+    output = output.removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")
+    failed = bool(result.get("error")) or bool(exit_of(output, "\nExit Code: ")) or "\nSignal: " in output
+    return {
+        "tool": text_of(payload, "tool_name"),
+        "given": dict_of(payload.get("tool_input")),
+        "output": _own_output(output),
+        "result": result,
+        "failed": failed,
+    }
+
+
+def _own_output(text: str) -> str:
+    """What a command wrote, without what Gemini writes around it."""
+    if not text.startswith("Output: "):
+        return text
+    for mark in ("\nProcess Group PGID: ", "\nExit Code: ", "\nError: "):
+        head, found, tail = text.rpartition(mark)
+        text = head if found and "\n" not in tail else text
+    return text[8:]
+
+
 HOST = Host(
     name="gemini",
     events={
@@ -45,4 +72,5 @@ HOST = Host(
     moments={"SessionStart": "session_start", "BeforeAgent": "prompt"},
     read=read,
     answer=answer,
+    used=used,
 )

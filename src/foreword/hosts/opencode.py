@@ -1,8 +1,16 @@
-"""OpenCode: a plugin inside the host speaks to the worker; its answer is plain text in a field."""
+"""OpenCode: a plugin inside the host speaks to the worker; its answer is plain text in a field.
+
+A payload is what OpenCode gave the plugin's hook, and what only the plugin knows beside it:
+`{"directory": ..., "parentID"?: ..., "input": {...}, "output": {...}}`. The `input` of a bus event is the event itself.
+`parentID` is the session's, which OpenCode tells once, when it is created: a session with a parent is a sub-agent's.
+Where there is no `input`, the same fields are read from the payload itself.
+"""
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, files_of, text_of
+from foreword.errors import BadPayload
+from foreword.hosts import Host, Told, dict_of, files_of, text_of
+from foreword.jsontext import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,15 +19,55 @@ if TYPE_CHECKING:
 
 
 def read(payload: Mapping[str, Any]) -> Told:
+    given, got = _ends(payload)
+    told = dict_of(given.get("properties")) or given
+    info = dict_of(told.get("info"))
+    message = dict_of(got.get("message"))
+    model = message.get("model", given.get("model"))
     return Told(
-        session=text_of(payload, "sessionID", "session_id"),
-        cwd=text_of(payload, "directory", "cwd"),
-        prompt=text_of(payload, "prompt"),
+        session=text_of(told, "sessionID", "session_id") or text_of(info, "id"),
+        cwd=text_of(payload, "directory", "cwd") or text_of(info, "directory"),
+        prompt=_said(got.get("parts")) or text_of(payload, "prompt"),
+        answer=text_of(got, "text"),
         source=text_of(payload, "source"),
-        model=text_of(payload, "model"),
-        id=text_of(payload, "callID", "messageID"),
-        files=files_of(payload.get("args")),
+        model=text_of(dict_of(model), "modelID", "id") or text_of({"": model}, ""),
+        id=text_of(given, "callID", "partID", "messageID") or text_of(message, "id") or text_of(given, "id"),
+        files=files_of(given.get("args")),
+        inner=bool(text_of(payload, "parentID") or text_of(info, "parentID")),
     )
+
+
+def used(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A command tells its exit code; a tool that failed is not told at all, so any other has worked."""
+    given, got = _ends(payload)
+    exit = dict_of(got.get("metadata")).get("exit", 0)
+    return {
+        "tool": text_of(given, "tool"),
+        "given": dict_of(given.get("args")),
+        "output": text_of(got, "output"),
+        "result": got,
+        "failed": exit != 0 if isinstance(exit, int) else None,
+    }
+
+
+def _ends(payload: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """What the hook was given, and what it may change."""
+    given, got = payload.get("input"), payload.get("output")
+    return given if isinstance(given, dict) else payload, got if isinstance(got, dict) else payload
+
+
+def _said(parts: Any) -> str:
+    """What the user typed; what plugins and the host put beside it is synthetic."""
+    texts = [
+        text_of(part, "text")
+        for part in (parts if isinstance(parts, list) else ())
+        if isinstance(part, dict) and part.get("type") == "text" and not part.get("synthetic")
+    ]
+    said = "\n".join(filter(None, texts))
+    try:  # `opencode run` puts words with spaces in quotes
+        return str(loads(said)) if said[:1] == said[-1:] == '"' else said
+    except BadPayload:
+        return said
 
 
 def answer(_event: str, text: str) -> Mapping[str, Any]:
@@ -32,6 +80,7 @@ HOST = Host(
         "session.created": "session_start",
         "chat.message": "prompt",
         "tool.execute.after": "tool",
+        "experimental.text.complete": "stop",
         "session.idle": "stop",
         "session.compacted": "compaction",
         "session.deleted": "session_end",
@@ -39,4 +88,5 @@ HOST = Host(
     moments={"session.created": "session_start", "chat.message": "prompt"},
     read=read,
     answer=answer,
+    used=used,
 )

@@ -1,0 +1,95 @@
+"""A transcript's last lines -> what hooks do not tell: how a command ended (Codex), what was answered (Copilot).
+
+The files are the hosts' own and may be gone, huge or half written: what cannot be read is not known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+TAIL = 256 * 1024  # bytes from the end; a turn of a hundred tool calls is shorter
+LATER = 1.0  # seconds that a host may take to write down what it told already
+
+EXIT = re.compile(r"(?:Process exited with code|Exit code:|exit_code[\"']?:) ?(-?\d+)")
+HEAD = 400  # characters of an output in which Codex says how a command ended
+
+
+def codex_exit(transcript_path: str, call_id: str) -> int | None:
+    """How a call ended, as Codex wrote it into its rollout; None where that cannot be found."""
+    if not call_id:
+        return None
+    for line in _last_lines(transcript_path, holding=call_id):
+        item = line.get("payload")
+        if isinstance(item, dict) and item.get("call_id") == call_id:
+            ended = _ended(item)
+            if ended is not None:
+                return ended
+    return None
+
+
+def copilot_answer(transcript_path: str, *, before: float) -> str:
+    """The last thing that Copilot's agent said until then; empty where that cannot be found."""
+    for line in _last_lines(transcript_path, holding='"assistant.message"'):
+        data = line.get("data")
+        if line.get("type") == "assistant.message" and isinstance(data, dict) and _at(line) <= before + LATER:
+            said = data.get("content")
+            if isinstance(said, str) and said.strip():
+                return said
+    return ""
+
+
+def _ended(item: dict[str, Any]) -> int | None:
+    code = item.get("exit_code")
+    if isinstance(code, int):
+        return code
+    output = item.get("output")
+    if isinstance(output, list):
+        output = "\n".join(str(part.get("text", "")) for part in output if isinstance(part, dict))
+    if isinstance(output, dict):
+        code = output.get("exit_code")
+        return code if isinstance(code, int) else None
+    found = EXIT.search(output[:HEAD]) if isinstance(output, str) else None
+    return int(found[1]) if found else None
+
+
+def _last_lines(path: str, *, holding: str) -> Iterator[dict[str, Any]]:
+    """The lines at the end of a file that hold a text, the last first."""
+    for raw in reversed(_tail(path).split(b"\n")):
+        if holding.encode() in raw:
+            try:
+                line = json.loads(raw)
+            except (ValueError, RecursionError):
+                continue  # the first was cut, the last may be half written
+            if isinstance(line, dict):
+                yield line
+
+
+def _tail(path: str) -> bytes:
+    if not path.endswith(".jsonl") or not os.path.isabs(path):
+        return b""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe of that name must not hold us
+    except (OSError, ValueError):
+        return b""
+    try:
+        seen = os.fstat(file)
+        if not stat.S_ISREG(seen.st_mode):
+            return b""
+        return os.pread(file, TAIL, max(0, seen.st_size - TAIL))
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+
+
+def _at(line: dict[str, Any]) -> float:
+    try:
+        return datetime.fromisoformat(str(line.get("timestamp"))).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return 0.0
