@@ -153,7 +153,60 @@ def tokens(
         _print_tokens(answer)
 
 
+@app.command()
+def distil(
+    sets: Sets,
+    *,
+    show: Annotated[bool, typer.Option("--show", help="Print what was distilled, to be judged by reading.")] = False,
+    json: Json = False,
+) -> None:
+    """Measure what is left of conversations when they are distilled.
+
+    The conversations of each set are replayed as sessions, messages in order. A question counts as answered where a
+    session that answers it is among the first five that are found: from the distilled memories alone, and from the raw
+    messages. A message begins at a line starting `user: ` or `assistant: `.
+
+    \b
+    Examples:
+      foreword eval distil bench/devmem
+      foreword eval distil bench/devmem --show
+    """
+    from foreword.evaluate import distil as distilling
+    from foreword.evaluate.sets import read
+
+    given, product = read(sets), _product()
+    answer = []
+    with _progress("asking", total=2 * sum(len(each.questions) for each in given)) as tick:
+        for each in given:
+            memories = distilling.distilled(each)
+            both = [distilling.answered(one, product=product, tick=tick) for one in (distilling.raw(each), memories)]
+            answer.append(distilling.compared(each.name, *both))
+            if show:
+                screen.say(distilling.readable(memories.memories))
+    if json:
+        screen.as_json({"sets": answer})
+    else:
+        _print_distilled(answer)
+
+
 # ---- tables
+
+
+def _print_distilled(answer: list[dict[str, Any]]) -> None:
+    lines = [
+        [
+            row["name"],
+            str(row["raw"]["questions"]),
+            _both(row["distilled"]["answered"], row["raw"]["answered"]),
+            _number(row["ratio"]),
+            f"{row['distilled']['tokens']} / {row['raw']['tokens']}",
+            f"{row['tokens']:.1%}",
+            f"{row['distilled']['memories']} / {row['raw']['memories']}",
+        ]
+        for row in answer
+    ]
+    screen.table(lines, headings=("set", "questions", "answered", "ratio", "tokens", "share", "memories"))
+    screen.aside("each: distilled / raw messages in the same run; answered: the session among the first five")
 
 
 def _print_retrieval(answer: dict[str, Any]) -> None:

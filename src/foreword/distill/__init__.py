@@ -1,1 +1,10 @@
-"""Deeds -> memories, links and changes: what a session came to, with no model."""
+"""Deeds -> memories, links and changes: what a session came to, with no model.
+
+draft.py takes deeds in and brings the harvest; said.py reads the user's sentences, gist.py what was talked about,
+request.py what was asked for, commands.py and failures.py what was run and how it ended, sentences.py how people write.
+"""
+
+from foreword.distill.draft import Distilled, Draft, distil
+from foreword.distill.merge import closed, merged
+
+__all__ = ["Distilled", "Draft", "closed", "distil", "merged"]

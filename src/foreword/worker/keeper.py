@@ -42,10 +42,12 @@ from foreword.types import (
     Project,
     Query,
     Recalled,
+    Session,
     Skipped,
 )
 from foreword.values import fields, replace
 from foreword.worker import answers, asked
+from foreword.worker.distilling import Distilling
 from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
 from foreword.worker.work import EVENTS, Work
@@ -59,6 +61,7 @@ SEARCH_SECONDS = 2.0  # somebody who searches waits so long for the vector of th
 SPOOL_BATCH = 200  # deliveries in one commit when the spool is read
 SOON = 256 * 1024  # bytes in the spool that a prompt waits for: some hooks' worth, a few milliseconds
 TURNS = 32  # sessions that share a lock wait for each other some milliseconds
+MOST_SESSIONS = 1000  # that an abbreviated id is looked for in
 SHOWN_IN = 50  # injections that a memory's explanation names
 
 
@@ -83,6 +86,7 @@ class Keeper:
         self._store: SqliteStore | None = None
         self._broken = StoreError("the store is not open yet", hint="ask again")
         self._meaning = Meaning(tell=self.tell)
+        self._distilling = Distilling(store=lambda: self.store, project_of=self._project, tell=self.tell)
         self.reload()
         self._store = self._opened()
 
@@ -132,6 +136,7 @@ class Keeper:
             for problem in self._store.problems():
                 self.tell("store", problem)
             self._meaning.catch_up(self._store)
+            self._distilling.look()
 
     def upgraded(self) -> bool:
         """Whether the package on the disk is no longer the one that runs."""
@@ -157,6 +162,7 @@ class Keeper:
 
     def close(self) -> None:
         self._meaning.close()
+        self._distilling.close()
         self._work.close()
         self._writing.shutdown()
         if self._store is not None:
@@ -180,9 +186,11 @@ class Keeper:
         told = self._read(delivery)
         moment = moment_of(delivery, told.captured)
         if moment is None or not self.settings.inject or is_off(moment.project, self.settings.off_projects):
-            remember(self.store, [told])
+            self._remember([told])
             return b""
-        writing = self._writing.submit(remember, self.store, [told])  # while it waits for the disk, we look
+        if moment.name == "session_start":
+            self._distilling.settle(moment.project.key)
+        writing = self._writing.submit(self._remember, [told])  # while it waits for the disk, we look
         try:
             self._catch_up()
             got, _ = self._recall(moment, id=injection_id(delivery), at=delivery.at)
@@ -195,7 +203,7 @@ class Keeper:
         given = told.get("events", [told])
         if not isinstance(given, list) or not given:
             raise BadRequest("`events` must be a list with at least one event", hint="send {host, event, payload}")
-        new = remember(self.store, [self._read(asked.delivery(each)) for each in given])
+        new = self._remember([self._read(asked.delivery(each)) for each in given])
         return {"stored": sum(new), "known": len(new) - sum(new)}
 
     def drain(self) -> None:
@@ -238,7 +246,7 @@ class Keeper:
             told = [self._read(each) for each in waiting if not each.given]
             for given in [asked.injection(each) for each in waiting if each.given]:
                 self.store.record(given, at_once=not any(each.wanted for each in told))  # else with the events
-            self.counted["spooled"] += sum(remember(self.store, told))
+            self.counted["spooled"] += sum(self._remember(told))
         except StoreError:
             raise  # the store's trouble, not theirs: they wait
         except Exception as exc:
@@ -250,6 +258,14 @@ class Keeper:
             self.tell("spool", f"a delivery was set aside in {self.home.spool / 'aside'}: {type(exc).__name__}: {exc}")
             (self.home.spool / "aside").mkdir(mode=0o700, exist_ok=True)
             spool.append(str(self.home.spool / "aside"), waiting[0], most=self.settings.spool_max_mb * 1024 * 1024)
+
+    def _remember(self, told: Sequence[Read]) -> tuple[bool, ...]:
+        """Keep what was told; what it came to is looked at afterwards, and nobody waits for that."""
+        new = remember(self.store, told)
+        for each, fresh in zip(told, new, strict=True):
+            if fresh:
+                self._distilling.saw(each.event.kind, each.event.session)
+        return new
 
     def _read(self, delivery: Delivery) -> Read:
         told = read(
@@ -471,7 +487,29 @@ class Keeper:
     # -- what is known about itself -----------------------------------------------------------------------------
     def sessions(self, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
         project = self._project(project_path).key if project_path else ""
-        return {"sessions": [fields(session) for session in self.store.sessions(project, limit=limit)]}
+        return {"sessions": [self._session(each) for each in self.store.sessions(project, limit=limit)]}
+
+    def session(self, id: str) -> dict[str, Any]:
+        """The whole story of one session: what it was about, what it came to, and what it was given."""
+        found = self.store.session(id) or next(
+            (each for each in self.store.sessions(limit=MOST_SESSIONS) if each.id.startswith(id)), None
+        )
+        if found is None:
+            raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
+        self._distilling.settle(found.project)
+        given = self.store.injections(session=found.id, limit=SHOWN_IN)
+        return {
+            "session": self._session(found),
+            "memories": [answers.memory(memory) for memory in self.store.of_session(found.id)],
+            "changes": [
+                fields(each) for each in self.store.changed(found.project, session=found.id, limit=MOST_SESSIONS)
+            ],
+            "injections": [answers.injection(each, text=False) for each in given],
+        }
+
+    def _session(self, session: Session) -> dict[str, Any]:
+        (summary, *_) = (*self.store.by_uid([f"sum:{session.project}:{session.id}"]), None)
+        return {**fields(session), "title": summary.title if summary else "", "summary": summary.id if summary else ""}
 
     def injections(
         self, *, session_id: str = "", project_path: str = "", memory: str = "", limit: int = 20, text: bool = False

@@ -1,0 +1,177 @@
+"""A shell command -> what kind of thing it is, and when another one is the same again."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from functools import lru_cache
+
+from foreword.values import value
+
+MOST = 2_000  # characters of a command that are read; the rest is a here-document
+
+
+@value
+class Command:
+    """What a command does, in the words that tell it from others."""
+
+    program: str  # the tool that matters: pytest, cargo test, npm run build
+    targets: tuple[str, ...]  # what it was told to work on
+    kind: str  # test, build, lint, git, install, migrate, deploy, look or other
+    text: str  # as a person would type it again
+
+
+# What is put before a command without changing what it does.
+_PREFIXES = (
+    "sudo",
+    "time",
+    "env",
+    "nice",
+    "timeout",
+    "xvfb-run",
+    "stdbuf",
+    "command",
+    "exec",
+    "nohup",
+    "npx",
+    "bunx",
+    "pnpx",
+    "uvx",
+)
+_RUNNERS = {("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("hatch", "run"), ("bundle", "exec"), ("pnpm", "exec"),
+            ("yarn", "exec"), ("npm", "exec"), ("docker", "compose"), ("rye", "run"), ("pdm", "run")}  # fmt: skip
+_WITH_VERB = {
+    "cargo", "go", "npm", "yarn", "pnpm", "bun", "make", "just", "mvn", "gradle", "./gradlew", "gradlew", "dotnet", "git", "docker",
+    "kubectl", "terraform", "pip", "pip3", "poetry", "uv", "bundle", "rails", "rake", "composer", "php", "mix", "deno", "alembic",
+    "aerich", "django-admin", "manage.py", "helm", "swift", "apt", "apt-get", "brew", "gem", "conda", "tox", "nox", "gh", "prisma",
+}  # fmt: skip
+_KINDS = {
+    "test": r"^(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|go test|cargo (?:test|nextest)|\S+ (?:run )?test\S*|make (?:test|check)\S*|(?:mvn|gradle|gradlew|\./gradlew) (?:test|verify|check)|dotnet test|playwright|cypress|behave|manage\.py test|bats)\b",
+    "lint": r"^(?:ruff|flake8|pylint|mypy|pyright|eslint|prettier|black|isort|golangci-lint|clippy|cargo (?:clippy|fmt|check)|tsc|rubocop|shellcheck|\S+ (?:run )?(?:lint|typecheck|fmt|format)\S*|go vet|gofmt)\b",
+    "build": r"^(?:make|gcc|g\+\+|clang|cmake|ninja|cargo (?:build|run)|go (?:build|run|generate)|npm run build|\S+ (?:run )?build|javac|mvn \S+|gradle \S+|docker (?:build|compose)|webpack|vite|rustc|dotnet build)\b",
+    "install": r"^(?:(?:pip3?|uv|poetry|npm|yarn|pnpm|bun|cargo|gem|bundle|composer|brew|apt(?:-get)?|conda|go|mix|dotnet) (?:install|add|i|ci|sync|get|remove|uninstall|rm|update|upgrade)|uv pip)\b",
+    "migrate": r"^(?:alembic|aerich|prisma|flyway|liquibase|\S+ (?:db:)?migrate\S*|manage\.py migrate|knex|sqlx)\b",
+    "deploy": r"^(?:kubectl|helm|terraform|ansible\S*|fly|vercel|netlify|serverless|\S+ (?:run )?deploy\S*|gcloud|aws)\b",
+    "git": r"^(?:git|gh)\b",
+    "look": r"^(?:ls|cat|head|tail|grep|rg|egrep|find|fd|which|type|file|stat|wc|du|df|tree|pwd|cd|echo|printf|test|\[|diff|cmp|sed|awk|jq|less|more|sort|uniq|cut|tr|xxd|hexdump|ps|top|env|printenv|date|whoami|id|uname|curl|wget|ping|sleep|true|false|touch|mkdir|cp|mv|rm|ln|chmod|read|history|man|kill|pkill|pgrep|git (?:status|diff|log|show|blame|grep|ls-files|branch))\b",
+}  # fmt: skip
+_KIND_OF = {kind: re.compile(pattern, re.I) for kind, pattern in _KINDS.items()}
+_ORDER = ("look", "test", "lint", "install", "migrate", "deploy", "build", "git")
+_VALUE_FLAGS = {
+    "-k",
+    "-m",
+    "-p",
+    "-n",
+    "-o",
+    "-c",
+    "--filter",
+    "--grep",
+    "-t",
+    "-run",
+    "--test",
+    "--package",
+    "--project",
+    "-f",
+}
+
+
+@lru_cache(512)
+def command_of(text: str) -> Command:
+    """The command that matters in *text*: of several the first that does more than look around, or the last."""
+    parts = [_one(part) for part in _parts(text[:MOST]) if part.strip()]
+    if not parts:
+        return Command(program="", targets=(), kind="other", text="")
+    telling = [part for part in parts if part.kind not in ("look", "other")]
+    doing = [part for part in parts if part.kind != "look"]
+    return (telling or doing or parts)[0]
+
+
+def same(failed: Command, later: Command, *, tests: tuple[str, ...] = ()) -> bool:
+    """Whether *later* tries again what *failed*: the same program, on all of it, on the same of it, or on its *tests*."""
+    if not failed.program or _core(failed.program) != _core(later.program):
+        return False
+    if not later.targets or set(failed.targets) == set(later.targets):
+        return True
+    return _covers(later.targets, failed.targets) or _covers(later.targets, tests)
+
+
+def _covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
+    """Whether everything in *narrow* lies in something of *wide*: tests/ covers tests/test_a.py::test_b."""
+    return bool(narrow) and all(any(each.startswith(top.rstrip("/")) for top in wide) for each in narrow)
+
+
+def _core(program: str) -> str:
+    return program.rpartition("/")[2].replace("py.test", "pytest").replace("pip3", "pip")
+
+
+def _parts(text: str) -> list[str]:
+    """The commands of a line, apart where the shell parts them; quotes stay whole."""
+    text = re.sub(r"<<-?\s*['\"]?(\w+)['\"]?.*?(?:^\1$|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = text.replace("\\\n", " ")
+    parts, quote, start = [], "", 0
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in ";\n" or text[at : at + 2] in ("&&", "||"):
+            parts.append(text[start:at])
+            at += 1 if char in ";\n" else 2
+            start = at
+            continue
+        elif char == "|":
+            parts.append(text[start:at])  # what follows only shapes the output
+            end = min(
+                (found for sign in (";", "\n", "&&", "||") if (found := text.find(sign, at + 1)) >= 0),
+                default=len(text),
+            )
+            at = start = end
+            continue
+        at += 1
+    return [*parts, text[start:]]
+
+
+def _one(part: str) -> Command:
+    part = re.sub(r"\s*\d?>{1,2}\s*(?:&\d|\S+)|\s*<\s*\S+|\s&\s*$", "", part).strip().lstrip("({ ").rstrip(")} ")
+    try:
+        words = shlex.split(part, posix=True)
+    except ValueError:
+        words = part.split()
+    while words and (
+        re.fullmatch(r"\w+=.*", words[0], re.DOTALL) or words[0] in _PREFIXES or re.fullmatch(r"[\d.]+[smh]?", words[0])
+    ):
+        words = words[1:]
+    while len(words) > 2 and (words[0], words[1]) in _RUNNERS and words[1] != "compose":
+        words = words[2:]
+        while words and words[0].startswith("-"):
+            words = words[1:]
+    if len(words) > 2 and re.fullmatch(r"(?:.*/)?python[\d.]*", words[0]) and words[1] == "-m":
+        words = words[2:]
+    if (
+        len(words) > 1
+        and re.fullmatch(r"(?:.*/)?(?:python[\d.]*|node|ruby|php|bash|sh)", words[0])
+        and words[1].endswith((".py", ".js", ".rb", ".php", ".sh", ".ts", ".mjs"))
+    ):
+        words = words[1:]
+    if not words:
+        return Command(program="", targets=(), kind="other", text=part)
+    name = words[0].rpartition("/")[2] if "/" in words[0] and not words[0].startswith("./") else words[0]
+    rest = words[1:]
+    if name in _WITH_VERB and rest and not rest[0].startswith("-"):
+        verb = [rest[0]] if rest[0] != "run" or len(rest) < 2 else rest[:2]
+        name, rest = " ".join((name, *verb)), rest[len(verb) :]
+    kind = next((kind for kind in _ORDER if _KIND_OF[kind].match(name)), "other")
+    return Command(program=name, targets=_targets(rest), kind=kind, text=" ".join(part.split()))
+
+
+def _targets(words: list[str]) -> tuple[str, ...]:
+    found, takes = [], False
+    for word in words:
+        if takes or not word.startswith("-"):
+            found.append(word.removeprefix("./"))
+            takes = False
+        elif word in _VALUE_FLAGS:
+            takes = True
+    return tuple(sorted(found))

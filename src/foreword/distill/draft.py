@@ -1,0 +1,509 @@
+"""Deeds as they come -> what a session has come to so far: bounded, and the same for the same deeds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+from foreword.deeds import Deed, Edit, Todo
+from foreword.distill import gist
+from foreword.distill.commands import Command, command_of, same
+from foreword.distill.failures import Problem, problem_of
+from foreword.distill.request import requests
+from foreword.distill.said import Said, said
+from foreword.distill.sentences import cut
+from foreword.tokens import count
+from foreword.types import Change, Link, Memory, Project, Session
+from foreword.values import replace, value
+from foreword.words import terms
+
+MOST_PROMPTS = 200  # of one session; the first and the last are kept
+MOST_ANSWERS = 60
+TEXT = 6_000  # characters of a prompt or an answer
+MOST_FAILURES = 100
+MOST_EDITS = 400
+MOST_CHANGES = 300
+MOST_OBSERVATIONS = 30
+SHARE = 0.1  # of the tokens that were said, a summary may hold
+LEAST, MOST = 30, 260  # tokens of a summary's points
+LATER = 0.001  # seconds: a handoff comes after the summary of its session, and closes what that leaves open
+
+ChangesOf = Callable[[Edit], Sequence[Change]]
+
+
+@value
+class Distilled:
+    """What a session came to; *gone* are the uids of what it no longer says."""
+
+    memories: tuple[Memory, ...] = ()
+    links: tuple[Link, ...] = ()
+    changes: tuple[Change, ...] = ()
+    gone: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()  # what was finished, in words: what others left open may be among it
+    open: tuple[str, ...] = ()  # what it leaves open itself
+
+
+class Draft:
+    """One session while it goes on."""
+
+    def __init__(self, session: Session, project: Project, *, changes_of: ChangesOf = lambda _: ()) -> None:
+        self.session = session
+        self.project = project
+        self._changes_of = changes_of
+        self._prompts: list[str] = []
+        self._answers: list[str] = []
+        self._said: dict[str, tuple[Said, float, int]] = {}
+        self._failures: dict[str, _Failure] = {}
+        self._edits: list[_Edited] = []
+        self._edited = 0
+        self._files: dict[str, int] = {}
+        self._changes: dict[tuple[str, str], Change] = {}
+        self._observed: dict[str, tuple[str, float, tuple[str, ...]]] = {}
+        self._todos: tuple[Todo, ...] = ()
+        self._finished: dict[str, None] = {}
+        self._runs: dict[str, tuple[Command, bool]] = {}
+        self._between: list[Command] = []
+        self._tokens = 0
+
+    # -- taking in ----------------------------------------------------------------------------------------------
+    def add(self, deed: Deed) -> None:
+        """Take in what happened next."""
+        times = (deed.at,) if not self.session.started else (self.session.started, deed.at)
+        self.session = replace(self.session, started=min(times), last=max(self.session.last, deed.at))
+        if deed.kind == "prompt":
+            self._prompt(deed)
+        elif deed.kind == "answer":
+            self._answer(deed)
+        elif deed.kind == "tool" and deed.act == "run":
+            self._run(deed)
+        elif deed.kind == "tool" and deed.act == "edit" and not deed.failed:
+            self._edit(deed)
+        elif deed.kind == "tool" and deed.act == "plan" and deed.todos:
+            self._plan(deed.todos)
+
+    def _prompt(self, deed: Deed) -> None:
+        text = deed.text.strip()
+        if not text or text.startswith("/"):
+            return
+        for one in said(text, first=not self._prompts):
+            key = _key(one.kind, one.text)
+            _, at, times = self._said.get(key, (one, deed.at, 0))
+            self._said[key] = one, max(at, deed.at), times + 1
+        self._tokens += count(text[:TEXT])
+        self._prompts.append(text[:TEXT])
+        if len(self._prompts) > MOST_PROMPTS:
+            del self._prompts[MOST_PROMPTS // 2]
+
+    def _answer(self, deed: Deed) -> None:
+        text = deed.text.strip()
+        if text and text[:TEXT] not in self._answers[-3:]:
+            self._tokens += count(text[:TEXT])
+            self._answers.append(text[:TEXT])
+            if len(self._answers) > MOST_ANSWERS:
+                del self._answers[MOST_ANSWERS // 2]
+
+    def _plan(self, todos: tuple[Todo, ...]) -> None:
+        self._todos = todos
+        self._finished.update((todo.text, None) for todo in todos if todo.done)
+
+    def _edit(self, deed: Deed) -> None:
+        for file in deed.files:
+            self._files[file] = self._files.get(file, 0) + 1
+        for edit in deed.edits or tuple(Edit(file=file, before="", after="") for file in deed.files):
+            found = tuple(self._changes_of(edit))[:MOST_CHANGES]
+            for change in found:
+                self._change(replace(change, project=self.project.key, session=self.session.id, at=deed.at))
+            self._edits.append(_Edited(number=self._edited, edit=edit, functions=tuple(c.function for c in found)))
+            self._edited += 1
+            if edit.whole and edit.before is None and not found:
+                self._observe(f"Wrote {edit.file}", at=deed.at, files=(edit.file,))
+        del self._edits[:-MOST_EDITS]
+
+    def _change(self, change: Change) -> None:
+        key = change.file, change.function
+        before = self._changes.get(key)
+        if before is not None:
+            what = _together(before.what, change.what)
+            if not what:
+                del self._changes[key]
+                return
+            change = replace(change, what=what)
+        if before is not None or len(self._changes) < MOST_CHANGES:
+            self._changes[key] = change
+
+    def _run(self, deed: Deed) -> None:
+        command = command_of(deed.command)
+        if not command.program:
+            return
+        failed = deed.failed
+        problem = problem_of(deed.output, program=command.program) if failed or failed is None else None
+        if failed is None:  # the host does not tell: only what says so itself has failed
+            failed = (
+                problem is not None
+                and command.kind in ("test", "lint", "build")
+                and bool(problem.type or problem.tests)
+            )
+        if command.kind != "look":
+            self._runs[command.program] = command, failed
+        if failed:
+            self._fail(command, problem, deed)
+        else:
+            self._succeed(command, deed)
+        self._between.append(command)
+        del self._between[:-50]
+
+    def _fail(self, command: Command, problem: Problem | None, deed: Deed) -> None:
+        if command.kind == "look" or problem is None:
+            return  # a search without a hit, a file that is not there: looking around fails all day
+        known = self._failures.get(problem.fingerprint)
+        if known is None:
+            if len(self._failures) >= MOST_FAILURES:
+                return
+            known = self._failures[problem.fingerprint] = _Failure(problem, command, first=deed.at)
+        known.seen(command, at=deed.at, edits=self._edited, runs=len(self._between))
+
+    def _succeed(self, command: Command, deed: Deed) -> None:
+        for failure in self._failures.values():
+            if failure.open and same(failure.command, command, tests=failure.problem.tests):
+                failure.fix(self._fix(failure, command), at=deed.at, edits=self._changed_since(failure))
+        if command.kind == "install" and command.targets:
+            verb = "Removed" if command.program.endswith((" remove", " uninstall", " rm")) else "Installed"
+            self._observe(f"{verb} {', '.join(command.targets[:5])} ({command.program})", at=deed.at)
+        elif command.program in ("git commit", "gh pr") and command.targets:
+            message = max(command.targets, key=len)
+            if len(message.split()) > 1:
+                self._observe(f"Committed: {cut(message, 120)}", at=deed.at, files=tuple(self._files)[:10])
+                self._finished[cut(message, 200)] = None
+        elif command.kind in ("migrate", "deploy"):
+            self._observe(f"Ran `{cut(command.text, 100)}`", at=deed.at)
+
+    def _observe(self, text: str, *, at: float, files: tuple[str, ...] = ()) -> None:
+        if len(self._observed) < MOST_OBSERVATIONS:
+            self._observed.setdefault(text, (text, at, files))
+
+    def _changed_since(self, failure: _Failure) -> tuple[_Edited, ...]:
+        return tuple(each for each in self._edits if each.number >= failure.edits)
+
+    def _fix(self, failure: _Failure, command: Command) -> str:
+        """What was done between a failure and the success after it."""
+        edits = self._changed_since(failure)
+        if edits:
+            return _told(edits)
+        if command.text != failure.command.text and command.program == failure.command.program:
+            return f"`{cut(command.text, 100)}` instead of `{cut(failure.command.text, 80)}`"
+        done = [each for each in self._between[failure.runs :] if each.kind in ("install", "migrate", "build", "other")]
+        return f"ran `{cut(done[-1].text, 120)}`" if done else ""
+
+    # -- what it came to ----------------------------------------------------------------------------------------
+    def harvest(self) -> Distilled:
+        """Everything that is worth knowing later."""
+        failures = [self._failure_memory(each) for each in self._failures.values()]
+        laid_down = [self._said_memory(one, at, times) for one, at, times in self._said.values()]
+        changed = [self._change_memory(change) for change in self._changes.values()]
+        observed = [self._observation(*each) for each in self._observed.values()]
+        summary = self._summary([each for each in laid_down if each.kind == "decision"])
+        if summary is None:
+            return Distilled()
+        open_ones = self._open()
+        handoff = self._handoff(open_ones, summary)
+        return Distilled(
+            memories=(summary, *((handoff,) if handoff else ()), *laid_down, *failures, *changed, *observed),
+            links=(
+                *self._resolving(failures, changed),
+                *(Link(each.uid, "part-of", summary.uid) for each in laid_down),
+            ),
+            changes=tuple(self._changes.values()),
+            gone=() if handoff else (self._uid("han"),),
+            done=self._done(summary),
+            open=open_ones,
+        )
+
+    def _memory(self, kind: str, title: str, uid: str, **more: object) -> Memory:
+        at = more.pop("at", self.session.last)
+        given = Memory(
+            kind=kind,
+            title=title,
+            uid=uid,
+            scope=self.project.scope,
+            project=self.project.key,
+            session=self.session.id,
+            source=self.session.host or "session",
+            created=at,  # type: ignore[arg-type]
+            confirmed=at,  # type: ignore[arg-type]
+        )
+        return replace(given, **more)
+
+    def _uid(self, prefix: str) -> str:
+        return f"{prefix}:{self.project.key}:{self.session.id}"
+
+    def _said_memory(self, one: Said, at: float, times: int) -> Memory:
+        reason = {name: told for name, told in (("why", one.why), ("instead_of", one.instead_of)) if told}
+        sure = {"decision": 0.9 if one.why else 0.7, "preference": 0.9, "correction": 0.8}[one.kind]
+        return self._memory(
+            one.kind,
+            one.text,
+            f"{one.kind[:3]}:{self.project.key}:{_key(one.kind, one.text)}",
+            at=at,
+            trust="user",
+            confidence=sure,
+            seen=times,
+            detail={**reason, "seen_in": {self.session.id: times}},
+        )
+
+    def _failure_memory(self, failure: _Failure) -> Memory:
+        problem = failure.problem
+        test = problem.tests[0].rpartition("::")[2].partition(" ")[0] if problem.tests else ""
+        message = f"{test}: {problem.message}" if test and test not in problem.message else problem.message
+        files = [each.edit.file for each in failure.fixing] + [_known(file, self._files) for file in problem.files]
+        functions = [name for each in failure.fixing for name in each.functions]
+        fixed = {"fixed_by": failure.fixed_by} if failure.fixed_by else {}
+        return self._memory(
+            "failure",
+            cut(message, 140),
+            f"fai:{self.project.key}:{problem.fingerprint}",
+            at=failure.last,
+            body=self._cause(failure),
+            files=tuple(dict.fromkeys(files))[:8],
+            functions=tuple(dict.fromkeys(functions))[:8],
+            trust="tool",
+            confidence=0.9 if failure.fixed_by else 0.7,
+            seen=failure.times,
+            detail={
+                "command": cut(failure.command.text, 160),
+                "type": problem.type,
+                "message": cut(message, 140),
+                "fingerprint": problem.fingerprint,
+                **fixed,
+                "open": failure.open,
+                "seen_in": {self.session.id: failure.times},
+            },
+        )
+
+    def _cause(self, failure: _Failure) -> str:
+        """The sentence of the agent that explains it best: one that says why, in words of the error or its fix."""
+        if failure.open:
+            return ""
+        about = set(terms(f"{failure.problem.message} {failure.fixed_by} {' '.join(failure.problem.files)}", limit=60))
+        points = [unit for unit in gist.units((), self._answers[-8:]) if unit.kind == gist.LEARNED]
+        best = max(points, key=lambda unit: (len(about.intersection(terms(unit.text))), -len(unit.text)), default=None)
+        return best.text if best and len(about.intersection(terms(best.text))) >= 2 else ""
+
+    def _change_memory(self, change: Change) -> Memory:
+        name = f"{change.function}()" if "(" in change.signature else change.function
+        return self._memory(
+            "change",
+            f"{name} in {change.file}",
+            f"chg:{self.project.key}:{change.file}:{change.function}",
+            at=change.at,
+            files=(change.file,),
+            functions=(change.function,),
+            trust="tool",
+            detail={
+                "what": change.what,
+                "signature": change.signature,
+                "line": change.line,
+                "end_line": change.end_line,
+            },
+        )
+
+    def _observation(self, text: str, at: float, files: tuple[str, ...]) -> Memory:
+        mark = f"obs:{self.project.key}:{self.session.id}:{_key('observation', text)}"
+        return self._memory("observation", text, mark, at=at, files=files, trust="tool", confidence=0.8)
+
+    def _summary(self, decisions: Sequence[Memory]) -> Memory | None:
+        asked = requests(self._prompts)
+        if not asked and not self._answers and not self._files:
+            return None
+        title = asked[0] if asked else self._outcome() or gist_title(self._answers)
+        if not title:
+            return None
+        outcome = self._outcome()
+        points = gist.units(self._prompts, self._answers, own=0.7 if self._files else 1.25)
+        laid_down = " ".join(f"{memory.title} {memory.detail.get('why', '')}" for memory in self._laid_down())
+        budget = max(LEAST, min(MOST, round(SHARE * self._tokens)))
+        picked = gist.chosen(points, budget=budget, covered=f"{' '.join(asked)} {outcome} {laid_down}")
+        said_already = f"{' '.join(asked)} {outcome} {laid_down} {' '.join(unit.text for unit in picked)}"
+        names = gist.concepts([*self._prompts, *self._answers], most=CONCEPTS, covered=said_already)
+        told = {
+            "request": [each for each in asked[1:] if each not in {memory.title for memory in self._laid_down()}],
+            "done": [*filter(None, (outcome,)), *(unit.text for unit in picked if unit.kind == gist.DONE)],
+            "learned": [unit.text for unit in picked if unit.kind == gist.LEARNED],
+            "next": list(dict.fromkeys((*self._open(), *(unit.text for unit in picked if unit.kind == gist.NEXT))))[:6],
+            "block": self._blocks(),
+            "decisions": [cut(memory.title, 50) for memory in decisions[:3]],
+        }
+        return self._memory(
+            "summary",
+            title,
+            self._uid("sum"),
+            trust="agent",
+            tags=names,
+            files=tuple(sorted(self._files, key=lambda file: (-self._files[file], file)))[:20],
+            functions=tuple(dict.fromkeys(change.function for change in self._changes.values()))[:20],
+            detail={name: list(each) for name, each in told.items() if each},
+        )
+
+    def _laid_down(self) -> list[Memory]:
+        return [self._said_memory(one, at, times) for one, at, times in self._said.values()]
+
+    def _outcome(self) -> str:
+        """What became of the code, and how the last checks ended; nothing where none was touched."""
+        if not self._files:
+            return ""
+        functions = [change for change in self._changes.values() if change.what != "DELETED"]
+        told = _named(functions) if functions else f"edited {_listed(list(self._files), 3)}"
+        checks = [f"{name} {'fails' if failed else 'passes'}" for name, (command, failed) in self._runs.items()
+                  if command.kind in ("test", "lint", "build")][-2:]  # fmt: skip
+        return "; ".join((told, *checks))
+
+    def _blocks(self) -> list[str]:
+        open_ones = [failure for failure in self._failures.values() if failure.open]
+        return [cut(self._failure_memory(failure).title, 110) for failure in open_ones[-3:]]
+
+    def _open(self) -> tuple[str, ...]:
+        return tuple(cut(todo.text, 120) for todo in self._todos if not todo.done)[:6]
+
+    def _handoff(self, open_ones: tuple[str, ...], summary: Memory) -> Memory | None:
+        if not open_ones:
+            return None
+        blocks = self._blocks()
+        return self._memory(
+            "handoff",
+            open_ones[0],
+            self._uid("han"),
+            at=self.session.last + LATER,
+            trust="agent",
+            files=summary.files[:5],
+            detail={"next": list(open_ones), **({"blockers": blocks} if blocks else {})},
+        )
+
+    def _done(self, summary: Memory) -> tuple[str, ...]:
+        fixed = (self._failure_memory(each).title for each in self._failures.values() if not each.open)
+        doing = (*self._finished, *fixed, *(change.function for change in self._changes.values()))
+        return (*doing, summary.title, *self._prompts[-20:]) if self._files else doing
+
+    def _resolving(self, failures: Sequence[Memory], changed: Sequence[Memory]) -> list[Link]:
+        """Which changes resolved which failures."""
+        return [
+            Link(change.uid, "resolves", memory.uid)
+            for failure, memory in zip(self._failures.values(), failures, strict=True)
+            for change in changed
+            if any(
+                change.files[0] == each.edit.file and change.functions[0] in each.functions for each in failure.fixing
+            )
+        ]
+
+
+CONCEPTS = 5
+
+
+def distil(
+    deeds: Sequence[Deed], *, session: Session, project: Project, changes_of: ChangesOf = lambda _: ()
+) -> Distilled:
+    """What a whole session came to."""
+    draft = Draft(session, project, changes_of=changes_of)
+    for deed in deeds:
+        draft.add(deed)
+    return draft.harvest()
+
+
+@value
+class _Edited:
+    number: int
+    edit: Edit
+    functions: tuple[str, ...]
+
+
+class _Failure:
+    """One error of a session, and what became of it."""
+
+    def __init__(self, problem: Problem, command: Command, *, first: float) -> None:
+        self.problem = problem
+        self.command = command
+        self.first = self.last = first
+        self.times = 0
+        self.open = True
+        self.edits = self.runs = 0  # how many there were when it was seen first since it was fixed
+        self.fixed_by = ""
+        self.fixing: tuple[_Edited, ...] = ()
+
+    def seen(self, command: Command, *, at: float, edits: int, runs: int) -> None:
+        if self.times == 0 or not self.open:
+            self.edits, self.runs = edits, runs
+        self.times, self.last, self.open, self.command = self.times + 1, max(self.last, at), True, command
+
+    def fix(self, how: str, *, at: float, edits: tuple[_Edited, ...]) -> None:
+        self.open, self.last = False, max(self.last, at)
+        self.fixed_by, self.fixing = how or self.fixed_by, edits or self.fixing
+
+
+def gist_title(answers: Sequence[str]) -> str:
+    points = gist.units((), answers[:1])
+    return points[0].text if points else ""
+
+
+def _key(kind: str, text: str) -> str:
+    """The same for the same thing said again in other small words."""
+    words = sorted({gist.stem(term) for term in terms(text, limit=40)}) or [text.lower()]
+    return hashlib.blake2b(f"{kind} {' '.join(words)}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _together(before: str, after: str) -> str:
+    """What two changes of one function are as one; nothing where it was made and taken away again."""
+    if before == "NEW":
+        return "" if after == "DELETED" else "NEW"
+    if before == "DELETED":
+        return "MODIFIED" if after != "DELETED" else "DELETED"
+    return "DELETED" if after == "DELETED" else "MODIFIED"
+
+
+def _told(edits: Sequence[_Edited]) -> str:
+    """What edits changed, in a line: the code itself where it was one small thing."""
+    source = [each for each in edits if not _is_test(each.edit.file)] or list(edits)
+    if len(source) <= 2 and (swap := _swapped(source[-1].edit)):
+        return cut(f"{_where(source[-1])}: {swap}", 220)
+    files: dict[str, list[str]] = {}
+    for each in source:
+        files.setdefault(each.edit.file, []).extend(f"{name}()" for name in each.functions)
+    parts = [f"{_listed(list(dict.fromkeys(names)), 3)} in {file}" if names else file for file, names in files.items()]
+    return cut(f"changed {_listed(parts, 3)}", 220)
+
+
+def _where(edited: _Edited) -> str:
+    return f"{edited.functions[0]}() in {edited.edit.file}" if edited.functions else edited.edit.file
+
+
+def _swapped(edit: Edit) -> str:
+    """`old` became `new`, where one line or two tell it."""
+    if edit.before is None or edit.after is None:
+        return ""
+    before, after = (dict.fromkeys(text.split("\n")) for text in (edit.before, edit.after))
+    gone = [line.strip() for line in before if line not in after and line.strip()]
+    come = [line.strip() for line in after if line not in before and line.strip()]
+    if not come or len(gone) > 2 or len(come) > 2 or sum(map(len, (*gone, *come))) > 180:
+        return ""
+    if not gone:
+        return f"added `{' '.join(come)}`"
+    return f"`{' '.join(gone)}` became `{' '.join(come)}`"
+
+
+def _is_test(file: str) -> bool:
+    name = file.rpartition("/")[2].lower()
+    return "test" in name or "spec" in name or "/tests/" in f"/{file}"
+
+
+def _known(file: str, files: dict[str, int]) -> str:
+    """A file as this session knows it, where an output names its end only."""
+    return next((each for each in files if each.endswith(f"/{file}")), file)
+
+
+def _named(changes: Sequence[Change]) -> str:
+    new = [f"{change.function}()" for change in changes if change.what == "NEW"]
+    others = [f"{change.function}()" for change in changes if change.what != "NEW"]
+    parts = [f"new {_listed(new, 4)}"] if new else []
+    return "; ".join([*parts, f"changed {_listed(others, 4)}"] if others else parts)
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,85 @@
+"""What is known and what a session says anew -> one memory, with the evidence of both; and what others left open, closed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foreword.distill.gist import stem
+from foreword.types import Memory
+from foreword.values import replace
+from foreword.words import terms
+
+EVIDENCE = 50  # sessions that a memory names; the oldest beyond are counted together
+EARLIER = "earlier"
+SAME = 0.75  # of an open item's words that a finished one must hold
+
+# What a memory that is seen again keeps of its first time, and what the new time tells better.
+_COUNTED = ("failure", "decision", "preference", "correction")
+
+
+def merged(known: Memory, fresh: Memory) -> Memory:
+    """*fresh* with what *known* has that it cannot know: its status, its beginning, how often it was seen before."""
+    if known.status in ("superseded", "forgotten"):  # what somebody decided stays; what was stale is said again
+        fresh = replace(fresh, status=known.status, superseded_by=known.superseded_by)
+    if fresh.kind not in _COUNTED:
+        return replace(fresh, uid=known.uid)
+    seen_in = _evidence(known.detail, fresh.detail)
+    detail = {**known.detail, **fresh.detail, "seen_in": seen_in}
+    older = known.confirmed > fresh.confirmed  # an old transcript that is read late tells nothing newer
+    base, other = (known, fresh) if older else (fresh, known)
+    if older:
+        detail = {**fresh.detail, **known.detail, "seen_in": seen_in}
+    return replace(
+        base,
+        body=base.body or other.body,
+        files=tuple(dict.fromkeys((*base.files, *other.files)))[:12],
+        functions=tuple(dict.fromkeys((*base.functions, *other.functions)))[:12],
+        session=base.session,
+        seen=sum(seen_in.values()),
+        confidence=max(known.confidence, fresh.confidence),
+        created=min(known.created, fresh.created),
+        confirmed=max(known.confirmed, fresh.confirmed),
+        status=fresh.status,
+        superseded_by=fresh.superseded_by,
+        detail=detail,
+    )
+
+
+def closed(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> Memory | None:
+    """*memory* without what was done since, or is carried on by somebody else; None where nothing of it was."""
+    finished = [_words(each) for each in (*done, *open)]
+    detail: dict[str, Any] = dict(memory.detail)
+    gone: list[str] = []
+    for name in ("next", "block", "blockers"):
+        items = detail.get(name)
+        if isinstance(items, list):
+            left = [item for item in items if not (isinstance(item, str) and _is_among(_words(item), finished))]
+            gone += [item for item in items if item not in left]
+            detail[name] = left
+    if not gone:
+        return None
+    detail = {name: told for name, told in detail.items() if told or name not in ("next", "block", "blockers")}
+    detail["done_since"] = [*detail.get("done_since", []), *gone][-10:]
+    empty = memory.kind == "handoff" and not any(
+        detail.get(name) for name in ("next", "block", "blockers", "open", "questions")
+    )
+    return replace(memory, detail=detail, status="stale" if empty and memory.trust != "user" else memory.status)
+
+
+def _evidence(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, int]:
+    """Which session saw it how often: told again, a session counts once."""
+    before, now = (told if isinstance(told := each.get("seen_in"), dict) else {} for each in (known, fresh))
+    together = {**before, **now}
+    while len(together) > EVIDENCE:
+        oldest = next(session for session in together if session != EARLIER)
+        together[EARLIER] = together.get(EARLIER, 0) + together.pop(oldest)
+    return together
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(stem(term) for term in terms(text, limit=60))
+
+
+def _is_among(item: frozenset[str], finished: Sequence[frozenset[str]]) -> bool:
+    return bool(item) and any(len(item & each) >= SAME * len(item) for each in finished)

@@ -1,0 +1,166 @@
+"""Events that were kept -> what their sessions came to, in the background: after a turn, or after a while."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from foreword.deeds import deed_of
+from foreword.distill import Distilled, Draft, closed, merged
+from foreword.errors import ForewordError
+from foreword.store import Store
+from foreword.types import Memory, Project, Query, Session
+from foreword.values import replace
+
+log = logging.getLogger("foreword")
+
+TELLING = ("stop", "compaction", "session_end")  # kinds of events after which a session has come to something
+IDLE = 60.0  # seconds without an event, after which a session is taken as it stands
+DRAFTS = 16  # sessions that are kept in mind; others are read again from the store
+PAGE = 500  # events read at a time
+MOST_WAITING = 50  # sessions taken at a time
+OTHERS = 20  # summaries and handoffs of a project whose open items may have been done since
+START_SECONDS = 0.2  # that a session's start waits for what the last one came to
+
+
+class Distilling:
+    """One thread that turns sessions into memory; nothing waits for it but a session's start, and that not for long."""
+
+    def __init__(
+        self,
+        *,
+        store: Callable[[], Store],
+        project_of: Callable[[str], Project],
+        tell: Callable[[str, str], None],
+    ) -> None:
+        self._store = store
+        self._project_of = project_of
+        self._tell = tell
+        self._drafts: dict[str, _Going] = {}
+        self._due: dict[str, None] = {}
+        self._working = ThreadPoolExecutor(1, thread_name_prefix="distilling")
+        self._asked = threading.Lock()
+        self._waiting = False
+        self._aside: dict[str, int] = {}  # sessions that failed, and the event they failed at
+
+    def saw(self, kind: str, session: str) -> None:
+        """An event was kept; after some kinds its session is looked at right away."""
+        if session and kind in TELLING:
+            self._due[session] = None
+            self._look_soon()
+
+    def look(self) -> None:
+        """Look for sessions that fell silent; asked every second, it costs one question to the store."""
+        self._look_soon()
+
+    def settle(self, project: str, *, seconds: float = START_SECONDS) -> None:
+        """Wait a moment for what a project's sessions have come to."""
+        with suppress(TimeoutError, RuntimeError):  # late: it is there the next time; or the worker is leaving
+            self._working.submit(self._all_of, project).result(seconds)
+
+    def close(self) -> None:
+        self._working.shutdown(cancel_futures=True)
+
+    # -- in its own thread --------------------------------------------------------------------------------------
+    def _look_soon(self) -> None:
+        with self._asked:
+            if self._waiting:
+                return
+            self._waiting = True
+        with suppress(RuntimeError):
+            self._working.submit(self._look)
+
+    def _look(self) -> None:
+        self._waiting = False
+        try:
+            now = time.time()
+            for session in self._store().undistilled(limit=MOST_WAITING):
+                # A clock that jumped makes a session old or from the future; both are taken.
+                if self._due.pop(session.id, 0) is None or not 0 <= now - session.last < IDLE:
+                    self._take(session)
+        except ForewordError as exc:
+            self._tell("distil", f"sessions wait to be distilled: {exc}")
+
+    def _all_of(self, project: str) -> None:
+        with suppress(ForewordError):
+            for session in self._store().undistilled(project=project, limit=3):
+                self._take(session)
+
+    def _take(self, session: Session) -> None:
+        """Distil one session; one that cannot be distilled must not keep the others waiting."""
+        if self._aside.get(session.id) == session.newest:
+            return
+        try:
+            self._distil(session)
+        except ForewordError:
+            raise
+        except Exception as exc:
+            log.exception("session %s cannot be distilled", session.id)
+            self._aside[session.id] = session.newest
+            self._drafts.pop(session.id, None)
+            self._tell("distil", f"a session of {session.host} cannot be distilled: {type(exc).__name__}: {exc}")
+
+    def _distil(self, session: Session) -> None:
+        store, project = self._store(), self._project(session)
+        going = self._drafts.pop(session.id, None) or _Going(Draft(session, project))
+        self._drafts[session.id] = going
+        while len(self._drafts) > DRAFTS:
+            del self._drafts[next(iter(self._drafts))]
+        while events := store.events(session.id, after=going.number, limit=PAGE):
+            for event in events:
+                deed = deed_of(event, root=project.root)
+                if deed is not None:
+                    going.draft.add(deed)
+                going.number = event.number
+        got = going.draft.harvest()
+        store.settle(
+            session,
+            upto=going.number,
+            memories=self._memories(store, project, session, got),
+            links=got.links,
+            changes=got.changes,
+        )
+        if session.ended:
+            self._drafts.pop(session.id, None)
+
+    def _memories(self, store: Store, project: Project, session: Session, got: Distilled) -> list[Memory]:
+        """What the session says, put together with what is known; what others left open and it did is closed."""
+        known = {memory.uid: memory for memory in store.by_uid([*(each.uid for each in got.memories), *got.gone])}
+        fresh = [merged(known[each.uid], each) if each.uid in known else each for each in got.memories]
+        written = any(each.kind == "handoff" and each.uid not in known for each in store.of_session(session.id))
+        if written:  # somebody wrote one: the agent or the user knows better
+            fresh = [each for each in fresh if each.kind != "handoff"]
+        gone = [
+            replace(known[uid], status="stale") for uid in got.gone if uid in known and known[uid].status == "active"
+        ]
+        changed = [each for each in fresh if not _same(known.get(each.uid), each)]
+        return [*changed, *gone, *self._closed(store, project, session, got)]
+
+    def _closed(self, store: Store, project: Project, session: Session, got: Distilled) -> list[Memory]:
+        query = Query(scopes=(project.scope,), kinds=("handoff", "summary"), limit=OTHERS)
+        others = (hit.memory for hit in store.by_recency(query))
+        earlier = (each for each in others if each.session != session.id and each.created <= session.last)
+        return [each for memory in earlier if (each := closed(memory, done=got.done, open=got.open))]
+
+    def _project(self, session: Session) -> Project:
+        with suppress(ForewordError):
+            found = self._project_of(session.cwd)
+            if found.key == session.project:
+                return found
+        return Project(key=session.project, name="", root=session.cwd)
+
+
+def _same(known: Memory | None, fresh: Memory) -> bool:
+    return known is not None and known == replace(fresh, id=known.id)
+
+
+class _Going:
+    """A draft, and the last event that it holds."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.number = 0
