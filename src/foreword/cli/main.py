@@ -9,7 +9,20 @@ from typing import Annotated, Any
 import typer
 
 from foreword import __version__
-from foreword.cli import demo, doctor, evaluate, explain, find, memories, resume, screen, settings, status, worker
+from foreword.cli import (
+    demo,
+    doctor,
+    evaluate,
+    explain,
+    find,
+    memories,
+    resume,
+    screen,
+    sessions,
+    settings,
+    status,
+    worker,
+)
 from foreword.errors import ForewordError
 
 ABOUT = """Memory for coding agents.
@@ -55,6 +68,8 @@ app.command("search")(find.search)
 app.command("context")(find.context)
 app.command("explain")(explain.explain)
 app.command("resume")(resume.resume)
+app.command("sessions")(sessions.sessions)
+app.command("handoff")(sessions.handoff)
 app.command("status")(status.status)
 app.command("doctor")(doctor.doctor)
 app.command("index")(worker.index)

@@ -52,7 +52,7 @@ def add(
     if kind not in KINDS:
         screen.error(f"unknown kind {kind!r}", hint=f"the kinds are\n{AS_TEXT}")
         raise typer.Exit(2)
-    _keep(
+    keep(
         {
             "kind": kind,
             "title": " ".join(title),
@@ -98,7 +98,7 @@ def note(
     """
     told = sys.stdin.read() if text == ["-"] else " ".join(text)
     title, _, body = told.strip().partition("\n")
-    _keep({"kind": "note", "title": title, "body": body.strip("\n")}, scope="project", project=project, json=json)
+    keep({"kind": "note", "title": title, "body": body.strip("\n")}, scope="project", project=project, json=json)
 
 
 def show(
@@ -132,7 +132,7 @@ def show(
         raise typer.Exit(1)
 
 
-def _keep(told: dict[str, Any], *, scope: str, project: str, json: bool) -> None:
+def keep(told: dict[str, Any], *, scope: str, project: str, json: bool) -> None:
     from foreword.redact import redact_all
 
     asked = {**told, "scope": scope, "project_path": door.folder(project)}

@@ -20,7 +20,9 @@ from foreword.words import terms
 MOST_PROMPTS = 200  # of one session; the first and the last are kept
 MOST_ANSWERS = 60
 TEXT = 6_000  # characters of a prompt or an answer
+MOST_SAID = 100  # rules and decisions of one session
 MOST_FAILURES = 100
+MOST_FILES = 500
 MOST_EDITS = 400
 MOST_CHANGES = 300
 MOST_OBSERVATIONS = 30
@@ -88,7 +90,8 @@ class Draft:
         for one in said(text, first=not self._prompts):
             key = _key(one.kind, one.text)
             _, at, times = self._said.get(key, (one, deed.at, 0))
-            self._said[key] = one, max(at, deed.at), times + 1
+            if times or len(self._said) < MOST_SAID:
+                self._said[key] = one, max(at, deed.at), times + 1
         self._tokens += count(text[:TEXT])
         self._prompts.append(text[:TEXT])
         if len(self._prompts) > MOST_PROMPTS:
@@ -108,7 +111,8 @@ class Draft:
 
     def _edit(self, deed: Deed) -> None:
         for file in deed.files:
-            self._files[file] = self._files.get(file, 0) + 1
+            if file in self._files or len(self._files) < MOST_FILES:
+                self._files[file] = self._files.get(file, 0) + 1
         for edit in deed.edits or tuple(Edit(file=file, before="", after="") for file in deed.files):
             found = tuple(self._changes_of(edit))[:MOST_CHANGES]
             for change in found:
@@ -283,7 +287,8 @@ class Draft:
         """The sentence of the agent that explains it best: one that says why, in words of the error or its fix."""
         if failure.open:
             return ""
-        about = set(terms(f"{failure.problem.message} {failure.fixed_by} {' '.join(failure.problem.files)}", limit=60))
+        names = " ".join((*failure.problem.files, *(name for each in failure.fixing for name in each.functions)))
+        about = set(terms(f"{failure.problem.message} {failure.fixed_by} {names}", limit=60))
         points = [unit for unit in gist.units((), self._answers[-8:]) if unit.kind == gist.LEARNED]
         best = max(points, key=lambda unit: (len(about.intersection(terms(unit.text))), -len(unit.text)), default=None)
         return best.text if best and len(about.intersection(terms(best.text))) >= 2 else ""
@@ -319,13 +324,15 @@ class Draft:
             return None
         outcome = self._outcome()
         points = gist.units(self._prompts, self._answers, own=0.7 if self._files else 1.25)
-        laid_down = " ".join(f"{memory.title} {memory.detail.get('why', '')}" for memory in self._laid_down())
+        laid = self._laid_down()
+        laid_titles = tuple(memory.title for memory in laid)
+        laid_down = " ".join(f"{memory.title} {memory.detail.get('why', '')}" for memory in laid)
         budget = max(LEAST, min(MOST, round(SHARE * self._tokens)))
         picked = gist.chosen(points, budget=budget, covered=f"{' '.join(asked)} {outcome} {laid_down}")
         said_already = f"{' '.join(asked)} {outcome} {laid_down} {' '.join(unit.text for unit in picked)}"
         names = gist.concepts([*self._prompts, *self._answers], most=CONCEPTS, covered=said_already)
         told = {
-            "request": [each for each in asked[1:] if each not in {memory.title for memory in self._laid_down()}],
+            "request": [each for each in asked[1:] if not each.startswith(laid_titles)],
             "done": [*filter(None, (outcome,)), *(unit.text for unit in picked if unit.kind == gist.DONE)],
             "learned": [unit.text for unit in picked if unit.kind == gist.LEARNED],
             "next": list(dict.fromkeys((*self._open(), *(unit.text for unit in picked if unit.kind == gist.NEXT))))[:6],

@@ -1,0 +1,295 @@
+"""A session's deeds become notes that a good colleague would leave; what a later session did is no longer open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.deeds import Deed, Edit, Todo
+from foreword.distill import Draft, closed, distil, merged
+from foreword.types import Change, Memory, Project, Session
+from foreword.values import replace
+
+ROOMS = Project(key="rooms", name="rooms", root="/rooms")
+FAILED = """F..
+    def test_touch():
+>       assert not overlaps((18, 20), (20, 22))
+E       assert not True
+
+tests/test_bookings.py:5: AssertionError
+FAILED tests/test_bookings.py::test_touch - assert not True
+1 failed, 2 passed in 0.03s"""
+BEFORE, AFTER = "    return a[0] <= b[1] and b[0] <= a[1]", "    return a[0] < b[1] and b[0] < a[1]"
+
+
+def session(id: str = "s1") -> Session:
+    return Session(id, "claude-code", "rooms", "/rooms", 0.0, 0.0)
+
+
+def told(*deeds: Deed, id: str = "s1"):
+    numbered = [replace(deed, at=1000.0 + number) for number, deed in enumerate(deeds)]
+    return distil(numbered, session=session(id), project=ROOMS, changes_of=changes_of)
+
+
+def changes_of(edit: Edit) -> tuple[Change, ...]:
+    return (
+        (Change("", edit.file, "overlaps", "MODIFIED", "overlaps(a, b)", 1, 2),)
+        if edit.file.endswith("bookings.py")
+        else ()
+    )
+
+
+def prompt(text: str) -> Deed:
+    return Deed(kind="prompt", at=0, text=text)
+
+
+def answer(text: str) -> Deed:
+    return Deed(kind="answer", at=0, text=text)
+
+
+def run(command: str, output: str = "", *, failed: bool | None = False) -> Deed:
+    return Deed(kind="tool", at=0, act="run", tool="Bash", command=command, output=output, failed=failed)
+
+
+def edit(file: str = "rooms/bookings.py", before: str = BEFORE, after: str = AFTER) -> Deed:
+    return Deed(
+        kind="tool", at=0, act="edit", tool="Edit", files=(file,), edits=(Edit(file, before, after),), failed=False
+    )
+
+
+def plan(*todos: tuple[str, bool]) -> Deed:
+    return Deed(kind="tool", at=0, act="plan", tool="TodoWrite", todos=tuple(Todo(*each) for each in todos))
+
+
+WHOLE = (
+    prompt("hey, two bookings that touch at 20:00 are called overlapping. can you fix that?"),
+    plan(("Fix the overlap check", False), ("Send the offer by mail", False)),
+    run("python -m pytest -q", FAILED, failed=True),
+    edit(),
+    run("python -m pytest -q tests/test_bookings.py", "3 passed"),
+    plan(("Fix the overlap check", True), ("Send the offer by mail", False)),
+    answer("Fixed. The problem was `<=` in overlaps() where hours are half-open. All tests in test_bookings pass."),
+    prompt(
+        "Great. Let's store all times in UTC because two venues lie in different zones. Never add a dependency without asking."
+    ),
+    answer("Noted: times are stored in UTC."),
+    run('git commit -am "Bookings that touch no longer overlap"', "1 file changed"),
+    Deed(kind="end", at=0),
+)
+
+
+def readable(memories) -> str:
+    lines = []
+    for memory in memories:
+        lines.append(f"[{memory.kind}] {memory.title}  ({memory.trust}, {memory.confidence:g}, seen {memory.seen}x)")
+        lines += [
+            f"    {name}: {each}" for name in ("body", "files", "functions", "tags") if (each := getattr(memory, name))
+        ]
+        lines += [f"    {name}: {each}" for name, each in memory.detail.items() if name != "seen_in"]
+    return "\n".join(lines) + "\n"
+
+
+def test_a_session_reads_like_the_notes_of_a_colleague():
+    golden = Path(__file__).parent.parent / "golden" / "session.txt"
+    assert readable(told(*WHOLE).memories) == golden.read_text(encoding="utf-8")
+
+
+def test_the_same_deeds_give_the_same_harvest_however_often_it_is_brought_in():
+    draft = Draft(session(), ROOMS, changes_of=changes_of)
+    for number, deed in enumerate(WHOLE):
+        draft.add(replace(deed, at=1000.0 + number))
+        draft.harvest()
+    assert draft.harvest() == told(*WHOLE)
+
+
+def test_what_fixed_a_failure_is_linked_to_it():
+    got = told(*WHOLE)
+    (failure,) = (each for each in got.memories if each.kind == "failure")
+    assert [(link.relation, link.target) for link in got.links if link.relation == "resolves"] == [
+        ("resolves", failure.uid)
+    ]
+
+
+def test_a_failure_that_nobody_fixed_is_in_the_way():
+    got = told(prompt("make the tests pass"), edit(), run("pytest", FAILED, failed=True), answer("They still fail."))
+    (summary,) = (each for each in got.memories if each.kind == "summary")
+    (failure,) = (each for each in got.memories if each.kind == "failure")
+    assert summary.detail["block"] == ["test_touch: assert not True"]
+    assert failure.detail["open"] is True
+    assert "fixed_by" not in failure.detail
+
+
+def test_a_failure_that_comes_back_is_open_again_and_counts():
+    got = told(
+        prompt("fix it please, all of it"),
+        run("pytest", FAILED, failed=True),
+        edit(),
+        run("pytest"),
+        edit(),
+        run("pytest", FAILED, failed=True),
+    )
+    (failure,) = (each for each in got.memories if each.kind == "failure")
+    assert (failure.seen, failure.detail["open"]) == (2, True)
+
+
+def test_without_edits_what_was_run_in_between_is_the_fix():
+    broken = "E   ModuleNotFoundError: No module named 'yaml'"
+    got = told(
+        prompt("run the tests for me"), run("pytest", broken, failed=True), run("pip install pyyaml"), run("pytest")
+    )
+    (failure,) = (each for each in got.memories if each.kind == "failure")
+    assert failure.detail["fixed_by"] == "ran `pip install pyyaml`"
+
+
+def test_another_way_to_call_it_is_a_fix_too():
+    got = told(
+        prompt("run the tests for me"),
+        run("pytest", "bash: pytest: command not found", failed=True),
+        run("python -m pytest -q"),
+    )
+    (failure,) = (each for each in got.memories if each.kind == "failure")
+    assert failure.detail["fixed_by"] == "`python -m pytest -q` instead of `pytest`"
+
+
+@pytest.mark.parametrize(
+    "command", ["grep -rn nothing .", "ls missing", "cat missing.txt", "git diff --exit-code", "test -f x"]
+)
+def test_looking_around_without_a_hit_is_no_failure(command):
+    got = told(
+        prompt("look for it everywhere"),
+        run(command, "No such file or directory", failed=True),
+        answer("It is not there at all."),
+    )
+    assert not [each for each in got.memories if each.kind == "failure"]
+
+
+def test_where_a_host_does_not_tell_only_what_says_so_itself_has_failed():
+    silent = told(
+        prompt("run the tests for me"), run("pytest", FAILED, failed=None), run("./serve", "error rate: 0", failed=None)
+    )
+    assert [each.title for each in silent.memories if each.kind == "failure"] == ["test_touch: assert not True"]
+
+
+def test_nothing_is_made_of_a_session_in_which_nothing_was_said():
+    assert told(Deed(kind="start", at=0), Deed(kind="end", at=0)).memories == ()
+    assert told(prompt("/clear")).memories == ()
+
+
+def test_only_what_the_user_said_is_trusted_as_the_users():
+    got = told(
+        prompt("what is the plan here then?"),
+        answer("Always use tabs. Never commit. Let's use SQLite because it is small."),
+    )
+    assert {each.trust for each in got.memories} == {"agent"}
+    assert {each.kind for each in got.memories} == {"summary"}
+
+
+def test_done_to_dos_vanish_and_open_ones_are_handed_over():
+    got = told(prompt("work through the list"), plan(("write the parser", True), ("write the docs", False)))
+    (handoff,) = (each for each in got.memories if each.kind == "handoff")
+    assert handoff.detail["next"] == ["write the docs"]
+    later = told(prompt("work through the list"), plan(("write the parser", True), ("write the docs", True)))
+    assert not [each for each in later.memories if each.kind == "handoff"]
+    assert later.gone == (handoff.uid,)
+
+
+def test_what_a_later_session_did_is_no_longer_open():
+    earlier = Memory(
+        "summary",
+        "x",
+        session="s0",
+        detail={"next": ["Send the offer by mail", "Write the docs"], "block": ["test_touch: assert not True"]},
+    )
+    got = told(*WHOLE, id="s2")
+    after = closed(earlier, done=(*got.done, "send the offer by mail when cancelled"), open=())
+    assert after.detail["next"] == ["Write the docs"]
+    assert "block" not in after.detail  # it was fixed there
+    assert closed(after, done=("something else entirely",), open=()) is None
+
+
+def test_a_handoff_with_nothing_left_is_stale_unless_the_user_wrote_it():
+    mine = Memory("handoff", "x", trust="user", detail={"next": ["write the docs"]})
+    assert closed(mine, done=("write the docs",), open=()).status == "active"
+    assert closed(replace(mine, trust="agent"), done=("write the docs",), open=()).status == "stale"
+
+
+def test_evidence_counts_every_session_once_however_often_it_is_told():
+    first = next(each for each in told(*WHOLE).memories if each.kind == "failure")
+    again = next(each for each in told(*WHOLE, id="s2").memories if each.kind == "failure")
+    both = merged(first, again)
+    assert (both.seen, both.created) == (2, first.created)
+    assert merged(both, again).seen == 2
+    assert merged(merged(both, again), first).seen == 2
+
+
+def test_the_list_of_evidence_stays_short_and_the_count_right():
+    known = next(each for each in told(*WHOLE).memories if each.kind == "failure")
+    for number in range(200):
+        known = merged(known, replace(known, detail={**known.detail, "seen_in": {f"n{number}": 1}}))
+    assert known.seen == 201
+    assert len(known.detail["seen_in"]) <= 51
+
+
+def test_what_the_user_superseded_stays_so():
+    decision = next(each for each in told(*WHOLE).memories if each.kind == "decision")
+    known = replace(decision, status="superseded", superseded_by="dec-1")
+    assert (merged(known, decision).status, merged(known, decision).superseded_by) == ("superseded", "dec-1")
+
+
+def test_a_function_made_and_removed_in_one_session_is_no_change():
+    def change(edit: Edit) -> tuple[Change, ...]:
+        return (Change("", "a.py", "f", str(edit.after)),)
+
+    for whats, left in (
+        (("NEW", "MODIFIED"), ["NEW"]),
+        (("NEW", "DELETED"), []),
+        (("MODIFIED", "DELETED"), ["DELETED"]),
+        (("DELETED", "NEW"), ["MODIFIED"]),
+    ):
+        deeds = [prompt("change the code a bit"), *(edit("a.py", "", what) for what in whats)]
+        got = distil(deeds, session=session(), project=ROOMS, changes_of=change)
+        assert [each.what for each in got.changes] == left
+
+
+def test_a_session_of_any_length_is_held_in_bounded_room():
+    draft = Draft(session(), ROOMS, changes_of=changes_of)
+    for number in range(3000):
+        draft.add(replace(prompt(f"always do thing number {number} please"), at=float(number)))
+        draft.add(
+            replace(answer(f"Did thing {number} because it was asked for, in module_{number}."), at=float(number))
+        )
+        draft.add(
+            replace(
+                run(f"pytest tests/test_{number}.py", f"E   ValueError: thing {number}x is bad", failed=True),
+                at=float(number),
+            )
+        )
+        draft.add(replace(edit(f"src/file_{number}.py"), at=float(number)))
+    got = draft.harvest()
+    assert len(got.memories) < 1000
+
+
+DEEDS = st.builds(
+    Deed,
+    kind=st.sampled_from(["start", "prompt", "answer", "tool", "compaction", "end", "strange"]),
+    at=st.floats(0, 1e10),
+    text=st.text(max_size=200),
+    act=st.sampled_from(["run", "edit", "plan", "read", "other", ""]),
+    command=st.text(max_size=60),
+    output=st.text(max_size=200),
+    failed=st.sampled_from([True, False, None]),
+    files=st.lists(st.text(max_size=10), max_size=2).map(tuple),
+    edits=st.lists(st.builds(Edit, file=st.text(max_size=10), before=st.none() | st.text(max_size=20), after=st.none() | st.text(max_size=20), whole=st.booleans()), max_size=2).map(tuple),
+    todos=st.lists(st.builds(Todo, text=st.text(max_size=20), done=st.booleans()), max_size=2).map(tuple),
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(DEEDS, max_size=8))
+def test_any_deeds_become_memories_without_an_error(deeds):
+    for memory in distil(deeds, session=session(), project=ROOMS).memories:
+        assert memory.title
+        assert memory.scope == ROOMS.scope

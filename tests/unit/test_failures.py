@@ -1,0 +1,98 @@
+"""What was run and how it ended: the same command is known again, the same error has one fingerprint."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.distill.commands import command_of, same
+from foreword.distill.failures import problem_of
+
+
+@pytest.mark.parametrize(
+    ("text", "program", "kind"),
+    [
+        ("cd app && uv run pytest -q tests/test_a.py 2>&1 | tail -20", "pytest", "test"),
+        ("python -m pytest -q", "pytest", "test"),
+        ("npm run test -- --watch=false", "npm run test", "test"),
+        ("timeout 60 go test ./... -run TestX", "go test", "test"),
+        ("make test", "make test", "test"),
+        ("ruff check . && mypy", "ruff", "lint"),
+        ("pip install -r requirements.txt", "pip install", "install"),
+        ("git commit -m 'x; y && z'", "git commit", "git"),
+        ("grep -rn foo . | head", "grep", "look"),
+        ("git status", "git status", "look"),
+        ("FOO=1 python manage.py migrate", "manage.py migrate", "migrate"),
+        ("cat <<'EOF' > a.py\nimport os; rm -rf /\nEOF\npython a.py", "a.py", "other"),
+        ("", "", "other"),
+        ("'unclosed", "'unclosed", "other"),
+    ],
+)
+def test_a_command_is_known_by_what_matters_in_it(text, program, kind):
+    found = command_of(text)
+    assert (found.program, found.kind) == (program, kind)
+
+
+@pytest.mark.parametrize(
+    ("failed", "later", "is_same"),
+    [
+        ("pytest -q", "python -m pytest -q -x", True),
+        ("pytest tests/test_a.py::test_b", "uv run pytest tests/test_a.py", True),
+        ("pytest tests/test_a.py", "pytest", True),
+        ("pytest", "pytest tests/test_z.py", False),
+        ("pytest tests/test_a.py", "pytest tests/test_z.py", False),
+        ("pytest", "ruff check", False),
+        ("cargo test", "cargo build", False),
+    ],
+)
+def test_a_later_command_tries_the_same_again_or_not(failed, later, is_same):
+    assert same(command_of(failed), command_of(later)) is is_same
+
+
+def test_running_only_the_tests_that_failed_tries_the_same_again():
+    assert same(command_of("pytest"), command_of("pytest tests/test_a.py"), tests=("tests/test_a.py::test_b",))
+
+
+OUTPUTS = {
+    "E       assert not True\ntests/test_b.py:5: AssertionError\nFAILED tests/test_b.py::test_touch - assert not True": "assert not True",
+    'Traceback (most recent call last):\n  File "/x/a.py", line 3, in <module>\nValueError: bad thing': "ValueError: bad thing",
+    "src/a.ts(3,5): error TS2322: Type 'string' is not assignable.": "TS2322: Type 'string' is not assignable.",
+    "bash: line 1: foo: command not found": "foo: command not found",
+    "error[E0308]: mismatched types\n --> src/main.rs:4:5": "error[E0308]: mismatched types",
+    "main.c:3:5: error: expected ';' before '}' token": "error: expected ';' before '}' token",
+    "npm ERR! code ERESOLVE\nnpm ERR! ERESOLVE unable to resolve": "npm ERR!: ERESOLVE unable to resolve",
+    "panic: runtime error: index out of range [3]\n\ngoroutine 1 [running]:": "panic: runtime error: index out of range [3]",
+    "fatal: not a git repository": "fatal: not a git repository",
+    "\x1b[31mTypeError: x is not a function\x1b[0m\n    at main (a.js:3:1)": "TypeError: x is not a function",
+}
+
+
+@pytest.mark.parametrize(("output", "message"), OUTPUTS.items())
+def test_an_output_is_told_by_its_error(output, message):
+    found = problem_of(output, program="x")
+    assert found is not None
+    assert found.message == message
+
+
+def test_the_same_error_with_other_numbers_paths_and_addresses_has_the_same_fingerprint():
+    first = problem_of("OSError: cannot bind /run/user/1000/app.sock at 0x7f3a after 30 tries", program="app")
+    again = problem_of("OSError: cannot bind /tmp/x/app.sock at 0x9c11 after 12 tries", program="app")
+    other = problem_of("OSError: cannot open app.sock", program="app")
+    assert first.fingerprint == again.fingerprint != other.fingerprint
+
+
+def test_the_same_words_in_two_tests_are_two_errors():
+    first, second = (problem_of(f"E    assert not True\nFAILED t.py::{name} - x", program="pytest") for name in "ab")
+    assert first.fingerprint != second.fingerprint
+
+
+def test_an_exit_code_alone_names_no_error():
+    assert problem_of("Exit code 3", program="x") is None
+    assert problem_of("", program="x") is None
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(max_size=2000), st.text(max_size=300))
+def test_any_output_and_any_command_are_read_without_an_error(output, command):
+    problem_of(output, program=command_of(command).program)

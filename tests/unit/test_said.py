@@ -1,0 +1,114 @@
+"""What the user says becomes a decision, a rule or a correction; what is none of them becomes nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.distill.said import said
+from foreword.distill.sentences import cut, pieces
+
+
+def kinds(text: str, *, first: bool = False) -> list[str]:
+    return [one.kind for one in said(text, first=first)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("Always add type hints to Python functions.", "Always add type hints to Python functions"),
+        ("also please never push to main without asking", "Never push to main without asking"),
+        ("From now on run tests with `uv run pytest`", "From now on run tests with `uv run pytest`"),
+        ("I prefer small commits.", "I prefer small commits"),
+        ("No new dependencies without asking.", "No new dependencies without asking"),
+        ("Use bun for everything.", "Use bun for everything"),
+        (
+            "When I work on JS projects I always use bun, not npm.",
+            "When I work on JS projects I always use bun, not npm",
+        ),
+        ("A few notes: keep responses short.", "Keep responses short"),
+    ],
+)
+def test_a_rule_of_the_user_is_kept_in_the_users_words(text, rule):
+    (one,) = said(text)
+    assert (one.kind, one.text) == ("preference", rule)
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "wrong"),
+    [
+        ("No, use httpx instead of requests.", "Use httpx instead of requests", "requests"),
+        ("Don't use print, use the logger", "Don't use print, use the logger", "print"),
+        ("actually the timeout is 30 seconds", "The timeout is 30 seconds", ""),
+        ("You forgot to run the linter before committing.", "You forgot to run the linter before committing", ""),
+        ("That's wrong, the port must stay 8000.", "That's wrong, the port must stay 8000", ""),
+    ],
+)
+def test_a_correction_says_what_was_wrong(text, right, wrong):
+    (one,) = said(text)
+    assert (one.kind, one.text, one.instead_of) == ("correction", right, wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "choice", "why"),
+    [
+        ("let's use SQLite because it needs no server", "Use SQLite", "it needs no server"),
+        ("We'll go with Postgres since two services share it.", "Go with Postgres", "two services share it"),
+        ("We should use UTC everywhere since venues lie in different zones", "Use UTC everywhere", "venues lie in different zones"),
+        ("I want to switch from Alembic to Aerich. It is made for async ORMs.", "Switch from Alembic to Aerich", "It is made for async ORMs"),
+        ("Tokens should be stored in cookies, not in local storage.", "Tokens should be stored in cookies, not in local storage", ""),
+    ],
+)  # fmt: skip
+def test_a_decision_comes_with_its_reason(text, choice, why):
+    (one,) = said(text, first=True)
+    assert (one.kind, one.text, one.why) == ("decision", choice, why)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "why do you always use tabs?",
+        "the API should always return 404 for unknown ids",
+        "It never works on Windows",
+        "run the tests again",
+        "never mind",
+        "no problem, thanks a lot",
+        "fix the failing test in tests/test_bookings.py",
+        "I keep forgetting the commands",
+        "make the button blue",
+        "keep going with that",
+        "> always use tabs\nwhat do you think of this rule?",
+        "```\nalways: use tabs\n```\nexplain this file to me",
+        'Traceback (most recent call last):\n  File "a.py", line 3\nValueError: never do that again, ever',
+        "can you use the existing helper here?",
+    ],
+)
+def test_what_lays_nothing_down_becomes_nothing(text):
+    assert kinds(text) == []
+
+
+def test_in_the_first_prompt_there_is_nothing_to_correct():
+    assert "correction" not in kinds("no, use httpx instead of requests", first=True)
+
+
+def test_a_full_stop_before_a_small_letter_ends_a_sentence_and_an_abbreviation_does_not():
+    assert pieces("they overlap. can you fix it? e.g. at 20:00") == [
+        "they overlap.",
+        "can you fix it?",
+        "e.g. at 20:00",
+    ]
+    assert pieces("- one thing\n- another") == ["one thing", "another"]
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text(max_size=400))
+def test_any_text_is_read_without_an_error(text):
+    for one in said(text):
+        assert one.kind in ("decision", "preference", "correction")
+        assert len(one.text) <= 161
+
+
+@given(st.text(max_size=300), st.integers(10, 200))
+def test_a_cut_text_is_never_longer_than_asked_for(text, width):
+    assert len(cut(text, width)) <= width + 1
