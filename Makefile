@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test check lint bench-hook bench-store bench-recall bench-size clean help
+.PHONY: run test check lint bench-hook bench-store bench-recall bench-capture bench-size clean help
 SHELL := /bin/bash
 
 # The first interpreter that is new enough; PYTHON=... chooses another.
@@ -28,6 +28,9 @@ bench-store: .venv/ready-to-test  ## search against plain FTS5, 1k to 1M memorie
 
 bench-recall: .venv/ready-to-test  ## a prompt's context inside the worker against plain FTS5, 10k to 1M memories
 	@$(BIN)/python bench/recall.py --million $(ARGS)
+
+bench-capture: .venv/ready-to-test  ## events a second through hook and worker, and what the worker weighs after 100,000
+	@$(BIN)/python bench/capture.py $(ARGS)
 
 bench-size: .venv/ready-to-test  ## installed size and the idle worker's memory
 	@$(BIN)/python bench/size.py $(ARGS)

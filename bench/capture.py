@@ -1,0 +1,242 @@
+"""Events of made-up sessions -> how many a second are kept, by hooks and by the worker, and what the worker weighs then.
+
+`make bench-capture`, or `python bench/capture.py --events 20000`. Each rate stands beside a baseline of the same run: hooks
+beside bare interpreters, the worker beside one `fsync` after another. Nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from hook import ENVIRON, PY
+from store import SEED, quantile, say
+
+from foreword.client import Client
+from foreword.hook import build
+from foreword.paths import Home
+from foreword.worker import life
+
+EVENTS = 100_000
+HOOKS = 300
+LINES = 64  # connections at a time: as many as the worker has threads
+IN_A_POST = 20  # events in a request of a plugin
+IN_A_SESSION = 200
+LOOKS = 10  # at the worker's memory, on the way
+GOAL = 1_000  # durable events a second
+
+
+def main() -> None:
+    given = arguments()
+    scratch = Path(tempfile.mkdtemp(prefix="fw-"))
+    project = scratch / "project"
+    project.mkdir()
+    home = Home(scratch / "home")
+    os.environ["FOREWORD_HOME"] = str(home.root)
+    life.start(home)
+    pid = life.pid_of(home)
+    try:
+        result = {
+            "fsyncs": fsyncs(scratch),
+            "hooks": hooks(home, project, many=given.hooks),
+            "worker": worker(home, project, pid, many=given.events, seed=given.seed),
+        }
+    finally:
+        life.stop(home)
+        shutil.rmtree(scratch)
+    print(report(result))
+    if given.json:
+        Path(given.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--events", type=int, default=EVENTS, help="that the worker is told")
+    parser.add_argument("--hooks", type=int, default=HOOKS, help="processes that are started, of each kind")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--json", metavar="FILE", help="write every number there too")
+    return parser.parse_args()
+
+
+# ---- what is told
+
+
+def event(chance: random.Random, number: int, project: Path) -> dict[str, Any]:
+    """One event of a session that prompts, edits, runs and fails like sessions do."""
+    session, place = f"bench-{number // IN_A_SESSION}", number % IN_A_SESSION
+    base = {"session_id": session, "cwd": str(project)}
+    if place == 0:
+        return told("SessionStart", {**base, "source": "startup"}, number)
+    if place == IN_A_SESSION - 1:
+        return told("SessionEnd", {**base, "reason": "other"}, number)
+    name = f"part_{chance.randrange(400)}"
+    if place % 20 == 1:
+        return told(
+            "UserPromptSubmit",
+            {**base, "prompt": f"change {name} so that it takes {number} rows", "prompt_id": f"p{number}"},
+            number,
+        )
+    if place % 20 == 0:
+        return told(
+            "Stop",
+            {**base, "last_assistant_message": f"{name} takes {number} rows now, because they are read in pages."},
+            number,
+        )
+    tool: dict[str, Any] = {**base, "tool_use_id": f"t{number}"}
+    if place % 5 == 2:
+        file = str(project / f"{name}.py")
+        was, now = f"    return rows[:{place}]\n", f"    return rows[:{number}]\n"
+        return told(
+            "PostToolUse",
+            {
+                **tool,
+                "tool_name": "Edit",
+                "tool_input": {"file_path": file, "old_string": was, "new_string": now},
+                "tool_response": {},
+            },
+            number,
+        )
+    output = "\n".join(f"{name} line {line}: {chance.random():.6f}" for line in range(40))
+    if place % 7 == 3:
+        failed = f"Exit code 1\n{output}\nE   ValueError: {name} takes no rows\nFAILED tests/test_{name}.py::test_rows"
+        return told(
+            "PostToolUseFailure",
+            {**tool, "tool_name": "Bash", "tool_input": {"command": "pytest -q"}, "error": failed},
+            number,
+        )
+    return told(
+        "PostToolUse",
+        {**tool, "tool_name": "Bash", "tool_input": {"command": "pytest -q"}, "tool_response": {"stdout": output}},
+        number,
+    )
+
+
+def told(name: str, payload: dict[str, Any], number: int) -> dict[str, Any]:
+    at = 1_790_000_000.0 + number
+    return {"host": "claude-code", "event": name, "at": at, "payload": {**payload, "hook_event_name": name}}
+
+
+# ---- what is measured
+
+
+def fsyncs(folder: Path, *, seconds: float = 2.0) -> float:
+    """A write of 2 KB and an `fsync`, one after another, a second."""
+    say("writing and syncing a file ...")
+    done, end = 0, time.perf_counter() + seconds
+    fd = os.open(folder / "baseline", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    while time.perf_counter() < end:
+        os.write(fd, b"x" * 2048)
+        os.fsync(fd)
+        done += 1
+    os.close(fd)
+    return done / seconds
+
+
+def hooks(home: Home, project: Path, *, many: int) -> dict[str, Any]:
+    """Hook processes one after another, and bare interpreters between them."""
+    say(f"{many} hooks and as many bare interpreters ...")
+    chance = random.Random(0)
+    payloads = [json.dumps(event(chance, 5 + 20 * number, project)["payload"]).encode() for number in range(many)]
+    command = build.command(home, host="claude-code", event="PostToolUse")
+    spent = {"hook": 0.0, "bare": 0.0}
+    for payload in payloads:
+        for kind, line in (("hook", command), ("bare", [PY, "-I", "-S", "-c", "pass"])):
+            began = time.perf_counter()
+            subprocess.run(line, input=payload, env=ENVIRON, check=True, capture_output=True)
+            spent[kind] += time.perf_counter() - began
+    rates = {f"{kind}_a_second": many / took for kind, took in spent.items()}
+    return {**rates, "ratio": spent["hook"] / spent["bare"]}
+
+
+def worker(home: Home, project: Path, pid: int, *, many: int, seed: int) -> dict[str, Any]:
+    """Posts over many lines at once; each returns when its events are on the disk. Then what they came to is awaited."""
+    say(f"{many} events, {IN_A_POST} a request, over {LINES} lines ...")
+    chance = random.Random(seed)
+    batches = [
+        [event(chance, number, project) for number in range(start, min(many, start + IN_A_POST))]
+        for start in range(0, many, IN_A_POST)
+    ]
+    waits: list[float] = []
+    weights: list[tuple[int, float]] = []
+    began = time.perf_counter()
+    for part in range(LOOKS):
+        some = batches[part * len(batches) // LOOKS : (part + 1) * len(batches) // LOOKS]
+        told_by_many(home, some, waits)
+        weights.append(((part + 1) * many // LOOKS, rss(pid)))
+    took = time.perf_counter() - began
+    say("waiting until all sessions are distilled ...")
+    distilled = awaited(home)
+    return {
+        "events": many,
+        "events_a_second": many / took,
+        "p50_ms": quantile(waits, 0.5) * 1000,
+        "p99_ms": quantile(waits, 0.99) * 1000,
+        "rss_mb": [*weights, ("at the end", rss(pid))],
+        "distilled_after_s": distilled,
+        "memories": Client(home).get("/api/health")["counts"]["memories"],
+        "database_mb": home.database.stat().st_size / 1e6,
+    }
+
+
+def told_by_many(home: Home, batches: list[list[dict[str, Any]]], waits: list[float]) -> None:
+    left = iter(batches)
+    turn = threading.Lock()
+
+    def line() -> None:
+        client = Client(home)
+        while True:
+            with turn:
+                batch = next(left, None)
+            if batch is None:
+                return
+            began = time.perf_counter()
+            client.post("/api/events", {"events": batch})
+            waits.append(time.perf_counter() - began)
+
+    threads = [threading.Thread(target=line) for _ in range(LINES)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def awaited(home: Home, *, most: float = 600.0) -> float:
+    began = time.perf_counter()
+    while time.perf_counter() - began < most:
+        sessions = Client(home).get("/api/sessions", limit=1000)["sessions"]
+        if all(each["distilled"] == each["newest"] for each in sessions):
+            break
+        time.sleep(0.2)
+    return time.perf_counter() - began
+
+
+def rss(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1000
+    return 0.0
+
+
+def report(result: dict[str, Any]) -> str:
+    worker, hooks = result["worker"], result["hooks"]
+    lines = [
+        f"worker: {worker['events_a_second']:.0f} durable events a second (goal {GOAL}), {worker['events_a_second'] / result['fsyncs']:.1f} times one `fsync` after another ({result['fsyncs']:.0f} a second)",
+        f"        a request of {IN_A_POST}: p50 {worker['p50_ms']:.1f} ms, p99 {worker['p99_ms']:.1f} ms over {LINES} lines",
+        f"hooks:  {hooks['hook_a_second']:.0f} a second one after another, {hooks['ratio']:.2f} times a bare interpreter ({hooks['bare_a_second']:.0f} a second)",
+        "memory: " + ", ".join(f"{when}: {mb:.0f} MB" for when, mb in worker["rss_mb"]),
+        f"distilled {worker['distilled_after_s']:.1f} s after the last event: {worker['memories']} memories; database {worker['database_mb']:.0f} MB",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
