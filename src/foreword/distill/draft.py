@@ -17,9 +17,9 @@ from foreword.types import Change, Link, Memory, Project, Session
 from foreword.values import replace, value
 from foreword.words import terms
 
-MOST_PROMPTS = 200  # of one session; the first and the last are kept
-MOST_ANSWERS = 60
-TEXT = 6_000  # characters of a prompt or an answer
+MOST_PROMPTS = 100  # of one session; the first and the last are kept
+MOST_ANSWERS = 40
+TEXT = 4_000  # characters of a prompt or an answer
 MOST_SAID = 100  # rules and decisions of one session
 MOST_FAILURES = 100
 MOST_FILES = 500

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from heapq import heapify, heappop, heappush
 
 from foreword.distill.sentences import cut, fenced, pieces
 from foreword.tokens import count
@@ -76,7 +77,11 @@ def units(prompts: Sequence[str], answers: Sequence[str], *, own: float = 1.25) 
         for line in fenced(text, languages=SHELL):
             if 8 <= len(line) <= COMMAND and weight == 1.0:
                 found.append(Unit(text=line, kind=DONE, weight=0.7, place=len(found)))
-    return [unit for unit in found[:MOST_UNITS] if sum(map(_worth, terms(unit.text))) >= TELLING]
+    told = [
+        *found[: MOST_UNITS // 4],
+        *found[MOST_UNITS // 4 :][-MOST_UNITS * 3 // 4 :],
+    ]  # how it began, and how it ended
+    return [unit for unit in told if sum(map(_worth, terms(unit.text))) >= TELLING]
 
 
 def chosen(given: Sequence[Unit], *, budget: int, covered: str = "") -> list[Unit]:
@@ -88,21 +93,27 @@ def chosen(given: Sequence[Unit], *, budget: int, covered: str = "") -> list[Uni
         for term in each:
             often[term] = often.get(term, 0) + 1
     costs = {unit.place: count(unit.text) + 2 for unit in given}
+
+    def gain(unit: Unit) -> float:
+        return unit.weight * _fresh(words[unit.place], said, often) / (costs[unit.place] + 4)
+
     picked: list[Unit] = []
-    left = list(given)
-    while left:
-        gains = {
-            unit.place: unit.weight * _fresh(words[unit.place], said, often) / (costs[unit.place] + 4) for unit in left
-        }
-        place = max(gains, key=lambda each: (gains[each], -each))
-        best = next(unit for unit in left if unit.place == place)
-        if gains[best.place] <= 0:
-            break
-        left.remove(best)
-        if costs[best.place] <= budget:
-            picked.append(best)
-            budget -= costs[best.place]
-            said |= words[best.place].keys()
+    # What a unit brings only sinks while others are taken: the best is one that is still the best when it is asked again.
+    waiting = [(-gain(unit), unit.place, unit) for unit in given]
+    heapify(waiting)
+    while waiting:
+        before, place, unit = heappop(waiting)
+        if costs[place] > budget:
+            continue
+        now = -gain(unit)
+        if now >= 0:
+            continue
+        if now > before and waiting and now > waiting[0][0]:
+            heappush(waiting, (now, place, unit))
+            continue
+        picked.append(unit)
+        budget -= costs[place]
+        said |= words[place].keys()
     return sorted(picked, key=lambda unit: unit.place)
 
 

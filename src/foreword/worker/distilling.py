@@ -19,6 +19,7 @@ from foreword.values import replace
 log = logging.getLogger("foreword")
 
 TELLING = ("stop", "compaction", "session_end")  # kinds of events after which a session has come to something
+SHARE = 20  # times as long as it took, a session rests before its next turn is looked at
 IDLE = 60.0  # seconds without an event, after which a session is taken as it stands
 DRAFTS = 16  # sessions that are kept in mind; others are read again from the store
 PAGE = 500  # events read at a time
@@ -80,10 +81,17 @@ class Distilling:
             now = time.time()
             for session in self._store().undistilled(limit=MOST_WAITING):
                 # A clock that jumped makes a session old or from the future; both are taken.
-                if self._due.pop(session.id, 0) is None or not 0 <= now - session.last < IDLE:
+                due = session.id in self._due or not 0 <= now - session.last < IDLE
+                if due and (session.ended or not self._rests(session.id)):
+                    self._due.pop(session.id, None)
                     self._take(session)
         except ForewordError as exc:
             self._tell("distil", f"sessions wait to be distilled: {exc}")
+
+    def _rests(self, session: str) -> bool:
+        """Whether a session was looked at so lately that its next turn can wait: it costs a twentieth of a processor."""
+        going = self._drafts.get(session)
+        return going is not None and time.monotonic() < going.rests_until
 
     def _all_of(self, project: str) -> None:
         with suppress(ForewordError):
@@ -105,6 +113,7 @@ class Distilling:
             self._tell("distil", f"a session of {session.host} cannot be distilled: {type(exc).__name__}: {exc}")
 
     def _distil(self, session: Session) -> None:
+        began = time.monotonic()
         store, project = self._store(), self._project(session)
         going = self._drafts.pop(session.id, None) or _Going(Draft(session, project))
         self._drafts[session.id] = going
@@ -124,6 +133,7 @@ class Distilling:
             links=got.links,
             changes=got.changes,
         )
+        going.rests_until = time.monotonic() + SHARE * (time.monotonic() - began)
         if session.ended:
             self._drafts.pop(session.id, None)
 
@@ -164,3 +174,4 @@ class _Going:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.number = 0
+        self.rests_until = 0.0
