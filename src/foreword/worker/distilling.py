@@ -89,7 +89,7 @@ class Distilling:
             self._tell("distil", f"sessions wait to be distilled: {exc}")
 
     def _rests(self, session: str) -> bool:
-        """Whether a session was looked at so lately that its next turn can wait: a twentieth of a processor is its share."""
+        """Whether a session was looked at so lately that its next turn can wait."""
         going = self._drafts.get(session)
         return going is not None and time.monotonic() < going.rests_until
 
