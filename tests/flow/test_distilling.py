@@ -121,6 +121,26 @@ def test_what_the_next_session_did_is_no_longer_handed_over(client, project):
     assert "next: Verify" not in start
 
 
+def test_what_a_session_does_in_another_project_stays_there(client, project, tmp_path):
+    other = tmp_path / "mail"
+    other.mkdir()
+    tell(client, project, "one", ("UserPromptSubmit", {"prompt": "look at both of the projects", "prompt_id": "p1"}))
+    tell(
+        client,
+        other,
+        "one",
+        ("UserPromptSubmit", {"prompt": "never log an address in the mail service", "prompt_id": "p2"}),
+        ("Stop", {"last_assistant_message": "Addresses are no longer logged there."}),
+    )
+    worked(client, "one")
+    here, there = (
+        client.get("/api/context", project_path=str(each), session_id="two", source="startup")["context"]
+        for each in (project, other)
+    )
+    assert "address" not in here.lower()
+    assert "user: Never log an address in the mail service" in there
+
+
 def test_payloads_that_make_no_sense_keep_no_session_from_being_distilled(client, project):
     strange = [
         ("PostToolUse", {"tool_name": None, "tool_input": ["x"], "tool_response": 3, "tool_use_id": str(n)})

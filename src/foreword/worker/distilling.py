@@ -114,28 +114,37 @@ class Distilling:
 
     def _distil(self, session: Session) -> None:
         began = time.monotonic()
-        store, project = self._store(), self._project(session)
-        going = self._drafts.pop(session.id, None) or _Going(Draft(session, project))
+        store = self._store()
+        going = self._drafts.pop(session.id, None) or _Going()
         self._drafts[session.id] = going
         while len(self._drafts) > DRAFTS:
             del self._drafts[next(iter(self._drafts))]
         while events := store.events(session.id, after=going.number, limit=PAGE):
             for event in events:
-                deed = deed_of(event, root=project.root)
+                # A session may go into another project's folder: what happens there is that project's alone.
+                draft = self._draft(going, session, project=event.project or session.project, cwd=event.cwd)
+                deed = deed_of(event, root=draft.project.root)
                 if deed is not None:
-                    going.draft.add(deed)
+                    draft.add(deed)
                 going.number = event.number
-        got = going.draft.harvest()
+        harvests = [(draft.project, draft.harvest()) for draft in going.drafts.values()]
         store.settle(
             session,
             upto=going.number,
-            memories=self._memories(store, project, session, got),
-            links=got.links,
-            changes=got.changes,
+            memories=[each for project, got in harvests for each in self._memories(store, project, session, got)],
+            links=[link for _, got in harvests for link in got.links],
+            changes=[change for _, got in harvests for change in got.changes],
         )
         going.rests_until = time.monotonic() + SHARE * (time.monotonic() - began)
         if session.ended:
             self._drafts.pop(session.id, None)
+
+    def _draft(self, going: _Going, session: Session, *, project: str, cwd: str) -> Draft:
+        if project not in going.drafts:
+            found = self._project(project, cwd or session.cwd)
+            begun = replace(session, project=project, started=0.0, last=0.0)  # what it holds tells when it was
+            going.drafts[project] = Draft(begun, found)
+        return going.drafts[project]
 
     def _memories(self, store: Store, project: Project, session: Session, got: Distilled) -> list[Memory]:
         """What the session says, put together with what is known; what others left open and it did is closed."""
@@ -156,12 +165,12 @@ class Distilling:
         earlier = (each for each in others if each.session != session.id and each.created <= session.last)
         return [each for memory in earlier if (each := closed(memory, done=got.done, open=got.open))]
 
-    def _project(self, session: Session) -> Project:
+    def _project(self, key: str, folder: str) -> Project:
         with suppress(ForewordError):
-            found = self._project_of(session.cwd)
-            if found.key == session.project:
+            found = self._project_of(folder)
+            if found.key == key:
                 return found
-        return Project(key=session.project, name="", root=session.cwd)
+        return Project(key=key, name="", root=folder)
 
 
 def _same(known: Memory | None, fresh: Memory) -> bool:
@@ -169,9 +178,9 @@ def _same(known: Memory | None, fresh: Memory) -> bool:
 
 
 class _Going:
-    """A draft, and the last event that it holds."""
+    """A session's drafts, one for each project it went to, and the last event that they hold."""
 
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
+    def __init__(self) -> None:
+        self.drafts: dict[str, Draft] = {}
         self.number = 0
         self.rests_until = 0.0
