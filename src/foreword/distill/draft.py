@@ -206,12 +206,13 @@ class Draft:
         changed = [self._change_memory(change) for change in self._changes.values()]
         observed = [self._observation(*each) for each in self._observed.values()]
         summary = self._summary([each for each in laid_down if each.kind == "decision"])
+        others = (*laid_down, *failures, *changed, *observed)
         if summary is None:
-            return Distilled()
+            return Distilled(memories=others)
         open_ones = self._open()
         handoff = self._handoff(open_ones, summary)
         return Distilled(
-            memories=(summary, *((handoff,) if handoff else ()), *laid_down, *failures, *changed, *observed),
+            memories=(summary, *((handoff,) if handoff else ()), *others),
             links=(
                 *self._resolving(failures, changed),
                 *(Link(each.uid, "part-of", summary.uid) for each in laid_down),
@@ -317,8 +318,8 @@ class Draft:
 
     def _summary(self, decisions: Sequence[Memory]) -> Memory | None:
         asked = requests(self._prompts)
-        if not asked and not self._answers and not self._files:
-            return None
+        if not self._answers and not self._files and not self._runs and not self._todos:
+            return None  # a question that nobody has answered yet
         title = asked[0] if asked else self._outcome() or gist_title(self._answers)
         if not title:
             return None

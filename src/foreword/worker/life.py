@@ -54,9 +54,13 @@ class Seat:
         where.socket.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            listener.bind(str(where.socket))
-            where.socket.chmod(0o600)
+            # Under its own name only when it listens: between the two, whoever finds it would be refused.
+            unready = where.socket.with_name("new")
+            unready.unlink(missing_ok=True)
+            listener.bind(str(unready))
+            unready.chmod(0o600)
             listener.listen(BACKLOG)
+            unready.rename(where.socket)
             seat = cls(where, listener)
             try:
                 yield seat
