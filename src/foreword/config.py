@@ -30,6 +30,7 @@ FORMS = {
     "address": (r"https?://[^\s@?#]+", "an http or https address, without a name, key or query in it"),
     "model": (r"[\w./:-]{1,128}", "a model's name"),
     "variable": (r"[A-Z_][A-Z0-9_]{0,63}", "the name of an environment variable, in capitals"),
+    "keyplace": (r"[A-Z_][A-Z0-9_]{0,63}|~?/[^\s]{1,255}", "the name of an environment variable, or the path of a file"),
 }
 PACKAGED_SYNONYMS = Path(__file__).with_name("synonyms.toml")
 
@@ -114,6 +115,20 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("meaning_model", "", "model", "", "The model that the endpoint is asked for."),
     Setting("meaning_key_env", "", "variable", "", "Where the worker finds the key of the endpoint, if it wants one."),
     Setting("meaning_timeout_ms", 2000, "int", "ms", "The longest one request to the endpoint may take.", 50, 60000),
+    # Off, and nothing of it is imported. A session costs some 4,000 tokens: the cap is a dozen sessions a day.
+    Setting(
+        "model_provider",
+        "off",
+        "str",
+        "",
+        "Let a model of yours improve the summaries of sessions.",
+        choices=("off", "anthropic", "openai", "claude"),
+    ),
+    Setting("model_name", "", "model", "", "The model that is asked."),
+    Setting("model_url", "", "address", "", "Where it is, if not at its maker's; openai means any endpoint of its kind."),
+    Setting("model_key_env", "", "keyplace", "", "Where the worker finds the key, if it wants one."),
+    Setting("model_daily_tokens", 50_000, "int", "tokens", "The most that any 24 hours may cost.", 0, 100_000_000),
+    Setting("model_seconds", 60.0, "float", "seconds", "The longest that one request may take.", 1, 600),
     Setting("backups_keep", 5, "int", "backups", "How many backups are kept, newest first.", 1, 100),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -149,6 +164,12 @@ class Settings:
     meaning_model: str
     meaning_key_env: str
     meaning_timeout_ms: int
+    model_provider: str
+    model_name: str
+    model_url: str
+    model_key_env: str
+    model_daily_tokens: int
+    model_seconds: float
     backups_keep: int
     recipes: Mapping[str, Recipe]
 
@@ -645,6 +666,11 @@ foreword config set meaning_key_env OPENAI_API_KEY    # the variable's name, if 
 What was remembered before is caught up. A prompt waits a quarter of its deadline for an endpoint, then goes without; an
 endpoint that fails is left to rest, and everything is kept and found by its words meanwhile. In memory there are at
 most 64 MB of vectors, of the projects that were asked for last and, of one with more, the newest.
+
+## Model
+
+A model may improve what is written about a session. That is off: [model](model.md) says what it sends where, what it
+costs, and how to turn it on.
 
 ## Recipes
 

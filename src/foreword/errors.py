@@ -9,6 +9,7 @@ ForewordError
 │   ├── NewerStore      it was written by a newer Foreword
 │   └── DamagedIndex    the words index is missing or damaged; the memories are safe
 ├── EmbedError      texts cannot be given vectors now; everything else goes on
+├── ModelError      a model cannot be asked now; what was made without it stays
 └── WorkerError     the worker cannot be started or reached
 """
 
@@ -53,6 +54,10 @@ class DamagedIndex(StoreError):
 
 class EmbedError(ForewordError):
     """Texts cannot be given vectors now; everything else goes on."""
+
+
+class ModelError(ForewordError):
+    """A model cannot be asked now; what was made without it stays."""
 
 
 class WorkerError(ForewordError):

@@ -8,7 +8,8 @@ import pytest
 from tests import endpoint
 
 from foreword.config import load
-from foreword.embed.remote import REST, Remote
+from foreword.embed.remote import Remote
+from foreword.endpoint import REST
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Memory, Query
 from foreword.worker.meaning import LATE_TOLD, Meaning

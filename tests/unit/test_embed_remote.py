@@ -9,7 +9,8 @@ from tests import endpoint
 from tests.endpoint import DIM, body_of, drips, hangs_up, says, silent, status, well
 
 from foreword.embed import Resting, TextRefused
-from foreword.embed.remote import BATCH, FAILURES, REST, Remote
+from foreword.embed.remote import BATCH, Remote
+from foreword.endpoint import FAILURES, REST
 from foreword.errors import EmbedError
 
 

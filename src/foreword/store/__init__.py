@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, Query, Session, Vector
+
+if TYPE_CHECKING:
+    from foreword.store.ledger import Spending
 
 
 class Store(Protocol):
@@ -48,6 +51,9 @@ class Store(Protocol):
 
     def touch(self, ids: Iterable[str], *, how: str, at: float, session: str = "") -> None:
         """Keep that somebody fetched these memories; it may be written a moment later."""
+
+    def spend(self, entry: Spending) -> Spending:
+        """Keep a call of a model, new or changed (by number), and return it with its number."""
 
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
@@ -125,6 +131,12 @@ class Store(Protocol):
 
     def spent(self, session: str) -> Mapping[str, int]:
         """The tokens that the session's present context window was given, by moment."""
+
+    def spendings(self, since: float = 0.0, limit: int = 20) -> tuple[Spending, ...]:
+        """The calls of models from then on, newest first."""
+
+    def spent_on_models(self, since: float) -> int:
+        """The tokens that models were given and gave from then on."""
 
     def counts(self) -> Mapping[str, int]:
         """How many rows of everything there are."""

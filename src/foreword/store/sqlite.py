@@ -41,9 +41,11 @@ from foreword.values import fields, replace
 from foreword.words import split, told_in
 
 if TYPE_CHECKING:
+    from foreword.store.ledger import LedgerReader, Spending
     from foreword.store.vectors import Nearest, VectorReader
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Reader)
 _Words = tuple[int, Sequence[str], Sequence[Any] | None]  # a memory's place, its texts, and its row before
 
 MOST_IN_A_COMMIT = 500  # bounds how long the first of a batch waits for the last
@@ -139,6 +141,9 @@ class SqliteStore:
     def touch(self, ids: Iterable[str], *, how: str, at: float, session: str = "") -> None:
         rows = [(id, at, how, session) for id in ids]
         self._write_later(lambda: self._many("INSERT INTO access VALUES (?, ?, ?, ?)", rows))
+
+    def spend(self, entry: Spending) -> Spending:
+        return self._write(lambda: self._spend(entry))
 
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
@@ -237,6 +242,12 @@ class SqliteStore:
     def spent(self, session: str) -> Mapping[str, int]:
         self._flush()
         return self._ask(lambda reader: reader.spent(session))
+
+    def spendings(self, since: float = 0.0, limit: int = 20) -> tuple[Spending, ...]:
+        return self._ask_ledger(lambda reader: reader.spendings(since=since, limit=limit))
+
+    def spent_on_models(self, since: float) -> int:
+        return self._ask_ledger(lambda reader: reader.spent_on_models(since))
 
     def counts(self) -> Mapping[str, int]:
         self._flush()
@@ -633,6 +644,12 @@ class SqliteStore:
             ],
         )
 
+    def _spend(self, entry: Spending) -> Spending:
+        from foreword.store.ledger import PUT
+
+        self._db.execute(PUT, bound(tuple(fields(entry).values())))
+        return entry if entry.number else replace(entry, number=self._db.last_insert_rowid())
+
     def _index(self) -> int:
         """Missing tables are made anew, empty; then the index of words and that of code, from the memories."""
         for sql in _statements(steps()):
@@ -680,18 +697,22 @@ class SqliteStore:
 
     # -- reading --------------------------------------------------------------------------------------------------
     def _ask(self, question: Callable[[Reader], T]) -> T:
-        with self._reader() as connection:
-            try:
-                return question(Reader(connection.execute, failures=(apsw.Error,)))
-            except apsw.Error as exc:
-                raise _told(exc, self._path) from exc
+        return self._ask_as(Reader, question)
 
     def _ask_vectors(self, question: Callable[[VectorReader], T]) -> T:
         from foreword.store.vectors import VectorReader
 
+        return self._ask_as(VectorReader, question)
+
+    def _ask_ledger(self, question: Callable[[LedgerReader], T]) -> T:
+        from foreword.store.ledger import LedgerReader
+
+        return self._ask_as(LedgerReader, question)
+
+    def _ask_as(self, kind: type[R], question: Callable[[R], T]) -> T:
         with self._reader() as connection:
             try:
-                return question(VectorReader(connection.execute, failures=(apsw.Error,)))
+                return question(kind(connection.execute, failures=(apsw.Error,)))
             except apsw.Error as exc:
                 raise _told(exc, self._path) from exc
 
