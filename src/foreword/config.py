@@ -30,7 +30,10 @@ FORMS = {
     "address": (r"https?://[^\s@?#]+", "an http or https address, without a name, key or query in it"),
     "model": (r"[\w./:-]{1,128}", "a model's name"),
     "variable": (r"[A-Z_][A-Z0-9_]{0,63}", "the name of an environment variable, in capitals"),
-    "keyplace": (r"[A-Z_][A-Z0-9_]{0,63}|~?/[^\s]{1,255}", "the name of an environment variable, or the path of a file"),
+    "keyplace": (
+        r"[A-Z_][A-Z0-9_]{0,63}|~?/[^\s]{1,255}",
+        "the name of an environment variable, or the path of a file",
+    ),
 }
 PACKAGED_SYNONYMS = Path(__file__).with_name("synonyms.toml")
 
@@ -125,7 +128,9 @@ SETTINGS: tuple[Setting, ...] = (
         choices=("off", "anthropic", "openai", "claude"),
     ),
     Setting("model_name", "", "model", "", "The model that is asked."),
-    Setting("model_url", "", "address", "", "Where it is, if not at its maker's; openai means any endpoint of its kind."),
+    Setting(
+        "model_url", "", "address", "", "Where it is, if not at its maker's; openai means any endpoint of its kind."
+    ),
     Setting("model_key_env", "", "keyplace", "", "Where the worker finds the key, if it wants one."),
     Setting("model_daily_tokens", 50_000, "int", "tokens", "The most that any 24 hours may cost.", 0, 100_000_000),
     Setting("model_seconds", 60.0, "float", "seconds", "The longest that one request may take.", 1, 600),

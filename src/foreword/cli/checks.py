@@ -68,6 +68,7 @@ def findings(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
         for each, answer in worker(home):
             yield each
             health = answer or health
+        yield model(home, loaded.settings)
         yield spool(home, loaded.settings, up=float(health.get("uptime_s", 0)))
         yield hook(home, loaded.settings)
     yield interpreter()
@@ -158,6 +159,26 @@ def worker(home: Home) -> Iterator[tuple[Finding, dict[str, Any]]]:
     else:
         yield Finding("worker", OK, says + ("" if pid else " (started just now)")), health
     yield from ((each, health) for each in _database(home, health))
+
+
+def model(home: Home, settings: Settings) -> Finding:
+    """The model, if one is chosen: whether it can be asked, and what it has cost."""
+    from foreword.client import Client
+
+    if settings.model_provider == "off":
+        return Finding("model", OK, "off: nothing is sent anywhere")
+    try:
+        about = Client(home, seconds=ANSWER_SECONDS).get("/api/model")
+    except ForewordError as exc:
+        return Finding("model", NOTE, f"the worker cannot tell of it: {exc}", exc.hint)
+    if about["problem"]:
+        return Finding("model", WRONG, about["problem"], "docs/model.md tells how to set it up, and how to turn it off")
+    says = f"{about['provider']} {about['model']}, {about['where']}: {about['spent_tokens']:,} of "
+    says += f"{about['daily_tokens']:,} tokens in the last 24 hours"
+    if about["circuit"] != "closed":
+        way_out = "summaries are made without it meanwhile; `foreword model try` asks it now"
+        return Finding("model", NOTE, f"{says}; it failed, and rests for {lasting(about['rests_s'])}", way_out)
+    return Finding("model", OK, says)
 
 
 def spool(home: Home, settings: Settings, *, up: float) -> Finding:

@@ -19,6 +19,7 @@ from foreword.cli import (
     resume,
     screen,
     sessions,
+    model,
     settings,
     status,
     worker,
@@ -75,6 +76,7 @@ app.command("doctor")(doctor.doctor)
 app.command("index")(worker.index)
 app.add_typer(settings.app, name="config")
 app.add_typer(worker.app, name="worker")
+app.add_typer(model.app, name="model")
 app.command("hook")(worker.hook)
 app.command("demo")(demo.demo)
 app.add_typer(evaluate.app, name="eval")

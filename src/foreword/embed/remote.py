@@ -68,9 +68,13 @@ class Remote:
                 with self._breaker.asking():
                     return self._understood(self._request(texts, seconds=seconds), many=len(texts))
             except Resting as exc:
-                raise embed.Resting(f"{self._host} is not asked for a while", hint="it is tried again by itself") from exc
+                raise embed.Resting(
+                    f"{self._host} is not asked for a while", hint="it is tried again by itself"
+                ) from exc
             except Refused as exc:
-                raise TextRefused(f"the endpoint refuses a text ({exc.status})", hint="it is kept without a vector") from exc
+                raise TextRefused(
+                    f"the endpoint refuses a text ({exc.status})", hint="it is kept without a vector"
+                ) from exc
             except Failed as failed:
                 if not left or not failed.passing or self._breaker.rests:
                     wrong = failed.why in [f"http-{status}" for status in WRONG_SETTING]

@@ -24,7 +24,8 @@ class Spending:
     number: int = 0
 
 
-PUT = """INSERT OR REPLACE INTO ledger (at, provider, model, purpose, session, tokens_in, tokens_out, ms, outcome, number)
+PUT = """INSERT OR REPLACE INTO ledger
+ (at, provider, model, purpose, session, tokens_in, tokens_out, ms, outcome, number)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, 0))"""
 
 

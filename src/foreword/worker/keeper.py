@@ -50,6 +50,7 @@ from foreword.worker import answers, asked
 from foreword.worker.distilling import Distilling
 from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
+from foreword.worker.refining import Refining
 from foreword.worker.work import EVENTS, Work
 
 log = logging.getLogger("foreword")
@@ -87,6 +88,7 @@ class Keeper:
         self._broken = StoreError("the store is not open yet", hint="ask again")
         self._meaning = Meaning(tell=self.tell)
         self._distilling = Distilling(store=lambda: self.store, project_of=self._project, tell=self.tell)
+        self._refining = Refining(store=lambda: self.store, tell=self.tell)
         self.reload()
         self._store = self._opened()
 
@@ -98,6 +100,7 @@ class Keeper:
         self.settings = self._loaded.settings
         log_to(self.home, self.settings)
         self._meaning.choose(self.settings, os.environ)
+        self._refining.choose(self.settings, os.environ)
         self._synonyms, wrong = load_synonyms(self.home)
         for problem in (*self._loaded.problems, *wrong):
             self.tell("settings", problem)
@@ -146,7 +149,7 @@ class Keeper:
             return False  # in the middle of an upgrade; the next look decides
 
     def idle(self) -> bool:
-        return time.monotonic() - self.asked > self.settings.worker_idle_minutes * 60
+        return time.monotonic() - self.asked > self.settings.worker_idle_minutes * 60 and not self._refining.busy
 
     def tell(self, where: str, what: str) -> None:
         """Say what went wrong once, where `status` and `doctor` find it."""
@@ -163,6 +166,7 @@ class Keeper:
     def close(self) -> None:
         self._meaning.close()
         self._distilling.close()
+        self._refining.close()
         self._work.close()
         self._writing.shutdown()
         if self._store is not None:
@@ -550,6 +554,13 @@ class Keeper:
         lines += [f'foreword_rows{{table="{table}"}} {rows}' for table, rows in self.store.counts().items()]
         lines += [f'foreword_total{{what="{what}"}} {times}' for what, times in sorted(self.counted.items())]
         return "\n".join(lines) + "\n"
+
+    def model(self, *, ledger: int = 0) -> dict[str, Any]:
+        told = {"ledger": self._refining.spendings(limit=ledger)} if ledger else {}
+        return {**self._refining.about(), **told}
+
+    def try_model(self) -> dict[str, Any]:
+        return self._refining.attempt()
 
     def index(self) -> dict[str, Any]:
         return {"indexed": self.store.index()}

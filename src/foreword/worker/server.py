@@ -62,6 +62,10 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/resume": {"GET": lambda asked: keeper.resume(**_list_query(asked, 10))},
         "/api/health": {"GET": lambda _: keeper.health()},
         "/api/metrics": {"GET": lambda _: keeper.metrics().encode()},
+        "/api/model": {
+            "GET": lambda asked: keeper.model(ledger=_whole(asked, "ledger", most=10_000)),
+            "POST": lambda _: keeper.try_model(),
+        },
         "/api/index": {"POST": lambda _: keeper.index()},
         "/api/stop": {"POST": stop},
     }
