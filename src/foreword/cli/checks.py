@@ -166,7 +166,7 @@ def model(home: Home, settings: Settings) -> Finding:
     from foreword.client import Client
 
     if settings.model_provider == "off":
-        return Finding("model", OK, "off: nothing is sent anywhere")
+        return Finding("model", OK, "off: none is asked")
     try:
         about = Client(home, seconds=ANSWER_SECONDS).get("/api/model")
     except ForewordError as exc:

@@ -9,7 +9,6 @@ import json
 import os
 import stat
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword.endpoint import Endpoint, Failed
@@ -163,14 +162,12 @@ def _key(place: str, environ: Mapping[str, str]) -> str:
 
 def _in_file(path: str) -> str:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as exc:
-        raise ModelError(f"the key in {path} cannot be read: {exc.strerror}", hint="look at `model_key_env`") from exc
-    with suppress(UnicodeDecodeError), open(handle, "rb") as file:
-        about = os.fstat(file.fileno())
+        about = os.stat(path)
         if not stat.S_ISREG(about.st_mode):
             raise ModelError(f"{path} is no file", hint="`model_key_env` names a file that holds the key")
         if about.st_mode & 0o077:
             raise ModelError(f"others can read the key in {path}", hint=f"chmod 600 {path}")
-        return file.read(MOST_KEY).decode().strip()
-    return ""
+        with open(path, "rb") as file:
+            return file.read(MOST_KEY).decode("utf-8", "replace").strip()
+    except OSError as exc:
+        raise ModelError(f"the key in {path} cannot be read: {exc.strerror}", hint="look at `model_key_env`") from exc
