@@ -1,0 +1,299 @@
+"""Every call of a model is written down, and none is made that the day has no room for, whatever was told or crashed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.endpoint import FAILURES, REST, Breaker
+from foreword.errors import ModelError, StoreError
+from foreword.models import UNTOLD, Completed, NoAnswer
+from foreword.models.ledger import DAY, Ledger, Metered, OpenCircuit, OverCap
+from foreword.models.schema import Text
+from foreword.store.ledger import ASKED, Spending
+from foreword.tokens import count
+from foreword.values import replace
+
+PROMPT, SYSTEM = "walrus " * 50, "be brief"
+EXPECTED = count(f"{SYSTEM}\n{PROMPT}")
+MOST = 100
+ROOM = EXPECTED + MOST  # what one call is taken to cost before it is made
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.at = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+class Fake:
+    """A model that answers as it is told to; what is paid and random is the one thing that tests make up."""
+
+    provider, name, where = "fake", "f-1", "nowhere"
+
+    def __init__(self, *, used=(10, 5), failure=None) -> None:
+        self.used, self.failure, self.calls = used, failure, 0
+
+    def complete(self, prompt, **asked):
+        self.calls += 1
+        if self.failure:
+            raise self.failure
+        return Completed("x", "x", *self.used, ms=1.0)
+
+    def close(self) -> None:
+        pass
+
+
+def ledger(store, *, daily=1_000_000, clock=None, breaker=None):
+    clock = clock or Clock()
+    return Ledger(store=lambda: store, daily=daily, now=clock, breaker=breaker or Breaker(now=clock))
+
+
+def ask(model, book, *, anyway=False, session="s"):
+    metered = Metered(model, ledger=book, purpose="refine", session=session, anyway=anyway)
+    return metered.complete(PROMPT, system=SYSTEM, schema=Text(9), most_tokens=MOST, seconds=1)
+
+
+def outcomes(store):
+    return [(each.outcome, each.tokens_in, each.tokens_out) for each in store.spendings(0.0, 100)][::-1]
+
+
+# ---- the store
+
+
+def test_what_is_written_is_read_newest_first(store):
+    kept = [store.spend(Spending(float(n), "p", "m", "refine", f"s{n}", n, 2 * n, 1.5, "ok")) for n in range(5)]
+    assert [each.number for each in kept] == [1, 2, 3, 4, 5]
+    assert store.spendings(0.0, 3) == tuple(kept[:1:-1])
+    assert store.spendings(3.0, 10) == tuple(kept[:2:-1])
+    assert store.spent_on_models(3.0) == 3 * (3 + 4)
+    assert (store.spendings(99.0), store.spent_on_models(99.0)) == ((), 0)
+
+
+def test_a_call_is_changed_by_its_number(store):
+    entry = store.spend(Spending(1.0, "p", "m", "refine", tokens_in=50, tokens_out=50))
+    assert store.spend(replace(entry, tokens_in=1, tokens_out=2, outcome="ok")).number == entry.number
+    assert outcomes(store) == [("ok", 1, 2)]
+    assert store.counts()["ledger"] == 1
+
+
+# ---- what counts
+
+
+def test_a_call_counts_what_it_told(store):
+    book = ledger(store)
+    assert ask(Fake(used=(EXPECTED, 7)), book).data == "x"
+    assert outcomes(store) == [("ok", EXPECTED, 7)]
+    (entry,) = store.spendings()
+    assert (entry.provider, entry.model, entry.purpose, entry.session) == ("fake", "f-1", "refine", "s")
+    assert entry.ms >= 0
+
+
+def test_who_tells_nothing_is_counted_as_expected_and_who_tells_too_little_is_not_believed(store):
+    book = ledger(store)
+    ask(Fake(used=(UNTOLD, UNTOLD)), book)
+    ask(Fake(used=(0, 0)), book)
+    assert outcomes(store) == [("ok", EXPECTED, MOST), ("ok", EXPECTED // 10, 0)]
+
+
+@pytest.mark.parametrize(
+    ("failure", "counted"),
+    [
+        (NoAnswer("no", why="late", worked=True), (EXPECTED, MOST)),
+        (NoAnswer("no", why="schema", worked=True, used=(EXPECTED, 9)), (EXPECTED, 9)),
+        (NoAnswer("no", why="http-429"), (0, 0)),
+    ],
+)
+def test_a_failure_counts_what_it_may_have_cost(store, failure, counted):
+    with pytest.raises(NoAnswer):
+        ask(Fake(failure=failure), ledger(store))
+    assert outcomes(store) == [(f"failed:{failure.why}", *counted)]
+
+
+def test_a_crash_in_the_middle_counts_all_that_was_expected(store):
+    with pytest.raises(ZeroDivisionError):
+        ask(Fake(failure=ZeroDivisionError()), ledger(store))
+    assert outcomes(store) == [(ASKED, EXPECTED, MOST)]
+
+
+# ---- the cap
+
+
+def test_a_call_that_does_not_fit_is_not_made(store):
+    model, book = Fake(), ledger(store, daily=ROOM - 1)
+    with pytest.raises(OverCap) as refused:
+        ask(model, book)
+    assert model.calls == 0
+    assert "model_daily_tokens" in refused.value.hint
+    assert outcomes(store) == [("refused:cap", 0, 0)]
+    assert ask(model, ledger(store, daily=ROOM)).data == "x"
+
+
+def test_nothing_is_the_most_of_a_cap_of_zero(store):
+    with pytest.raises(OverCap):
+        ask(Fake(), ledger(store, daily=0))
+
+
+def test_the_cap_is_of_any_24_hours(store):
+    clock = Clock()
+    model, book = Fake(used=(ROOM, 0)), ledger(store, daily=ROOM, clock=clock)
+    ask(model, book)
+    clock.at += DAY - 1
+    with pytest.raises(OverCap):
+        ask(model, book)
+    clock.at += 2
+    ask(model, book)
+    clock.at -= 10 * DAY  # a clock that jumps back gives nothing back
+    with pytest.raises(OverCap):
+        ask(model, book)
+    assert model.calls == 2
+
+
+def test_the_cap_holds_over_a_restart(make_store, tmp_path):
+    clock, model = Clock(), Fake(used=(ROOM, 0))
+    first = make_store(tmp_path)
+    ask(model, ledger(first, daily=2 * ROOM, clock=clock))
+    first.close()
+    second = make_store(tmp_path)
+    ask(model, ledger(second, daily=2 * ROOM, clock=clock))
+    with pytest.raises(OverCap):
+        ask(model, ledger(second, daily=2 * ROOM, clock=clock))
+    assert model.calls == 2
+
+
+CRASH = """
+import sys, time
+from pathlib import Path
+from foreword.models.ledger import Ledger, Metered
+from foreword.models.schema import Text
+from foreword.store.sqlite import SqliteStore
+
+class Hangs:
+    provider, name, where = "fake", "f-1", "nowhere"
+    def complete(self, prompt, **asked):
+        print("asked", flush=True)
+        time.sleep(600)
+
+folder = Path(sys.argv[1])
+store = SqliteStore(folder / "memory.db", backups=folder / "backups")
+book = Ledger(store=lambda: store, daily=10**6)
+Metered(Hangs(), ledger=book, purpose="refine").complete("walrus", system="", schema=Text(9), most_tokens=77, seconds=1)
+"""
+
+
+def test_a_worker_that_is_killed_while_it_asks_has_counted_it(make_store, tmp_path):
+    worker = subprocess.Popen([sys.executable, "-c", CRASH, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    with worker:
+        assert worker.stdout.readline() == "asked\n"
+        os.kill(worker.pid, signal.SIGKILL)
+    store = make_store(tmp_path)
+    ((outcome, _, tokens_out),) = outcomes(store)
+    assert (outcome, tokens_out) == (ASKED, 77)
+    assert store.spent_on_models(0.0) > 77
+
+
+def test_many_at_once_do_not_share_the_last_tokens(store):
+    model, book = Fake(used=(UNTOLD, UNTOLD)), ledger(store, daily=3 * ROOM)
+    refused: list[OverCap] = []
+
+    def try_it() -> None:
+        try:
+            ask(model, book)
+        except OverCap as exc:
+            refused.append(exc)
+
+    threads = [threading.Thread(target=try_it) for _ in range(12)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert (model.calls, len(refused)) == (3, 9)
+    assert book.spent() == 3 * ROOM
+
+
+TOLD = st.integers(0, ROOM) | st.just(UNTOLD)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(TOLD, TOLD, st.floats(0, DAY / 2), st.booleans()), max_size=12), st.integers(0, 6 * ROOM))
+def test_no_day_costs_more_than_its_cap_by_more_than_one_call_told_late(shared_store, calls, daily):
+    """A call is made only where its estimate fits; only what is told afterwards can pass it, and then none follows."""
+    clock = Clock()
+    start = clock.at = float(shared_store.counts()["ledger"] + 1) * 1e9  # days of its own
+    book = ledger(shared_store, daily=daily, clock=clock)
+    for told_in, told_out, later, fails in calls:
+        before = book.spent()
+        model = Fake(used=(told_in, told_out))
+        if fails:
+            model.failure = NoAnswer("no", why="schema", worked=True, used=(told_in, told_out))
+        try:
+            ask(model, book, anyway=True)
+        except OverCap:
+            assert before + ROOM > daily
+            assert model.calls == 0
+        except NoAnswer:
+            assert before + ROOM <= daily
+        else:
+            assert before + ROOM <= daily
+        clock.at += later
+    assert all(each.at >= start for each in shared_store.spendings(start, 100))
+
+
+def test_what_cannot_be_written_down_is_not_asked(make_store):
+    closed = make_store()
+    closed.close()
+    model = Fake()
+    with pytest.raises(StoreError):
+        ask(model, ledger(closed))
+    assert model.calls == 0
+
+
+# ---- the breaker
+
+
+def test_one_that_keeps_failing_is_left_alone_and_that_is_written_too(store):
+    clock = Clock()
+    model, book = Fake(failure=NoAnswer("no", why="http-500")), ledger(store, clock=clock)
+    for _ in range(FAILURES):
+        with pytest.raises(NoAnswer):
+            ask(model, book)
+    with pytest.raises(OpenCircuit):
+        ask(model, book)
+    assert model.calls == FAILURES
+    assert outcomes(store)[-1] == ("open-circuit", 0, 0)
+    model.failure = None
+    assert ask(model, book, anyway=True).data == "x"  # the user asked
+    assert book.breaker.state == "closed"
+
+
+def test_an_hour_after_too_many_requests_is_an_hour(store):
+    clock = Clock()
+    model = Fake(failure=NoAnswer("no", why="http-429", after=300.0))
+    book = ledger(store, clock=clock)
+    with pytest.raises(NoAnswer):
+        ask(model, book)
+    clock.at += 299
+    with pytest.raises(OpenCircuit):
+        ask(model, book)
+    clock.at += 2
+    model.failure = None
+    assert ask(model, book).data == "x"
+    assert REST < 299
+
+
+def test_a_cap_says_nothing_about_the_model(store):
+    book = ledger(store, daily=0)
+    for _ in range(2 * FAILURES):
+        with pytest.raises(OverCap):
+            ask(Fake(), book)
+    assert book.breaker.state == "closed"
+    assert issubclass(OverCap, ModelError)

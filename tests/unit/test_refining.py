@@ -1,0 +1,274 @@
+"""Sessions wait for a model aside: nobody waits for them, and whatever goes wrong, the draft stays."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from tests import endpoint
+from tests.endpoint import says, silent, status
+from tests.talking import FULL, data, said
+
+from foreword.config import load
+from foreword.endpoint import FAILURES
+from foreword.models.refine import Draft
+from foreword.store.sqlite import SqliteStore
+from foreword.worker.refining import MOST_WAITING, Refining
+
+PATIENCE = 20.0
+DRAFT = Draft(request="A waiting list for full evenings", done="offer_slot() in rooms/waiting.py", files=("a.py",))
+
+
+@pytest.fixture
+def server():
+    with endpoint.listening() as here:
+        here.answer = data()
+        yield here
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def choose(home, server, store, told):
+    """`choose(model_provider="openai")` -> a Refining with these settings, on the test's server."""
+    made: list[Refining] = []
+
+    def chosen(refining: Refining | None = None, **given: str) -> Refining:
+        if refining is None:
+            refining = Refining(store=lambda: store, tell=lambda _, what: what in told or told.append(what))
+            made.append(refining)
+        usual = {"model_provider": "openai", "model_name": "m", "model_url": server.url, "model_seconds": "20"}
+        environ = {f"FOREWORD_{name.upper()}": text for name, text in {**usual, **given}.items()}
+        refining.choose(load(home, environ).settings, environ)
+        return refining
+
+    yield chosen
+    for each in made:
+        each.close()
+
+
+def until(what: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not what():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.005)
+
+
+class Heard(list):
+    """What was told, in order; `wait` until so many."""
+
+    def of(self, session: str) -> Callable[[object], None]:
+        return lambda refined: self.append((session, refined))
+
+    def wait(self, many: int) -> Heard:
+        until(lambda: len(self) >= many)
+        return self
+
+
+def submit(refining, session="s", heard=None, **more):
+    heard = heard if heard is not None else Heard()
+    assert refining.submit(session, DRAFT, trusts=("user", "tool"), then=heard.of(session), **more)
+    return heard
+
+
+def test_a_draft_is_refined_and_told(choose, server, store):
+    ((session, got),) = submit(choose(), excerpts=["we kept one writer in SQLite", "October, mail"]).wait(1)
+    assert (session, got.title, got.trust, got.source) == ("s", FULL["title"], "tool", "model:m")
+    (entry,) = store.spendings()
+    assert (entry.session, entry.purpose, entry.outcome) == ("s", "refine", "ok")
+    assert (entry.tokens_out, len(server.requests)) == (50, 1)
+    assert "one writer in SQLite" in said(server)
+
+
+def test_while_it_is_off_nothing_is_taken_or_sent(choose, server, store):
+    refining = choose(model_provider="off")
+    assert not refining.submit("s", DRAFT, then=lambda _: None)
+    refining.close()
+    assert (server.requests, store.spendings()) == ([], ())
+    assert refining._thread is None
+
+
+@pytest.mark.parametrize("wrong", [status(500), status(400), says(b"garbage"), data({"title": 5}), data("no")])
+def test_whatever_fails_the_draft_stays_and_it_is_told_once(choose, server, store, told, wrong):
+    server.answer = wrong
+    refining = choose()
+    heard = Heard()
+    for session in ("one", "two"):
+        submit(refining, session, heard)
+        heard.wait(1 if session == "one" else 2)
+    assert heard == [("one", None), ("two", None)]
+    assert len(told) == 1
+    assert "without a model" in told[0]
+    assert all(each.outcome.startswith("failed:") for each in store.spendings())
+
+
+def test_one_that_keeps_failing_is_left_alone_and_told_of_once(choose, server, store, told):
+    server.answer = status(503)
+    refining, heard = choose(), Heard()
+    for number in range(FAILURES + 4):
+        submit(refining, f"s{number}", heard)
+    heard.wait(FAILURES + 4)
+    assert (len(server.requests), len(told)) == (FAILURES, 1)
+    assert [each.outcome for each in store.spendings()].count("open-circuit") == 4
+    about = refining.about()
+    assert about["circuit"] == "open"
+    assert about["rests_s"] > 0
+    server.answer = data({"word": "walrus"})
+    assert refining.attempt()["ok"]  # the user asks, and it is well again
+    server.answer = data()
+    assert submit(refining, "again", excerpts=["SQLite, one writer"]).wait(1)[0][1] is not None
+
+
+def test_an_endpoint_that_says_when_is_left_alone_until_then(choose, server):
+    server.answer = status(429, Retry_After="1800")
+    refining, heard = choose(), Heard()
+    submit(refining, "a", heard)
+    heard.wait(1)
+    submit(refining, "b", heard)
+    heard.wait(2)
+    assert len(server.requests) == 1
+    assert 1700 < refining.about()["rests_s"] <= 1800
+
+
+def test_a_cap_that_is_reached_is_told_once_and_nothing_is_sent(choose, server, store, told):
+    refining, heard = choose(model_daily_tokens="100"), Heard()
+    for number in range(3):
+        submit(refining, f"s{number}", heard)
+    assert [refined for _, refined in heard.wait(3)] == [None] * 3
+    assert (server.requests, len(told)) == ([], 1)
+    assert {each.outcome for each in store.spendings()} == {"refused:cap"}
+    assert "model_daily_tokens" in told[0]
+
+
+def test_the_cap_is_kept_by_who_comes_after(choose, server, told):
+    server.answer = data(usage=(9_000, 1_000))
+    submit(choose(model_daily_tokens="10000")).wait(1)
+    assert submit(choose(model_daily_tokens="10000"), "later").wait(1) == [("later", None)]
+    assert len(server.requests) == 1
+
+
+def test_nobody_waits_and_only_so_many_wait(choose, server, told):
+    server.answer = silent
+    refining = choose()
+    submit(refining, "first")
+    until(lambda: server.requests)
+    for number in range(MOST_WAITING):
+        submit(refining, f"s{number}")
+    submit(refining, "s0")  # it takes its own place
+    assert refining.about()["waiting"] == MOST_WAITING
+    assert not refining.submit("one more", DRAFT, then=lambda _: None)
+    assert "sessions wait" in told[0]
+    assert refining.busy
+
+
+def test_the_same_session_again_is_asked_once(choose, server):
+    going = threading.Event()
+
+    def slow(asked):
+        going.wait(PATIENCE)
+        data()(asked)
+
+    server.answer = slow
+    refining, heard = choose(), Heard()
+    submit(refining, "first", heard)
+    until(lambda: server.requests)
+    for word in ("old", "new"):
+        submit(refining, "again", heard, excerpts=[f"the {word} excerpt"])
+    going.set()
+    heard.wait(2)
+    until(lambda: not refining.busy)
+    assert [session for session, _ in heard] == ["first", "again"]
+    assert "the new excerpt" in said(server)
+    assert "the old excerpt" not in said(server)
+
+
+def test_many_submit_at_once_and_each_is_told(choose, server, store):
+    refining, heard = choose(model_daily_tokens="10000000"), Heard()
+    threads = [threading.Thread(target=submit, args=(refining, f"s{number}", heard)) for number in range(30)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert sorted(session for session, _ in heard.wait(30)) == sorted(f"s{number}" for number in range(30))
+    assert len(store.spendings(0.0, 100)) == len(server.requests) == 30
+
+
+def test_closing_does_not_wait_for_a_model(choose, server, store, told):
+    server.answer = silent
+    refining, heard = choose(model_seconds="600"), Heard()
+    for session in ("one", "two"):
+        submit(refining, session, heard)
+    until(lambda: server.requests)
+    refining.close()
+    assert not refining._thread.is_alive()
+    assert (heard, told) == ([], [])
+    assert not refining.submit("late", DRAFT, then=lambda _: None)
+    assert store.spendings()[0].tokens_in > 0  # it may have been worked on
+
+
+def test_another_choice_ends_what_is_asked_and_takes_over_what_waits(choose, server, told):
+    server.answer = silent
+    refining, heard = choose(), Heard()
+    submit(refining, "one", heard)
+    until(lambda: server.requests)
+    submit(refining, "two", heard)
+    server.answer = data()
+    choose(refining, model_name="other")
+    assert [(session, refined and refined.source) for session, refined in heard.wait(2)] == [
+        ("one", None),
+        ("two", "model:other"),
+    ]
+    assert told == []
+    choose(refining, model_provider="off")
+    assert not refining.submit("three", DRAFT, then=lambda _: None)
+
+
+def test_who_was_told_may_fail_without_harm(choose):
+    refining = choose()
+    refining.submit("bad", DRAFT, then=lambda _: 1 / 0)
+    assert submit(refining, "good").wait(1)
+
+
+def test_a_wrong_setting_is_told_and_seen_to_be_right_again(choose, tmp_path, told):
+    key = tmp_path / "key"
+    refining = choose(model_provider="anthropic", model_key_env=str(key))
+    assert "cannot be read" in told[0]
+    assert "cannot be read" in refining.about()["problem"]
+    assert not refining.submit("s", DRAFT, then=lambda _: None)
+    assert not refining.attempt()["ok"]
+    key.write_text("k-1")
+    key.chmod(0o600)
+    assert "did not keep to the form" in refining.attempt()["error"]  # the server answers with a summary
+
+
+def test_a_try_tells_what_it_took_and_counts(choose, server, store):
+    server.answer = data({"word": "walrus"}, usage=(31, 9))
+    refining = choose()
+    got = refining.attempt()
+    assert (got["ok"], got["tokens_in"], got["tokens_out"], got["model"]) == (True, 31, 9, "m")
+    (entry,) = store.spendings()
+    assert (entry.purpose, entry.tokens_in) == ("try", 31)
+    assert refining.about()["spent_tokens"] == 40
+    server.answer = status(401)
+    assert "401" in refining.attempt()["error"]
+    assert choose(model_provider="off").attempt()["ok"] is False
+
+
+def test_a_store_that_cannot_write_means_that_nothing_is_asked(choose, server, store, told):
+    refining = choose()
+    store.close()
+    assert submit(refining).wait(1) == [("s", None)]
+    assert server.requests == []
+    assert "not asked" in told[0]
