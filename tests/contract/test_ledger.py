@@ -1,4 +1,4 @@
-"""Every call of a model is written down, and none is made that the day has no room for, whatever was told or crashed."""
+"""Every call of a model is written down, and none is made that the day has no room for, whoever lies or crashes."""
 
 from __future__ import annotations
 

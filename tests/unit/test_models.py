@@ -368,9 +368,8 @@ def test_a_breaker_opens_after_some_failures_and_lets_one_try_later():
         pass
     clock.at += REST
     assert breaker.state == "half-open"
-    with breaker.asking():
-        with pytest.raises(Resting), breaker.asking():
-            pass  # one at a time tries
+    with breaker.asking(), pytest.raises(Resting), breaker.asking():
+        pass  # one at a time tries
     assert (breaker.state, breaker.rests) == ("closed", 0)
 
 

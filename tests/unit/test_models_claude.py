@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -94,7 +95,7 @@ def test_it_has_no_tools_hooks_or_memory_and_the_prompt_is_no_argument(claude, t
     )
     seen = json.loads((tmp_path / "seen").read_text())
     assert seen["argv"] == ["-p", *FLAGS, "--model", "haiku", "--system-prompt", "the system"]
-    argv = dict(zip(FLAGS, FLAGS[1:], strict=False))
+    argv = dict(itertools.pairwise(FLAGS))
     assert (argv["--tools"], argv["--max-turns"], argv["--output-format"]) == ("", "1", "json")
     assert json.loads(argv["--settings"]) == {"disableAllHooks": True}
     assert (seen["stdin"], seen["here"]) == ("the prompt", [])

@@ -295,11 +295,11 @@ def test_a_model_that_obeys_them_gets_nothing_through_but_plain_lines(shared):
     """The model repeats the payload in every field; what it never read cannot bring an address or a name in."""
     address = re.compile(r"https?://|www\.|\S@\S+\.\S")
     kept = 0
-    for payload in payloads(shared):
+    for number, payload in enumerate(payloads(shared)):
         item = payload[: ITEM * 4]
-        said = {"title": payload[: TITLE * 4], "request": payload[: TOLD * 4], "done": item, "learned": [item] * 9}
+        said = {"title": payload[: TITLE * 4], "request": payload[: TOLD * 4], "done": item, "learned": [item]}
         said |= {"next": [item], "decisions": [{"what": item, "why": item}]}
-        for excerpts in ((), (payload,)):
+        for excerpts in ((), (payload,))[: 1 if number % 4 else 2]:  # a fifth was read: that is slower
             got = refine(Says(**said), DRAFT, excerpts=excerpts, trusts=["user", "tool"], fence=FENCE)
             check(got)
             if got is not None:

@@ -138,8 +138,9 @@ def _kept(data: Any, known: _Known, *, source: str, trust: Trust) -> Refined | N
 def plain(text: str, *, most: int) -> str:
     """*text* on one line of at most *most* characters, with nothing in it that cannot be seen, redacted."""
     # Unseen characters go first: they could stand in the middle of a secret.
-    line = " ".join("".join(_seen(char) for char in storable(text)).split())
-    line = redact(line)
+    text = storable(text)
+    seen = text if text.isprintable() else "".join(map(_seen, text))
+    line = redact(" ".join(seen.split()))
     if len(line) <= most:
         return line
     return f"{line[: most - 1].rpartition(' ')[0] or line[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
