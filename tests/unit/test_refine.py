@@ -299,7 +299,7 @@ def test_a_model_that_obeys_them_gets_nothing_through_but_plain_lines(shared):
         item = payload[: ITEM * 4]
         said = {"title": payload[: TITLE * 4], "request": payload[: TOLD * 4], "done": item, "learned": [item]}
         said |= {"next": [item], "decisions": [{"what": item, "why": item}]}
-        for excerpts in ((), (payload,))[: 1 if number % 4 else 2]:  # a fifth was read: that is slower
+        for excerpts in ((), (payload,))[: 1 if number % 4 else 2]:  # a quarter is read too, which is slower
             got = refine(Says(**said), DRAFT, excerpts=excerpts, trusts=["user", "tool"], fence=FENCE)
             check(got)
             if got is not None:
