@@ -118,3 +118,47 @@ def test_a_worker_leaves_at_once_while_it_asks_and_capture_goes_on(home, start, 
     wait_for(lambda: not life.pid_of(home))
     asking.wait(timeout=60)
     assert not noted(str(home.trouble))
+
+
+def ended_session(client, project: str) -> None:
+    for name, payload in (
+        ("UserPromptSubmit", {"prompt": "add a waiting list for full evenings in rooms/waiting.py", "prompt_id": "p"}),
+        ("Stop", {"last_assistant_message": "Added the table and offer_slot() in rooms/waiting.py, kept in SQLite."}),
+        ("SessionEnd", {"reason": "other"}),
+    ):
+        told = {"hook_event_name": name, "session_id": "s", "cwd": project, **payload}
+        client.post("/api/events", {"host": "claude-code", "event": name, "payload": told})
+
+
+def summary(client) -> dict:
+    found = [each for each in client.get("/api/sessions/s")["memories"] if each["kind"] == "summary"]
+    return found[0] if found else {"title": "", "detail": {}}
+
+
+def test_a_session_that_is_over_is_told_in_better_words_and_the_plain_ones_stay_beside(home, start, server, project):
+    better = {
+        "title": "Waiting list for full evenings",
+        "request": "",
+        "done": "Added offer_slot() in rooms/waiting.py",
+    }
+    server.answer = data({**better, "learned": [], "decisions": [{"what": "Kept in SQLite", "why": ""}], "next": []})
+    turn_on(home, server)
+    client = start()
+    ended_session(client, project)
+    wait_for(lambda: summary(client)["title"] == "Waiting list for full evenings")
+    told = summary(client)
+    assert told["detail"]["done"] == ["Added offer_slot() in rooms/waiting.py"]
+    assert told["detail"]["without_model"]["title"] == "Add a waiting list for full evenings in rooms/waiting.py"
+    assert (told["source"], told["trust"]) == ("model:m-1", "agent")
+    kinds = [(each["kind"], each["trust"]) for each in client.get("/api/sessions/s")["memories"]]
+    assert ("decision", "agent") in kinds
+
+
+def test_a_model_that_fails_leaves_what_came_without_it(home, start, server, project):
+    server.answer = status(500)
+    turn_on(home, server)
+    client = start()
+    ended_session(client, project)
+    wait_for(lambda: server.requests)
+    wait_for(lambda: summary(client)["title"] == "Add a waiting list for full evenings in rooms/waiting.py")
+    assert "without_model" not in summary(client)["detail"]

@@ -198,6 +198,11 @@ class Draft:
         done = [each for each in self._between[failure.runs :] if each.kind in ("install", "migrate", "build", "other")]
         return f"ran `{cut(done[-1].text, 120)}`" if done else ""
 
+    @property
+    def excerpts(self) -> tuple[str, ...]:
+        """What was said, the first prompt and the last turns: enough for somebody to sum it up in better words."""
+        return (*self._prompts[:1], *self._prompts[1:][-3:], *self._answers[-3:])
+
     # -- what it came to ----------------------------------------------------------------------------------------
     def harvest(self) -> Distilled:
         """Everything that is worth knowing later."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from foreword.deeds import deed_of
 from foreword.distill import Distilled, Draft, closed, merged
@@ -15,6 +16,10 @@ from foreword.errors import ForewordError
 from foreword.store import Store
 from foreword.types import Memory, Project, Query, Session
 from foreword.values import replace
+from foreword.worker.refining import Refining
+
+if TYPE_CHECKING:
+    from foreword.models.refine import Refined
 
 log = logging.getLogger("foreword")
 
@@ -37,7 +42,9 @@ class Distilling:
         store: Callable[[], Store],
         project_of: Callable[[str], Project],
         tell: Callable[[str, str], None],
+        refining: Refining,
     ) -> None:
+        self._refining = refining
         self._store = store
         self._project_of = project_of
         self._tell = tell
@@ -127,6 +134,7 @@ class Distilling:
                 if deed is not None:
                     draft.add(deed)
                 going.number = event.number
+        session = store.session(session.id) or session  # it may have ended while it was read
         harvests = [(draft.project, draft.harvest()) for draft in going.drafts.values()]
         store.settle(
             session,
@@ -135,9 +143,28 @@ class Distilling:
             links=[link for _, got in harvests for link in got.links],
             changes=[change for _, got in harvests for change in got.changes],
         )
+        if session.ended or time.time() - session.last > IDLE:
+            for draft, (_, got) in zip(going.drafts.values(), harvests, strict=True):
+                self._refine(session, draft, got)
         going.rests_until = time.monotonic() + SHARE * (time.monotonic() - began)
         if session.ended:
             self._drafts.pop(session.id, None)
+
+    def _refine(self, session: Session, draft: Draft, got: Distilled) -> None:
+        """Have a model put the summary of a session that is over in better words, where the user chose one."""
+        summary = next((each for each in got.memories if each.kind == "summary"), None)
+        if summary is None or not self._refining.on:
+            return
+        from foreword.worker.refined import given, put
+
+        def then(told: Refined | None) -> None:
+            if told is not None:
+                store = self._store()
+                (known,) = store.by_uid([summary.uid]) or (summary,)
+                store.keep(put(known, told))
+
+        trusts = (*(each.trust for each in got.memories), "agent")
+        self._refining.submit(session.id, given(got.memories), excerpts=draft.excerpts, trusts=trusts, then=then)
 
     def _draft(self, going: _Going, session: Session, *, project: str, cwd: str) -> Draft:
         if project not in going.drafts:

@@ -87,8 +87,10 @@ class Keeper:
         self._store: SqliteStore | None = None
         self._broken = StoreError("the store is not open yet", hint="ask again")
         self._meaning = Meaning(tell=self.tell)
-        self._distilling = Distilling(store=lambda: self.store, project_of=self._project, tell=self.tell)
         self._refining = Refining(store=lambda: self.store, tell=self.tell)
+        self._distilling = Distilling(
+            store=lambda: self.store, project_of=self._project, tell=self.tell, refining=self._refining
+        )
         self.reload()
         self._store = self._opened()
 

@@ -54,6 +54,10 @@ class Refining:
         self._closed = False
 
     @property
+    def on(self) -> bool:
+        return self._model is not None and not self._closed
+
+    @property
     def busy(self) -> bool:
         return self._busy or bool(self._waiting)
 
