@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from foreword.errors import BadPayload
@@ -31,6 +31,7 @@ class Todo:
 
     text: str
     done: bool = False
+    id: str = ""  # of an entry that is told alone; without ids, entries are the whole list
 
 
 @value
@@ -48,7 +49,7 @@ class Deed:
     output: str = ""  # what came back, of whatever stream
     failed: bool | None = None  # None: the host does not tell
     edits: tuple[Edit, ...] = ()
-    todos: tuple[Todo, ...] = ()  # the whole list as it stands now
+    todos: tuple[Todo, ...] = ()  # as this tool told them; `todos_now` tells how the list stands
     id: str = ""  # the same for the same deed, also when a transcript tells it again
 
 
@@ -100,9 +101,33 @@ def tool_deed(used: Used, *, at: float, cwd: str, root: str, id: str = "") -> De
         output="" if is_ours(used) else _output(used, act),
         failed=used.failed,
         edits=_edits(used, cwd=cwd, root=root) if act == "edit" and not used.failed else (),
-        todos=_todos(used.given) if act == "plan" else (),
+        todos=_todos(used) if act == "plan" and not used.failed else (),
         id=id,
     )
+
+
+def without_our_words(payload: Mapping[str, Any], *, host: str, kind: str) -> Mapping[str, Any]:
+    """A payload as it is kept: what we ourselves said, in a prompt or through a tool of ours, is not told again."""
+    if kind in ("tool", "tool_failure"):
+        if not is_ours(Used(**find(host).used(payload))):
+            return payload
+        return {name: _mapped(each, lambda _: "") if name in RESULTS else each for name, each in payload.items()}
+    ours: Mapping[str, Any] = _mapped(payload, without_ours) if kind in ("prompt", "stop") else payload
+    return ours
+
+
+def todos_now(deeds: Iterable[Deed]) -> tuple[Todo, ...]:
+    """The agent's list as it stands after these deeds, whether its tool tells all of it or an entry at a time."""
+    listed: tuple[Todo, ...] = ()
+    single: dict[str, Todo] = {}
+    for deed in deeds:
+        if deed.todos and not deed.todos[0].id:
+            listed = deed.todos
+            continue
+        for todo in deed.todos:
+            known = single.get(todo.id)
+            single[todo.id] = replace(todo, text=todo.text or known.text) if known else todo
+    return (*listed, *(todo for todo in single.values() if todo.text))
 
 
 def own_words(text: str) -> str:
@@ -161,6 +186,8 @@ KINDS = {
 STARTS = ("startup", "resume", "clear", "compact", "fork")
 TIMED = ("gemini", "copilot")
 TOUCHING = ("edit", "read")
+# Where hosts put what a tool gave back.
+RESULTS = ("tool_response", "toolResult", "tool_result", "tool_output", "output", "error", "error_message", CUT)
 MOST_PARTS = 200  # of a result that comes in parts
 
 # Blocks by how they begin, each with how it ends.
@@ -205,7 +232,7 @@ ACTS = {
     "search": "grep glob search searchfilecontent ls list listdirectory listdir codebasesearch filesearch grepsearch "
     "toolsearch findfiles rg",
     "fetch": "webfetch websearch fetch googlewebsearch webrun browse",
-    "plan": "todowrite todo todoread updateplan writetodos updatetodo managetodolist taskcreate taskupdate",
+    "plan": "todowrite todo todoread updateplan writetodos updatetodo managetodolist taskcreate taskupdate tasklist",
     "delegate": "task agent spawnagent subagent delegate",
 }
 _ACT_OF = {name: act for act, names in ACTS.items() for name in names.split()}
@@ -229,6 +256,15 @@ def _elsewhere(event: Event) -> str:
     if event.host != "copilot":
         return ""
     return copilot_answer(text_of(event.payload, "transcriptPath", "transcript_path"), before=event.at)
+
+
+def _mapped(item: Any, change: Callable[[str], str]) -> Any:
+    """The same with every text in it changed; names and numbers stay."""
+    if isinstance(item, str):
+        return change(item)
+    if isinstance(item, dict):
+        return {name: _mapped(each, change) for name, each in item.items()}
+    return [_mapped(each, change) for each in item] if isinstance(item, list) else item
 
 
 def _without(text: str, blocks: Mapping[str, str], *, open_too: bool = False) -> str:
@@ -346,13 +382,27 @@ PATCH_MOVED = re.compile(r"^\*\*\* Move to: (.+)", re.MULTILINE)
 PATCH_HUNK = re.compile(r"^@@.*", re.MULTILINE)
 
 
-def _todos(given: Mapping[str, Any]) -> tuple[Todo, ...]:
-    for name in ("todos", "plan", "items", "todoList"):
-        told = given.get(name)
-        if isinstance(told, list):
-            return tuple(
-                Todo(text=text, done=text_of(each, "status", "state") in ("completed", "done", "cancelled"))
-                for each in told
-                if isinstance(each, dict) and (text := text_of(each, "content", "step", "text", "title", "description"))
-            )
+def _todos(used: Used) -> tuple[Todo, ...]:
+    result = used.result if isinstance(used.result, dict) else {}
+    task, id = result.get("task"), text_of(used.given, "taskId")
+    if isinstance(task, dict):  # Claude Code's TaskCreate
+        return tuple(_listed([task]))
+    if id:  # and its TaskUpdate, which tells what it changed
+        state, text = text_of(used.given, "status"), text_of(used.given, "subject")
+        return (Todo(text=text, done=state in DONE, id=id),) if state else ()
+    for told in (used.given, result):
+        for name in ("todos", "plan", "items", "todoList", "tasks"):
+            if isinstance(several := told.get(name), list):
+                return tuple(_listed(several, ids=name == "tasks"))
     return ()
+
+
+def _listed(several: list[Any], *, ids: bool = True) -> Iterator[Todo]:
+    for each in several:
+        if isinstance(each, dict) and (text := text_of(each, *_TODO_FIELDS)):
+            done = text_of(each, "status", "state") in DONE
+            yield Todo(text=text, done=done, id=text_of(each, "id") if ids else "")
+
+
+_TODO_FIELDS = ("content", "step", "text", "title", "subject", "description")
+DONE = ("completed", "done", "cancelled", "canceled", "deleted")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from foreword.capture import Captured, capture, project_at
+from foreword.deeds import without_our_words
 from foreword.jsontext import storable
 from foreword.payloads import Delivery
 from foreword.projects import is_off
@@ -45,6 +46,9 @@ def read(
     captured = capture(delivery, find_project=find_project)
     told, project = captured.told, captured.project
     known = captured.kind != "other"  # then host and event are words of ours
+    payload = captured.payload
+    if known:
+        payload = without_our_words(payload, host=delivery.host, kind=captured.kind)
     event = Event(
         key=_key(delivery, captured.payload),
         host=delivery.host if known else redact(storable(delivery.host)),
@@ -54,7 +58,7 @@ def read(
         project=project.key if project else "",
         cwd=told.cwd,
         at=delivery.at,
-        payload=_capped(captured.payload, text_cap),
+        payload=_capped(payload, text_cap),
         lasting=bool(told.id),
     )
     off = project is not None and is_off(project, off_projects)

@@ -25,8 +25,10 @@ def codex_exit(transcript_path: str, call_id: str) -> int | None:
     if not call_id:
         return None
     for line in _last_lines(transcript_path, holding=call_id):
-        item = line.get("payload")
-        if isinstance(item, dict) and item.get("call_id") == call_id:
+        told = line.get("payload")
+        item = told.get("item", told) if isinstance(told, dict) else None
+        # In code mode a hook is told the id of the item, which stands nowhere but in its completion.
+        if isinstance(item, dict) and call_id in (item.get("call_id"), item.get("id")):
             ended = _ended(item)
             if ended is not None:
                 return ended

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, dict_of, files_of, text_of
+from foreword.hosts import Host, Told, dict_of, exit_of, files_of, text_of
 from foreword.hosts.claude_code import answer
 
 TYPE_CHECKING = False
@@ -26,11 +26,16 @@ def read(payload: Mapping[str, Any]) -> Told:
 
 
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """What came back, as text; how it ended stands in the rollout alone."""
+    """What came back, as text; a patch says how it ended, a command only in the rollout."""
+    result = payload.get("tool_response")
+    said = result if isinstance(result, str) and result.startswith("Exit code: ") else ""
+    code = exit_of(said.partition("\n")[0], "Exit code: ")
     return {
         "tool": text_of(payload, "tool_name"),
         "given": dict_of(payload.get("tool_input")),
-        "result": payload.get("tool_response"),
+        "output": said.partition("\nOutput:\n")[2],
+        "result": result,
+        "failed": None if code is None else code != 0,
     }
 
 

@@ -19,6 +19,7 @@ def read(payload: Mapping[str, Any]) -> Told:
         source=text_of(payload, "source"),
         model=text_of(payload, "model"),
         id=str(stamp) if isinstance(stamp, (int, str)) else "",
+        inner="parentAgentId" in payload or "parent_agent_id" in payload,
         files=files_of(dict_of(payload.get("toolArgs", payload.get("tool_input")))),
     )
 

@@ -54,10 +54,10 @@ def _own_output(text: str) -> str:
     """What a command wrote, without what Gemini writes around it."""
     if not text.startswith("Output: "):
         return text
-    for mark in ("\nProcess Group PGID: ", "\nExit Code: ", "\nError: "):
+    for mark in ("\nProcess Group PGID: ", "\nSignal: ", "\nExit Code: "):
         head, found, tail = text.rpartition(mark)
         text = head if found and "\n" not in tail else text
-    return text[8:]
+    return text[8:] if text != "Output: (empty)" else ""
 
 
 HOST = Host(

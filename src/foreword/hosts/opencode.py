@@ -3,7 +3,8 @@
 A payload is what OpenCode gave the plugin's hook, and what only the plugin knows beside it:
 `{"directory": ..., "parentID"?: ..., "input": {...}, "output": {...}}`. The `input` of a bus event is the event itself.
 `parentID` is the session's, which OpenCode tells once, when it is created: a session with a parent is a sub-agent's.
-Where there is no `input`, the same fields are read from the payload itself.
+Where there is no `input`, the same fields are read from the payload itself. A tool that failed has no hook in OpenCode:
+the plugin sends its `message.part.updated` with status `error` as `tool.execute.error`.
 """
 
 from __future__ import annotations
@@ -31,23 +32,36 @@ def read(payload: Mapping[str, Any]) -> Told:
         answer=text_of(got, "text"),
         source=text_of(payload, "source"),
         model=text_of(dict_of(model), "modelID", "id") or text_of({"": model}, ""),
-        id=text_of(given, "callID", "partID", "messageID") or text_of(message, "id") or text_of(given, "id"),
-        files=files_of(given.get("args")),
+        id=text_of(given, "callID", "partID", "messageID")
+        or text_of(_part(given), "callID")
+        or text_of(message, "id")
+        or text_of(given, "id"),
+        files=files_of(given.get("args") or dict_of(_part(given).get("state")).get("input")),
         inner=bool(text_of(payload, "parentID") or text_of(info, "parentID")),
     )
 
 
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """A command tells its exit code; a tool that failed is not told at all, so any other has worked."""
+    """A command tells its exit code, and none where it took too long; another tool that failed is told as an error."""
     given, got = _ends(payload)
+    if part := _part(given):
+        state = dict_of(part.get("state"))
+        failed = {"output": text_of(state, "error"), "failed": True}
+        return {"tool": text_of(part, "tool"), "given": dict_of(state.get("input")), **failed}
+    output = text_of(got, "output")
     exit = dict_of(got.get("metadata")).get("exit", 0)
+    late = exit is None and "exceeding timeout" in output
     return {
         "tool": text_of(given, "tool"),
         "given": dict_of(given.get("args")),
-        "output": text_of(got, "output"),
+        "output": output,
         "result": got,
-        "failed": exit != 0 if isinstance(exit, int) else None,
+        "failed": exit != 0 if isinstance(exit, int) else late or None,
     }
+
+
+def _part(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict_of(dict_of(given.get("properties")).get("part"))
 
 
 def _ends(payload: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -80,6 +94,7 @@ HOST = Host(
         "session.created": "session_start",
         "chat.message": "prompt",
         "tool.execute.after": "tool",
+        "tool.execute.error": "tool_failure",
         "experimental.text.complete": "stop",
         "session.idle": "stop",
         "session.compacted": "compaction",
