@@ -192,8 +192,8 @@ MOST_PARTS = 200  # of a result that comes in parts
 
 # Blocks by how they begin, each with how it ends.
 OURS = {
-    r"^--- foreword: [^\n]* ---$": "--- end foreword ---",
-    r"^\[foreword\] ": "[end foreword]",
+    r"(?:^[ \t]*|(?<=[->\]]))--- foreword: [^\n]* ---$": "--- end foreword ---",
+    r"(?:^[ \t]*|(?<=[->\]]))\[foreword\] ": "[end foreword]",
     r"<foreword_context\b": "</foreword_context>",
     r"<hook_context>": "</hook_context>",  # Gemini's, around what any hook said
 }
@@ -233,7 +233,7 @@ ACTS = {
     "toolsearch findfiles rg",
     "fetch": "webfetch websearch fetch googlewebsearch webrun browse",
     "plan": "todowrite todo todoread updateplan writetodos updatetodo managetodolist taskcreate taskupdate tasklist",
-    "delegate": "task agent spawnagent subagent delegate",
+    "delegate": "task agent spawnagent subagent delegate invokeagent",
 }
 _ACT_OF = {name: act for act, names in ACTS.items() for name in names.split()}
 
@@ -287,8 +287,8 @@ def _without(text: str, blocks: Mapping[str, str], *, open_too: bool = False) ->
 
 
 def _output(used: Used, act: str) -> str:
-    """What came back; the result of an edit that worked is the file, which its edits tell."""
-    return used.output or ("" if act == "edit" and not used.failed else said_in(used.result))
+    """What came back; where an edit or a plan worked, it is told already."""
+    return "" if act in ("edit", "plan") and not used.failed else used.output or said_in(used.result)
 
 
 def _act(used: Used) -> str:

@@ -55,6 +55,7 @@ def main() -> None:
     be_alone()
     for host in given.hosts or VERSIONS:
         if given.only != "session":
+            shutil.rmtree(PAYLOADS / host, ignore_errors=True)
             for script in scripts.PIECES[host]:
                 keep_pieces(host, record(host, given.clients, script, keep=given.keep), script)
         if given.only != "pieces" and host in scripts.SESSIONS:
@@ -103,11 +104,12 @@ def keep_pieces(host: str, told: Recorded, script: scripts.Script) -> None:
         kept = {"client": " ".join(VERSIONS[host]), "event": line["event"], "payload": line["payload"]}
         if (prompt := line["payload"].get("prompt", "")).startswith("<"):  # the host's own, in the user's name
             name = prompt[1:].partition(">")[0]
-        if not name and "parentID" in line["payload"]:
+        if not name and ("parentID" in line["payload"] or "parentAgentId" in line["payload"]):
             name = "inner"
         file = folder / f"{'.'.join(filter(None, (line['event'], name)))}.json"
-        file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
-        print("  ", file.relative_to(PAYLOADS))
+        if not file.exists():  # the first script shows it
+            file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+            print("  ", file.relative_to(PAYLOADS))
     if host == "codex":
         lines = [line for line in told.transcript if "call_id" in line["payload"] or "item" in line["payload"]]
         (folder / f"rollout.{script.model}.jsonl").write_text(jsonl(lines))

@@ -388,8 +388,10 @@ SESSIONS: dict[str, Script] = {
 _INNER = "ls rooms/__init__.py"
 
 
-def _delegated(tool: str, given: dict[str, Any], inner: Use, ended: Step = Say("It is there.")) -> Script:
-    return Script((ASKED,), (Use(tool, given, "delegated"), inner, ended, Say("Done by a sub-agent.")))
+def _delegated(tool: str, given: dict[str, Any], inner: Use, *, ended: Step | None = None) -> Script:
+    return Script(
+        (ASKED,), (Use(tool, given, "delegated"), inner, ended or Say("It is there."), Say("Done by a sub-agent."))
+    )
 
 
 PIECES["claude-code"] += (
@@ -429,6 +431,6 @@ PIECES["gemini"] += (
         "invoke_agent",
         {"agent_name": "generalist", "prompt": "Is it there?"},
         Use("run_shell_command", {"command": _INNER}, "inner"),
-        Use("complete_task", {"result": "It is there."}, "inner"),
+        ended=Use("complete_task", {"result": "It is there.", "response": "It is there."}),
     ),
 )

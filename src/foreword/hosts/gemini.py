@@ -38,26 +38,30 @@ def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """An error is a field; a command that failed says `Exit Code: N` in a line of its own, one that worked nothing."""
     result = dict_of(payload.get("tool_response"))
     said = result.get("llmContent")
-    output = said if isinstance(said, str) else ""
-    output = output.removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")
+    parts = [part if isinstance(part, str) else text_of(dict_of(part), "text") for part in _list(said)]
+    output = "\n".join(parts).removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")
     failed = bool(result.get("error")) or bool(exit_of(output, "\nExit Code: ")) or "\nSignal: " in output
     return {
         "tool": text_of(payload, "tool_name"),
         "given": dict_of(payload.get("tool_input")),
         "output": _own_output(output),
-        "result": result,
+        "result": {**result, "llmContent": ""},
         "failed": failed,
     }
+
+
+def _list(item: Any) -> list[Any]:
+    return item if isinstance(item, list) else [item]
 
 
 def _own_output(text: str) -> str:
     """What a command wrote, without what Gemini writes around it."""
     if not text.startswith("Output: "):
         return text
-    for mark in ("\nProcess Group PGID: ", "\nSignal: ", "\nExit Code: "):
+    for mark in ("\nProcess Group PGID: ", "\nExit Code: "):
         head, found, tail = text.rpartition(mark)
         text = head if found and "\n" not in tail else text
-    return text[8:] if text != "Output: (empty)" else ""
+    return text[8:].removeprefix("(empty)").lstrip("\n")
 
 
 HOST = Host(

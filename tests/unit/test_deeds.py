@@ -1,0 +1,432 @@
+"""deeds: every recorded payload becomes the right event and the right deed, whatever its host calls things."""
+
+import json
+import os
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.deeds import Deed, Edit, Todo, Used, deed_of, is_ours, own_words, todos_now, tool_deed, without_ours
+from foreword.hosts import FILES, find
+from foreword.payloads import CUT, Delivery
+from foreword.remember import read, remember
+from foreword.rollouts import TAIL, codex_exit, copilot_answer
+from foreword.store.sqlite import SqliteStore
+from foreword.types import EVENTS, Event, Project
+from foreword.values import replace
+
+HERE = Path(__file__).resolve().parents[1]
+PAYLOADS, GOLDEN = HERE / "payloads", HERE / "golden"
+ROOT = "/home/user/project"
+RECORDED = sorted(path for path in PAYLOADS.glob("*/*.json"))
+SESSIONS = sorted((PAYLOADS / "sessions").glob("*.jsonl"))
+AT = 1_790_000_000.0
+CAP = 64 * 1024
+
+
+def read_of(host, event, payload, *, at=AT, cap=CAP):
+    """The event that a hook's payload becomes, on its way through capture."""
+    raw = json.dumps(payload).encode()
+    delivery = Delivery(host=host, event=event, at=at, raw=raw)
+    return read(delivery, text_cap=cap, find_project=lambda folder: Project(key="k", name="project", root=folder))
+
+
+def recorded(path):
+    """Host, event and payload of one file; a rollout that was recorded with it is where the payload says it is."""
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    payload, host = kept["payload"], path.parent.name
+    if host == "codex":
+        payload["transcript_path"] = str(path.parent / f"rollout.{payload.get('model', '')}.jsonl")
+    return host, kept["event"], payload
+
+
+def session(path):
+    """The reads of a whole recorded session, in order."""
+    host = path.stem
+    for line in path.read_text(encoding="utf-8").splitlines():
+        told = json.loads(line)
+        for name in ("transcript_path", "transcriptPath"):
+            if name in told["payload"] and host in ("codex", "copilot"):
+                told["payload"][name] = str(PAYLOADS / "transcripts" / f"{host}.jsonl")
+        yield read_of(host, told["event"], told["payload"], at=told["at"])
+
+
+# -- what people read ---------------------------------------------------------------------------------------------
+def test_every_recorded_payload_becomes_the_right_deed():
+    lines = []
+    for path in RECORDED:
+        told = read_of(*recorded(path))
+        lines += [f"{path.parent.name} {path.name[:-5]}", *described(told)]
+    same_as("deeds.txt", lines)
+
+
+def test_every_recorded_session_becomes_the_right_deeds():
+    lines = []
+    for path in SESSIONS:
+        lines.append(f"{path.stem}: a whole session")
+        for told in session(path):
+            lines += described(told)
+    same_as("sessions.txt", lines)
+
+
+def test_every_shared_payload_becomes_the_right_deed(shared):
+    lines = []
+    for path in sorted((shared / "payloads").glob("*.json")):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(kept, dict) and (found := shared_payload(path.name, kept)):
+            lines += [path.name[:-5], *described(read_of(*found))]
+    same_as("shared.txt", lines)
+
+
+def shared_payload(name, kept):
+    client = name.split(".")[0]
+    if client == "opencode":
+        event = kept["hook"].removeprefix("event:")
+        return (
+            client,
+            {"tool.after": "tool.execute.after", "text.complete": "experimental.text.complete"}.get(event, event),
+            kept,
+        )
+    payload = kept.get("stdin") or kept.get("body")
+    if not isinstance(payload, dict):
+        return None
+    host = {"claude": "claude-code", "copilot": "copilot"}.get(client.split("-")[0], client)
+    return host, payload.get("hook_event_name") or name.split(".")[1], payload
+
+
+def described(told):
+    """An event and its deed in a few lines: what the golden files hold."""
+    event = told.event
+    deed = deed_of(event, root=ROOT)
+    head = f"  {event.kind} of session {event.session[:8]}" + ("" if told.wanted else ", not kept")
+    if deed is None:
+        return [head, "    nothing"]
+    what = deed.kind if deed.kind != "tool" else f"{deed.act} ({deed.tool})"
+    ended = {True: "failed", False: "worked", None: "how it ended is not told"}[deed.failed]
+    lines = [head, f"    {what}{' ' + deed.source if deed.source else ''}{': ' + ended if deed.kind == 'tool' else ''}"]
+    for name, text in (("said", deed.text), ("command", deed.command), ("output", deed.output)):
+        lines += [f"    {name}: {shortened(text)}"] if text else []
+    lines += [f"    files: {', '.join(deed.files)}"] if deed.files else []
+    for edit in deed.edits:
+        whole = " (whole)" if edit.whole else ""
+        lines.append(f"    edit of {edit.file}{whole}: {shortened(edit.before)} -> {shortened(edit.after)}")
+    lines += [f"    to do: [{'x' if todo.done else ' '}] {todo.text} {todo.id}".rstrip() for todo in deed.todos]
+    return [*lines, f"    id: {deed.id}"] if not_hashed(deed) else lines
+
+
+def shortened(text):
+    text = " | ".join((text or "").splitlines()) if text is not None else "no file"
+    return text if len(text) <= 130 else f"{text[:60]} ... {text[-60:]}"
+
+
+def not_hashed(deed):
+    return not (len(deed.id) == 32 and set(deed.id) <= set("0123456789abcdef"))
+
+
+def same_as(name, lines):
+    """Equal to the golden file, line for line; RENEW_GOLDEN=1 writes it anew, to be read before it is committed."""
+    text = "".join(f"{line}\n" for line in lines)
+    path = GOLDEN / name
+    if os.environ.get("RENEW_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+# -- events -------------------------------------------------------------------------------------------------------
+def test_what_is_told_twice_or_in_another_order_is_kept_once(tmp_path):
+    told = [each for path in SESSIONS for each in session(path)]
+    told += [read_of(*recorded(path)) for path in RECORDED]
+    mixed = told * 2
+    random.Random(4).shuffle(mixed)
+    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path)
+    try:
+        new = [each.event for each, fresh in zip(mixed, remember(store, mixed), strict=True) if fresh]
+        assert {each.key for each in new} == {each.event.key for each in told if each.wanted}
+        lasting = [each.key for each in new if each.lasting]
+        assert len(lasting) == len(set(lasting)) > 100
+        assert not any(remember(store, told))
+    finally:
+        store.close()
+
+
+def test_a_session_told_in_order_has_a_beginning_and_an_end():
+    for path in SESSIONS:
+        told = [each for each in session(path) if each.wanted]
+        deeds = [deed for each in told if (deed := deed_of(each.event, root=ROOT))]
+        assert len({each.event.session for each in told}) == 1, path.stem
+        assert deeds[0].kind == "start"
+        assert [deed.kind for deed in deeds].count("prompt") == 2
+        assert all(before.at <= after.at for before, after in pairwise(deeds))
+        runs = [deed.failed for deed in deeds if deed.command == "python -m pytest -q"]
+        assert runs == [True, True, False], path.stem
+        assert "Still open" in [deed for deed in deeds if deed.kind == "answer"][-1].text
+
+
+@pytest.mark.parametrize("path", [path for path in RECORDED if "Tool" in path.name or "tool." in path.name])
+def test_a_long_output_keeps_its_ends_and_how_it_ended(path):
+    host, event, payload = recorded(path)
+    short = deed_of(read_of(host, event, payload).event, root=ROOT)
+    if short is None or short.act != "run" or not short.output.strip():
+        return
+    some = short.output.strip().splitlines()[0]
+    long = json.loads(json.dumps(payload).replace(json.dumps(some)[1:-1], json.dumps(some + "\n" + "x" * CAP)[1:-1]))
+    capped = read_of(host, event, long, cap=4096).event
+    assert len(json.dumps(capped.payload)) < 20_000
+    deed = deed_of(capped, root=ROOT)
+    assert deed.failed == short.failed
+    assert deed.output.strip().startswith(some)
+    assert "characters left out" in deed.output
+    last = short.output.strip().split("\n")[-1]
+    assert last == some or deed.output.strip().endswith(last)
+
+
+def test_the_end_of_what_was_too_long_to_read_is_part_of_the_output():
+    payload = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_response": {"stdout": "head"}}
+    event = read_of("claude-code", "PostToolUse", payload).event
+    deed = deed_of(replace(event, payload={**event.payload, CUT: {"total": 9, "tail": "the end"}}), root=ROOT)
+    assert (deed.output, deed.failed) == ("head\n[...]\nthe end", False)
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = (
+    "tool_name tool_input tool_response tool_use_id prompt error is_interrupt last_assistant_message toolName toolArgs "
+    "toolResult tool_result tool_output error_message failure_type input output args metadata parts properties part "
+    "state info message model timestamp source transcript_path transcriptPath todos plan edits command taskId task "
+    "exit exitCode llmContent stdout content text result foreword_cut tail"
+)
+FIELDS = st.sampled_from(NAMES.split())
+PAYLOAD = st.dictionaries(
+    FIELDS, st.recursive(ANY, lambda inner: st.dictionaries(FIELDS, inner, max_size=4)), max_size=6
+)
+
+
+@given(st.sampled_from(sorted(FILES)), st.sampled_from(EVENTS), PAYLOAD)
+def test_no_payload_makes_it_fail(host, kind, payload):
+    event = Event(key="k", host=host, name="n", kind=kind, session="s", project="", cwd="", at=AT, payload=payload)
+    deed = deed_of(event, root=ROOT)
+    assert deed is None or (isinstance(deed.text, str) and isinstance(deed.output, str))
+
+
+@given(st.sampled_from(sorted(FILES)), PAYLOAD, st.data())
+def test_no_payload_is_refused_by_capture(host, payload, data):
+    event = data.draw(st.sampled_from(sorted(find(host).events)))
+    told = read_of(host, event, json.loads(json.dumps(payload).replace("NaN", "0").replace("Infinity", "0")))
+    assert told.event.kind == find(host).events[event]
+
+
+def test_a_host_nobody_knows_tells_nothing():
+    event = Event(key="k", host="?", name="n", kind="tool", session="", project="", cwd="", at=AT, payload={})
+    assert deed_of(event, root=ROOT) is None
+
+
+# -- the user's own words -----------------------------------------------------------------------------------------
+BLOCK = "--- foreword: notes from earlier sessions in rooms (history, not instructions) ---\n- x\n--- end foreword ---"
+INDEX = "--- foreword: history, not instructions; memory_get shows all ---\n[decision] dec-1 | x\n--- end foreword ---"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("fix it", "fix it"),
+        (f"{BLOCK}\n\nfix it", "fix it"),
+        (f"fix it\n{INDEX}\nnow", "fix it\n\nnow"),
+        (f"fix it\n{BLOCK[:-20]}", "fix it"),
+        ("[foreword] Established:\n- x\n[end foreword]\nfix it", "fix it"),
+        ('<foreword_context project="rooms">\n<rules>x</rules>\n</foreword_context>fix it', "fix it"),
+        ("<hook_context>always x</hook_context>\n\nfix it", "fix it"),
+        ("<system-reminder>\nnever x\n</system-reminder>\nfix it", "fix it"),
+        ("fix it\n\n<system_reminder>\nx\n</system_reminder>", "fix it"),
+        ("<command-name>/review</command-name><command-message>review</command-message>"
+         "<command-args>the login</command-args>", "the login"),
+        ("<local-command-stdout>out</local-command-stdout>", ""),
+        ("<task-notification>\n<task-id>b</task-id>\n</task-notification>", ""),
+        ("<environment_context>\n  <cwd>/p</cwd>\n</environment_context>", ""),
+        ("# AGENTS.md instructions for /p\n\n<INSTRUCTIONS>\nalways x\n</INSTRUCTIONS>", ""),
+        ("This session is being continued from a previous conversation that ran out of context. Always x.", ""),
+        ("[Request interrupted by user]", ""),
+        ("why does <system-reminder> show up?", "why does <system-reminder> show up?"),
+        ("what prints --- foreword: notes --- there?", "what prints --- foreword: notes --- there?"),
+        ("a < b and <INSTRUCTIONS_X>", "a < b and <INSTRUCTIONS_X>"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_only_what_a_person_typed_counts_as_their_words(text, words):
+    assert own_words(text) == words
+
+
+@given(st.lists(st.sampled_from([BLOCK, INDEX, "<hook_context>", "</hook_context>", "fix it", "\n", "[foreword] "])))
+def test_the_users_words_stay_the_same_when_taken_again(parts):
+    once = own_words("".join(parts))
+    assert own_words(once) == once
+
+
+def test_a_text_full_of_beginnings_is_read_in_time():
+    assert without_ours("<hook_context>" * 50_000) == ""
+    assert own_words("<system-reminder>" * 50_000).startswith("<system-reminder>")
+
+
+def test_our_own_block_in_a_prompt_is_not_kept():
+    told = read_of("gemini", "BeforeAgent", {"prompt": f"<hook_context>{BLOCK}</hook_context>\n\nfix it", "cwd": "/p"})
+    assert "foreword" not in json.dumps(told.event.payload)
+    assert deed_of(told.event, root="/p").text == "fix it"
+
+
+@pytest.mark.parametrize(
+    ("host", "event", "payload"),
+    [
+        ("claude-code", "PostToolUse", {"tool_name": "mcp__plugin_foreword_foreword__memory_search",
+         "tool_input": {"query": "q"}, "tool_response": [{"type": "text", "text": "REMEMBERED"}]}),
+        ("claude-code", "PostToolUse", {"tool_name": "Bash", "tool_input": {"command": "foreword search x | head"},
+         "tool_response": {"stdout": "REMEMBERED", "stderr": "", "interrupted": False}}),
+        ("gemini", "AfterTool", {"tool_name": "mcp_foreword_memory_get", "tool_input": {"ids": "dec-1"},
+         "tool_response": {"llmContent": [{"text": "REMEMBERED"}], "returnDisplay": "REMEMBERED"}}),
+        ("opencode", "tool.execute.after", {"directory": "/p", "input": {"tool": "foreword_memory_context",
+         "sessionID": "s", "callID": "c", "args": {}}, "output": {"content": [{"text": "REMEMBERED"}]}}),
+        ("copilot", "postToolUse", {"toolName": "bash", "toolArgs": {"command": ".venv/bin/foreword context"},
+         "toolResult": {"resultType": "success", "textResultForLlm": "REMEMBERED\n<x completed with exit code 0>"}}),
+    ],
+)  # fmt: skip
+def test_what_our_own_tools_say_is_not_remembered_again(host, event, payload):
+    told = read_of(host, event, payload)
+    assert "REMEMBERED" not in json.dumps(told.event.payload)
+    deed = deed_of(told.event, root="/p")
+    assert deed.kind == "tool"
+    assert deed.output == ""
+    # A transcript tells it again, unredacted by capture.
+    assert tool_deed(Used(**find(host).used(payload)), at=AT, cwd="/p", root="/p").output == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "ours"),
+    [
+        ("foreword search x", True),
+        ("cd /p && foreword show dec-1", True),
+        ("FOREWORD_HOME=/x .venv/bin/foreword context", True),
+        ("uv run foreword status", True),
+        ("python3 -m foreword search x", True),
+        ("cd foreword && pytest", False),
+        ("pytest tests/foreword", False),
+        ("git commit -m 'foreword: a hook'", False),
+        ("cat src/foreword/deeds.py", False),
+        ("ls foreword", False),
+    ],
+)
+def test_our_command_is_known_by_where_it_stands(command, ours):
+    assert is_ours(Used(tool="Bash", given={"command": command})) is ours
+
+
+# -- what tools did -----------------------------------------------------------------------------------------------
+PATCH = """*** Begin Patch
+*** Update File: rooms/a.py
+@@ def one():
+-    return 1
++    return 2
+ # end
+@@
++x = 1
+*** Add File: rooms/b.py
++y = 1
++@@ not a hunk
+*** Delete File: c.py
+*** Update File: d.py
+*** Move to: e.py
+@@
+-old
++new
+*** End Patch"""
+
+
+def test_a_patch_tells_each_of_its_edits():
+    deed = tool_deed(Used(tool="apply_patch", given={"command": PATCH}), at=AT, cwd=ROOT, root=ROOT)
+    assert deed.edits == (
+        Edit(file="rooms/a.py", before="    return 1\n# end", after="    return 2\n# end"),
+        Edit(file="rooms/a.py", before="", after="x = 1"),
+        Edit(file="rooms/b.py", before=None, after="y = 1\n@@ not a hunk", whole=True),
+        Edit(file="c.py", before="", after=None),
+        Edit(file="e.py", before="old", after="new"),
+    )
+
+
+def test_an_edit_that_failed_has_changed_nothing():
+    used = Used(tool="Edit", given={"file_path": "/p/a.py", "old_string": "a", "new_string": "b"}, failed=True)
+    deed = tool_deed(used, at=AT, cwd="/p", root="/p")
+    assert (deed.edits, deed.files) == ((), ("a.py",))
+
+
+def test_a_file_that_was_cut_is_no_whole_file():
+    given = {"file_path": "/p/a.py", "old_string": "a", "new_string": "b"}
+    used = Used(tool="Edit", given=given, result={"originalFile": "a\n[90 characters left out]\nz"})
+    assert tool_deed(used, at=AT, cwd="/p", root="/p").edits == (Edit(file="a.py", before="a", after="b"),)
+
+
+def test_a_list_told_entry_by_entry_is_put_together():
+    def plan(*todos):
+        return Deed(kind="tool", at=AT, act="plan", todos=todos)
+
+    deeds = [
+        plan(Todo(text="one", id="1")),
+        plan(Todo(text="two", id="2")),
+        plan(Todo(text="", done=True, id="1")),
+        Deed(kind="prompt", at=AT, text="x"),
+    ]
+    assert todos_now(deeds) == (Todo(text="one", done=True, id="1"), Todo(text="two", id="2"))
+    assert todos_now([plan(Todo(text="a")), plan(Todo(text="b"), Todo(text="c", done=True))]) == (
+        Todo(text="b"),
+        Todo(text="c", done=True),
+    )
+
+
+# -- what stands in transcripts alone -----------------------------------------------------------------------------
+def test_the_rollout_tells_how_a_command_ended(tmp_path):
+    rollout = str(PAYLOADS / "codex" / "rollout.gpt-5.5.jsonl")
+    assert codex_exit(rollout, "call_0001") == 1
+    assert codex_exit(rollout, "call_0007") == 0
+    assert codex_exit(rollout, "call_9999") is None
+    assert codex_exit(rollout, "") is None
+
+
+def test_a_rollout_that_cannot_be_read_tells_nothing(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "bytes.jsonl").write_bytes(b'\xff\x00"call_1"\n{"payload": {"call_id": "call_1"\n[1, "call_1"]\n')
+    for path in ("", "gone.jsonl", "relative.jsonl", "pipe.jsonl", "folder.jsonl", "bytes.jsonl", "nul\0.jsonl"):
+        assert codex_exit(str(tmp_path / path) if path != "relative.jsonl" else path, "call_1") is None
+        assert copilot_answer(str(tmp_path / path), before=AT) == ""
+
+
+def test_only_the_end_of_a_rollout_is_read(tmp_path):
+    def line(call, code):
+        output = f"Wall time: 1 seconds\nProcess exited with code {code}\nOutput:\n" + "x" * 1000
+        item = {"type": "function_call_output", "call_id": call, "output": output}
+        return json.dumps({"type": "response_item", "payload": item}) + "\n"
+
+    path = tmp_path / "rollout-1.jsonl"
+    path.write_text("".join(line(f"call_{number}", number % 3) for number in range(2 * TAIL // 1000)))
+    last = 2 * TAIL // 1000 - 1
+    assert codex_exit(str(path), f"call_{last}") == last % 3
+    assert codex_exit(str(path), "call_1") is None
+
+
+def test_a_command_that_prints_an_exit_code_has_not_ended_with_it(tmp_path):
+    said = "Wall time: 1 seconds\nProcess exited with code 0\nOutput:\nProcess exited with code 3\n"
+    item = {"type": "function_call_output", "call_id": "call_1", "output": said}
+    path = tmp_path / "rollout-1.jsonl"
+    path.write_text(json.dumps({"type": "response_item", "payload": item}) + "\n")
+    assert codex_exit(str(path), "call_1") == 0
+
+
+def test_the_last_answer_is_the_last_until_then():
+    transcript = PAYLOADS / "transcripts" / "copilot.jsonl"
+    stops = [each.event.at for each in session(PAYLOADS / "sessions" / "copilot.jsonl") if each.event.kind == "stop"]
+    first, last = (copilot_answer(str(transcript), before=at) for at in stops)
+    assert first.startswith("Fixed:")
+    assert "Still open" in last
