@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from foreword.deeds import Deed, Edit, Todo
 from foreword.distill import gist
@@ -24,10 +25,12 @@ MOST_SAID = 100  # rules and decisions of one session
 MOST_FAILURES = 100
 MOST_FILES = 500
 MOST_EDITS = 400
+MOST_TODOS = 200
 MOST_CHANGES = 300
 MOST_OBSERVATIONS = 30
 SHARE = 0.1  # of the tokens that were said, a summary may hold
 LEAST, MOST = 30, 260  # tokens of a summary's points
+LEAST_OF_WORK = 60  # where code was touched: the sentence that says why is worth its tokens
 LATER = 0.001  # seconds: a handoff comes after the summary of its session, and closes what that leaves open
 
 ChangesOf = Callable[[Edit], Sequence[Change]]
@@ -106,6 +109,10 @@ class Draft:
                 del self._answers[MOST_ANSWERS // 2]
 
     def _plan(self, todos: tuple[Todo, ...]) -> None:
+        if any(todo.id for todo in todos):  # a host that tells its list entry by entry
+            known = {todo.id: todo for todo in self._todos}
+            known.update((todo.id, replace(todo, text=todo.text or _text_of(known.get(todo.id)))) for todo in todos)
+            todos = tuple(todo for todo in known.values() if todo.text)[-MOST_TODOS:]
         self._todos = todos
         self._finished.update((todo.text, None) for todo in todos if todo.done)
 
@@ -333,7 +340,8 @@ class Draft:
         laid = self._laid_down()
         laid_titles = tuple(memory.title for memory in laid)
         laid_down = " ".join(f"{memory.title} {memory.detail.get('why', '')}" for memory in laid)
-        budget = max(LEAST, min(MOST, round(SHARE * self._tokens)))
+        least = LEAST_OF_WORK if self._files else LEAST
+        budget = max(least, min(MOST, round(SHARE * self._tokens)))
         picked = gist.chosen(points, budget=budget, covered=f"{' '.join(asked)} {outcome} {laid_down}")
         said_already = f"{' '.join(asked)} {outcome} {laid_down} {' '.join(unit.text for unit in picked)}"
         names = gist.concepts([*self._prompts, *self._answers], most=CONCEPTS, covered=said_already)
@@ -341,7 +349,7 @@ class Draft:
             "request": [each for each in asked[1:] if not each.startswith(laid_titles)],
             "done": [*filter(None, (outcome,)), *(unit.text for unit in picked if unit.kind == gist.DONE)],
             "learned": [unit.text for unit in picked if unit.kind == gist.LEARNED],
-            "next": list(dict.fromkeys((*self._open(), *(unit.text for unit in picked if unit.kind == gist.NEXT))))[:6],
+            "next": _distinct((*self._open(), *(unit.text for unit in picked if unit.kind == gist.NEXT)))[:6],
             "block": self._blocks(),
             "decisions": [cut(memory.title, 50) for memory in decisions[:3]],
         }
@@ -450,6 +458,20 @@ class _Failure:
         self.fixed_by, self.fixing = how or self.fixed_by, edits or self.fixing
 
 
+def _text_of(todo: Todo | None) -> str:
+    return todo.text if todo else ""
+
+
+def _distinct(items: Sequence[str]) -> list[str]:
+    """*items* without those that say what an earlier one says already."""
+    found: list[tuple[str, frozenset[str]]] = []
+    for item in items:
+        words = frozenset(map(gist.stem, terms(item, limit=60)))
+        if not any(words and len(words & other) >= 0.75 * min(len(words), len(other)) for _, other in found):
+            found.append((item, words))
+    return [item for item, _ in found]
+
+
 def gist_title(answers: Sequence[str]) -> str:
     points = gist.units((), answers[:1])
     return points[0].text if points else ""
@@ -473,13 +495,33 @@ def _together(before: str, after: str) -> str:
 def _told(edits: Sequence[_Edited]) -> str:
     """What edits changed, in a line: the code itself where it was one small thing."""
     source = [each for each in edits if not _is_test(each.edit.file)] or list(edits)
-    if len(source) <= 2 and (swap := _swapped(source[-1].edit)):
-        return cut(f"{_where(source[-1])}: {swap}", 220)
+    whole = _as_one(source)
+    if whole is not None and (swap := _swapped(whole.edit)):
+        return cut(f"{_where(whole)}: {swap}", 220)
+    swaps = [f"{_where(each)}: {swap}" for each in source[:3] if (swap := _swapped(each.edit))]
+    if len(swaps) == len(source) and sum(map(len, swaps)) <= 220:
+        return "; ".join(dict.fromkeys(swaps))
     files: dict[str, list[str]] = {}
     for each in source:
         files.setdefault(each.edit.file, []).extend(f"{name}()" for name in each.functions)
     parts = [f"{_listed(list(dict.fromkeys(names)), 3)} in {file}" if names else file for file, names in files.items()]
     return cut(f"changed {_listed(parts, 3)}", 220)
+
+
+def _as_one(edits: Sequence[_Edited]) -> _Edited | None:
+    """Several edits of one file as one, from what was there first to what is there last; None where they are apart."""
+    first, last = edits[0].edit, edits[-1].edit
+    functions = tuple(dict.fromkeys(name for each in edits for name in each.functions))
+    if len(edits) == 1:
+        return edits[0]
+    in_one = all(each.edit.file == first.file for each in edits)
+    follows = (first.whole and last.whole) or all(
+        one.edit.after and two.edit.before and (two.edit.before in one.edit.after or one.edit.after in two.edit.before)
+        for one, two in pairwise(edits)
+    )
+    if not in_one or not follows or (not first.whole and len(last.after or "") < len(first.after or "")):
+        return None
+    return _Edited(number=0, edit=replace(first, after=last.after), functions=functions)
 
 
 def _where(edited: _Edited) -> str:

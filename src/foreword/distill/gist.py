@@ -33,7 +33,7 @@ class Unit:
 _LEARNED = re.compile(
     r"\b(?:turns? out|root cause|the (?:issue|problem|cause|bug|trick|catch) (?:was|is)|gotcha|note that|be careful|watch out|classic|common trap"
     r"|must (?:not|be)|only works|requires?|by default|keep in mind|for future reference|whenever|because|otherwise|instead of|rather than"
-    r"|prevents?|avoids?|never|always|cannot|can'?t|breaks?|fails? (?:when|if))\b",
+    r"|prevents?|avoids?|never|always|cannot|can'?t|so (?:that|a|an|the|it|we|they)|the fix (?:was|is)|breaks?|fails? (?:when|if))\b",
     re.I,
 )
 _NEXT = re.compile(
@@ -47,6 +47,7 @@ _SECTION_NEXT = re.compile(
 _SECTION_DONE = re.compile(
     r"^(?:completed?|done|finished|implemented|summary|changes|what (?:i|was) (?:did|done|changed))\b.*:$", re.I
 )
+_OPEN = re.compile(r"^(?:still open|next(?: steps?)?|to ?do|remaining|pending|open|left(?: to do)?)\s*[:—-]+\s*", re.I)
 # What an agent says around what it says.
 _SMALL_TALK = re.compile(
     r"^(?:great|good|perfect|noted|got it|sure|done|ok(?:ay)?|understood|absolutely|certainly|of course|excellent|nice|confirmed|ready when|on it|clean|solid"
@@ -54,7 +55,7 @@ _SMALL_TALK = re.compile(
     re.I,
 )
 _LEAD = re.compile(
-    r"^(?:(?:great|good|perfect|noted|got it|sure|done|okay|ok|understood|yes|excellent|confirmed|implemented|added)\s*[—:.,!-]+\s*)+|^(?:i'?ve|i have|i'?ll|i will|we'?ve|we'?ll|we) ",
+    r"^(?:(?:great|good|perfect|noted|got it|sure|done|okay|ok|understood|yes|excellent|confirmed|implemented|added|fixed)\s*[—:.,!-]+\s*)+|^(?:i'?ve|i have|i'?ll|i will|we'?ve|we'?ll|we) ",
     re.I,
 )
 
@@ -73,7 +74,8 @@ def units(prompts: Sequence[str], answers: Sequence[str], *, own: float = 1.25) 
             kind = NEXT if _SECTION_NEXT.match(section) or (weight == 1.0 and _NEXT.search(piece)) else DONE
             if kind == DONE and not _SECTION_DONE.match(section) and _LEARNED.search(piece):
                 kind = LEARNED
-            found.append(Unit(text=_tidy(piece), kind=kind, weight=weight, place=len(found)))
+            plain = _OPEN.sub("", piece) if kind == NEXT else piece
+            found.append(Unit(text=_tidy(plain), kind=kind, weight=weight, place=len(found)))
         for line in fenced(text, languages=SHELL):
             if 8 <= len(line) <= COMMAND and weight == 1.0:
                 found.append(Unit(text=line, kind=DONE, weight=0.7, place=len(found)))
