@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 from foreword.deeds import Deed, Edit, Todo
 from foreword.distill import gist
@@ -509,19 +508,26 @@ def _told(edits: Sequence[_Edited]) -> str:
 
 
 def _as_one(edits: Sequence[_Edited]) -> _Edited | None:
-    """Several edits of one file as one, from what was there first to what is there last; None where they are apart."""
-    first, last = edits[0].edit, edits[-1].edit
-    functions = tuple(dict.fromkeys(name for each in edits for name in each.functions))
-    if len(edits) == 1:
-        return edits[0]
-    in_one = all(each.edit.file == first.file for each in edits)
-    follows = (first.whole and last.whole) or all(
-        one.edit.after and two.edit.before and (two.edit.before in one.edit.after or one.edit.after in two.edit.before)
-        for one, two in pairwise(edits)
-    )
-    if not in_one or not follows or (not first.whole and len(last.after or "") < len(first.after or "")):
+    """Several edits of one piece as one, from what was there first to what is there last; None where they lie apart."""
+    whole: Edit | None = edits[0].edit
+    for each in edits[1:]:
+        whole = _joined(whole, each.edit) if whole else None
+    if whole is None:
         return None
-    return _Edited(number=0, edit=replace(first, after=last.after), functions=functions)
+    functions = tuple(dict.fromkeys(name for each in edits for name in each.functions))
+    return _Edited(number=edits[0].number, edit=whole, functions=functions)
+
+
+def _joined(one: Edit, two: Edit) -> Edit | None:
+    if one.file != two.file or one.whole != two.whole or not one.after or not two.before:
+        return None
+    if one.whole:
+        return replace(one, after=two.after)
+    if two.before in one.after:
+        return replace(one, after=one.after.replace(two.before, two.after or "", 1))
+    if one.after in two.before:
+        return replace(two, before=two.before.replace(one.after, one.before or "", 1))
+    return None
 
 
 def _where(edited: _Edited) -> str:
