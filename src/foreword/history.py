@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import signal
 import subprocess
-import tempfile
-import threading
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-from foreword import projects
+from foreword import git, projects
 from foreword.errors import BadRequest
 from foreword.types import Memory, Project
 from foreword.values import replace, value
@@ -20,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FILES = 40  # names kept of one commit; a rename of everything says no more with its thousandth
-PATIENCE = 30.0  # seconds without a byte from git; a cold disk and a huge tree need a few
-CHUNK = 1 << 16
+PATIENCE = git.PATIENCE
 
 # Fields end with NUL, which no message and no name can hold. A record begins with a slash, which no name in git does.
 FORMAT = "tformat:/%H%x00%at%x00%s%x00%b%x00"
@@ -46,15 +41,7 @@ GIT_STATUS = (
 )  # fmt: skip
 CHANGED = 2000  # changed files whose times are asked for; more are a checkout gone wrong, not somebody's work
 
-GIT_ENVIRONMENT = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ALLOW_PROTOCOL": "none",  # a partial clone would fetch what it lacks, and nothing leaves the machine
-    "LC_ALL": "C",  # we read git's complaints
-}
-
 NO_WORK_TREE = ("not a git repository", "must be run in a work tree")
-NO_COMMITS = ("does not have any commits yet", "bad default revision 'HEAD'")
 
 # Not every `Word: …`, and not BREAKING-CHANGE: a body may well end with `Note: …` or `Follow-up: …` in its own right.
 TRAILER = re.compile(
@@ -87,8 +74,8 @@ def commits(folder: str, *, limit: int = 500) -> Iterator[Memory]:
     """
     project = projects.resolve(folder)
     if limit > 0:
-        with _git_log(project.root, limit=limit) as git:
-            for commit in _records(git):
+        with git.output(project.root, (*GIT_LOG, f"--max-count={limit}"), patience=PATIENCE) as pieces:
+            for commit in _records(pieces):
                 yield _memory(commit, project=project)
 
 
@@ -108,7 +95,7 @@ def changed(folder: str, *, patience: float = 2.0) -> dict[str, float]:
             capture_output=True,
             timeout=patience,
             # Half a repository must not lead to one around it.
-            env=_environment() | {"GIT_CEILING_DIRECTORIES": os.path.dirname(folder)},
+            env=git.environment() | {"GIT_CEILING_DIRECTORIES": os.path.dirname(folder)},
         )
     except subprocess.TimeoutExpired as exc:
         raise BadRequest(
@@ -116,7 +103,7 @@ def changed(folder: str, *, patience: float = 2.0) -> dict[str, float]:
             hint=f"try `git -C {folder!r} status`",
         ) from exc
     except (subprocess.CalledProcessError, OSError, ValueError) as exc:
-        said = _text(getattr(exc, "stderr", b"") or b"") or str(exc)
+        said = git.text(getattr(exc, "stderr", b"") or b"") or str(exc)
         if any(words in said for words in NO_WORK_TREE):
             return {}
         raise BadRequest(
@@ -125,7 +112,7 @@ def changed(folder: str, *, patience: float = 2.0) -> dict[str, float]:
         ) from exc
     # `XY name`; a folder of nothing but new files ends with a slash.
     names = [field[3:] for field in ended.stdout.split(b"\0")[:CHANGED] if field[3:] and not field.endswith(b"/")]
-    return {_text(name): _written(os.path.join(os.fsencode(folder), name)) for name in names}
+    return {git.text(name): _written(os.path.join(os.fsencode(folder), name)) for name in names}
 
 
 def story(project: Project, *, now: float) -> tuple[Memory, ...]:
@@ -147,38 +134,6 @@ def story(project: Project, *, now: float) -> tuple[Memory, ...]:
 # ---- git
 
 
-@contextlib.contextmanager
-def _git_log(folder: str, *, limit: int) -> Iterator[Iterator[bytes]]:
-    """What `git log` prints, in pieces; the process is gone when the block is left, however it is left."""
-    with tempfile.TemporaryFile() as complaints:
-        try:
-            process = subprocess.Popen(  # noqa: S603 - no shell, and the folder is absolute: it cannot be an option
-                ["git", "-C", folder, *GIT_LOG, f"--max-count={limit}"],  # noqa: S607 - the git that the user uses
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=complaints,
-                env=_environment(),
-            )
-        except OSError as exc:
-            raise BadRequest(
-                f"cannot start git: {exc.strerror}", hint="install git, or see that PATH leads to it"
-            ) from exc
-        except ValueError as exc:
-            raise BadRequest(f"not a folder: {folder!r}", hint="give the path of a git repository") from exc
-        try:
-            yield _pieces(process, complaints=complaints, folder=folder)
-        finally:
-            process.kill()
-            process.wait()
-            if process.stdout:
-                process.stdout.close()
-
-
-def _environment() -> dict[str, str]:
-    # A GIT_DIR of somebody's hook would lead to another repository.
-    return {name: text for name, text in os.environ.items() if _may_pass(name)} | GIT_ENVIRONMENT
-
-
 def _written(path: bytes) -> float:
     """When a file was written; one that is gone, never."""
     try:
@@ -187,55 +142,8 @@ def _written(path: bytes) -> float:
         return 0.0
 
 
-def _may_pass(name: str) -> bool:
-    return not name.startswith("GIT_") or name.startswith(("GIT_CONFIG", "GIT_EXEC_PATH"))
-
-
-def _pieces(process: subprocess.Popen[bytes], *, complaints: IO[bytes], folder: str) -> Iterator[bytes]:
-    assert process.stdout is not None
-    while True:
-        alarm = threading.Timer(PATIENCE, process.kill)  # only git's silence counts, not a reader that takes its time
-        alarm.start()
-        try:
-            piece = os.read(process.stdout.fileno(), CHUNK)
-        finally:
-            alarm.cancel()
-            alarm.join()
-        if not piece:
-            break
-        yield piece
-    code = process.wait()
-    if code:
-        complaints.seek(0)
-        _raise_unless_empty(complaints.read().decode("utf-8", "replace"), code=code, folder=folder)
-
-
-def _raise_unless_empty(complaint: str, *, code: int, folder: str) -> None:
-    if any(words in complaint for words in NO_COMMITS):
-        return
-    if code == -signal.SIGKILL:
-        raise BadRequest(
-            f"git said nothing about {folder!r} for {PATIENCE:g} seconds",
-            hint=f"try `git -C {folder!r} log -n 1`; a disk that is away, or a damaged repository, can cause it",
-        )
-    if "not a git repository" in complaint:
-        raise BadRequest(f"no git repository at {folder!r}", hint="give the path of a git repository, or `git init` it")
-    if "dubious ownership" in complaint:
-        raise BadRequest(
-            f"git does not trust {folder!r}, which belongs to another user",
-            hint=f"if you do: `git config --global --add safe.directory {folder}`",
-        )
-    if "promisor" in complaint:
-        raise BadRequest(
-            f"{folder!r} is a partial clone that lacks a part of its history, and nothing is fetched unasked",
-            hint="fetch it with `git fetch --refetch --filter=blob:none`, then try again",
-        )
-    last = complaint.strip().rpartition("\n")[2] or f"exit code {code}"
-    raise BadRequest(f"git cannot read the history of {folder!r}: {last}", hint=f"try `git -C {folder!r} log -n 1`")
-
-
 def _records(pieces: Iterator[bytes]) -> Iterator[Commit]:
-    fields = _fields(pieces)
+    fields = git.fields(pieces)
     head = next(fields, b"")
     while head:
         at, subject, body = (next(fields, b"") for _ in range(3))
@@ -249,34 +157,16 @@ def _records(pieces: Iterator[bytes]) -> Iterator[Commit]:
                 # git puts a line break between a message and its first name.
                 name = field if count else field.removeprefix(b"\n")
                 count += 1
-                names += [_text(name)] if count <= FILES else []
+                names += [git.text(name)] if count <= FILES else []
         yield Commit(
-            hash=_text(head[1:]),
-            at=_seconds(at),
-            subject=_text(subject),
-            body=_text(body),
+            hash=git.text(head[1:]),
+            at=git.seconds(at),
+            subject=git.text(subject),
+            body=git.text(body),
             files=tuple(names),
             count=count,
         )
         head = following
-
-
-def _fields(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\0")
-        yield from whole
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")  # old names and messages may be in any encoding; stores take UTF-8 only
-
-
-def _seconds(raw: bytes) -> float:
-    try:
-        return float(int(raw))
-    except (ValueError, OverflowError):  # a commit that some tool wrote without a date
-        return 0.0
 
 
 # ---- a commit as a memory

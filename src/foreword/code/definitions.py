@@ -1,0 +1,397 @@
+"""A file's text -> the functions, methods and classes that it defines, each with its signature, lines and a hash."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from foreword.code import grammars, outline
+from foreword.code.grammars import GRAMMARS, PARSE_MS
+from foreword.values import replace, value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tree_sitter import Node, Tree
+
+    from foreword.code.grammars import Grammar
+
+MOST = 3_000  # definitions of one file; the densest module of CPython's library has 2,000
+WIDTH = 200  # characters of a signature
+LONGEST_NAME = 100
+PARTS = 4  # of a qualified name, the innermost
+CALLABLE = frozenset({"function", "method", "macro"})
+
+_BODIES = frozenset({"function_body", "class_body", "enum_class_body", "protocol_body", "template_body", "enum_body"})
+_CUT_SHORT = frozenset({"field_initializer_list", "constructor_initializer"})  # code, in front of a body
+_FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function", "anonymous_function"})
+_NAMING_FIELDS = ("name", "left", "key", "property", "type")  # `left` of an assignment, `type` of a Rust impl
+_IN_OBJECTS = frozenset({"pair", "method_definition", "field"})  # nothing, unless what holds them has a name
+_NOT_NAMES = frozenset({"module", "exports", "prototype", "this", "self", "globalThis", "window"})
+_BREAK = re.compile(rb"\n")
+_WORD = re.compile(r"[^\W\d]\w*")
+_GENERIC = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
+
+
+@value
+class Definition:
+    """What a file defines under a name: `body` is the same for the same code, whatever its comments and white space."""
+
+    name: str
+    qualified: str  # `Class.method`
+    kind: str  # function, method, macro, class, struct, interface, …
+    signature: str  # on one line
+    line: int  # from 1 on
+    end_line: int
+    body: str
+
+
+def definitions(text: str, *, file: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...]:
+    """What *text*, being the content of *file*, defines, in its order.
+
+    Never raises. Where there is no grammar, or it takes longer than *most_ms*, the lines are outlined instead; what
+    is larger than people write, or minified, defines nothing.
+    """
+    return definitions_in(text.encode("utf-8", "replace"), file=file, most_ms=most_ms)
+
+
+def definitions_in(source: bytes, *, file: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...]:
+    """What the bytes of *file* define; UTF-16 with its mark is read too."""
+    source = in_utf8(source)
+    language = grammars.language_of(file, head=source[:4096])
+    if not language or grammars.too_much(source):
+        return ()
+    code, language = grammars.only_code(source, language=language)
+    tree = grammars.parsed(code, language=language, most_ms=most_ms)
+    return in_tree(tree, code, language=language) if tree else outlined(code, language=language)
+
+
+def in_tree(tree: Tree, source: bytes, *, language: str) -> tuple[Definition, ...]:
+    """What the parsed *source* defines."""
+    query = grammars.query(language, "defines")
+    if query is None:
+        return outlined(source, language=language)
+    from tree_sitter import QueryCursor
+
+    captured = QueryCursor(query).captures(tree.root_node)
+    seen = _without(source, captured.pop("comment", ()))
+    blocks = captured.pop("block", ())
+    placed = sorted(
+        ((node.start_byte, -node.end_byte, kind, node) for kind, nodes in captured.items() for node in nodes),
+        key=lambda each: each[:3],
+    )
+    found = _Finder(GRAMMARS[language], seen).found(placed)
+    _mark(seen, blocks)
+    return _with_bodies(found, bytes(seen), breaks=[each.start() for each in _BREAK.finditer(source)])
+
+
+def outlined(source: bytes, *, language: str) -> tuple[Definition, ...]:
+    """What the lines of *source* seem to define."""
+    found = outline.outline(source.decode("utf-8", "replace"), language=language, most=MOST)
+    return tuple(
+        Definition(
+            name=each.name,
+            qualified=each.qualified,
+            kind=each.kind,
+            signature=_cut(each.signature),
+            line=each.line,
+            end_line=each.end_line,
+            body=_hash(each.own.encode("utf-8", "replace")),
+        )
+        for each in found
+    )
+
+
+def in_utf8(source: bytes) -> bytes:
+    """The same text in UTF-8, without a byte order mark, where the mark tells how it is written."""
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        if source.startswith(mark):
+            return source[2:].decode(encoding, "replace").encode("utf-8", "replace")
+    return source.removeprefix(b"\xef\xbb\xbf")
+
+
+# ---- nodes in the order of the text -> definitions
+
+
+@value
+class _Found:
+    name: str
+    parts: tuple[str, ...]
+    kind: str
+    signature: str
+    at: int  # the byte where its name stands
+    start: int
+    end: int
+
+
+@value
+class _Around:
+    """What encloses the node at hand."""
+
+    end: int
+    parts: tuple[str, ...]
+    kind: str  # holder, function, or a kind of class
+    named: bool
+
+
+class _Finder:
+    """One walk over the captured nodes of a file; what encloses what is told by their places alone."""
+
+    def __init__(self, grammar: Grammar, seen: bytearray) -> None:
+        self.grammar = grammar
+        self.seen = seen
+        self.around: list[_Around] = []
+
+    def found(self, placed: Iterable[tuple[int, int, str, Node]]) -> list[_Found]:
+        kept: list[_Found] = []
+        stretched = -1, -1
+        for start, minus_end, kind, node in placed:
+            if kind == "wrapper":
+                stretched = start, -minus_end
+                continue
+            while self.around and self.around[-1].end <= start:
+                self.around.pop()
+            one = self._one(node, kind)
+            if one and len(kept) < MOST:
+                if stretched[0] < start and one.end <= stretched[1]:
+                    one = replace(one, start=stretched[0], end=stretched[1])
+                kept.append(one)
+            stretched = -1, -1
+        return kept
+
+    def _one(self, node: Node, kind: str) -> _Found | None:
+        """The definition that *node* is, if it is one of its own; it is around the following ones in any case."""
+        outer = self.around[-1] if self.around else None
+        name = _name_node(node)
+        parts = self._parts(node, name)
+        within = outer.parts if outer else ()
+        whole = (*within, *parts)[-PARTS:]
+        self.around.append(_Around(node.end_byte, whole, kind, bool(parts) or bool(outer and outer.named)))
+        if kind == "holder" or not parts:
+            return None
+        if kind == "function" and outer and not self._is_told(node, outer):
+            return None
+        if kind == "function" and node.type in _IN_OBJECTS and not (outer and outer.named):
+            return None
+        if kind == "function" and len(whole) > 1:
+            kind = "method"
+        start, end = node.start_byte, node.end_byte
+        return _Found(
+            name=parts[-1],
+            parts=whole,
+            kind=kind,
+            signature=_cut(self._signature(node, name, whole, kind)),
+            at=name.start_byte if name else start,
+            start=start,
+            end=end,
+        )
+
+    def _is_told(self, node: Node, outer: _Around) -> bool:
+        """Whether a function stands in a class or an object, and not in another function."""
+        if outer.kind != "holder":
+            return outer.kind != "function"
+        inner_first = reversed(self.around[:-1])
+        nearest = next((each.kind for each in inner_first if each.kind != "holder"), "")
+        return nearest != "function" or node.type == "function_item"  # an impl in a function is Rust's own way
+
+    # ---- names
+
+    def _parts(self, node: Node, name: Node | None) -> tuple[str, ...]:
+        """The name, after the names of what it says itself that it belongs to: `Foo::bar`, `(s *Server)`, `M.f`."""
+        if name is None:
+            return {"export_statement": ("default",), "init_declaration": ("init",)}.get(node.type, ())
+        text = self._text(name)[: 4 * LONGEST_NAME]
+        if name.type == "operator_name" or text[:1] in "[\"'`":
+            return (text.strip("\"'`")[:LONGEST_NAME],)
+        receiver = node.child_by_field_name("receiver") if node.type == "method_declaration" else None
+        if receiver is not None:
+            owners = _WORD.findall(_plain(self._text(receiver)))
+            return (owners[-1], text) if owners else (text,)
+        if node.type == "impl_item":
+            return tuple(_WORD.findall(_plain(text))[-1:])
+        plain = _plain(text) if self.grammar.joint == "::" else text
+        parts = [part.strip().lstrip("$") for part in re.split(r"::|\.|:", plain)]
+        kept = [part for part in parts if part and part not in _NOT_NAMES] or parts[-1:]
+        return tuple(part[:LONGEST_NAME] for part in kept if part)[-PARTS:]
+
+    # ---- signatures
+
+    def _signature(self, node: Node, name: Node | None, whole: tuple[str, ...], kind: str) -> str:
+        qualified = self.grammar.joint.join(whole)
+        function = _function_in(node)
+        if function is not None:
+            return qualified + "".join(self._pieces(function))
+        start = name.end_byte if name else node.start_byte
+        end = _header_end(node, self.seen)
+        rest = _tidy(self._slice(start, end)) if end > start else ""
+        if kind in CALLABLE:
+            rest = rest if name else rest.removeprefix("init")
+            rest = rest if rest[:1] in ("(", "[", "<") else f"() {rest}".rstrip()
+            return f"{self._front(node, name)}{qualified}{rest}"
+        words = self._slice(node.start_byte, name.start_byte).split() if name and name.start_byte < end else []
+        word = kind if kind in words or not words else words[-1]
+        if rest[:1] == "=" and kind != "type":  # `const A = class extends B`
+            rest = rest[1:].strip().removeprefix("class").strip()
+        apart = " " if rest and (rest[:1] == "=" or self.seen[start : start + 1].isspace()) else ""
+        return f"{word} {qualified}{apart}{rest}"
+
+    def _front(self, node: Node, name: Node | None) -> str:
+        """The type that stands in front of a name, where a language puts it there."""
+        typed = node.child_by_field_name("type") or node.child_by_field_name("returns")
+        if not self.grammar.typed_first or not typed or not name or typed.start_byte >= name.start_byte:
+            return ""
+        front = self._slice(typed.start_byte, name.start_byte)
+        return " ".join(front.split()) + (" " if front[-1:].isspace() else "")
+
+    def _pieces(self, function: Node) -> Iterable[str]:
+        """What a function without a name of its own takes and gives."""
+        yield _tidy(self._text(function.child_by_field_name("type_parameters")))
+        single = function.child_by_field_name("parameter")
+        yield f"({self._text(single)})" if single else _tidy(self._text(function.child_by_field_name("parameters")))
+        result = _tidy(self._text(function.child_by_field_name("return_type")))
+        yield result if result[:1] in ("", ":") else f": {result}"
+
+    def _text(self, node: Node | None) -> str:
+        return self._slice(node.start_byte, node.end_byte) if node else ""
+
+    def _slice(self, start: int, end: int) -> str:
+        end = min(end, start + 8 * WIDTH)  # what is longer is cut anyway
+        return self.seen[start:end].decode("utf-8", "replace")
+
+
+def _name_node(node: Node) -> Node | None:
+    """The node that holds the name of a definition."""
+    if node.type in ("function_definition", "type_definition") and node.child_by_field_name("declarator"):
+        return _declared(node)
+    if node.type == "assignment_statement":
+        return node.named_children[0].child_by_field_name("name") if node.named_children else None
+    for field in _NAMING_FIELDS:
+        named = node.child_by_field_name(field)
+        if named is not None:
+            return named
+    return None
+
+
+def _declared(node: Node) -> Node | None:
+    """The name inside C's declarators, which are written as the thing is used."""
+    inner: Node | None = node.child_by_field_name("declarator")
+    for _ in range(20):  # pointers to functions that return pointers to functions …
+        if inner is None or inner.type.endswith(("identifier", "_name")):
+            return inner
+        inner = inner.child_by_field_name("declarator") or next(iter(inner.named_children), None)
+    return None
+
+
+def _function_in(node: Node) -> Node | None:
+    """The function without a name that *node* gives one to."""
+    if node.type == "assignment_statement" or (node.type == "field" and node.child_by_field_name("value")):
+        last = node.named_children[-1] if node.named_children else None
+        if last is not None and last.type == "expression_list":
+            last = last.child_by_field_name("value")
+        return last if last is not None and last.type == "function_definition" else None
+    held = node.child_by_field_name("value") or node.child_by_field_name("right")
+    if held is not None and held.type == "call_expression":
+        arguments = held.child_by_field_name("arguments")
+        held = arguments.named_children[0] if arguments is not None and arguments.named_children else None
+    return held if held is not None and held.type in _FUNCTIONS else None
+
+
+def _header_end(node: Node, seen: bytearray) -> int:
+    """Where the code begins."""
+    if node.type in ("type_definition", "macro_definition"):
+        return node.start_byte
+    body = node.child_by_field_name({"type_spec": "type", "preproc_function_def": "value"}.get(node.type, "body"))
+    if body is not None:
+        end = body.start_byte
+    else:
+        end = node.end_byte - (3 if seen.endswith(b"end", node.start_byte, node.end_byte) else 0)  # an empty one
+    for child in node.children[:40]:
+        if child.type in _CUT_SHORT or (body is None and child.type in _BODIES):
+            end = min(end, child.start_byte)
+    return end
+
+
+def _plain(text: str) -> str:
+    """*text* without type arguments, lifetimes and the like."""
+    for _ in range(5):
+        shorter = _GENERIC.sub("", text)
+        if shorter == text:
+            break
+        text = shorter
+    return re.sub(r"'\w+|\b(mut|dyn|const)\b", "", text)
+
+
+def _tidy(text: str) -> str:
+    """On one line, without what only leads over to the code."""
+    line = " ".join(text.split()).rstrip(" :={;")
+    return line.replace("( ", "(").replace(", )", ")").replace(",)", ")").replace(" )", ")")
+
+
+def _cut(signature: str) -> str:
+    signature = " ".join(signature.split())
+    return signature if len(signature) <= WIDTH else signature[: WIDTH - 1] + "…"
+
+
+# ---- what is the same code
+
+
+def _without(source: bytes, comments: Iterable[Node]) -> bytearray:
+    """*source* with blanks in place of comments: every other byte stays where it is."""
+    seen = bytearray(source)
+    for node in comments:
+        start, end = node.start_byte, node.end_byte
+        seen[start:end] = b" " * (end - start)
+    return seen
+
+
+def _mark(seen: bytearray, blocks: Iterable[Node]) -> None:
+    """Write the depth of a block where it begins and ends: moving a line out of an `if` is a change."""
+    ends: list[int] = []
+    marks: list[tuple[int, int]] = []
+    for start, end in sorted((node.start_byte, node.end_byte) for node in blocks):
+        while ends and ends[-1] <= start:
+            ends.pop()
+        marks += [(start - 1, len(ends) + 1), (end, len(ends))]
+        ends.append(end)
+    for place, depth in reversed(marks):  # of blocks that end together the outermost tells where the code goes on
+        if 0 <= place < len(seen) and seen[place] in b" \t\r\n":
+            seen[place] = 0x0E + depth % 14
+
+
+def _with_bodies(found: list[_Found], seen: bytes, *, breaks: list[int]) -> tuple[Definition, ...]:
+    """Hash of each what belongs to none of those inside it: a class has not changed where one of its methods has."""
+    cuts: list[list[tuple[int, int]]] = [[] for _ in found]
+    around: list[int] = []
+    for at, one in enumerate(found):
+        while around and found[around[-1]].end <= one.start:
+            around.pop()
+        if around:
+            cuts[around[-1]].append((one.start, one.end))
+        around.append(at)
+    return tuple(
+        Definition(
+            name=one.name,
+            qualified=".".join(one.parts),
+            kind=one.kind,
+            signature=one.signature,
+            line=bisect_left(breaks, one.at) + 1,
+            end_line=bisect_left(breaks, max(one.at, one.end - 1)) + 1,
+            body=_hash(_own(seen, one, inside)),
+        )
+        for one, inside in zip(found, cuts, strict=True)
+    )
+
+
+def _own(seen: bytes, one: _Found, inside: list[tuple[int, int]]) -> bytes:
+    pieces, at = [], one.start
+    for start, end in inside:
+        pieces.append(seen[at:start])
+        at = max(at, end)
+    pieces.append(seen[at : one.end])
+    return b" ".join(pieces)
+
+
+def _hash(code: bytes) -> str:
+    return blake2b(b"".join(code.split()), digest_size=8).hexdigest()
