@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+from time import monotonic
 from typing import IO, TYPE_CHECKING
 
 from foreword.errors import BadRequest
@@ -81,6 +82,7 @@ class Blobs:
     def __enter__(self) -> Blobs:
         opened = _process(self.folder, (*SAFELY, "cat-file", "--batch"), stdin=subprocess.PIPE)
         self._process, self._complaints = self._left.enter_context(opened)
+        self._watch = self._left.enter_context(_Watch(self._process, patience=self.patience))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -91,18 +93,13 @@ class Blobs:
         asked, answers = self._process.stdin, self._process.stdout
         assert asked is not None
         assert answers is not None
-        alarm = threading.Timer(self.patience, self._process.kill)
-        alarm.start()
         try:
-            asked.write("".join(f"{name}\n" for name in names).encode())
-            asked.flush()
-            found = [self._one(answers) for _ in names]
+            with self._watch.waiting():
+                asked.write("".join(f"{name}\n" for name in names).encode())
+                asked.flush()
+                return [self._one(answers) for _ in names]
         except BrokenPipeError:
             raise self._failure() from None
-        finally:
-            alarm.cancel()
-            alarm.join()
-        return found
 
     def _one(self, answers: IO[bytes]) -> bytes | None:
         head = answers.readline()
@@ -180,21 +177,50 @@ def _process(
                         stream.close()
 
 
+class _Watch:
+    """One thread that ends a process which keeps us waiting for too long; a reader that takes its time is no waiting."""
+
+    def __init__(self, process: subprocess.Popen[bytes], *, patience: float) -> None:
+        self.process, self.patience = process, patience
+        self.since = 0.0
+        self._left = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> _Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._left.set()
+        self._thread.join()
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        self.since = monotonic()
+        try:
+            yield
+        finally:
+            self.since = 0.0
+
+    def _look(self) -> None:
+        while not self._left.wait(min(1.0, self.patience / 4)):
+            since = self.since
+            if since and monotonic() - since > self.patience:
+                self.process.kill()
+                return
+
+
 def _pieces(
     process: subprocess.Popen[bytes], *, complaints: IO[bytes], folder: str, patience: float
 ) -> Iterator[bytes]:
     assert process.stdout is not None
-    while True:
-        alarm = threading.Timer(patience, process.kill)  # only git's silence counts, not a reader that takes its time
-        alarm.start()
-        try:
-            piece = os.read(process.stdout.fileno(), CHUNK)
-        finally:
-            alarm.cancel()
-            alarm.join()
-        if not piece:
-            break
-        yield piece
+    with _Watch(process, patience=patience) as watch:
+        while True:
+            with watch.waiting():
+                piece = os.read(process.stdout.fileno(), CHUNK)
+            if not piece:
+                break
+            yield piece
     code = process.wait()
     if code:
         complaints.seek(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword.code import grammars
-from foreword.code.definitions import definitions_in, in_tree, in_utf8, outlined
+from foreword.code.definitions import CALLABLE, definitions_in, in_tree, in_utf8, outlined
 from foreword.code.grammars import PARSE_MS
 from foreword.code.parts import differing_parts
 from foreword.types import Change
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from foreword.code.definitions import Definition
+    from foreword.code.parts import Parts
 
 NEW, MODIFIED, DELETED = "NEW", "MODIFIED", "DELETED"
 
@@ -83,10 +84,16 @@ def _in_parts(file: str, before: bytes, after: bytes, *, most_ms: float) -> tupl
         if tree is not None and tree.root_node.has_error:
             return None
         of_part = in_tree(tree, part.source, language=language) if tree else outlined(part.source, language=language)
-        found.append(
-            tuple(replace(each, line=part.line(each.line), end_line=part.line(each.end_line)) for each in of_part)
-        )
+        found.append(tuple(_moved(each, part) for each in of_part))
     return differing(file, before=found[0], after=found[1])
+
+
+def _moved(one: Definition, part: Parts) -> Definition:
+    """The same with its lines in the whole text."""
+    line, end = part.line(one.line), part.line(one.end_line)
+    if one.kind not in CALLABLE and one.qualified == one.name:
+        end = part.end_of_class(line, end)
+    return replace(one, line=line, end_line=max(line, end))
 
 
 def _by_name(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:

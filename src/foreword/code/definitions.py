@@ -83,7 +83,7 @@ def in_tree(tree: Tree, source: bytes, *, language: str) -> tuple[Definition, ..
         key=lambda each: each[:3],
     )
     found = _Finder(GRAMMARS[language], seen).found(placed)
-    _mark(seen, blocks)
+    _mark(seen, blocks, besides={each.end for each in found})
     return _with_bodies(found, bytes(seen), breaks=[each.start() for each in _BREAK.finditer(source)])
 
 
@@ -346,14 +346,17 @@ def _without(source: bytes, comments: Iterable[Node]) -> bytearray:
     return seen
 
 
-def _mark(seen: bytearray, blocks: Iterable[Node]) -> None:
-    """Write the depth of a block where it begins and ends: moving a line out of an `if` is a change."""
+def _mark(seen: bytearray, blocks: Iterable[Node], *, besides: set[int]) -> None:
+    """Write the depth of a block where it begins and ends: moving a line out of an `if` is a change.
+
+    Not where a definition ends: the next byte is no longer its own.
+    """
     ends: list[int] = []
     marks: list[tuple[int, int]] = []
     for start, end in sorted((node.start_byte, node.end_byte) for node in blocks):
         while ends and ends[-1] <= start:
             ends.pop()
-        marks += [(start - 1, len(ends) + 1), (end, len(ends))]
+        marks += [(start - 1, len(ends) + 1), (-1 if end in besides else end, len(ends))]
         ends.append(end)
     for place, depth in reversed(marks):  # of blocks that end together the outermost tells where the code goes on
         if 0 <= place < len(seen) and seen[place] in b" \t\r\n":
