@@ -15,6 +15,7 @@ from foreword.cli import (
     evaluate,
     explain,
     find,
+    graph,
     memories,
     model,
     resume,
@@ -71,6 +72,7 @@ app.command("explain")(explain.explain)
 app.command("resume")(resume.resume)
 app.command("sessions")(sessions.sessions)
 app.command("handoff")(sessions.handoff)
+app.command("graph")(graph.graph)
 app.command("status")(status.status)
 app.command("doctor")(doctor.doctor)
 app.command("index")(worker.index)

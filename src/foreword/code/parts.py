@@ -10,8 +10,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from foreword.values import value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _GOES_ON = rb"(?:end|fi|done|esac|else|elif|elsif|elseif|except|finally|rescue|ensure|when|catch)\b"
 # After an empty line, but nothing that goes on with or ends what stands above it.
@@ -46,14 +50,16 @@ class Parts:
 
 def differing_parts(before: bytes, after: bytes, *, head: bytes = b"") -> tuple[Parts, Parts]:
     """What only *before* has, and what only *after* has; *head* stands in front of both where a part needs it."""
-    old, new = _cut(before), _cut(after)
+    start, end = _shared(before, after)
+    lines = before.count(b"\n", 0, start)
+    old, new = _cut(before[start : len(before) - end]), _cut(after[start : len(after) - end])
     gone, come = Counter(old), Counter(new)
     only_old, only_new = gone - come, come - gone
     cut = {part: _members(part) for part in (*only_old, *only_new)}
     in_old, in_new = ({key for part in only for key, _ in cut[part].members} for only in (only_old, only_new))
     return (
-        _joined(old, only_old, cut=cut, without=in_new, head=head),
-        _joined(new, only_new, cut=cut, without=in_old, head=head),
+        _joined(old, only_old, cut=cut, without=in_new, head=head, line=lines),
+        _joined(new, only_new, cut=cut, without=in_old, head=head, line=lines),
     )
 
 
@@ -64,6 +70,32 @@ class _Class:
     head: bytes
     members: tuple[tuple[bytes, bytes], ...] = ()
     foot: bytes = b""
+
+
+def _shared(before: bytes, after: bytes) -> tuple[int, int]:
+    """How many bytes at the beginning and at the end both have, whole parts each."""
+    most = min(len(before), len(after))
+    start = _same(lambda size: before[:size] == after[:size], most)
+    begins = before.rfind(b"\n\n", 0, start)
+    while begins > 0 and not _BEGINS.match(before, begins):
+        begins = before.rfind(b"\n\n", 0, begins)
+    start = begins + 2 if begins > 0 else 0
+    most -= start
+    end = _same(lambda size: before[len(before) - size :] == after[len(after) - size :], most)
+    begun = _BEGINS.search(before, len(before) - end)
+    return start, len(before) - begun.end() if begun else 0
+
+
+def _same(holds: Callable[[int], bool], most: int) -> int:
+    """The largest size up to *most* for which it still holds, as it does for all smaller ones."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _cut(text: bytes) -> list[bytes]:
@@ -114,13 +146,19 @@ def _foot(part: bytes, least: int) -> int:
 
 
 def _joined(
-    parts: list[bytes], wanted: Counter[bytes], *, cut: dict[bytes, _Class], without: set[bytes], head: bytes
+    parts: list[bytes],
+    wanted: Counter[bytes],
+    *,
+    cut: dict[bytes, _Class],
+    without: set[bytes],
+    head: bytes,
+    line: int,
 ) -> Parts:
     """The wanted of *parts*, of equal ones the first, each without the members that the other version has too."""
     left = Counter(wanted)
     taken, here, there = [head], [], []
     classes = []
-    line, at = 0, head.count(b"\n")
+    at = head.count(b"\n")
 
     def take(piece: bytes) -> None:
         nonlocal at

@@ -1,0 +1,106 @@
+"""A function's name -> who calls it and whom it calls, in the files of a project as they are now."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foreword.cli import door, screen
+from foreword.cli.memories import Json, Project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from foreword.code.calls import Calls, Node, Place
+
+
+def graph(
+    calls: Annotated[str, typer.Option(metavar="NAME", help="A function or Class.method: who calls it, whom it calls.")],
+    *,
+    hops: Annotated[int, typer.Option(metavar="N", min=1, max=10, help="Follow calls so many times.")] = 1,
+    seconds: Annotated[float, typer.Option(metavar="S", min=0.1, help="Read files for at most so long.")] = 30.0,
+    json: Json = False,
+    project: Project = "",
+) -> None:
+    """Show who calls a function and whom it calls.
+
+    The project's source files are read now; nothing is stored, and no agent is given it. Calls are matched by name, not
+    by type: `a.save()` may call any `save`, and where several are defined it says how many. Where NAME itself is defined
+    more than once, all its definitions are listed; Class.method chooses one.
+
+    \b
+    Examples:
+      foreword graph --calls offer_slot
+      foreword graph --calls Store.append --hops 3
+    """
+    from foreword.code.calls import read_calls
+
+    root = _root(door.folder(project))
+    with _progress() as tick:
+        read = read_calls(root, seconds=seconds, tick=tick)
+    if not read.complete:
+        screen.warn([f"not all was read: {read.files} files in the time and size that are allowed; --seconds gives more"])
+    places = read.named(calls)
+    callers, called = read.callers(places, hops=hops), read.called(places, hops=hops)
+    if json:
+        screen.as_json(_answer(read, places, callers, called))
+        return
+    for place in places:
+        screen.say(f"{place.signature or place.function}  {place.file}:{place.line}")
+    _print("called by", callers)
+    _print("calls", called)
+
+
+def _root(folder: str) -> str:
+    from foreword.projects import resolve
+
+    return resolve(folder).root
+
+
+def _print(heading: str, nodes: Sequence[Node]) -> None:
+    screen.say(f"\n{heading}:" if nodes else f"\n{heading}: nothing that is defined here")
+    left = [(node, 1) for node in reversed(nodes)]
+    while left:
+        node, depth = left.pop()
+        name = node.place.function or "(the file itself)"
+        remark = "  (see above)" if node.again else f"  (one of {node.several})" if node.several else ""
+        screen.say(f"{'  ' * depth}{name}  {node.file}:{node.line}{remark}")
+        left += [(each, depth + 1) for each in reversed(node.further)]
+
+
+def _answer(read: Calls, places: Sequence[Place], callers: Sequence[Node], called: Sequence[Node]) -> dict[str, Any]:
+    return {
+        "definitions": [
+            {"function": each.function, "file": each.file, "line": each.line, "signature": each.signature}
+            for each in places
+        ],
+        "called_by": [_as_json(node, "called_by") for node in callers],
+        "calls": [_as_json(node, "calls") for node in called],
+        "files": read.files,
+        "bytes": read.size,
+        "complete": read.complete,
+    }
+
+
+def _as_json(node: Node, name: str) -> dict[str, Any]:
+    return {
+        "function": node.place.function,
+        "file": node.file,
+        "line": node.line,
+        "again": node.again,
+        "several": node.several,
+        name: [_as_json(each, name) for each in node.further],
+    }
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], object]]:
+    """A bar on a terminal's stderr; where there is none, silence."""
+    from rich.progress import Progress
+
+    beside = screen.console(stderr=True)
+    with Progress(console=beside, transient=True, disable=not beside.is_terminal) as bar:
+        task = bar.add_task("reading files", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
