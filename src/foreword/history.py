@@ -19,7 +19,7 @@ FILES = 40  # names kept of one commit; a rename of everything says no more with
 PATIENCE = git.PATIENCE
 
 # Fields end with NUL, which no message and no name can hold. A record begins with a slash, which no name in git does.
-FORMAT = "tformat:/%H%x00%at%x00%s%x00%b%x00"
+FORMAT = "tformat:/%H%x00%at%x00%an%x00%s%x00%b%x00"
 
 GIT_LOG = (
     "--no-pager",
@@ -61,6 +61,7 @@ class Commit:
 
     hash: str
     at: float
+    author: str
     subject: str
     body: str
     files: tuple[str, ...]
@@ -73,10 +74,39 @@ def commits(folder: str, *, limit: int = 500) -> Iterator[Memory]:
     BadRequest comes with the first step where there is no repository or no git.
     """
     project = projects.resolve(folder)
+    for commit in log(project.root, limit=limit):
+        yield memory_of(commit, project=project)
+
+
+def log(folder: str, *revisions: str, limit: int, skip: int = 0) -> Iterator[Commit]:
+    """What git tells of the commits of *revisions* (HEAD, where none are named), newest first, without merges."""
     if limit > 0:
-        with git.output(project.root, (*GIT_LOG, f"--max-count={limit}"), patience=PATIENCE) as pieces:
-            for commit in _records(pieces):
-                yield _memory(commit, project=project)
+        words = (*GIT_LOG, f"--max-count={limit}", f"--skip={skip}", *revisions, "--")
+        with git.output(folder, words, patience=PATIENCE) as pieces:
+            yield from _records(pieces)
+
+
+def counted(folder: str, *revisions: str, limit: int, patience: float = PATIENCE) -> int:
+    """How many commits `log` would tell of; 0 where there is no repository, no commit or no git."""
+    words = ("rev-list", "--count", "--no-merges", f"--max-count={limit}", *(revisions or ("HEAD",)), "--")
+    told = asked(folder, *words, patience=patience).strip()
+    return int(told) if told.isdigit() else 0
+
+
+def asked(folder: str, *words: str, patience: float = 5.0) -> str:
+    """What git answers in a line or two; nothing where it fails or takes longer than *patience* seconds."""
+    try:
+        ended = subprocess.run(  # noqa: S603 - no shell, and the folder is absolute
+            ["git", "-C", folder, "--no-pager", "-c", "core.fsmonitor=false", *words],  # noqa: S607
+            check=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=patience,
+            env=git.environment(),
+        )
+    except (subprocess.SubprocessError, OSError, ValueError):
+        return ""
+    return git.text(ended.stdout)
 
 
 def changed(folder: str, *, patience: float = 2.0) -> dict[str, float]:
@@ -146,7 +176,7 @@ def _records(pieces: Iterator[bytes]) -> Iterator[Commit]:
     fields = git.fields(pieces)
     head = next(fields, b"")
     while head:
-        at, subject, body = (next(fields, b"") for _ in range(3))
+        at, author, subject, body = (next(fields, b"") for _ in range(4))
         names: list[str] = []
         count, following = 0, b""
         for field in fields:
@@ -161,6 +191,7 @@ def _records(pieces: Iterator[bytes]) -> Iterator[Commit]:
         yield Commit(
             hash=git.text(head[1:]),
             at=git.seconds(at),
+            author=git.text(author),
             subject=git.text(subject),
             body=git.text(body),
             files=tuple(names),
@@ -172,7 +203,8 @@ def _records(pieces: Iterator[bytes]) -> Iterator[Commit]:
 # ---- a commit as a memory
 
 
-def _memory(commit: Commit, *, project: Project) -> Memory:
+def memory_of(commit: Commit, *, project: Project) -> Memory:
+    """A commit as an observation: its message without trailers, and its files."""
     return Memory(
         kind="observation",
         title=PERSON.sub("", commit.subject) or _title(commit),

@@ -14,8 +14,11 @@ from foreword.cli import (
     doctor,
     evaluate,
     explain,
+    export,
     find,
     graph,
+    imports,
+    init,
     memories,
     model,
     resume,
@@ -33,6 +36,7 @@ Foreword keeps what mattered in your agent's sessions, and puts the few lines th
 
 \b
 First steps:
+  foreword init                     fill the memory from what this repository tells
   foreword demo                     see what an agent would be given here, leaving nothing behind
   foreword add decision "Use UTC"   remember something yourself
   foreword search utc               find it again
@@ -63,6 +67,7 @@ def root(
         screen.say(context.get_help())
 
 
+app.command("init")(init.init)
 app.command("add")(memories.add)
 app.command("note")(memories.note)
 app.command("show")(memories.show)
@@ -75,6 +80,8 @@ app.command("handoff")(sessions.handoff)
 app.command("graph")(graph.graph)
 app.command("status")(status.status)
 app.command("doctor")(doctor.doctor)
+app.command("import")(imports.import_)
+app.command("export")(export.export)
 app.command("index")(worker.index)
 app.add_typer(settings.app, name="config")
 app.add_typer(worker.app, name="worker")

@@ -43,6 +43,24 @@ class Store(Protocol):
         A session that no event told of becomes known; ends of links may be uids of these memories.
         """
 
+    def bring(
+        self,
+        memories: Sequence[Memory],
+        *,
+        links: Sequence[Link] = (),
+        changes: Sequence[Change] = (),
+        session: Session | None = None,
+        events: Sequence[Event] = (),
+        mark: tuple[str, str] = ("", ""),
+        row: tuple[str, int] = ("", 0),
+        at: float = 0.0,
+    ) -> tuple[Memory, ...]:
+        """Keep what an import read, and under its name how far it came, all or nothing; oldest first are returned.
+
+        Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then. A *row*
+        that is read from its newest end has a name, and so many older ones to come: they find their place below.
+        """
+
     def set_mark(self, name: str, text: str, *, at: float) -> None:
         """Note how far something has come that may be interrupted."""
 

@@ -131,6 +131,34 @@ class SqliteStore:
     ) -> tuple[Memory, ...]:
         return self._write(lambda: self._settle(session, upto, memories, links, changes))
 
+    def bring(
+        self,
+        memories: Sequence[Memory],
+        *,
+        links: Sequence[Link] = (),
+        changes: Sequence[Change] = (),
+        session: Session | None = None,
+        events: Sequence[Event] = (),
+        mark: tuple[str, str] = ("", ""),
+        row: tuple[str, int] = ("", 0),
+        at: float = 0.0,
+    ) -> tuple[Memory, ...]:
+        def work() -> tuple[Memory, ...]:
+            for event in events:
+                self._append(event)
+            kept = self._keep_linked(memories, links, row=row, at=at)
+            self._note_changes(changes)
+            if session:
+                self._settle(session, 0, (), (), ())
+                if 0 < session.newest <= session.distilled:  # numbers are each store's own
+                    told = "UPDATE sessions SET distilled = newest WHERE id = ? AND events <= ?"
+                    self._many(told, [(session.id, session.events)])
+            if mark[0]:
+                self._many("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", [(*mark, at)])
+            return kept
+
+        return self._write(work)
+
     def set_mark(self, name: str, text: str, *, at: float) -> None:
         self._write(lambda: self._many("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", [(name, text, at)]))
 
@@ -439,10 +467,14 @@ class SqliteStore:
         )
 
     def _keep(
-        self, memories: Sequence[Memory], links: Sequence[Link], vectors: Sequence[Vector | None]
+        self,
+        memories: Sequence[Memory],
+        links: Sequence[Link],
+        vectors: Sequence[Vector | None],
+        places: Iterable[int] = (),
     ) -> tuple[Memory, ...]:
-        given = vectors or (None,) * len(memories)
-        put = [self._put_one(memory, vector) for memory, vector in zip(memories, given, strict=True)]
+        given, free = vectors or (None,) * len(memories), iter(places)
+        put = [self._put_one(memory, vector, free) for memory, vector in zip(memories, given, strict=True)]
         self._index_words([words for _, words in put])
         kept = tuple(memory for memory, _ in put)
         ids = {memory.uid: memory.id for memory in kept}  # what is new has no id yet that a link could name
@@ -453,7 +485,7 @@ class SqliteStore:
         self._many("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
         return kept
 
-    def _put_one(self, memory: Memory, vector: Vector | None) -> tuple[Memory, _Words]:
+    def _put_one(self, memory: Memory, vector: Vector | None, places: Iterator[int]) -> tuple[Memory, _Words]:
         memory = replace(
             memory, scope=memory.scope or f"project:{memory.project}", uid=storable(memory.uid) or secrets.token_hex(16)
         )
@@ -465,7 +497,7 @@ class SqliteStore:
         ).fetchone()
         owner, texts = self._owner(memory.scope), _indexed(memory)
         if old is None:
-            memory, place = replace(memory, id=self._new_id(memory.kind)), self._new_place(owner)
+            memory, place = replace(memory, id=self._free_id(memory)), next(places, 0) or self._new_place(owner)
         else:
             # A memory that moves to another scope moves to that scope's range.
             memory, place = replace(memory, id=old[1]), old[0] if old[7] == owner else self._new_place(owner)
@@ -581,11 +613,48 @@ class SqliteStore:
         ).get
         return int(owner << SEQUENCE_BITS | newest)
 
+    def _free_id(self, memory: Memory) -> str:
+        taken = "SELECT 1 FROM memories WHERE id = ?"
+        ours = memory.id.startswith(f"{KINDS[memory.kind]}-")
+        return memory.id if ours and not self._db.execute(taken, (memory.id,)).get else self._new_id(memory.kind)
+
     def _new_id(self, kind: str) -> str:
         while True:
             id = f"{KINDS[kind]}-{''.join(self._choose(BASE32) for _ in range(8))}"
             if self._db.execute("SELECT 1 FROM memories WHERE id = ?", (id,)).fetchone() is None:
                 return id
+
+    def _keep_linked(
+        self, memories: Sequence[Memory], links: Sequence[Link], *, row: tuple[str, int], at: float
+    ) -> tuple[Memory, ...]:
+        """Keep memories that may speak of others by their uids, also of those that were kept long ago."""
+        memories = sorted(memories, key=lambda memory: memory.created)  # a higher place is a newer memory
+        kept = self._keep(memories, (), (), places=self._places_in(row, memories, at=at))
+        by_uid = "(SELECT id FROM memories WHERE uid = ?)"
+        ends = [(link.source, link.source, link.relation, link.target, link.target, at) for link in links]
+        self._many(f"INSERT OR IGNORE INTO links VALUES (ifnull({by_uid}, ?), ?, ifnull({by_uid}, ?), ?)", ends)
+        told = [(each.superseded_by, each.id) for each in kept if each.superseded_by]
+        self._many(f"UPDATE memories SET superseded_by = ifnull({by_uid}, superseded_by) WHERE id = ?", told)
+        return kept
+
+    def _places_in(self, row: tuple[str, int], memories: Sequence[Memory], *, at: float) -> Sequence[int]:
+        """Places below those that this row had before; it is given room for all that is to come when it begins."""
+        name, left = f"places:{row[0]}", row[1]
+        scopes = {memory.scope or f"project:{memory.project}" for memory in memories}
+        if not row[0] or len(scopes) != 1:
+            return ()
+        held = self._db.execute("SELECT text FROM marks WHERE name = ?", (name,)).get
+        lowest, room = map(int, held.split()) if held else (0, 0)
+        if room < len(memories):
+            owner, room = self._owner(scopes.pop()), len(memories) + left
+            grown = "UPDATE owners SET newest = newest + ? WHERE number = ? RETURNING newest"
+            lowest = (owner << SEQUENCE_BITS | int(self._db.execute(grown, (room, owner)).get)) + 1
+        lowest, room = lowest - len(memories), room - len(memories)
+        if left:
+            self._many("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", [(name, f"{lowest} {room}", at)])
+        else:
+            self._many("DELETE FROM marks WHERE name = ?", [(name,)])
+        return range(lowest, lowest + len(memories))
 
     def _settle(
         self, session: Session, upto: int, memories: Sequence[Memory], links: Sequence[Link], changes: Sequence[Change]
@@ -608,7 +677,7 @@ class SqliteStore:
             """INSERT INTO changes (project, file, function, what, signature, line, end_line, session, at)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, session, file, function) DO UPDATE SET
             what = excluded.what, signature = excluded.signature, line = excluded.line, end_line = excluded.end_line,
-            at = excluded.at""",
+            at = excluded.at WHERE excluded.at >= changes.at""",
             [tuple(fields(change).values()) for change in changes],
         )
 

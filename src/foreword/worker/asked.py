@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from foreword.capture import project_at
 from foreword.errors import BadRequest
+from foreword.imports import ENVIRON
 from foreword.jsontext import storable
 from foreword.payloads import Delivery
 from foreword.redact import redact, redact_all
 from foreword.types import KINDS, TRUSTS, UNIVERSAL, Injection, Item, Memory, Project
+from foreword.worker.importing import Wish
 
 
 def delivery(told: Any) -> Delivery:
@@ -68,6 +71,21 @@ def memory(told: Any) -> Memory:
         confirmed=_when(told, "confirmed") or when,
         detail=_detail(texts),
     )
+
+
+def wish(told: Mapping[str, Any]) -> Wish:
+    """What is to be imported, and where; the folders in `environ` are the caller's, not the worker's."""
+    sources, options = told.get("sources"), told.get("options") or {}
+    if not isinstance(sources, list) or not sources or not all(isinstance(each, str) for each in sources):
+        raise BadRequest("`sources` must be a list of names", hint='send {"sources": ["git"], "project_path": …}')
+    if not isinstance(options, dict):
+        raise BadRequest("`options` must be an object", hint="send {…}, or leave it out")
+    given = told.get("environ") or {}
+    if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
+        raise BadRequest("`environ` must be an object of texts", hint="leave it out for the worker's own")
+    path = _text(told, "project_path")
+    environ = {name: each for name, each in {**os.environ, **given}.items() if name in ENVIRON}
+    return Wish(folder=path, sources=tuple(dict.fromkeys(sources)), options=options, environ=environ)
 
 
 def injection(delivery: Delivery) -> Injection:

@@ -17,6 +17,7 @@ from foreword import __version__, spool
 from foreword.capture import injection_id, moment_of, project_at
 from foreword.config import load, load_synonyms
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
+from foreword.export import rows
 from foreword.hook.build import fingerprint, refresh, thresholds
 from foreword.hosts import FILES, find
 from foreword.jsontext import storable
@@ -48,6 +49,7 @@ from foreword.types import (
 from foreword.values import fields, replace
 from foreword.worker import answers, asked
 from foreword.worker.distilling import Distilling
+from foreword.worker.importing import Courtesy, Importing
 from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
 from foreword.worker.refining import Refining
@@ -91,8 +93,13 @@ class Keeper:
         self._distilling = Distilling(
             store=lambda: self.store, project_of=self._project, tell=self.tell, refining=self._refining
         )
+        self.courtesy = Courtesy()
+        self._importing = Importing(
+            store=lambda: self.store, settings=lambda: self.settings, courtesy=self.courtesy, tell=self.tell
+        )
         self.reload()
         self._store = self._opened()
+        self._importing.resume()
 
     # -- its own life -------------------------------------------------------------------------------------------
     def reload(self) -> None:
@@ -151,7 +158,8 @@ class Keeper:
             return False  # in the middle of an upgrade; the next look decides
 
     def idle(self) -> bool:
-        return time.monotonic() - self.asked > self.settings.worker_idle_minutes * 60 and not self._refining.busy
+        quiet = time.monotonic() - self.asked > self.settings.worker_idle_minutes * 60
+        return quiet and not self._refining.busy and not self._importing.busy()
 
     def tell(self, where: str, what: str) -> None:
         """Say what went wrong once, where `status` and `doctor` find it."""
@@ -166,6 +174,7 @@ class Keeper:
             self._unsaid[what] = where  # no room on the disk: it is told when there is
 
     def close(self) -> None:
+        self._importing.close()
         self._meaning.close()
         self._distilling.close()
         self._refining.close()
@@ -303,6 +312,21 @@ class Keeper:
         memories = [asked.memory(each) for each in given]
         kept = self.store.keep(memories, vectors=self._meaning.of_memories(memories))
         return {"memories": [answers.memory(memory) for memory in kept]}
+
+    def import_(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Fill a project's memory aside from what lies on this machine; where it stands."""
+        return {"import": self._importing.start(asked.wish(told))}
+
+    def imports(self, *, project_path: str = "") -> dict[str, Any]:
+        return self._importing.told(self._project(project_path).key if project_path else "")
+
+    def export(
+        self, *, part: str, project_path: str = "", everything: bool = False, after: int = 0, of: str = ""
+    ) -> dict[str, Any]:
+        """The next rows of an export, and the place to go on from."""
+        project = None if everything else self._project(project_path)
+        found, following = rows(self.store, part, project=project, after=after, of=of)
+        return {"rows": found, "next": following, "project": project.key if project else ""}
 
     # -- recall -------------------------------------------------------------------------------------------------
     def context(

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from foreword.errors import BadPayload, BadRequest, ForewordError, NotFound, StoreError
@@ -22,6 +23,7 @@ log = logging.getLogger("foreword")
 THREADS = 64  # each waits for its commit; many waiting together share one
 TEND_EVERY = 1.0
 LOOK_FOR_UPGRADE_EVERY = 5.0
+AWAITED = ("/api/hook", "/api/events", "/api/context", "/api/search")  # somebody waits: what works aside gives way
 STATUS = {BadRequest: 400, BadPayload: 400, NotFound: 404, StoreError: 503}
 
 
@@ -53,6 +55,11 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/events": {"POST": lambda asked: keeper.events(_object(asked))},
         "/api/memories": {"POST": lambda asked: keeper.add(_object(asked))},
         "/api/memories/": {"GET": lambda asked: keeper.memory(_last(asked), explain=_flag(asked, "explain"))},
+        "/api/imports": {
+            "GET": lambda asked: keeper.imports(project_path=_word(asked, "project_path")),
+            "POST": lambda asked: keeper.import_(_object(asked)),
+        },
+        "/api/export": {"GET": lambda asked: keeper.export(**_export_query(asked))},
         "/api/context": {"GET": lambda asked: keeper.context(**_context_query(asked))},
         "/api/search": {"GET": lambda asked: keeper.search(**_search_query(asked))},
         "/api/sessions": {"GET": lambda asked: keeper.sessions(**_list_query(asked))},
@@ -79,7 +86,8 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
             hint = "docs/api.md lists the routes"
             return _json({"error": f"no {asked.method} {asked.path} here", "hint": hint}, 405 if methods else 404)
         try:
-            got = methods[asked.method](asked)
+            with keeper.courtesy if asked.path in AWAITED else nullcontext():
+                got = methods[asked.method](asked)
         except ForewordError as exc:
             status = next((code for kind, code in STATUS.items() if isinstance(exc, kind)), 500)
             if status >= 500:
@@ -139,6 +147,11 @@ def _context_query(asked: Request) -> dict[str, Any]:
 
 def _list_query(asked: Request, default: int = 20) -> dict[str, Any]:
     return {"project_path": _word(asked, "project_path"), "limit": _whole(asked, "limit", default, most=1000)}
+
+
+def _export_query(asked: Request) -> dict[str, Any]:
+    named = {name: _word(asked, name) for name in ("part", "project_path", "of")}
+    return {**named, "everything": _flag(asked, "all"), "after": _whole(asked, "after", most=1 << 62)}
 
 
 def _injections_query(asked: Request) -> dict[str, Any]:

@@ -1,0 +1,356 @@
+"""What was asked to be imported -> kept in small commits by one thread that gives way to everybody else.
+
+How far each source came is kept with what it gave, and what is not finished is kept too: a worker that was killed goes
+on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from foreword.capture import project_at
+from foreword.config import Settings
+from foreword.errors import BadRequest, ForewordError, StoreError
+from foreword.imports import Batch, Source, find, refuse_where_off, safe, safe_row
+from foreword.store import Store
+from foreword.types import Memory, Project
+from foreword.values import replace, value
+
+log = logging.getLogger("foreword")
+
+T = TypeVar("T")
+
+ROWS = 50  # memories in one commit: some 20 ms in which nobody else can write
+FEW = 10  # ... while hooks come in
+LATELY = 1.0  # seconds after an answer in which another one is likely
+BREATH = 0.01  # seconds between two commits while hooks come in
+GIVE_WAY = 0.5  # seconds at most that one commit waits for answers in the making: a storm must not stop it for good
+AGAIN = (1.0, 2.0, 4.0)  # seconds until a store that cannot be written is tried again; then 5, as long as it takes
+STAND = 120  # tries, 10 minutes: then it waits for the next worker
+REMEMBERED = 20  # imports that ended and can still be asked for
+MOST_PROBLEMS = 50  # sentences kept of one source; the rest are counted
+UNFINISHED = "imports"  # the mark that holds what a killed worker left
+
+
+@value
+class Wish:
+    """What somebody wants imported into the project of a folder."""
+
+    folder: str
+    sources: tuple[str, ...]
+    options: Mapping[str, Any]
+    environ: Mapping[str, str]
+
+
+class Courtesy:
+    """Counts the answers in the making, so that whoever works aside can wait for them."""
+
+    def __init__(self) -> None:
+        self._quiet = threading.Condition()
+        self._answering = 0
+        self._last = 0.0
+
+    def __enter__(self) -> None:
+        with self._quiet:
+            self._answering += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._quiet:
+            self._answering -= 1
+            self._last = time.monotonic()
+            if not self._answering:
+                self._quiet.notify_all()
+
+    def give_way(self) -> bool:
+        """Wait until nobody waits for an answer, not for ever; whether somebody did lately."""
+        with self._quiet:
+            self._quiet.wait_for(lambda: not self._answering, timeout=GIVE_WAY)
+            return self._answering > 0 or time.monotonic() - self._last < LATELY
+
+
+class Importing:
+    """The imports of one worker: those that run, one batch of each source in turn, and the last that ended."""
+
+    def __init__(
+        self,
+        *,
+        store: Callable[[], Store],
+        settings: Callable[[], Settings],
+        courtesy: Courtesy,
+        tell: Callable[[str, str], None],
+    ) -> None:
+        self._store, self._settings, self._courtesy, self._tell = store, settings, courtesy, tell
+        self._changing = threading.Lock()
+        self._closing = threading.Event()
+        self._resuming = False
+        self._jobs: list[_Job] = []
+        self._ended: deque[_Job] = deque(maxlen=REMEMBERED)
+        self._thread: threading.Thread | None = None
+
+    def start(self, wish: Wish) -> dict[str, Any]:
+        """Begin, or join the import of that project which runs already; what it refuses is told at once."""
+        project = self._allowed(wish)
+        sources = {name: find(name, wish.options) for name in wish.sources}
+        if not sources:
+            raise BadRequest("an import needs at least one source", hint='send {"sources": ["git"], …}')
+        with self._changing:
+            if self._closing.is_set():
+                raise StoreError("the worker is leaving", hint="ask again")
+            joined = next((each for each in self._jobs if each.project.key == project.key), None)
+            job = joined or _Job(project, wish)
+            job.add(sources, wish)
+            self._note_unfinished(*(() if joined else (job,)))  # what cannot be noted cannot be kept: it is told
+            if not joined:
+                self._jobs.append(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="importing", daemon=True)
+                self._thread.start()
+        return job.told()
+
+    def told(self, project: str = "") -> dict[str, Any]:
+        """Every import that runs or ended lately, the last begun first."""
+        with self._changing:
+            jobs = sorted((*self._jobs, *self._ended), key=lambda job: -job.since)
+        return {"imports": [job.told() for job in jobs if project in ("", job.project.key)]}
+
+    def resume(self) -> None:
+        """Go on with what an earlier worker left unfinished."""
+        try:
+            left = json.loads(self._store().mark(UNFINISHED) or "[]")
+        except (ValueError, ForewordError):
+            return
+        self._resuming = True  # until all of them stand in line, the old note is the true one
+        for each in left:
+            try:
+                self.start(Wish(each["folder"], tuple(each["sources"]), each["options"], each["environ"]))
+            except (ForewordError, KeyError, TypeError) as exc:
+                self._tell("import", f"an unfinished import was given up: {exc}")
+        self._resuming = False
+        if left:
+            with self._changing, suppress(StoreError):
+                self._note_unfinished()
+
+    def busy(self) -> bool:
+        return bool(self._jobs)
+
+    def close(self) -> None:
+        """Finish the commit at hand; the rest waits for the next worker."""
+        with self._changing:
+            self._closing.set()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+        for job in self._jobs:
+            for run in job.runs.values():
+                run.let_go()
+
+    # -- the thread ---------------------------------------------------------------------------------------------
+    def _work(self) -> None:
+        """A batch of each source of each project in turn: the newest of everything before the oldest of anything."""
+        while True:
+            with self._changing:
+                jobs = tuple(self._jobs)
+                if not jobs or self._closing.is_set():
+                    self._thread = None
+                    return
+            for job in jobs:
+                self._round(job)
+                with self._changing:
+                    if job.unfinished() or self._closing.is_set():
+                        continue  # also where a source was added in this moment
+                    self._jobs.remove(job)
+                    self._ended.append(job)
+                    with suppress(StoreError):  # then the next worker finds that nothing is left to do
+                        self._note_unfinished()
+
+    def _round(self, job: _Job) -> None:
+        for run in job.unfinished():
+            if self._closing.is_set():
+                return
+            try:
+                self._allowed(job.wish)
+                self._step(run)
+            except ForewordError as exc:
+                if self._closing.is_set():
+                    return  # it stays unfinished, for the next worker
+                run.fail(f"{exc}; {exc.hint}")
+                self._tell("import", f"the import of {run.source.name} stopped: {exc}; {exc.hint}")
+            except Exception:
+                log.exception("the import of %s failed", run.source.name)
+                run.fail("it failed, and logs/worker.log tells why; please report it")
+
+    def _step(self, run: _Run) -> None:
+        if run.batches is None:
+            mark = self._store().mark(run.mark)
+            run.batches = run.source.read(run.project, environ=run.environ, since_mark=mark)
+            run.state = "running"
+        self._courtesy.give_way()
+        batch = next(run.batches, None)
+        if batch is None:
+            run.end("done")
+            return
+        self._keep(batch, run)
+        run.done, run.total = batch.done, batch.total
+        run.complain(batch.problems)
+
+    def _keep(self, batch: Batch, run: _Run) -> None:
+        store = self._store()
+        wide = getattr(run.source, "wide", False)
+        memories = []
+        for each in batch.memories:  # a few milliseconds of an answer are lost to every switch of threads
+            self._courtesy.give_way()
+            memories.append(_of(safe(each), run.project, wide=wide))
+        fresh, unchanged = _fresh(memories, store=store, gentle=batch.gentle)
+        run.known += unchanged
+        changes = [_of(safe_row(each), run.project, wide=wide) for each in batch.changes]
+        session = _of(safe_row(batch.session), run.project, wide=wide) if batch.session else None
+        events = [_of(safe_row(each), run.project, wide=wide) for each in batch.events]
+        all_of_it = {"links": batch.links, "changes": changes, "session": session, "events": events}
+        place = 0
+        while True:
+            lately = self._courtesy.give_way()
+            rows = fresh[place : place + (FEW if lately else ROWS)]
+            place += len(rows)
+            last = place >= len(fresh)  # what points at others comes when they are there, and the mark with it
+            with_mark = all_of_it | {"mark": (run.mark, batch.mark)} if last else {}
+            run.kept += self._written(rows, run, row=(batch.row, batch.left + len(fresh) - place), **with_mark)
+            run.kinds.update(memory.kind for memory in rows)
+            if last:
+                return
+            if lately:
+                self._closing.wait(BREATH)
+
+    def _written(self, rows: Sequence[Memory], run: _Run, **more: Any) -> int:
+        """How many rows were kept; a store that cannot be written is tried again, and said so."""
+        for attempt in range(STAND):
+            try:
+                return len(self._store().bring(rows, **more, at=time.time()))
+            except StoreError as exc:
+                run.complain([f"{exc}; it is tried again"])
+                if self._closing.wait(AGAIN[attempt] if attempt < len(AGAIN) else 5.0):
+                    raise
+        raise StoreError("the store cannot be written", hint="run `foreword doctor`, then import again")
+
+    # -- what may be, and what is left --------------------------------------------------------------------------
+    def _allowed(self, wish: Wish) -> Project:
+        """The project, where its user lets anything be kept."""
+        project, settings = project_at(wish.folder), self._settings()
+        refuse_where_off(project, capture=settings.capture, off_projects=settings.off_projects, environ=wish.environ)
+        return project
+
+    def _note_unfinished(self, *more: _Job) -> None:
+        if self._resuming:
+            return
+        left = [job.left() for job in (*self._jobs, *more) if job.unfinished()]
+        self._store().set_mark(UNFINISHED, json.dumps(left), at=time.time())
+
+
+class _Run:
+    """One source of an import: where it stands."""
+
+    def __init__(self, source: Source, project: Project, environ: Mapping[str, str]) -> None:
+        self.source, self.project, self.environ = source, project, environ
+        self.mark = f"{source.name}:{project.key}"
+        self.batches: Iterator[Batch] | None = None
+        self.state = "waiting"
+        self.done = self.total = self.kept = self.known = self.unsaid = 0
+        self.kinds: Counter[str] = Counter()
+        self.problems: list[str] = []
+        self.since, self.ended = time.time(), 0.0
+
+    def complain(self, problems: Sequence[str]) -> None:
+        new = [each for each in problems if each not in self.problems]
+        room = MOST_PROBLEMS - len(self.problems)
+        self.problems += new[:room]
+        self.unsaid += len(new[room:])
+
+    def fail(self, why: str) -> None:
+        if self.state in ("waiting", "running"):
+            self.complain([why])
+            self.end("failed")
+
+    def end(self, state: str) -> None:
+        self.state, self.ended = state, time.time()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Close what the source has open: files, and a git that waits to be read."""
+        if isinstance(self.batches, Generator):
+            self.batches.close()
+        self.batches = None
+
+    def told(self) -> dict[str, Any]:
+        more = [f"... and {self.unsaid} more"] if self.unsaid else []
+        names = ("state", "done", "total", "kept", "known", "since", "ended")
+        told = {name: getattr(self, name) for name in names}
+        return {"source": self.source.name, **told, "kinds": dict(self.kinds), "problems": self.problems + more}
+
+
+class _Job:
+    """The import of one project: its sources, each with where it stands."""
+
+    def __init__(self, project: Project, wish: Wish) -> None:
+        self.project, self.wish = project, wish
+        self.since = time.time()
+        self.runs: dict[str, _Run] = {}
+
+    def add(self, sources: Mapping[str, Source], wish: Wish) -> None:
+        for name, source in sources.items():
+            old = self.runs.get(name)
+            if old and not old.ended and wish.options.get("file") != self.wish.options.get("file"):
+                raise BadRequest(f"an import of {name} runs already, from another file", hint="wait until it is done")
+            if old is None or old.ended:
+                self.runs[name] = _Run(source, self.project, wish.environ)
+        self.wish = replace(self.wish, options={**self.wish.options, **wish.options}, environ=wish.environ)
+
+    def unfinished(self) -> list[_Run]:
+        return [run for run in self.runs.values() if not run.ended]
+
+    def left(self) -> dict[str, Any]:
+        names = [name for name, run in self.runs.items() if not run.ended]
+        wish = self.wish
+        return {"folder": wish.folder, "sources": names, "options": dict(wish.options), "environ": dict(wish.environ)}
+
+    def told(self) -> dict[str, Any]:
+        runs = list(self.runs.values())
+        states = {run.state for run in runs}
+        state = "running" if states & {"waiting", "running"} else "failed" if "failed" in states else "done"
+        about = {"project": self.project.key, "name": self.project.name, "project_path": self.wish.folder}
+        ended = 0.0 if state == "running" else max((run.ended for run in runs), default=0.0)
+        return {**about, "state": state, "since": self.since, "ended": ended, "sources": [run.told() for run in runs]}
+
+
+def _of(item: T, project: Project, *, wide: bool) -> T:
+    """No import writes into another project than the one it was started for, unless it was told to."""
+    if wide:
+        return item
+    return replace(item, project=project.key, **({"scope": project.scope} if isinstance(item, Memory) else {}))
+
+
+def _fresh(memories: Sequence[Memory], *, store: Store, gentle: bool) -> tuple[list[Memory], int]:
+    """Those that are new or changed, and how many are not."""
+    latest = {memory.uid: memory for memory in memories}
+    known = {memory.uid: memory for memory in store.by_uid(list(latest))}
+    merged = [_merged(memory, known.get(uid), gentle=gentle) for uid, memory in latest.items()]
+    fresh = [memory for memory in merged if memory is not None]
+    return fresh, len(latest) - len(fresh)
+
+
+def _merged(new: Memory, old: Memory | None, *, gentle: bool) -> Memory | None:
+    """What is to be written; None where nothing is. What somebody has forgotten or superseded stays so."""
+    if old is None:
+        return new
+    if old.scope != new.scope:
+        return None  # it moved elsewhere, or is another project's: no import takes it from there
+    if old.status == "forgotten" or new.confirmed < old.confirmed or (gentle and new.confirmed == old.confirmed):
+        return None
+    if old.status != "active":  # by its uid it may be called otherwise, and be the same
+        new = replace(new, status=old.status, superseded_by=old.superseded_by)
+    return None if replace(new, id=old.id) == old else new

@@ -1,0 +1,287 @@
+"""Imports run aside: one for a project, in turn over its sources, never against the user's will, and never twice."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.importing import settings, wait
+
+from foreword import imports
+from foreword.capture import project_at
+from foreword.config import Settings
+from foreword.errors import BadRequest, StoreError
+from foreword.imports import Batch, Found, offers
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Change, Memory, Project, Session
+from foreword.values import replace
+from foreword.worker import importing as module
+from foreword.worker.importing import Courtesy, Importing, Wish
+
+SECRET = "ghp_" + "a1B2" * 9
+
+
+class Made:
+    """A source that gives what it was made with."""
+
+    def __init__(self, name: str, batches: list[Batch], *, gate: threading.Event | None = None) -> None:
+        self.name, self.batches, self.gate = name, batches, gate
+        self.marks: list[str] = []
+
+    def look(self, project: Project, *, environ: Mapping[str, str]) -> Found | None:
+        return Found(source=self.name, about="made", count=len(self.batches))
+
+    def read(self, project: Project, *, environ: Mapping[str, str], since_mark: str) -> Iterator[Batch]:
+        self.marks.append(since_mark)
+        for batch in self.batches:
+            if self.gate:
+                assert self.gate.wait(20)
+            yield batch
+
+
+def batch(*titles: str, mark: str = "", **more: Any) -> Batch:
+    memories = [
+        Memory(kind="note", title=title, uid=f"u:{title}", source="made", trust="imported", created=1.0, confirmed=1.0)
+        for title in titles
+    ]
+    return Batch(tuple(replace(memory, **more) for memory in memories), mark=mark)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(tmp_path / "a.db", backups=tmp_path / "backups")) as made:
+        yield made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "pyproject.toml").write_text("")
+    return str(tmp_path / "shop")
+
+
+class Bench:
+    """An Importing whose sources are made up."""
+
+    def __init__(self, store: SqliteStore, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.store, self.folder = store, folder
+        self.settings: Settings = settings()
+        self.sources: dict[str, Made] = {}
+        self.told: list[str] = []
+        self.importing = self.anew()
+        monkeypatch.setattr(module, "find", lambda name, _: self.sources[name])
+
+    def anew(self) -> Importing:
+        return Importing(
+            store=lambda: self.store,
+            settings=lambda: self.settings,
+            courtesy=Courtesy(),
+            tell=lambda _, what: self.told.append(what),
+        )
+
+    def give(self, name: str, *batches: Batch, gate: threading.Event | None = None) -> None:
+        self.sources[name] = Made(name, list(batches), gate=gate)
+
+    def start(self, *names: str, **environ: str) -> dict[str, Any]:
+        return self.importing.start(Wish(self.folder, names, {}, environ))
+
+    def run(self, *names: str) -> dict[str, Any]:
+        self.start(*names)
+        return wait(self.importing)
+
+    def titles(self) -> list[str]:
+        return [memory.title for _, memory in self.store.page(limit=999)]
+
+
+@pytest.fixture
+def bench(store: SqliteStore, folder: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    made = Bench(store, folder, monkeypatch)
+    yield made
+    made.importing.close()
+
+
+def test_the_newest_of_every_source_comes_before_the_oldest_of_any(bench: Bench):
+    bench.give("a", batch("a1"), batch("a2"), batch("a3"))
+    bench.give("b", batch("b1"))
+    bench.run("a", "b")
+    assert bench.titles() == ["a1", "b1", "a2", "a3"]
+
+
+def test_everything_belongs_to_the_named_project_whatever_a_source_says(bench: Bench):
+    other = {"project": "dir:/other", "scope": "project:dir:/other"}
+    change = Change(project="dir:/other", file="x", function="f", what="NEW")
+    session = Session(id="s", host="h", project="dir:/other", cwd="/", started=1.0, last=1.0)
+    bench.give("a", replace(batch("x", **other), changes=(change,), session=session))
+    bench.run("a")
+    key = project_at(bench.folder).key
+    assert {memory.scope for _, memory in bench.store.page()} == {f"project:{key}"}
+    assert bench.store.changed("dir:/other", limit=9) == ()
+    assert [each.project for each in bench.store.sessions()] == [key]
+
+
+def test_secrets_are_gone_before_anything_is_written(bench: Bench, tmp_path: Path):
+    change = Change(project="", file="x", function="f", what="NEW", signature=f"f({SECRET})")
+    told = batch(f"title {SECRET}", body=f"<private>{SECRET}</private>", tags=(SECRET,), detail={"why": [SECRET]})
+    bench.give("a", replace(told, changes=(change,)))
+    bench.run("a")
+    bench.store.close()
+    for path in tmp_path.glob("a.db*"):
+        assert SECRET.encode() not in path.read_bytes()
+
+
+def test_twice_is_once_and_rows_that_are_equal_are_left_alone(bench: Bench):
+    bench.give("a", batch("x", "y", detail={"why": ("tuples", "become lists")}))
+    first, second = bench.run("a"), bench.run("a")
+    assert (first["sources"][0]["kept"], second["sources"][0]["kept"]) == (2, 0)
+    assert second["sources"][0]["known"] == 2
+
+
+def test_what_changed_is_the_same_memory_with_the_same_id(bench: Bench):
+    bench.give("a", batch("x"))
+    bench.run("a")
+    before = bench.store.by_uid(["u:x"])[0]
+    bench.give("a", batch("x", body="more", confirmed=2.0))
+    bench.run("a")
+    after = bench.store.by_uid(["u:x"])[0]
+    assert (after.id, after.body) == (before.id, "more")
+
+
+@pytest.mark.parametrize("status", ["forgotten", "superseded", "stale"])
+def test_what_somebody_put_away_does_not_come_back(bench: Bench, status: Any):
+    bench.give("a", batch("x"))
+    bench.run("a")
+    bench.store.keep([replace(bench.store.by_uid(["u:x"])[0], status=status)])
+    bench.run("a")
+    assert bench.store.by_uid(["u:x"])[0].status == status
+
+
+def test_what_belongs_to_another_scope_by_now_is_not_taken_from_there(bench: Bench):
+    bench.give("a", batch("x"))
+    bench.run("a")
+    bench.store.keep([replace(bench.store.by_uid(["u:x"])[0], scope="universal")])
+    bench.run("a")
+    assert bench.store.by_uid(["u:x"])[0].scope == "universal"
+
+
+def test_the_mark_of_the_last_batch_is_where_the_next_time_begins(bench: Bench):
+    bench.give("a", batch("x", mark="1"), batch("y", mark="2"))
+    bench.run("a")
+    bench.run("a")
+    assert bench.sources["a"].marks == ["", "2"]
+
+
+def test_a_second_wish_joins_the_one_that_runs(bench: Bench):
+    gate = threading.Event()
+    bench.give("a", batch("x"), gate=gate)
+    bench.give("b", batch("y"))
+    bench.start("a")
+    bench.start("a")
+    joined = bench.start("b")
+    assert [source["source"] for source in joined["sources"]] == ["a", "b"]
+    gate.set()
+    wait(bench.importing)
+    assert len(bench.importing.told()["imports"]) == 1
+    assert sorted(bench.titles()) == ["x", "y"]
+    assert bench.sources["a"].marks == [""]
+
+
+def test_what_a_worker_left_unfinished_is_finished_by_the_next(bench: Bench):
+    gate = threading.Event()
+    bench.give("a", batch("x", mark="1"), batch("y", mark="2"), gate=gate)
+    bench.start("a")
+    gate.set()
+    bench.importing._closing.set()  # as a worker that leaves
+    bench.importing.close()
+    bench.importing = bench.anew()
+    bench.importing.resume()
+    wait(bench.importing)
+    assert sorted(bench.titles()) == ["x", "y"]
+    bench.importing = bench.anew()
+    bench.importing.resume()
+    assert bench.importing.told() == {"imports": []}
+
+
+def test_nothing_is_imported_where_the_user_does_not_want_it(bench: Bench):
+    bench.give("a", batch("x"))
+    with pytest.raises(BadRequest, match="FOREWORD_OFF"):
+        bench.start("a", FOREWORD_OFF="1")
+    for switched in ({"capture": False}, {"off_projects": (bench.folder,)}):
+        bench.settings = replace(settings(), **switched)
+        with pytest.raises(BadRequest, match="off"):
+            bench.start("a")
+    assert bench.titles() == []
+
+
+def test_capture_that_is_switched_off_meanwhile_stops_it_and_says_so(bench: Bench):
+    gate = threading.Event()
+    bench.give("a", batch("x"), batch("y"), gate=gate)
+    bench.give("b", *[batch(f"z{number}") for number in range(3)])
+    bench.start("a")
+    bench.settings = replace(settings(), capture=False)
+    gate.set()
+    told = wait(bench.importing)
+    assert told["state"] == "failed"
+    assert "capture is switched off" in told["sources"][0]["problems"][0]
+    assert "y" not in bench.titles()
+
+
+def test_a_source_that_fails_does_not_keep_the_others(bench: Bench):
+    class Broken(Made):
+        def read(self, *_: Any, **__: Any) -> Iterator[Batch]:
+            raise BadRequest("no such thing", hint="make one")
+            yield
+
+    bench.sources["a"] = Broken("a", [])
+    bench.give("b", batch("y"))
+    told = bench.run("a", "b")
+    assert {source["source"]: source["state"] for source in told["sources"]} == {"a": "failed", "b": "done"}
+    assert bench.titles() == ["y"]
+    assert "no such thing" in bench.told[0]
+
+
+def test_a_store_that_cannot_be_written_is_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "AGAIN", (0.01,) * 9)
+    works, failing = bench.store.bring, iter(range(3))
+
+    def bring(*given: Any, **more: Any) -> Any:
+        if next(failing, None) is not None:
+            raise StoreError("the disk is full", hint="make room")
+        return works(*given, **more)
+
+    monkeypatch.setattr(bench.store, "bring", bring)
+    bench.give("a", batch("x"))
+    told = bench.run("a")
+    assert (told["state"], bench.titles()) == ("done", ["x"])
+    assert "disk is full" in told["sources"][0]["problems"][0]
+
+
+def test_it_waits_while_somebody_is_answered_but_not_for_ever(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "GIVE_WAY", 0.05)
+    bench.importing._courtesy.__enter__()
+    bench.give("a", batch("x"))
+    assert bench.run("a")["state"] == "done"
+    quiet = Courtesy()
+    assert not quiet.give_way()
+    with quiet:
+        assert quiet.give_way()
+    assert quiet.give_way()  # somebody was there a moment ago
+
+
+def test_a_source_that_cannot_be_looked_at_offers_nothing(folder: str, monkeypatch: pytest.MonkeyPatch):
+    class Broken(Made):
+        def look(self, *_: Any, **__: Any) -> Found | None:
+            raise OSError("no")
+
+    monkeypatch.setattr(imports, "find", lambda name, *_: Broken(name, []) if name == "git" else Made(name, []))
+    found = offers(project_at(folder), environ={})
+    assert "git" not in {each.source for each in found}
+    assert "files" in {each.source for each in found}
+
+
+def test_unknown_sources_are_told(bench: Bench):
+    with pytest.raises(BadRequest, match="unknown source"):
+        imports.find("nonsense")

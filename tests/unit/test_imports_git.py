@@ -1,0 +1,172 @@
+"""A history is taken in newest first, once, whatever happens in between: new commits, a kill, a revert, a rewrite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.test_history import Repository, needs_git
+
+from foreword.capture import project_at
+from foreword.imports import Batch, find
+from foreword.imports.git import FIRST, ROUTINE, Git
+from foreword.types import Change, Memory
+
+pytestmark = needs_git
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "repo")
+
+
+def read(repo: Repository, mark: str = "", *, most: int = 1000, **more) -> list[Batch]:
+    git = Git(most=most, **more)
+    return list(git.read(project_at(str(repo.folder)), environ={}, since_mark=mark))
+
+
+def titles(batches: list[Batch]) -> list[str]:
+    return [memory.title for batch in batches for memory in batch.memories]
+
+
+def one(repo: Repository, message: str, *names: str) -> Memory:
+    repo.commit(message, *(names or ("a.py",)))
+    return read(repo)[0].memories[0]
+
+
+def test_a_second_reading_finds_nothing_new(repo: Repository):
+    for number in range(3):
+        repo.commit(f"Commit {number}", "a.py")
+    batches = read(repo)
+    assert titles(batches) == ["Commit 2", "Commit 1", "Commit 0"]
+    assert (batches[-1].done, batches[-1].total) == (3, 3)
+    assert titles(read(repo, batches[-1].mark)) == []
+
+
+def test_after_a_kill_the_new_commits_come_first_and_then_the_rest_of_the_old(repo: Repository):
+    for number in range(FIRST + 5):
+        repo.commit(f"Old {number}")
+    first = next(iter(Git().read(project_at(str(repo.folder)), environ={}, since_mark="")))
+    assert len(first.memories) == FIRST
+    repo.commit("New one")
+    again = read(repo, first.mark)
+    assert titles(again) == ["New one", "Old 4", "Old 3", "Old 2", "Old 1", "Old 0"]
+    repo.commit("Newer one")
+    assert titles(read(repo, again[-1].mark)) == ["Newer one"]
+
+
+def test_a_larger_limit_goes_on_where_a_smaller_one_ended(repo: Repository):
+    for number in range(5):
+        repo.commit(f"Commit {number}")
+    some = read(repo, most=2)
+    assert titles(some) == ["Commit 4", "Commit 3"]
+    assert titles(read(repo, some[-1].mark, most=2)) == []
+    assert titles(read(repo, some[-1].mark)) == ["Commit 2", "Commit 1", "Commit 0"]
+
+
+def test_branches_share_what_they_share(repo: Repository):
+    repo.commit("Base", "a.py")
+    mark = read(repo)[-1].mark
+    repo.git("checkout", "-qb", "side")
+    repo.commit("On the side", "b.py")
+    batches = read(repo, mark)
+    repo.git("checkout", "-q", "main")
+    assert titles(batches) == ["On the side"]
+    assert titles(read(repo, batches[-1].mark)) == []
+
+
+def test_a_rewritten_history_is_read_again(repo: Repository):
+    repo.commit("Base", "a.py")
+    repo.commit("Draft", "a.py")
+    mark = read(repo)[-1].mark
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    repo.commit("Final", "a.py")
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+    assert titles(read(repo, mark)) == ["Final", "Base"]
+
+
+@pytest.mark.parametrize("mark", ["nonsense", "[]", '{"walks": [[1]]}', '{"tips": 3}'])
+def test_a_mark_that_nobody_understands_begins_again(repo: Repository, mark: str):
+    repo.commit("Only")
+    assert titles(read(repo, mark)) == ["Only"]
+
+
+def test_a_reverted_commit_is_superseded_by_the_one_that_took_it_back(repo: Repository):
+    bad = repo.commit("Cache everything", "a.py")
+    repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {bad}.\n', "a.py")
+    (batch, _) = read(repo)
+    revert, gone = batch.memories
+    assert (gone.status, gone.superseded_by) == ("superseded", revert.uid)
+    assert [(link.source, link.relation, link.target) for link in batch.links] == [(revert.uid, "supersedes", gone.uid)]
+
+
+def test_a_revert_that_was_itself_reverted_takes_nothing_back(repo: Repository):
+    good = repo.commit("Cache everything", "a.py")
+    revert = repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {good}.\n', "a.py")
+    repo.commit(f'Reapply "Cache everything"\n\nThis reverts commit {revert}.\n', "a.py")
+    (batch, _) = read(repo)
+    assert [memory.status for memory in batch.memories] == ["active", "superseded", "active"]
+
+
+def test_a_revert_of_something_read_long_ago_still_counts(repo: Repository):
+    bad = repo.commit("Cache everything", "a.py")
+    mark = read(repo)[-1].mark
+    repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {bad}.\n', "a.py")
+    status = {memory.title: memory.status for batch in read(repo, mark) for memory in batch.memories}
+    assert status == {'Revert "Cache everything"': "active", "Cache everything": "superseded"}
+
+
+def test_what_is_taken_back_in_part_stays(repo: Repository):
+    bad = repo.commit("Cache everything", "a.py")
+    repo.commit(f"Cache less\n\nThis reverts commit {bad} partially.\n", "a.py")
+    assert {memory.status for memory in read(repo)[0].memories} == {"active"}
+
+
+@pytest.mark.parametrize(
+    ("subject", "names"),
+    [
+        ("Bump left-pad from 1.0 to 1.1", ("package.json",)),
+        ("chore(deps): update all", ("package.json",)),
+        ("Release 1.2.3", ("CHANGELOG.md",)),
+        ("wip", ("a.py",)),
+        ("fixup! Add the parser", ("a.py",)),
+        ("Refresh what we pin", ("uv.lock", "web/package-lock.json")),
+    ],
+)
+def test_routine_is_kept_with_little_confidence(repo: Repository, subject: str, names: tuple[str, ...]):
+    memory = one(repo, subject, *names)
+    assert (memory.confidence, memory.tags[-1]) == (ROUTINE, "routine")
+
+
+@pytest.mark.parametrize("subject", ["Fix the parser", "Release the lock before waiting", "Update the index at once"])
+def test_ordinary_work_is_not_taken_for_routine(repo: Repository, subject: str):
+    assert one(repo, subject).confidence == 1.0
+
+
+def test_a_conventional_prefix_becomes_tags(repo: Repository):
+    assert one(repo, "feat(api)!: answer with problem+json").tags == ("feat", "api", "breaking")
+    assert one(repo, "imports: not a kind of commit").tags == ()
+
+
+def test_somebody_who_parses_code_is_asked_about_the_newest_commits(repo: Repository):
+    made = repo.commit("Add f", "a.py")
+    change = Change(project="p", file="a.py", function="f", what="NEW")
+    batches = read(repo, changed_functions=lambda project, hashes: [change] if made in hashes else [])
+    assert batches[0].changes == (change,)
+
+
+def test_outside_of_git_and_before_the_first_commit_there_is_nothing(repo: Repository, tmp_path: Path):
+    (tmp_path / "plain").mkdir()
+    for folder in (tmp_path / "plain", repo.folder):
+        project = project_at(str(folder))
+        assert find("git").look(project, environ={}) is None
+        assert list(find("git").read(project, environ={}, since_mark="")) == []
+
+
+def test_it_tells_how_many_there_are_before_reading_them(repo: Repository):
+    for number in range(3):
+        repo.commit(f"Commit {number}")
+    found = find("git").look(project_at(str(repo.folder)), environ={})
+    assert found
+    assert (found.count, found.about) == (3, "3 commits")

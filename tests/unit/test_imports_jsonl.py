@@ -1,0 +1,240 @@
+"""An export comes back as it was: every row, into an empty store or one that has some of it, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.importing import settings, wait
+
+from foreword.errors import BadRequest
+from foreword.export import PARTS, rows
+from foreword.imports import Batch, find
+from foreword.imports.jsonl import _lines
+from foreword.store import Store
+from foreword.store.sqlite import SqliteStore
+from foreword.types import KINDS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
+from foreword.values import replace
+from foreword.worker.importing import Courtesy, Importing, Wish
+
+HERE = Project(key="git:example.org/rooms", name="rooms", root="/rooms")
+THERE = Project(key="dir:/else", name="else", root="/else")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(tmp_path / "a.db", backups=tmp_path / "backups")) as made:
+        yield made
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(tmp_path / "b.db", backups=tmp_path / "backups")) as made:
+        yield made
+
+
+def filled(store: Store, project: Project = HERE) -> None:
+    """Something of everything: each kind, a chain of superseded ones, links, changes, sessions and events."""
+    key = project.key
+    common: dict[str, Any] = {"scope": project.scope, "project": key, "created": 5.5, "confirmed": 6.25}
+    kept = store.keep(
+        [
+            Memory(
+                kind=kind,
+                title=f"Title {kind} «ü»",
+                body='two\nlines "quoted" \u2028 \x01',
+                uid=f"{key}:{kind}",
+                tags=("a", "b"),
+                files=("x.py",),
+                functions=("f",),
+                session="s1",
+                source="agent",
+                trust="agent",
+                confidence=0.75,
+                seen=3,
+                detail={"why": ["because", {"n": 1}], "none": None},
+                **common,
+            )
+            for kind in KINDS
+        ]
+    )
+    oldest, older, newest = kept[:3]
+    store.keep([replace(older, status="superseded", superseded_by=newest.id)])
+    store.keep([replace(oldest, status="superseded", superseded_by=older.id)])
+    store.keep([replace(kept[3], status="stale"), replace(kept[4], status="forgotten")])
+    store.keep([], links=[Link(newest.id, "supersedes", older.id), Link(oldest.id, "relates-to", kept[5].id)])
+    store.note_changes([Change(project=key, file="x.py", function="f", what="NEW", signature="f()", line=1, at=3.0)])
+    for number in range(3):
+        told = {"prompt": f"p{number}", "session_id": "s1"}
+        store.append([Event(f"{key}{number}", "h", "N", "prompt", f"{key}-s1", key, "/x", 10.0 + number, told)])
+    store.settle(Session(id=f"{key}-s2", host="h", project=key, cwd="/x", started=1.0, last=2.0, ended=2.0))
+
+
+def written(store: Store, path: Path, *, project: Project | None = HERE, events: bool = True) -> Path:
+    """As `foreword export` writes it."""
+    lines = []
+    sessions = rows(store, "session", project=project)[0]
+    for part in PARTS:
+        if part == "event":
+            found = [row for each in sessions for row in rows(store, part, project=project, of=each["id"])[0] if events]
+        elif part == "change":
+            keys = [project.key] if project else [HERE.key, THERE.key]
+            found = [row for key in keys for row in rows(store, part, project=project, of=key)[0]]
+        else:
+            found = rows(store, part, project=project, limit=10_000)[0]
+        lines += [{part: row} for row in found]
+    header = {"format": "foreword export", "version": 1, "project": project.key if project else ""}
+    header["counts"] = {part: sum(part in line for line in lines) for part in PARTS}
+    path.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)), encoding="utf-8")
+    return path
+
+
+def taken(store: Store, path: Path, *, project: Project = HERE, **options: bool) -> dict[str, Any]:
+    """What the worker does with it."""
+    importing = Importing(store=lambda: store, settings=settings, courtesy=Courtesy(), tell=lambda *_: None)
+    importing._allowed = lambda _: project  # type: ignore[method-assign]
+    importing.start(Wish(project.root, ("jsonl",), {"file": str(path), **options}, {}))
+    told = wait(importing)
+    assert told["state"] == "done", told
+    return told["sources"][0]
+
+
+def everything(store: Store) -> dict[str, Any]:
+    """All rows that an export speaks of; numbers of events are each store's own."""
+    memories = [memory for _, memory in store.page(limit=10_000)]
+    sessions = store.sessions(limit=1000)
+    return {
+        "memories": {memory.uid: memory for memory in memories},
+        "links": {link for memory in memories for link in store.linked(memory.id)},
+        "changes": {key: store.changed(key, limit=99) for key in (HERE.key, THERE.key)},
+        "sessions": {replace(each, newest=0, distilled=0) for each in sessions},
+        "events": [replace(event, number=0) for each in sessions for event in store.events(each.id)],
+    }
+
+
+def test_an_export_comes_back_into_an_empty_store_as_it_was(store: SqliteStore, other: SqliteStore, tmp_path: Path):
+    filled(store)
+    told = taken(other, written(store, tmp_path / "x.jsonl"))
+    assert everything(other) == everything(store)
+    assert (told["problems"], told["kept"]) == ([], len(KINDS))
+
+
+def test_twice_is_once_and_all_projects_come_with_all(store: SqliteStore, other: SqliteStore, tmp_path: Path):
+    filled(store)
+    filled(store, THERE)
+    store.keep([Memory(kind="preference", title="Everywhere", uid="e", scope=UNIVERSAL, created=1.0, confirmed=1.0)])
+    path = written(store, tmp_path / "x.jsonl", project=None)
+    for kept in (2 * len(KINDS) + 1, 0):
+        assert taken(other, path, all=True)["kept"] == kept
+        assert everything(other) == everything(store)
+
+
+def test_only_the_named_project_is_written_to(store: SqliteStore, other: SqliteStore, tmp_path: Path):
+    filled(store)
+    filled(store, THERE)
+    told = taken(other, written(store, tmp_path / "x.jsonl", project=None))
+    assert {memory.project for _, memory in other.page(limit=999)} == {HERE.key}
+    assert {session.project for session in other.sessions(limit=99)} == {HERE.key}
+    assert any("other projects" in problem for problem in told["problems"])
+
+
+def test_ids_that_are_taken_give_way_and_nothing_points_at_the_wrong_one(
+    store: SqliteStore, other: SqliteStore, tmp_path: Path
+):
+    filled(store)
+    taken_ids = [memory.id for _, memory in store.page(limit=99)]
+    other.bring(
+        [replace(memory, uid=f"mine-{memory.id}", superseded_by="") for _, memory in store.page(limit=99)], at=1.0
+    )
+    taken(other, written(store, tmp_path / "x.jsonl"))
+    by_uid = {memory.uid: memory for _, memory in other.page(limit=99)}
+    ours = {uid: memory for uid, memory in by_uid.items() if not uid.startswith("mine-")}
+    assert len(ours) == len(KINDS)
+    assert not {memory.id for memory in ours.values()} & set(taken_ids)
+    ids = {memory.id for memory in ours.values()}
+    assert {memory.superseded_by for memory in ours.values() if memory.superseded_by} <= ids
+    links = {link for memory in ours.values() for link in other.linked(memory.id)}
+    assert len(links) == 2
+    assert all(link.source in ids and link.target in ids for link in links)
+
+
+def test_what_was_changed_since_is_not_undone(store: SqliteStore, tmp_path: Path):
+    filled(store)
+    path = written(store, tmp_path / "x.jsonl")
+    memory = store.by_uid([f"{HERE.key}:note"])[0]
+    store.keep([replace(memory, title="Better now", confirmed=memory.confirmed + 1)])
+    assert taken(store, path)["kept"] == 0
+    assert store.by_uid([memory.uid])[0].title == "Better now"
+
+
+def test_as_another_project_it_is_a_copy_and_the_first_keeps_its_rows(store: SqliteStore, tmp_path: Path):
+    filled(store)
+    before = {memory.uid: memory for _, memory in store.page(limit=99)}
+    path = written(store, tmp_path / "x.jsonl")
+    for kept in (len(KINDS), 0):
+        assert taken(store, path, project=THERE, **{"as": True})["kept"] == kept
+    after = {memory.uid: memory for _, memory in store.page(limit=99)}
+    assert {uid: after[uid] for uid in before} == before
+    copies = {memory.title for uid, memory in after.items() if uid not in before and memory.scope == THERE.scope}
+    assert copies == {memory.title for memory in before.values()}
+
+
+def test_bad_lines_are_told_with_their_number_and_cost_nothing_else(
+    store: SqliteStore, other: SqliteStore, tmp_path: Path
+):
+    filled(store)
+    path = written(store, tmp_path / "x.jsonl")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    bad = ["not json", '{"foreign": {}}', "[]", '{"memory": {"kind": "x"}}', '{"memory": {"title": 3}}', "[" * 9000]
+    path.write_text("\n".join([lines[0], *bad, "", *lines[1:]]), encoding="utf-8")
+    told = taken(other, path)
+    assert [problem.partition(":")[0] for problem in told["problems"]] == [f"line {n}" for n in range(2, 8)]
+    assert everything(other)["memories"] == everything(store)["memories"]
+
+
+def test_a_file_that_was_cut_short_is_told(store: SqliteStore, other: SqliteStore, tmp_path: Path):
+    filled(store)
+    path = written(store, tmp_path / "x.jsonl")
+    path.write_bytes(path.read_bytes()[:-200])
+    assert any("cut short" in problem for problem in taken(other, path)["problems"])
+
+
+def test_without_our_header_nothing_is_trusted(store: SqliteStore, other: SqliteStore, tmp_path: Path):
+    filled(store)
+    path = written(store, tmp_path / "x.jsonl")
+    path.write_text(path.read_text(encoding="utf-8").split("\n", 1)[1], encoding="utf-8")
+    taken(other, path)
+    assert {memory.trust for _, memory in other.page(limit=99)} == {"imported"}
+
+
+def test_secrets_in_a_file_are_not_written(other: SqliteStore, tmp_path: Path):
+    secret = "ghp_" + "a1B2" * 9
+    row = {"kind": "note", "title": f"t {secret}", "uid": "u", "scope": HERE.scope, "project": HERE.key}
+    more = {"trust": "user", "status": "active", "confidence": 1, "detail": {secret: secret}, "body": secret}
+    path = tmp_path / "x.jsonl"
+    path.write_text(json.dumps({"memory": {**row, **more}}) + "\n", encoding="utf-8")
+    assert taken(other, path)["kept"] == 1
+    assert secret not in repr(other.page(limit=9))
+
+
+def test_a_file_of_another_version_is_refused(tmp_path: Path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"format": "foreword export", "version": 99}\n', encoding="utf-8")
+    with pytest.raises(BadRequest, match="version 99"):
+        list(find("jsonl", {"file": str(path)}).read(HERE, environ={}, since_mark=""))
+
+
+@given(raw=st.binary(max_size=300))
+def test_any_bytes_are_read_to_their_end(raw: bytes, tmp_path_factory: pytest.TempPathFactory):
+    path = tmp_path_factory.mktemp("any") / "x.jsonl"
+    path.write_bytes(raw)
+    batches = list(find("jsonl", {"file": str(path)}).read(HERE, environ={}, since_mark=""))
+    assert all(isinstance(batch, Batch) and not batch.memories for batch in batches)
+    with path.open("rb") as file:
+        assert sum(1 for _ in _lines(file, start=0)) == sum(1 for line in raw.split(b"\n") if line.strip())
