@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test check lint bench-hook bench-store bench-recall bench-capture bench-size bench-init clean help
+.PHONY: run test check lint bench-hook bench-store bench-recall bench-capture bench-size bench-init bench-transcripts clean help
 SHELL := /bin/bash
 
 # The first interpreter that is new enough; PYTHON=... chooses another.
@@ -37,6 +37,9 @@ bench-size: .venv/ready-to-test  ## installed size and the idle worker's memory
 
 bench-init: .venv/ready-to-test  ## a first day: how soon an agent is given something, and what 20,000 commits cost
 	@$(BIN)/python bench/day_one.py $(ARGS)
+
+bench-transcripts: .venv/ready-to-test  ## reading 100 MB of transcripts against json.loads, and its memory
+	@$(BIN)/python bench/transcripts.py $(ARGS)
 
 clean:  ## what the verbs above have made
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

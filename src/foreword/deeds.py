@@ -135,7 +135,8 @@ def own_words(text: str) -> str:
     text = without_ours(text)
     if text.lstrip().startswith(NOT_TYPED):
         return ""
-    return _without(text, WRAPPERS).strip()
+    _, asked, request = text.partition(CODEX_REQUEST)
+    return _without(request if asked else text, WRAPPERS).strip()
 
 
 def without_ours(text: str) -> str:
@@ -192,7 +193,7 @@ MOST_PARTS = 200  # of a result that comes in parts
 
 # Blocks by how they begin, each with how it ends.
 OURS = {
-    r"(?:^[ \t]*|(?<=[->\]]))--- foreword: [^\n]* ---$": "--- end foreword ---",
+    r"(?:^[ \t]*|(?<=[->\]]))--- foreword: ": "--- end foreword ---",
     r"(?:^[ \t]*|(?<=[->\]]))\[foreword\] ": "[end foreword]",
     r"<foreword_context\b": "</foreword_context>",
     r"<hook_context>": "</hook_context>",  # Gemini's, around what any hook said
@@ -201,12 +202,14 @@ _TAGS = (
     "system-reminder system_reminder system_notification current_datetime command-name command-message "
     "local-command-stdout local-command-stderr local-command-caveat bash-input bash-stdout bash-stderr "
     "task-notification user-prompt-submit-hook environment_context user_instructions INSTRUCTIONS turn_aborted "
-    "user_shell_command session_context ide_opened_file ide_selection"
+    "user_shell_command session_context ide_opened_file ide_selection ide_diagnostics persisted-output skill "
+    "subagent_notification claude-mem-context open_mem_context"
 )
 WRAPPERS = {rf"<{tag}(?=[\s>])": f"</{tag}>" for tag in _TAGS.split()} | {
     r"^# AGENTS\.md instructions\b[^\n]*$": "\n",
     r"</?command-args>": "",  # what stands between them was typed behind a command
 }
+CODEX_REQUEST = "## My request for Codex:"  # its IDE plugin writes what is open in front of what was typed
 # What comes in the user's name and was typed by nobody.
 NOT_TYPED = (
     "This session is being continued from a previous conversation",
@@ -225,7 +228,7 @@ OUR_COMMAND = re.compile(
 # What tools are called, over all hosts, without case and dashes; whatever comes with MCP is `other`.
 ACTS = {
     "run": "bash shell localshell execcommand runshellcommand runterminalcmd runinterminal terminal unifiedexec "
-    "powershell",
+    "powershell shellcommand",
     "edit": "edit multiedit write create applypatch patch replace strreplace strreplaceeditor notebookedit writefile "
     "editfile searchreplace insertedit deletefile createfile",
     "read": "read view readfile readmanyfiles openfile notebookread viewimage",

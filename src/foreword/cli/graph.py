@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def graph(
-    calls: Annotated[str, typer.Option(metavar="NAME", help="A function or Class.method: who calls it, whom it calls.")],
+    calls: Annotated[
+        str, typer.Option(metavar="NAME", help="A function or Class.method: who calls it, whom it calls.")
+    ],
     *,
     hops: Annotated[int, typer.Option(metavar="N", min=1, max=10, help="Follow calls so many times.")] = 1,
     seconds: Annotated[float, typer.Option(metavar="S", min=0.1, help="Read files for at most so long.")] = 30.0,
@@ -41,7 +43,9 @@ def graph(
     with _progress() as tick:
         read = read_calls(root, seconds=seconds, tick=tick)
     if not read.complete:
-        screen.warn([f"not all was read: {read.files} files in the time and size that are allowed; --seconds gives more"])
+        screen.warn(
+            [f"not all was read: {read.files} files in the time and size that are allowed; --seconds gives more"]
+        )
     places = read.named(calls)
     callers, called = read.callers(places, hops=hops), read.called(places, hops=hops)
     if json:

@@ -29,13 +29,18 @@ Commits = Annotated[int, typer.Option(metavar="N", min=0, help="Of a git history
 
 
 def import_(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="git, files, jsonl, or another tool's name.")],
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="git, files, claude-code, codex, claude-mem, open-mem or jsonl.")
+    ],
     file: Annotated[str, typer.Argument(metavar="[FILE]", help="The file to read, where the source has one.")] = "",
     *,
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="Every project of the file, as it is.")] = False,
     into: Annotated[str, typer.Option("--as", metavar="PATH", help="Into the project of this folder instead.")] = "",
     commits: Commits = 0,
+    project_name: Annotated[
+        str, typer.Option(metavar="NAME", help="What claude-mem calls this project, where it tells no folder.")
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be taken in.")] = False,
     wait: Wait = True,
     json: Json = False,
@@ -48,6 +53,7 @@ def import_(
     \b
     Examples:
       foreword import git
+      foreword import claude-code
       foreword import jsonl ~/rooms.jsonl --dry-run
       foreword import jsonl ~/rooms.jsonl --as ~/src/rooms-again
     """
@@ -56,6 +62,7 @@ def import_(
 
     folder = door.folder(into or project)
     options = {"file": door.folder(file) if file else "", "all": everything, "as": bool(into), "commits": commits}
+    options["project_name"] = project_name
     options = {name: given for name, given in options.items() if given}
     found = find(source, options)  # asked wrongly is told before a worker is troubled
     here = project_at(folder)

@@ -111,7 +111,11 @@ class Calls:
             return tuple(found)
         near = get_close_matches(last, self.defined, n=5, cutoff=0.6)
         same = [place.function for place in self.defined.get(last, ())]
-        hint = f"did you mean {', '.join(dict.fromkeys([*same[:5], *near]))}?" if near or same else "names are case-sensitive"
+        hint = (
+            f"did you mean {', '.join(dict.fromkeys([*same[:5], *near]))}?"
+            if near or same
+            else "names are case-sensitive"
+        )
         raise NotFound(f"nothing named {name!r} is defined in the {self.files} files that were read", hint=hint)
 
     def callers(self, places: tuple[Place, ...], *, hops: int) -> tuple[Node, ...]:

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 NEW, MODIFIED, DELETED = "NEW", "MODIFIED", "DELETED"
 
 
-def changes_of(
-    file: str, *, before: str | None, after: str | None, most_ms: float = PARSE_MS
-) -> tuple[Change, ...]:
+def changes_of(file: str, *, before: str | None, after: str | None, most_ms: float = PARSE_MS) -> tuple[Change, ...]:
     """What changed between two whole texts of *file*; None is a file that is not there.
 
     Lines are those of *after*, and for what was deleted those of *before*. Comments and white space are no change.

@@ -23,7 +23,15 @@ PARSE_MS = 400.0
 _HEADS = re.compile(rb"#!.*?\b(python|bash|sh|zsh|ruby|node|php|lua|perl)[\d.]*\b")
 _BY_HEAD = {b"sh": "shell", b"bash": "shell", b"zsh": "shell", b"node": "javascript"}
 _BY_NAME = {"makefile": "make", "gnumakefile": "make", "rakefile": "ruby", "gemfile": "ruby", "vagrantfile": "ruby"}
-_MORE_ENDINGS = {"mk": "make", "hxx": "c++", "h++": "c++", "tpp": "c++", "phtml": "php", "ksh": "shell", "bats": "shell"}
+_MORE_ENDINGS = {
+    "mk": "make",
+    "hxx": "c++",
+    "h++": "c++",
+    "tpp": "c++",
+    "phtml": "php",
+    "ksh": "shell",
+    "bats": "shell",
+}
 _IS_CPP = re.compile(rb"^\s*(class|namespace|template|using)\b|::|\b(public|private|protected)\s*:", re.MULTILINE)
 _SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORECASE)
 

@@ -66,7 +66,9 @@ _OWN: dict[str, tuple[re.Pattern[str], ...]] = {
         re.compile(r"^(?P<kind>data|newtype|class|type)\s+(?P<name>[A-Z][\w']*)"),
     ),
     "clojure": (
-        re.compile(r"^\((?P<kind>defn-?|defmacro|defprotocol|defrecord|defmulti|deftype|deftest)\s+(?:\^\S+\s+)*(?P<name>[^\s()\[\]]+)"),
+        re.compile(
+            r"^\((?P<kind>defn-?|defmacro|defprotocol|defrecord|defmulti|deftype|deftest)\s+(?:\^\S+\s+)*(?P<name>[^\s()\[\]]+)"
+        ),
     ),
     "r": (re.compile(r"^\s*(?P<name>[\w.]+)\s*(?:<-|=)\s*function\s*\("),),
     "sql": (
@@ -192,7 +194,21 @@ def _opened(line: str, patterns: tuple[re.Pattern[str], ...]) -> tuple[str, str,
 
 def _kind(one: _Open) -> str:
     word = one.kind.lstrip("@").rstrip("!")
-    if word in ("def", "fn", "func", "fun", "sub", "proc", "let", "defp", "member", "filter", "defn", "defn-", "function"):
+    if word in (
+        "def",
+        "fn",
+        "func",
+        "fun",
+        "sub",
+        "proc",
+        "let",
+        "defp",
+        "member",
+        "filter",
+        "defn",
+        "defn-",
+        "function",
+    ):
         return "method" if "." in one.qualified and one.qualified != one.name else "function"
     return {"defmodule": "module", "macro_rules": "macro", "defmacro": "macro"}.get(word, word)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from foreword.deeds import Deed, Edit, Todo
 from foreword.distill import gist
@@ -418,7 +418,7 @@ CONCEPTS = 5
 
 
 def distil(
-    deeds: Sequence[Deed], *, session: Session, project: Project, changes_of: ChangesOf = lambda _: ()
+    deeds: Iterable[Deed], *, session: Session, project: Project, changes_of: ChangesOf = lambda _: ()
 ) -> Distilled:
     """What a whole session came to."""
     draft = Draft(session, project, changes_of=changes_of)

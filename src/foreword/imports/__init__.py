@@ -36,6 +36,7 @@ ENVIRON = (
     "FOREWORD_OFF",
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
+    "CLAUDE_MEM_DATA_DIR",
     "XDG_DATA_HOME",
     "XDG_CONFIG_HOME",
 )  # where sources look

@@ -17,10 +17,11 @@ from typing import Any, TypeVar
 
 from foreword.capture import project_at
 from foreword.config import Settings
+from foreword.distill import merged
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.imports import Batch, Source, find, refuse_where_off, safe, safe_row
 from foreword.store import Store
-from foreword.types import Memory, Project
+from foreword.types import Memory, Project, Session
 from foreword.values import replace, value
 
 log = logging.getLogger("foreword")
@@ -202,6 +203,8 @@ class Importing:
 
     def _keep(self, batch: Batch, run: _Run) -> None:
         store = self._store()
+        if batch.session is not None and _was_seen(batch.session, store=store):
+            batch = Batch(mark=batch.mark)  # its own hooks told it already, as it happened
         wide = getattr(run.source, "wide", False)
         memories = []
         for each in batch.memories:  # a few milliseconds of an answer are lost to every switch of threads
@@ -334,12 +337,18 @@ def _of(item: T, project: Project, *, wide: bool) -> T:
     return replace(item, project=project.key, **({"scope": project.scope} if isinstance(item, Memory) else {}))
 
 
+def _was_seen(session: Session, *, store: Store) -> bool:
+    """Whether hooks told a session while it went on: what its transcript says is known."""
+    known = store.session(session.id)
+    return known is not None and known.newest > 0
+
+
 def _fresh(memories: Sequence[Memory], *, store: Store, gentle: bool) -> tuple[list[Memory], int]:
     """Those that are new or changed, and how many are not."""
     latest = {memory.uid: memory for memory in memories}
     known = {memory.uid: memory for memory in store.by_uid(list(latest))}
-    merged = [_merged(memory, known.get(uid), gentle=gentle) for uid, memory in latest.items()]
-    fresh = [memory for memory in merged if memory is not None]
+    both = [_merged(memory, known.get(uid), gentle=gentle) for uid, memory in latest.items()]
+    fresh = [memory for memory in both if memory is not None]
     return fresh, len(latest) - len(fresh)
 
 
@@ -349,6 +358,9 @@ def _merged(new: Memory, old: Memory | None, *, gentle: bool) -> Memory | None:
         return new
     if old.scope != new.scope:
         return None  # it moved elsewhere, or is another project's: no import takes it from there
+    if old.status != "forgotten" and "seen_in" in new.detail:  # both have seen it: evidence is put together
+        new = merged(old, new)
+        return None if replace(new, id=old.id) == old else new
     if old.status == "forgotten" or new.confirmed < old.confirmed or (gentle and new.confirmed == old.confirmed):
         return None
     if old.status != "active":  # by its uid it may be called otherwise, and be the same

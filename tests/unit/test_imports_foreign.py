@@ -1,0 +1,390 @@
+"""What claude-mem and open-mem kept becomes memories of the project it is surely of; their files stay as they are."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sessions import Claude
+
+from foreword.capture import project_at
+from foreword.errors import BadRequest, StoreError
+from foreword.imports import Batch
+from foreword.imports.claude_mem import ClaudeMem
+from foreword.imports.open_mem import OpenMem
+from foreword.types import Memory, Project
+
+AT = 1_790_000_000
+KEY = "ghp_" + "a1B2" * 9
+
+# The tables as they are called since 2026, in 2025, and at the very beginning.
+NEW = """
+CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, content_session_id TEXT UNIQUE NOT NULL,
+  memory_session_id TEXT UNIQUE, project TEXT NOT NULL, platform_source TEXT NOT NULL DEFAULT 'claude',
+  user_prompt TEXT, started_at TEXT NOT NULL, started_at_epoch INTEGER NOT NULL, completed_at TEXT,
+  completed_at_epoch INTEGER, status TEXT NOT NULL DEFAULT 'active');
+CREATE TABLE observations (id INTEGER PRIMARY KEY AUTOINCREMENT, memory_session_id TEXT NOT NULL, project TEXT NOT NULL,
+  text TEXT, type TEXT NOT NULL, title TEXT, subtitle TEXT, facts TEXT, narrative TEXT, concepts TEXT, files_read TEXT,
+  files_modified TEXT, prompt_number INTEGER, content_hash TEXT, created_at TEXT NOT NULL,
+  created_at_epoch INTEGER NOT NULL, UNIQUE(memory_session_id, content_hash));
+CREATE TABLE session_summaries (id INTEGER PRIMARY KEY AUTOINCREMENT, memory_session_id TEXT NOT NULL,
+  project TEXT NOT NULL, request TEXT, investigated TEXT, learned TEXT, completed TEXT, next_steps TEXT,
+  files_read TEXT, files_edited TEXT, notes TEXT, created_at TEXT NOT NULL, created_at_epoch INTEGER NOT NULL);
+CREATE TABLE pending_messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_db_id INTEGER NOT NULL,
+  content_session_id TEXT NOT NULL, message_type TEXT NOT NULL, cwd TEXT, status TEXT,
+  created_at_epoch INTEGER NOT NULL);
+"""
+OLD = NEW.replace("content_session_id", "claude_session_id").replace("memory_session_id", "sdk_session_id")
+FIRST = """
+CREATE TABLE sdk_sessions (id INTEGER PRIMARY KEY, claude_session_id TEXT UNIQUE NOT NULL, sdk_session_id TEXT UNIQUE,
+  project TEXT NOT NULL, started_at TEXT NOT NULL, started_at_epoch INTEGER NOT NULL);
+CREATE TABLE observations (id INTEGER PRIMARY KEY, sdk_session_id TEXT NOT NULL, project TEXT NOT NULL,
+  text TEXT NOT NULL, type TEXT NOT NULL, created_at TEXT NOT NULL, created_at_epoch INTEGER NOT NULL);
+"""
+OPEN_MEM = """
+CREATE TABLE sessions (_rowid INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, project_path TEXT NOT NULL,
+  started_at TEXT NOT NULL DEFAULT (datetime('now')), ended_at TEXT, status TEXT NOT NULL DEFAULT 'active');
+CREATE TABLE observations (_rowid INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, session_id TEXT NOT NULL,
+  type TEXT NOT NULL, title TEXT NOT NULL, subtitle TEXT NOT NULL DEFAULT '', facts TEXT NOT NULL DEFAULT '[]',
+  narrative TEXT NOT NULL DEFAULT '', concepts TEXT NOT NULL DEFAULT '[]', files_read TEXT NOT NULL DEFAULT '[]',
+  files_modified TEXT NOT NULL DEFAULT '[]', raw_tool_output TEXT NOT NULL DEFAULT '', tool_name TEXT,
+  created_at TEXT NOT NULL DEFAULT (datetime('now')), superseded_by TEXT, deleted_at TEXT);
+CREATE TABLE session_summaries (_rowid INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL,
+  session_id TEXT NOT NULL UNIQUE, summary TEXT NOT NULL, key_decisions TEXT NOT NULL DEFAULT '[]',
+  files_modified TEXT NOT NULL DEFAULT '[]', concepts TEXT NOT NULL DEFAULT '[]',
+  created_at TEXT NOT NULL DEFAULT (datetime('now')), request TEXT NOT NULL DEFAULT '',
+  learned TEXT NOT NULL DEFAULT '',
+  completed TEXT NOT NULL DEFAULT '', next_steps TEXT NOT NULL DEFAULT '');
+"""
+
+
+OPENED: list[sqlite3.Connection] = []
+
+
+class Other:
+    """A database of another tool that is being filled."""
+
+    def __init__(self, path: Path, schema: str = NEW) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.db = sqlite3.connect(path)
+        OPENED.append(self.db)
+        self.db.executescript(schema)
+        self.inner = "sdk_session_id" if "sdk_session_id" in schema else "memory_session_id"
+        self.outer = "claude_session_id" if "claude_session_id" in schema else "content_session_id"
+
+    def add(self, table: str, **told: Any) -> None:
+        held = {name: json.dumps(each) if isinstance(each, list) else each for name, each in told.items()}
+        names = ", ".join(held)
+        with self.db:
+            self.db.execute(
+                f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(held))})", tuple(held.values())
+            )
+
+    def session(self, id: str, *, project: str = "rooms", cwd: str = "") -> None:
+        times = {"started_at": "2026-09-21T13:33:20Z", "started_at_epoch": AT * 1000}
+        self.add("sdk_sessions", **{self.outer: id, self.inner: f"m-{id}", "project": project}, **times)
+        if cwd:
+            self.add(
+                "pending_messages", **{self.outer: id}, session_db_id=1, message_type="x", cwd=cwd, created_at_epoch=1
+            )
+
+    def observe(
+        self, session: str, *, project: str = "rooms", at: int = AT, table: str = "observations", **told: Any
+    ) -> None:
+        times = {"created_at": "2026-09-21T13:33:20Z", "created_at_epoch": at * 1000}
+        told = {"type": "discovery"} | told if table == "observations" else told
+        self.add(table, **{self.inner: f"m-{session}", "project": project}, **times, **told)
+
+
+class World:
+    def __init__(self, root: Path) -> None:
+        self.environ = {"HOME": str(root / "home")}
+        self.path = root / "home" / ".claude-mem" / "claude-mem.db"
+        (root / "rooms").mkdir()
+        (root / "rooms" / "pyproject.toml").touch()
+        self.rooms = project_at(str(root / "rooms"))
+
+    def read(self, source: ClaudeMem | OpenMem | None = None, *, mark: str = "") -> list[Batch]:
+        return list((source or ClaudeMem()).read(self.rooms, environ=self.environ, since_mark=mark))
+
+    def memories(self, source: ClaudeMem | OpenMem | None = None) -> list[Memory]:
+        return [memory for batch in self.read(source) for memory in batch.memories]
+
+    def about(self, source: ClaudeMem | OpenMem | None = None) -> tuple[int, str] | None:
+        found = (source or ClaudeMem()).look(self.rooms, environ=self.environ)
+        return (found.count, found.about) if found else None
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    yield World(tmp_path)
+    while OPENED:
+        OPENED.pop().close()
+
+
+def test_each_type_becomes_its_kind(world: World) -> None:
+    other = Other(world.path)
+    other.session("s1", cwd=f"{world.rooms.root}/web")
+    other.observe("s1", type="decision", title="Use cents", narrative="Floats lost one.", concepts=["trade-off"])
+    other.observe(
+        "s1",
+        at=AT + 1,
+        type="bugfix",
+        title="Booking at midnight",
+        narrative="The day was wrong.",
+        facts=["compare dates"],
+    )
+    other.observe("s1", at=AT + 2, type="discovery", title="Slots are half open", narrative="…", concepts=["gotcha"])
+    other.observe(
+        "s1", at=AT + 3, type="discovery", title="Read the settings", narrative="…", concepts=["what-changed"]
+    )
+    other.observe(
+        "s1",
+        at=AT + 4,
+        type="feature",
+        title="Waiting list",
+        subtitle="for full evenings",
+        files_modified=[f"{world.rooms.root}/rooms/w.py", "rooms/b.py"],
+        files_read=["/etc/hosts"],
+    )
+    other.observe(
+        "s1",
+        at=AT + 5,
+        table="session_summaries",
+        request="add a waiting list\nplease",
+        completed="table and mail",
+        learned="holds count",
+        next_steps="send it",
+        investigated="slots",
+    )
+    found = world.memories()
+    assert [(memory.kind, memory.title) for memory in found] == [
+        ("summary", "add a waiting list"),
+        ("observation", "Waiting list"),
+        ("observation", "Read the settings"),
+        ("learning", "Slots are half open"),
+        ("failure", "Booking at midnight"),
+        ("decision", "Use cents"),
+    ]
+    summary, feature, _, learning, failure, decision = found
+    assert dict(summary.detail) == {
+        "request": "add a waiting list\nplease",
+        "done": "table and mail",
+        "learned": "holds count",
+        "next": "send it",
+        "investigated": "slots",
+    }
+    assert feature.files == ("rooms/w.py", "rooms/b.py", "/etc/hosts")
+    assert failure.detail["fixed_by"] == "compare dates"
+    assert failure.body == "The day was wrong.\n- compare dates"
+    assert learning.tags == ("gotcha",)
+    for memory in found:
+        assert (memory.trust, memory.source, memory.session) == ("imported", "claude-mem", "s1")
+        assert (memory.scope, memory.project) == (world.rooms.scope, world.rooms.key)
+        assert memory.uid.startswith("claude-mem:")
+    assert decision.created == AT
+    assert len({memory.uid for memory in found}) == 6
+
+
+@pytest.mark.parametrize("schema", [NEW, OLD, FIRST])
+def test_every_version_of_its_tables_is_read(world: World, schema: str) -> None:
+    other = Other(world.path, schema)
+    other.session("s1")
+    other.observe("s1", text="Slots are half open\nthe end is not in it")
+    assert [memory.title for memory in world.memories(ClaudeMem(project_name="rooms"))] == ["Slots are half open"]
+
+
+def test_a_bare_name_is_told_and_not_believed(world: World) -> None:
+    other = Other(world.path)
+    other.session("s1")
+    for number in range(3):
+        other.observe("s1", title=f"of some rooms {number}")
+    assert world.memories() == []
+    assert world.about() == (
+        0,
+        "claude-mem holds 3 more for a project called `rooms`, and not in which folder; "
+        "if that is this one, add `--project-name rooms`",
+    )
+    assert len(world.memories(ClaudeMem(project_name="rooms"))) == 3
+    assert world.about(ClaudeMem(project_name="rooms")) == (3, "3 observations of claude-mem")
+
+
+def test_a_session_that_is_known_to_be_elsewhere_is_not_taken_by_its_name(world: World, tmp_path: Path) -> None:
+    (tmp_path / "other" / "rooms").mkdir(parents=True)
+    other = Other(world.path)
+    other.session("s1", cwd=str(tmp_path / "other" / "rooms"))
+    other.observe("s1", title="of the other rooms")
+    assert world.memories(ClaudeMem(project_name="rooms")) == []
+    assert world.about() is None
+
+
+def test_another_name_than_the_folders_is_refused(world: World) -> None:
+    Other(world.path).session("s1", project="halls")
+    with pytest.raises(BadRequest, match="called `rooms`, not `halls`"):
+        world.read(ClaudeMem(project_name="halls"))
+
+
+def test_claudes_own_transcripts_tell_the_folder_of_a_session(world: World) -> None:
+    other = Other(world.path)
+    Claude(world.rooms.root, session="s1").prompt("hi").into(Path(world.environ["HOME"]) / ".claude")
+    other.session("s1", project="whatever")
+    other.observe("s1", project="whatever", title="found by its transcript")
+    assert [memory.title for memory in world.memories()] == ["found by its transcript"]
+    assert world.about() == (1, "1 observation of claude-mem")
+
+
+def test_the_same_row_has_the_same_uid_and_an_import_goes_on(world: World) -> None:
+    other = Other(world.path)
+    other.session("s1")
+    for number in range(250):
+        other.observe("s1", at=AT + number, title=f"n {number}")
+    source = ClaudeMem(project_name="rooms")
+    batches = world.read(source)
+    assert [len(batch.memories) for batch in batches] == [100, 100, 50]
+    assert batches[0].memories[0].title == "n 249"
+    assert [batch.memories for batch in world.read(source)] == [batch.memories for batch in batches]
+    other.observe("s1", at=AT + 1000, title="newer")
+    rest = world.read(source, mark=batches[0].mark)
+    assert [(batch.memories[0].title, batch.total) for batch in rest] == [("newer", 151), ("n 50", 151)]
+    assert world.read(source, mark=rest[-1].mark) == []
+
+
+def test_no_secret_leaves_the_database(world: World) -> None:
+    other = Other(world.path)
+    other.session("s1")
+    other.observe(
+        "s1",
+        title=f"key {KEY}",
+        narrative=f"<private>plan</private> {KEY}",
+        facts=[KEY],
+        concepts=[KEY],
+        files_read=[KEY],
+    )
+    found = repr(world.memories(ClaudeMem(project_name="rooms")))
+    assert KEY not in found
+    assert "plan" not in found
+
+
+def test_whatever_stands_in_the_columns_nothing_breaks(world: World) -> None:
+    other = Other(world.path)
+    other.session("s1")
+    other.observe("s1", title=None, narrative=None)
+    other.observe(
+        "s1", title="ok", facts='[1, null, "yes"]', concepts="7", files_read="a.py, b.py", narrative=b"\xff\xfe"
+    )
+    (memory,) = world.memories(ClaudeMem(project_name="rooms"))
+    assert (memory.title, memory.files, memory.body) == ("ok", ("a.py", "b.py"), "- yes")
+
+
+# ---- the file itself
+
+
+def test_nothing_in_the_file_or_beside_it_changes(world: World) -> None:
+    other = Other(world.path)
+    other.db.execute("PRAGMA journal_mode=WAL")
+    other.session("s1")
+    other.observe("s1", title="while its owner is at work")
+    before = {path.name: path.read_bytes() for path in world.path.parent.iterdir() if path.suffix != ".db-shm"}
+    assert len(world.memories(ClaudeMem(project_name="rooms"))) == 1
+    assert before.items() <= {path.name: path.read_bytes() for path in world.path.parent.iterdir()}.items()
+
+
+def test_a_file_at_rest_gets_no_company(world: World) -> None:
+    """SQLite makes two files beside a database with a write-ahead log, and leaves them where it may only read."""
+    other = Other(world.path)
+    other.db.execute("PRAGMA journal_mode=WAL")
+    other.session("s1")
+    other.observe("s1", title="at rest")
+    other.db.close()
+    before = {path.name: path.read_bytes() for path in world.path.parent.iterdir()}
+    assert len(world.memories(ClaudeMem(project_name="rooms"))) == 1
+    assert {path.name: path.read_bytes() for path in world.path.parent.iterdir()} == before
+
+
+def test_a_damaged_file_is_told_by_its_name(world: World) -> None:
+    Other(world.path).db.close()
+    raw = bytearray(world.path.read_bytes())
+    raw[:100] = b"not a database" * 7 + b"xx"
+    world.path.write_bytes(raw)
+    for ask in (world.about, world.memories):
+        with pytest.raises(StoreError, match=r"claude-mem\.db") as caught:
+            ask()
+        assert "nothing in it was changed" in caught.value.hint
+
+
+def test_a_file_that_is_held_by_its_owner_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foreword.store.foreign.PATIENCE", 0.01)
+    other = Other(world.path)
+    other.db.execute("PRAGMA locking_mode=EXCLUSIVE")
+    other.db.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StoreError) as caught:
+        world.memories()
+    assert "close the program" in caught.value.hint
+
+
+def test_a_database_of_something_else_says_nothing(world: World) -> None:
+    Other(world.path, "CREATE TABLE recipes (id INTEGER)").db.close()
+    assert world.memories() == []
+    assert world.about() is None
+
+
+def test_no_database_is_no_trouble(world: World) -> None:
+    for source in (ClaudeMem(), OpenMem()):
+        assert world.memories(source) == []
+        assert world.about(source) is None
+
+
+# ---- open-mem
+
+
+def opened(project: Project) -> Other:
+    return Other(Path(project.root) / ".open-mem" / "memory.db", OPEN_MEM)
+
+
+def test_open_mem_is_read_like_claude_mem(world: World) -> None:
+    other = opened(world.rooms)
+    other.add("sessions", id="ses_1", project_path=world.rooms.root)
+    other.add(
+        "observations",
+        id="o1",
+        session_id="ses_1",
+        type="decision",
+        title="Use cents",
+        narrative="Floats lost one.",
+        files_modified=["rooms/m.py"],
+        created_at="2026-09-21 13:33:20",
+    )
+    other.add("observations", id="o2", session_id="ses_1", type="change", title="gone", deleted_at="2026-09-22")
+    other.add("observations", id="o3", session_id="ses_1", type="change", title="old", superseded_by="o1")
+    other.add(
+        "session_summaries",
+        id="u1",
+        session_id="ses_1",
+        summary="Money is stored as cents",
+        key_decisions=["cents"],
+        created_at="2026-09-21 14:00:00",
+    )
+    summary, decision = world.memories(OpenMem())
+    assert (summary.kind, summary.title, summary.detail["decisions"]) == (
+        "summary",
+        "Money is stored as cents",
+        ["cents"],
+    )
+    assert (decision.kind, decision.files, decision.created) == ("decision", ("rooms/m.py",), 1_789_997_600.0)
+    assert (decision.source, decision.trust, decision.session) == ("open-mem", "imported", "ses_1")
+    assert world.about(OpenMem()) == (2, "1 observation and 1 summary of open-mem")
+
+
+def test_open_mem_of_a_moved_project_is_its_own_and_of_another_is_not(world: World, tmp_path: Path) -> None:
+    (tmp_path / "halls").mkdir()
+    other = opened(world.rooms)
+    other.add("sessions", id="moved", project_path=str(tmp_path / "where-it-was"))
+    other.add("sessions", id="halls", project_path=str(tmp_path / "halls"))
+    for session in ("moved", "halls"):
+        other.add("observations", id=session, session_id=session, type="change", title=session)
+    assert [memory.title for memory in world.memories(OpenMem())] == ["moved"]

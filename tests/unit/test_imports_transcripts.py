@@ -1,0 +1,314 @@
+"""Sessions of this project, and of no other, become batches: newest first, each once, and an import can go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sessions import START, Claude, Codex
+
+from foreword.capture import project_at
+from foreword.deeds import Deed
+from foreword.imports import Batch
+from foreword.imports.marks import left, marked
+from foreword.imports.transcripts import Transcripts, claude_folder
+from foreword.types import Change, Link, Memory, Project, Session
+from foreword.values import value
+
+DAY = 86_400.0
+NOW = START + 30 * DAY
+
+
+@value
+class Came:
+    memories: tuple[Memory, ...] = ()
+    links: tuple[Link, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
+def distil(deeds: Iterable[Deed], *, session: Session, project: Project) -> Came:
+    """One memory for each thing that was said or run: enough to see what came through."""
+    return Came(
+        memories=tuple(
+            Memory(kind="observation", title=deed.text or deed.command, project=project.key, session=session.id)
+            for deed in deeds
+            if deed.text or deed.command
+        )
+    )
+
+
+class World:
+    """A home with its agents' folders, and projects beside it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.environ = {"HOME": str(root / "home")}
+        self.claude = root / "home" / ".claude"
+        self.codex = root / "home" / ".codex"
+
+    def project(self, name: str, *, git: str = "") -> Project:
+        folder = self.root / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pyproject.toml").touch()
+        if git:
+            (folder / ".git").mkdir()
+            (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+            (folder / ".git" / "config").write_text(f'[remote "origin"]\n\turl = {git}\n')
+        return project_at(str(folder))
+
+    def source(self, host: str = "claude-code", **more: Any) -> Transcripts:
+        return Transcripts(host, distil=distil, now=lambda: NOW, **more)
+
+    def read(self, project: Project, host: str = "claude-code", *, mark: str = "", **more: Any) -> list[Batch]:
+        return list(self.source(host, **more).read(project, environ=self.environ, since_mark=mark))
+
+    def titles(self, project: Project, host: str = "claude-code", **more: Any) -> list[list[str]]:
+        return [[memory.title for memory in batch.memories] for batch in self.read(project, host, **more)]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_the_newest_session_comes_first_with_what_it_was(world: World) -> None:
+    rooms = world.project("rooms")
+    for day in (1, 3, 2):
+        Claude(rooms.root, session=f"s-{day}", at=START + day * DAY).prompt(f"day {day}").answer("ok").into(
+            world.claude
+        )
+    batches = world.read(rooms)
+    assert [batch.session.id for batch in batches if batch.session] == ["s-3", "s-2", "s-1"]
+    assert [(batch.done, batch.total) for batch in batches] == [(1, 3), (2, 3), (3, 3)]
+    first = batches[0].session
+    assert first == Session(
+        id="s-3",
+        host="claude-code",
+        project=rooms.key,
+        cwd=rooms.root,
+        started=START + 3 * DAY + 1,
+        last=START + 3 * DAY + 2,
+        ended=START + 3 * DAY + 2,
+        events=4,
+    )
+    assert [memory.title for memory in batches[0].memories] == ["day 3", "ok"]
+
+
+def test_two_projects_whose_folders_claude_calls_the_same_never_mix(world: World) -> None:
+    dashed, nested, dotted = (
+        world.project("work/rooms-api"),
+        world.project("work/rooms/api"),
+        world.project("work/rooms.api"),
+    )
+    for project in (dashed, nested, dotted):
+        Claude(project.root).prompt(f"in {project.root}").into(world.claude)
+    assert len({claude_folder(project.root) for project in (dashed, nested, dotted)}) == 1
+    assert len(list((world.claude / "projects").iterdir())) == 1
+    for project in (dashed, nested, dotted):
+        assert world.titles(project) == [[f"in {project.root}"]]
+        found = world.source().look(project, environ=world.environ)
+        assert found is not None
+        assert (found.count, found.about) == (1, "1 session of Claude Code")
+
+
+def test_a_project_whose_name_begins_like_anothers_is_not_taken_for_it(world: World) -> None:
+    rooms, roomsy = world.project("rooms"), world.project("rooms-two")
+    Claude(roomsy.root).prompt("of the other").into(world.claude)
+    Codex(roomsy.root).prompt("of the other").into(world.codex)
+    assert world.titles(rooms) == world.titles(rooms, "codex") == []
+    assert world.source().look(rooms, environ=world.environ) is None
+
+
+def test_a_session_that_went_into_another_project_brings_nothing_from_there(world: World) -> None:
+    rooms, secret = world.project("rooms"), world.project("secret")
+    session = Claude(rooms.root).prompt("here")
+    session.cwd = secret.root
+    session.tool("Bash", {"command": "make secret"}, "secret").prompt("there")
+    session.into(world.claude)
+    assert world.titles(rooms) == [["here"]]
+    assert world.titles(secret) == []
+
+
+def test_sessions_in_subfolders_and_worktrees_are_the_projects(world: World) -> None:
+    rooms = world.project("rooms", git="git@example.com:me/rooms.git")
+    (tree := world.root / "elsewhere" / "fix").mkdir(parents=True)
+    git = Path(rooms.root) / ".git" / "worktrees" / "fix"
+    git.mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/fix\n")
+    (git / "commondir").write_text("../..\n")
+    (git / "gitdir").write_text(f"{tree}/.git\n")
+    (tree / ".git").write_text(f"gitdir: {git}\n")
+    Claude(str(tree), at=START + 2).prompt("in a tree").into(world.claude)
+    Claude(f"{rooms.root}/web/src", at=START + 1).prompt("below").into(world.claude)
+    assert world.titles(rooms) == [["in a tree"], ["below"]]
+    assert world.titles(project_at(str(tree))) == [["in a tree"], ["below"]]
+
+
+def test_another_clone_of_the_same_repository_counts(world: World) -> None:
+    here = world.project("rooms", git="git@example.com:me/rooms.git")
+    there = world.project("old/checkout", git="https://example.com/me/rooms")
+    Claude(there.root).prompt("in the other clone").into(world.claude)
+    assert world.titles(here) == [["in the other clone"]]
+
+
+def test_a_rollout_of_a_clone_that_is_gone_is_found_by_its_repository(world: World) -> None:
+    here = world.project("rooms", git="git@example.com:me/rooms.git")
+    gone = str(world.root / "gone")
+    Codex(gone, git={"repository_url": "https://example.com/me/rooms.git"}, at=START + 1).prompt("ours").into(
+        world.codex
+    )
+    Codex(gone, git={"repository_url": "https://example.com/me/other.git"}).prompt("another's").into(world.codex)
+    assert world.titles(here, "codex") == [["ours"]]
+
+
+def test_rollouts_are_found_in_all_their_folders_but_not_sub_agents(world: World) -> None:
+    rooms = world.project("rooms")
+    Codex(rooms.root, at=START).prompt("one").into(world.codex)
+    Codex(rooms.root, at=START + 40 * DAY).prompt("three").into(world.codex)
+    Codex(rooms.root, at=START + DAY).prompt("two").write(world.codex / "archived_sessions" / "rollout-two.jsonl")
+    Codex(rooms.root, at=START + 9, source={"subagent": "review"}).prompt("inner").into(world.codex)
+    assert world.titles(rooms, "codex") == [["three"], ["two"], ["one"]]
+    assert world.read(rooms, "codex")[0].session.host == "codex"  # type: ignore[union-attr]
+
+
+def test_homes_that_were_moved_are_found(world: World) -> None:
+    rooms = world.project("rooms")
+    Claude(rooms.root).prompt("moved").into(world.root / "c")
+    Codex(rooms.root).prompt("moved").into(world.root / "x")
+    world.environ |= {"CLAUDE_CONFIG_DIR": str(world.root / "c"), "CODEX_HOME": str(world.root / "x")}
+    assert world.titles(rooms) == world.titles(rooms, "codex") == [["moved"]]
+
+
+def test_nothing_at_all_is_no_trouble(world: World) -> None:
+    rooms = world.project("rooms")
+    for host in ("claude-code", "codex"):
+        assert world.read(rooms, host) == []
+        assert world.source(host).look(rooms, environ={}) is None
+
+
+def test_a_session_that_is_still_being_written_waits_and_is_told(world: World) -> None:
+    rooms = world.project("rooms")
+    Claude(rooms.root).prompt("done").into(world.claude)
+    live = Claude(rooms.root, session="live", at=NOW - 60).prompt("going on").into(world.claude)
+    source = world.source()
+    found = source.look(rooms, environ=world.environ)
+    assert found is not None
+    assert (found.count, found.about) == (1, "1 session of Claude Code; 1 session still going on, for next time")
+    first = list(source.read(rooms, environ=world.environ, since_mark=""))
+    assert [batch.done for batch in first] == [1]
+    assert "still going on" in source.notes[0]
+    os.utime(live, (NOW - 4000, NOW - 4000))
+    assert world.titles(rooms, mark=first[-1].mark) == [["going on"]]
+
+
+def test_a_known_session_is_not_even_read(world: World) -> None:
+    rooms = world.project("rooms")
+    path = Claude(rooms.root, session="live-captured").prompt("known").into(world.claude)
+    batches = world.read(rooms, known=lambda id: id == "live-captured")
+    assert [(batch.session, batch.memories, batch.done) for batch in batches] == [(None, (), 1)]
+    assert path.exists()
+
+
+def test_a_fork_and_its_origin_tell_everything_once(world: World) -> None:
+    rooms = world.project("rooms")
+    origin = Claude(rooms.root, session="origin").prompt("shared").answer("yes")
+    fork = Claude(rooms.root, session="fork", at=START + DAY)
+    fork.lines = [line | {"sessionId": "fork", "forkedFrom": {"sessionId": "origin"}} for line in origin.lines]
+    fork.prompt("only in the fork").into(world.claude)
+    origin.at += 2 * DAY
+    origin.prompt("only in the origin").into(world.claude)
+    assert world.titles(rooms) == [["shared", "yes", "only in the origin"], ["only in the fork"]]
+    again = Codex(rooms.root, session="c-1").prompt("shared").answer("yes")
+    copy = Codex(rooms.root, session="c-2", at=START + DAY, forked_from_id="c-1")
+    copy.lines += again.lines
+    copy.prompt("new").into(world.codex)
+    again.into(world.codex)
+    assert world.titles(rooms, "codex") == [["new"], ["shared", "yes"]]
+
+
+def test_an_import_goes_on_where_it_was_left_also_after_new_sessions(world: World) -> None:
+    rooms = world.project("rooms")
+    for day in range(5):
+        Claude(rooms.root, session=f"s-{day}", at=START + day * DAY).prompt(str(day)).into(world.claude)
+    begun = world.read(rooms)
+    Claude(rooms.root, session="s-9", at=START + 9 * DAY).prompt("9").into(world.claude)
+    after = world.read(rooms, mark=begun[1].mark)  # 4 and 3 are done
+    assert [batch.memories[0].title for batch in after] == ["9", "2", "1", "0"]
+    assert world.titles(rooms, mark=after[0].mark) == [["2"], ["1"], ["0"]]
+    assert world.titles(rooms, mark=after[1].mark) == [["1"], ["0"]]
+    assert world.titles(rooms, mark=after[-1].mark) == []
+
+
+def test_a_session_that_went_on_is_read_again(world: World) -> None:
+    rooms = world.project("rooms")
+    session = Claude(rooms.root).prompt("one")
+    session.into(world.claude)
+    mark = world.read(rooms)[-1].mark
+    session.at += DAY
+    session.prompt("two").into(world.claude)
+    assert world.titles(rooms, mark=mark) == [["one", "two"]]
+
+
+def test_a_mark_of_another_version_begins_again(world: World) -> None:
+    rooms = world.project("rooms")
+    Claude(rooms.root).prompt("one").into(world.claude)
+    for mark in ("v0", "{}", "[1]", '"x"'):
+        assert world.titles(rooms, mark=mark) == [["one"]]
+
+
+def test_marks_lose_nothing_wherever_the_import_was_interrupted() -> None:
+    @value
+    class Key:
+        key: str
+
+    def imported(there: list[str], mark: str, stop: Callable[[int], bool]) -> tuple[list[str], str]:
+        done = []
+        for number, (each, after) in enumerate(marked(left(map(Key, there), mark=mark), mark=mark)):
+            if stop(number):
+                break
+            done.append(each.key)
+            mark = after
+        return done, mark
+
+    for first in range(4):
+        for second in range(6):
+            one, mark = imported(["1", "3", "5"], "", lambda n, most=first: n >= most)  # type: ignore[misc]
+            two, mark = imported(["1", "3", "5", "7", "8"], mark, lambda n, most=second: n >= most)  # type: ignore[misc]
+            rest, mark = imported(["1", "3", "5", "7", "8", "9"], mark, lambda _: False)
+            assert sorted(one + two + rest) == ["1", "3", "5", "7", "8", "9"]
+            assert imported(["1", "3", "5", "7", "8", "9"], mark, lambda _: False)[0] == []
+            assert len(json.loads(mark)) == 1
+
+
+def test_broken_lines_and_files_are_told_and_the_rest_is_read(world: World) -> None:
+    rooms = world.project("rooms")
+    Claude(rooms.root, session="good").prompt("good").raw("{broken").into(world.claude)
+    (world.claude / "projects" / claude_folder(rooms.root) / "empty.jsonl").touch()
+    (world.claude / "projects" / claude_folder(rooms.root) / "agent-1.jsonl").write_text("{}")
+    source = world.source()
+    batches = list(source.read(rooms, environ=world.environ, since_mark=""))
+    assert [batch.memories[0].title for batch in batches] == ["good"]
+    assert len(source.notes) == 1
+    assert source.notes[0].startswith("1 line of ")
+
+
+def test_no_secret_leaves_the_source(world: World) -> None:
+    key = "ghp_" + "a1B2" * 9
+    rooms = world.project(f"rooms-{key}")
+    Claude(rooms.root, session="s").prompt(f"use {key} <private>plan</private>").answer(key).into(world.claude)
+    Codex(rooms.root).prompt(f"use {key}").into(world.codex)
+    assert world.titles(rooms) == [["use [redacted:github-token] [redacted:private]", "[redacted:github-token]"]]
+    assert key not in repr(world.read(rooms)) + repr(world.read(rooms, "codex"))
+
+
+def test_a_real_repository_is_the_same_project_from_each_of_its_folders(world: World) -> None:
+    root = world.root / "real"
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    (root / "src").mkdir()
+    Claude(str(root / "src")).prompt("below").into(world.claude)
+    assert world.titles(project_at(str(root))) == [["below"]]

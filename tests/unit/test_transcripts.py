@@ -1,0 +1,497 @@
+"""Transcripts of Claude Code and Codex become deeds: in order, once, without secrets, in bounded memory."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.sessions import START, Claude, Codex
+
+from foreword import lines
+from foreword.deeds import Deed, Todo, own_words
+from foreword.transcripts import deeds, peek
+
+ROOT = "/home/user/rooms"
+KEY = "ghp_" + "a1B2" * 9  # of the format that is redacted
+
+
+def read(path: Path, *, host: str = "claude-code", **more: Any) -> list[Deed]:
+    return list(deeds(str(path), host=host, root=ROOT, **more))
+
+
+def inner(path: Path, *, host: str = "claude-code", **more: Any) -> list[Deed]:
+    """What lies between start and end."""
+    return read(path, host=host, **more)[1:-1]
+
+
+def told(found: list[Deed]) -> list[str]:
+    """Deeds as a person would note them down."""
+    said = []
+    for deed in found:
+        how = {True: " FAILED", False: "", None: " ?"}[deed.failed] if deed.kind == "tool" else ""
+        what = deed.command or " ".join(deed.files) or deed.text or deed.source
+        edits = "".join(f" [{edit.before!r} -> {edit.after!r}]" for edit in deed.edits)
+        todos = "".join(f" ({'x' if todo.done else ' '}) {todo.text}" for todo in deed.todos)
+        said.append(
+            f"{deed.kind} {deed.act}{how}: {what}{edits}{todos}".replace(" :", ":").replace(":  ", ": ").strip()
+        )
+    return said
+
+
+# ---- Claude Code
+
+
+def test_a_session_reads_like_a_story(tmp_path: Path) -> None:
+    session = (
+        Claude(ROOT)
+        .raw({"type": "queue-operation", "operation": "enqueue", "content": "fix the booking test"})
+        .line("attachment", {"attachment": {"type": "hook_additional_context", "content": ["what we injected"]}})
+        .prompt("fix the booking test")
+        .raw(
+            {
+                "type": "api-request-blob",
+                "message": {"role": "user", "content": [{"type": "text", "text": "all of it"}]},
+            }
+        )
+        .blocks([{"type": "thinking", "thinking": "hm, where is it", "signature": "abc"}])
+        .answer("I will run it first.")
+        .tool("Bash", {"command": "pytest -q"}, "Exit code 1\n1 failed", "Error: Exit code 1\n1 failed", is_error=True)
+        .tool(
+            "TodoWrite",
+            {"todos": [{"content": "fix it", "status": "in_progress"}, {"content": "run", "status": "pending"}]},
+        )
+        .tool(
+            "Read",
+            {"file_path": f"{ROOT}/rooms/slots.py"},
+            "1\tdef free",
+            {"type": "text", "file": {"content": "def free"}},
+        )
+        .tool(
+            "Edit",
+            {"file_path": f"{ROOT}/rooms/slots.py", "old_string": "<", "new_string": "<="},
+            "The file has been updated.",
+            {"filePath": f"{ROOT}/rooms/slots.py", "originalFile": "a < b", "structuredPatch": []},
+        )
+        .tool("Bash", {"command": "pytest -q"}, "3 passed", {"stdout": "3 passed", "stderr": "", "interrupted": False})
+        .compacted()
+        .prompt("now commit")
+        .answer("Done.")
+    )
+    assert told(read(session.write(tmp_path / "s.jsonl"))) == [
+        "start: startup",
+        "prompt: fix the booking test",
+        "answer: I will run it first.",
+        "tool run FAILED: pytest -q",
+        "tool plan: ( ) fix it ( ) run",
+        "tool read: rooms/slots.py",
+        "tool edit: rooms/slots.py ['a < b' -> 'a <= b']",
+        "tool run: pytest -q",
+        "compaction:",
+        "prompt: now commit",
+        "answer: Done.",
+        "end:",
+    ]
+
+
+def test_real_lines_become_a_prompt_and_a_command(shared: Path, tmp_path: Path) -> None:
+    recorded = json.loads((shared / "payloads" / "claude.transcript-lines.json").read_text())
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in recorded))
+    found = list(deeds(str(path), host="claude-code", root="/home/user/project"))
+    assert [deed.kind for deed in found] == ["start", "prompt", "tool", "end"]
+    assert found[2].command == "echo hi-from-bash"
+    assert (found[2].output, found[2].failed, found[2].id) == ("hi-from-bash", False, "toolu_fake000001")
+    assert "INJECT" not in repr(found)
+
+
+def test_what_the_client_says_of_itself_is_nobodys_word(tmp_path: Path) -> None:
+    session = Claude(ROOT)
+    session.prompt("hidden", isMeta=True).prompt("of a sub-agent", isSidechain=True)
+    session.answer("API Error: overloaded", isApiErrorMessage=True)
+    session.prompt("[Request interrupted by user for tool use]")
+    session.prompt("<local-command-stdout>Set model to opus</local-command-stdout>")
+    session.prompt(
+        "<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args></command-args>"
+    )
+    session.prompt("wake up", promptSource="loop_wakeup")
+    session.raw({"type": "summary", "summary": "Fixing rooms", "leafUuid": "x"})
+    session.prompt("<system-reminder>\nToday is Sunday.\n</system-reminder>\nadd a test")
+    assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: add a test"]
+
+
+def test_a_command_keeps_what_was_said_to_it() -> None:
+    assert own_words("<command-message>review</command-message>\n<command-name>/review</command-name>\n"
+                     "<command-args>the slots</command-args>") == "the slots"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "injected",
+    [
+        "--- foreword: notes from earlier sessions in rooms ---\n- x\n--- end foreword ---\n",
+        "<foreword_context project='rooms'>\n<rule>x</rule>\n</foreword_context>",
+        "<hook_context>whatever</hook_context>",
+    ],
+)
+def test_what_we_injected_never_comes_back_as_the_users_words(injected: str) -> None:
+    assert own_words(f"{injected}\nrename it") == "rename it"
+    assert own_words(injected) == ""
+
+
+def test_ours_that_was_cut_hides_all_that_follows() -> None:
+    assert own_words("--- foreword: 4 notes that may matter\n[failure] fai-1 | x") == ""
+
+
+def test_lines_that_are_told_twice_count_once(tmp_path: Path) -> None:
+    session = Claude(ROOT).prompt("one").answer("two")
+    session.lines += session.lines
+    assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: one", "answer: two"]
+
+
+def test_a_fork_tells_only_what_its_origin_does_not(tmp_path: Path) -> None:
+    origin = Claude(ROOT).prompt("one").tool("Bash", {"command": "ls"}, "a").answer("two")
+    fork = Claude(ROOT, session="fork", at=START + 100)
+    fork.lines = [line | {"sessionId": "fork"} for line in origin.lines]
+    fork.prompt("three")
+    seen = {deed.id for deed in read(origin.write(tmp_path / "o.jsonl"))}
+    assert told(read(fork.write(tmp_path / "fork.jsonl"), seen=seen)) == ["start: fork", "prompt: three", "end:"]
+
+
+def test_what_the_user_rejected_was_not_done_and_what_was_said_instead_counts(tmp_path: Path) -> None:
+    rejected = (
+        "The user doesn't want to proceed with this tool use. The tool use was rejected. "
+        "To tell you how to proceed, the user said:\nuse slots instead"
+    )
+    session = Claude(ROOT).prompt("go")
+    session.tool("Edit", {"file_path": "a.py", "old_string": "a", "new_string": "b"}, rejected, is_error=True)
+    assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: go", "prompt: use slots instead"]
+
+
+def test_a_call_that_nobody_answered_is_told_at_the_end(tmp_path: Path) -> None:
+    session = (
+        Claude(ROOT).prompt("go").blocks([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}])
+    )
+    assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: go", "tool run ?: ls"]
+
+
+def test_parallel_calls_find_their_own_results(tmp_path: Path) -> None:
+    calls = [{"type": "tool_use", "id": f"t{n}", "name": "Bash", "input": {"command": f"echo {n}"}} for n in range(3)]
+    session = Claude(ROOT).blocks(calls)
+    for n in (2, 0, 1):
+        session.result(f"t{n}", str(n), is_error=n == 1)
+    found = inner(session.write(tmp_path / "s.jsonl"))
+    assert [(deed.command, deed.output, deed.failed) for deed in found] == [
+        ("echo 2", "2", False),
+        ("echo 0", "0", False),
+        ("echo 1", "1", True),
+    ]
+
+
+def test_calls_that_a_model_gives_the_same_id_are_two(tmp_path: Path) -> None:
+    session, codex = Claude(ROOT), Codex(ROOT)
+    for n in (1, 2):
+        session.blocks([{"type": "tool_use", "id": "call_0", "name": "Bash", "input": {"command": f"echo {n}"}}])
+        session.result("call_0", str(n))
+        codex.item("function_call", name="shell", arguments=json.dumps({"command": [f"echo{n}"]}), call_id="call_0")
+        codex.item("function_call_output", call_id="call_0", output=str(n))
+    found = inner(session.write(tmp_path / "s.jsonl"))
+    assert [(deed.command, deed.id) for deed in found] == [("echo 1", "call_0"), ("echo 2", "call_0/2")]
+    assert [deed.command for deed in inner(codex.write(tmp_path / "r.jsonl"), host="codex")] == ["echo1", "echo2"]
+
+
+def test_tasks_that_come_one_by_one_are_told_as_the_whole_list(tmp_path: Path) -> None:
+    session = Claude(ROOT)
+    session.tool("TaskCreate", {"subject": "write it", "description": "…"}, "Task #1 created successfully: write it")
+    session.tool("TaskCreate", {"subject": "test it"}, "ok", {"task": {"id": "2", "subject": "test it"}})
+    session.tool("TaskUpdate", {"taskId": "1", "status": "completed"}, "Updated task #1 status")
+    session.tool("TaskUpdate", {"taskId": "2", "status": "deleted"}, "Updated task #2")
+    lists = [deed.todos for deed in inner(session.write(tmp_path / "s.jsonl"))]
+    assert lists[1] == (Todo("write it"), Todo("test it"))
+    assert lists[2:] == [(Todo("write it", done=True), Todo("test it")), (Todo("write it", done=True),)]
+
+
+def test_what_was_done_in_another_folder_is_left_out(tmp_path: Path) -> None:
+    session = Claude(ROOT).prompt("here")
+    session.cwd = "/home/user/secret-project"
+    session.tool("Bash", {"command": "make secret"}, "secret")
+    session.cwd = ROOT
+    session.answer("back")
+    found = read(session.write(tmp_path / "s.jsonl"), here=lambda cwd: cwd == ROOT)
+    assert told(found) == ["start: startup", "prompt: here", "answer: back", "end:"]
+
+
+def test_older_sessions_are_read_as_well(tmp_path: Path) -> None:
+    """2.0.76 wrote no prompt ids, no is_error on success, and results as lists of blocks."""
+    session = Claude(ROOT, version="2.0.76").prompt([{"type": "text", "text": "go"}], promptId=None)
+    session.tool(
+        "Bash", {"command": "ls"}, [{"type": "text", "text": "a.py"}, {"type": "image", "source": {"data": "x" * 99}}]
+    )
+    found = inner(session.write(tmp_path / "s.jsonl"))
+    assert told(found) == ["prompt: go", "tool run: ls"]
+    assert found[1].output == "a.py"
+
+
+def test_broken_lines_are_skipped_and_counted(tmp_path: Path) -> None:
+    spoiled: list[int] = []
+    session = Claude(ROOT).prompt("one").raw('{"type": "user", "mess').raw("[1, 2]").raw("\0\0\0").raw("")
+    session.raw({"type": "user", "message": None}).raw({"type": "user", "message": {"content": [1, None, {"type": 3}]}})
+    session.raw({"type": "assistant", "message": {"content": [{"type": "tool_use", "id": [1], "input": "x"}]}}).answer(
+        "two"
+    )
+    found = inner(session.write(tmp_path / "s.jsonl"), spoiled=lambda: spoiled.append(1))
+    assert [deed.text for deed in found if deed.text] == ["one", "two"]
+    assert len(spoiled) == 3
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+WORDS = ["type", "message", "content", "role", "payload", "timestamp", "user", "assistant", "tool_use", "tool_result"]
+WORDS += ["id", "input", "response_item", "function_call", "event_msg", "item_completed", "function_call_output"]
+FIELDS = st.dictionaries(st.sampled_from(WORDS), JSON | st.sampled_from(WORDS), max_size=8)
+SHAPES = st.recursive(
+    FIELDS, lambda inner: st.dictionaries(st.sampled_from(WORDS), inner | st.lists(inner), max_size=4)
+)
+
+
+@given(st.lists(SHAPES, max_size=6), st.sampled_from(["claude-code", "codex"]))
+@settings(max_examples=40, deadline=None)
+def test_no_line_whatever_it_says_breaks_the_reading(tmp_path_factory: Any, some: list[Any], host: str) -> None:
+    path = tmp_path_factory.mktemp("t") / "s.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in some))
+    for deed in read(path, host=host):
+        assert deed.kind in ("start", "prompt", "answer", "tool", "compaction", "end")
+    peek(str(path), host=host)
+
+
+# ---- Codex
+
+
+def test_a_rollout_reads_like_a_story(tmp_path: Path) -> None:
+    session = (
+        Codex(ROOT)
+        .prompt("fix the booking test")
+        .item("reasoning", summary=[{"type": "summary_text", "text": "hm"}], encrypted_content="gAAA")
+        .tool("exec_command", {"cmd": "pytest -q"}, "Chunk ID: 3\nProcess exited with code 1\nOutput:\n1 failed\n")
+        .tool("update_plan", {"plan": [{"step": "fix it", "status": "in_progress"}]}, "Plan updated")
+        .patch("*** Begin Patch\n*** Update File: rooms/slots.py\n@@\n-a < b\n+a <= b\n*** End Patch")
+        .tool("shell", {"command": ["bash", "-lc", "pytest -q"]}, '{"output":"3 passed","metadata":{"exit_code":0}}')
+        .tool("shell_command", {"command": "make", "workdir": "docs"}, "stopped", code=2)
+        .event("turn_aborted", reason="interrupted")
+        .line("compacted", {"message": "so far"})
+        .answer("Done.")
+    )
+    found = read(session.write(tmp_path / "r.jsonl"), host="codex")
+    assert [line.split(" [")[0] for line in told(found)] == [
+        "start: startup",
+        "prompt: fix the booking test",
+        "tool run FAILED: pytest -q",
+        "tool plan ?: ( ) fix it",
+        "tool edit: rooms/slots.py",
+        "tool run: pytest -q",
+        "tool run FAILED: make",
+        "compaction:",
+        "answer: Done.",
+        "end:",
+    ]
+    assert [deed.output for deed in found if deed.act == "run"] == ["1 failed\n", "3 passed", "stopped"]
+
+
+def test_real_rollout_lines_become_a_prompt_a_command_and_an_answer(shared: Path, tmp_path: Path) -> None:
+    recorded = json.loads((shared / "payloads" / "codex.rollout-lines.json").read_text())
+    path = tmp_path / "rollout.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in recorded))
+    found = list(deeds(str(path), host="codex", root="/home/user/project"))
+    assert [deed.kind for deed in found] == ["start", "prompt", "tool", "answer", "end"]
+    assert (found[2].command, found[2].output, found[2].failed) == ("echo hi-codex", "hi-codex\n", False)
+    assert found[3].text == "FAKE-REPLY ok. items=10"
+
+
+@pytest.mark.parametrize(
+    "forms", [("item",), ("event",), ("completed",), ("item", "event"), ("item", "event", "completed")]
+)
+def test_a_prompt_counts_once_in_whatever_forms_it_is_told(tmp_path: Path, forms: tuple[str, ...]) -> None:
+    session = Codex(ROOT).prompt("continue", forms=forms).answer("ok").prompt("continue", forms=forms).answer("ok")
+    found = inner(session.write(tmp_path / "r.jsonl"), host="codex")
+    assert told(found) == ["prompt: continue", "answer: ok"] * 2
+
+
+def test_a_rollout_without_envelopes_is_read_as_well(tmp_path: Path) -> None:
+    session = (
+        Codex(ROOT, wrapped=False)
+        .prompt("go")
+        .tool("shell", {"command": ["ls"]}, '{"output":"a","metadata":{"exit_code":0}}')
+    )
+    path = session.message("assistant", "ok").write(tmp_path / "rollout-2025.jsonl")
+    assert told(inner(path, host="codex")) == ["prompt: go", "tool run: ls", "answer: ok"]
+    found = peek(str(path), host="codex")
+    assert found is not None
+    assert (found.cwd, found.session, found.started) == (ROOT, session.session, START)
+
+
+# ---- a look
+
+
+def test_a_look_tells_whose_session_it_is(tmp_path: Path) -> None:
+    session = Claude(ROOT, session="s-1").prompt("<system-reminder>x</system-reminder>fix it").answer("done")
+    found = peek(str(session.write(tmp_path / "s-1.jsonl")), host="claude-code")
+    assert found is not None
+    assert (found.session, found.cwd, found.prompt, found.parent) == ("s-1", ROOT, "fix it", "")
+    assert (found.started, found.last) == (START + 1, START + 2)
+
+
+def test_a_look_at_a_rollout_tells_its_repository_and_its_origin(tmp_path: Path) -> None:
+    session = Codex(ROOT, git={"repository_url": "git@example.com:me/rooms.git"}, forked_from_id="older").prompt(
+        "fix it"
+    )
+    found = peek(str(session.write(tmp_path / "r.jsonl")), host="codex")
+    assert found is not None
+    assert (found.session, found.parent, found.remote) == (session.session, "older", "git@example.com:me/rooms.git")
+
+
+def test_a_look_reads_only_the_ends(tmp_path: Path) -> None:
+    session = Claude(ROOT, session="s-1").prompt("fix it")
+    path = session.write(tmp_path / "s-1.jsonl")
+    last = json.dumps(Claude(ROOT, at=START + 5000).prompt("x").lines[0])
+    with open(path, "ab") as file:
+        file.truncate(3_000_000_000)  # a hole: whoever reads all of it takes a minute
+        file.seek(0, os.SEEK_END)
+        file.write(f"\n{last}\n".encode())
+    found = peek(str(path), host="claude-code")
+    assert found is not None
+    assert (found.prompt, found.last) == ("fix it", START + 5001)
+
+
+def test_a_file_without_a_folder_is_nobodys(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text('{"type":"summary","summary":"x","leafUuid":"y"}\n' * 10)
+    assert peek(str(path), host="claude-code") is None
+
+
+# ---- secrets
+
+
+def test_no_secret_leaves_a_transcript(tmp_path: Path) -> None:
+    session = Claude(ROOT).prompt(f"use {KEY}, <private>my birthday</private> ok").answer(f"I used {KEY}")
+    session.tool("Bash", {"command": f"curl -H {KEY}"}, f"got {KEY}", {"stdout": KEY, "structuredPatch": [KEY]})
+    session.tool("Write", {"file_path": "a.env", "content": f"KEY={KEY}"}, "ok", {"originalFile": f"OLD={KEY}"})
+    codex = (
+        Codex(ROOT)
+        .prompt(f"use {KEY}")
+        .tool("exec_command", {"cmd": f"curl {KEY} <private>x"}, f'{{"output":"{KEY}"}}')
+    )
+    found = read(session.write(tmp_path / "s.jsonl")) + read(codex.write(tmp_path / "r.jsonl"), host="codex")
+    assert KEY not in repr(found)
+    assert "birthday" not in repr(found)
+    assert "[redacted:github-token]" in repr(found)
+    looks = peek(str(tmp_path / "s.jsonl"), host="claude-code"), peek(str(tmp_path / "r.jsonl"), host="codex")
+    assert KEY not in repr(looks)
+    assert "birthday" not in repr(looks)
+
+
+def cut(text: str) -> str:
+    """What a string becomes that is too long for a line."""
+    raw = json.dumps({"said": text}).encode() + b"\n"
+    assert len(raw) > lines.LONG
+    (line,) = lines.read(io.BytesIO(raw), keep=lambda found: found)
+    said: str = line.said["said"]
+    return said
+
+
+def test_a_long_text_keeps_its_two_ends() -> None:
+    said = cut("begin " + "x é\n" * 300_000 + " end")
+    assert said.startswith("begin x é\n")
+    assert said.endswith("é\n end")
+    assert not lines.is_whole(said)
+    assert len(said) < 3 * lines.HALF
+
+
+@pytest.mark.parametrize("shift", range(0, 44, 4))
+def test_half_a_secret_at_a_cut_is_gone(shift: int) -> None:
+    around = lines.HALF - shift
+    text = "a " * (around // 2) + KEY + " b" * 200_000 + " " + KEY + "c " * ((lines.HALF - 40 + shift) // 2)
+    assert not any(KEY[:n] in cut(text) for n in range(9, len(KEY)))
+
+
+@pytest.mark.parametrize("before", ["<private>secret plan ", "-----BEGIN PRIVATE KEY-----\nMIIsecret "])
+@pytest.mark.parametrize("place", [10, lines.HALF + 50_000, 300_000])
+def test_what_is_private_and_still_open_hides_the_rest_wherever_it_began(before: str, place: int) -> None:
+    said = cut("a " * (place // 2) + before + "secret " * 100_000)
+    assert "secret" not in said
+    assert said.startswith("a a")
+
+
+@given(
+    st.lists(
+        st.sampled_from(['"', "\\", "\\\\", "é", "\U0001f600", "\n", "ab ", "\\u00", "<", "\x01"]),
+        min_size=1,
+        max_size=6,
+    ),
+    st.integers(lines.LONG // 2, lines.LONG),
+    st.booleans(),
+)
+@settings(max_examples=15, deadline=None)
+def test_a_cut_never_breaks_the_line(parts: list[str], size: int, ascii: bool) -> None:
+    text = ("".join(parts) * size)[: lines.LONG + size]
+    raw = json.dumps({"a": text, "b": [text, {"c": "end"}], "d": 7}, ensure_ascii=ascii).encode() + b'\n{"next": 1}\n'
+    spoiled: list[int] = []
+    found = list(lines.read(io.BytesIO(raw), keep=lambda found: found, spoiled=lambda: spoiled.append(1)))
+    assert not spoiled
+    assert found[0].said["b"][1] == {"c": "end"}
+    assert found[0].said["d"] == 7
+    assert found[1].said == {"next": 1}
+
+
+def test_a_line_of_a_million_things_is_left_out_and_the_next_one_is_read() -> None:
+    raw = json.dumps([{"a": n} for n in range(400_000)]).encode() + b'\n{"next": 1}\n'
+    spoiled: list[int] = []
+    found = list(lines.read(io.BytesIO(raw), keep=lambda found: found, spoiled=lambda: spoiled.append(1)))
+    assert [line.said for line in found] == [{"next": 1}]
+    assert len(spoiled) == 1
+
+
+def test_a_file_with_a_hole_in_it_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:
+    session = Claude(ROOT).tool("Write", {"file_path": "a.py", "content": "def f(): pass\n" * 50_000}, "ok")
+    (deed,) = inner(session.write(tmp_path / "s.jsonl"))
+    assert deed.files == ("a.py",)
+    assert all(not edit.whole and not edit.after for edit in deed.edits)
+
+
+# ---- memory
+
+GROWTH = """
+import os, resource, sys
+from foreword.transcripts import deeds
+def peak():  # MB; Linux counts the parent's into what `resource` tells
+    if not os.path.exists("/proc/self/status"):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+before = peak()
+count = sum(1 for _ in deeds(sys.argv[1], host="claude-code", root="/home/user/rooms"))
+print(count, peak() - before)
+"""
+
+
+def test_ten_megabytes_are_read_in_few(tmp_path: Path) -> None:
+    session = Claude(ROOT).prompt("go")
+    for n in range(300):
+        session.tool("Bash", {"command": f"make {n}"}, "some output\n" * 1_000, {"stdout": "some output\n" * 1_000})
+    session.tool("Bash", {"command": "cat all"}, "a long line of a log\n" * 150_000)
+    session.prompt(
+        [{"type": "image", "source": {"type": "base64", "data": "iVBOR" * 400_000}}, {"type": "text", "text": "see"}]
+    )
+    path = session.write(tmp_path / "s.jsonl")
+    assert path.stat().st_size > 10_000_000
+    done = subprocess.run([sys.executable, "-c", GROWTH, str(path)], capture_output=True, text=True, check=True)
+    count, growth = done.stdout.split()
+    assert int(count) == 305
+    assert float(growth) < 30  # MB; the goal for 100 MB is 60
