@@ -1,6 +1,7 @@
 """hosts: the files that a tool was told to read or write, as each host tells them."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -98,3 +99,9 @@ def test_any_input_names_some_texts(given):
     for host in FILES:
         for field in ("tool_input", "toolArgs", "args"):
             assert isinstance(find(host).read({field: given}).files, tuple)
+
+
+@pytest.mark.parametrize("host", sorted(FILES))
+def test_the_page_of_a_host_names_every_event_we_listen_to(host):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "hosts" / f"{host}.md").read_text(encoding="utf-8")
+    assert [event for event in find(host).events if f"`{event}`" not in page] == []
