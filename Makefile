@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test check lint bench-hook bench-store bench-recall bench-capture bench-size bench-init bench-transcripts clean help
+.PHONY: run test check lint bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts clean help
 SHELL := /bin/bash
 
 # The first interpreter that is new enough; PYTHON=... chooses another.
@@ -31,6 +31,9 @@ bench-recall: .venv/ready-to-test  ## a prompt's context inside the worker again
 
 bench-capture: .venv/ready-to-test  ## events a second through hook and worker, and what the worker weighs after 100,000
 	@$(BIN)/python bench/capture.py $(ARGS)
+
+bench-code: .venv/ready-to-test  ## reading code against ast.parse, and commits' functions against git log -p
+	@$(BIN)/python bench/code.py $(ARGS)
 
 bench-size: .venv/ready-to-test  ## installed size and the idle worker's memory
 	@$(BIN)/python bench/size.py $(ARGS)

@@ -1,4 +1,4 @@
-"""A repository and words for git -> what git prints, in pieces, and the blobs it holds: nothing run, nothing fetched."""
+"""Words for git -> what it prints, in pieces, and the blobs it holds; nothing is fetched, and no hook is run."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Blobs:
         self._left.close()
 
     def read(self, names: Sequence[str]) -> list[bytes | None]:
-        """The contents in the order of *names*, at most a few hundred; None for what is too large, missing or no blob."""
+        """The contents in the order of *names*, at most some hundred; None for the too large, missing and no blobs."""
         asked, answers = self._process.stdin, self._process.stdout
         assert asked is not None
         assert answers is not None
@@ -178,7 +178,7 @@ def _process(
 
 
 class _Watch:
-    """One thread that ends a process which keeps us waiting for too long; a reader that takes its time is no waiting."""
+    """A thread that ends a process which keeps us waiting for too long; a reader may take its time."""
 
     def __init__(self, process: subprocess.Popen[bytes], *, patience: float) -> None:
         self.process, self.patience = process, patience

@@ -29,8 +29,8 @@ def graph(
     """Show who calls a function and whom it calls.
 
     The project's source files are read now; nothing is stored, and no agent is given it. Calls are matched by name, not
-    by type: `a.save()` may call any `save`, and where several are defined it says how many. Where NAME itself is defined
-    more than once, all its definitions are listed; Class.method chooses one.
+    by type: `a.save()` may call any `save`, and where several are defined it says how many. Where NAME itself is
+    defined more than once, all its definitions are listed; Class.method chooses one.
 
     \b
     Examples:

@@ -4,13 +4,14 @@
     changes_of(NAME, before=TEXT, after=TEXT)          -> Change, …       NEW, MODIFIED, DELETED between whole texts
     changes([Edit, …], present=read)                   -> Change, …       of what a tool told: whole texts or pieces
     changes_of_piece(NAME, old=, new=, text_after=)    -> Change, …       of one replaced piece
-    edits_of_patch(PATCH, file=NAME)                   -> Edit, …         of a unified diff, its hunks, `*** Begin Patch`
+    edits_of_patch(PATCH, file=NAME)                   -> Edit, …         of a diff, of hunks, of `*** Begin Patch`
     changed_functions(FOLDER, limit=N)                 -> CommitChanges   of git's commits, newest first
 
-None of them raises for what a text holds; only `changed_functions` raises BadRequest where git cannot be asked. A `Change`
-comes without project, session and time, which the caller knows: `replace(change, project=KEY, session=ID, at=NOW)`. Its
-`function` is qualified (`Class.method`), its `line` is 0 where the place is unknown. Grammars are loaded when a file of
-their language is seen; while a text is parsed, 5 ms for a usual file and at most `most_ms`, no other thread runs.
+None of them raises for what a text holds; only `changed_functions` raises BadRequest where git cannot be asked. A
+`Change` comes without project, session and time, which the caller knows: `replace(change, project=KEY, session=ID,
+at=NOW)`. Its `function` is qualified (`Class.method`), its `line` is 0 where the place is unknown. Grammars are loaded
+when a file of their language is seen; while a text is parsed, some ms for a usual file and at most `most_ms`, no other
+thread runs.
 """
 
 from __future__ import annotations

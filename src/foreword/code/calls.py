@@ -83,13 +83,9 @@ class Calls:
         found = in_tree(tree, source, language=language) if tree else outlined(source, language=language)
         for each in found:
             self.defined.setdefault(each.name, []).append(_place(file, each))
-        query = grammars.query(language, "calls") if tree else None
-        if tree is None or query is None:
-            return
-        from tree_sitter import QueryCursor
-
+        captured = grammars.captured(tree, language=language, what="calls", most_ms=most_ms) if tree else None
         breaks = [at for at, byte in enumerate(source) if byte == 0x0A]
-        for node in QueryCursor(query).captures(tree.root_node).get("call", ()):
+        for node in (captured or {}).get("call", ()):
             name = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
             line = bisect_left(breaks, node.start_byte) + 1
             caller = _around(found, line)
@@ -199,7 +195,7 @@ def read_calls(
     most_bytes: int = MOST_BYTES,
     tick: Callable[[int, int], object] | None = None,
 ) -> Calls:
-    """Every definition and call in the source files under *root*; what passes a bound is left out, and `complete` says so.
+    """Every definition and call in the source files under *root*; `complete` says whether a bound left some out.
 
     *tick* is told how many files of how many were read.
     """

@@ -68,7 +68,7 @@ def differing(file: str, *, before: Iterable[Definition], after: Iterable[Defini
 
 
 def _in_parts(file: str, before: bytes, after: bytes, *, most_ms: float) -> tuple[Change, ...] | None:
-    """The same from the parts that differ, mostly a tenth of the file; None where these cannot be read by themselves."""
+    """The same from the parts that differ, mostly a sixth of the file; None where they cannot be read alone."""
     languages = [grammars.language_of(file, head=text[:4096]) for text in (before, after)]
     language = languages[1]
     if languages[0] != language or not language or language in ("vue", "svelte"):
@@ -81,7 +81,11 @@ def _in_parts(file: str, before: bytes, after: bytes, *, most_ms: float) -> tupl
             return None
         if tree is not None and tree.root_node.has_error:
             return None
-        of_part = in_tree(tree, part.source, language=language) if tree else outlined(part.source, language=language)
+        of_part = (
+            in_tree(tree, part.source, language=language, most_ms=most_ms)
+            if tree
+            else outlined(part.source, language=language)
+        )
         found.append(tuple(_moved(each, part) for each in of_part))
     return differing(file, before=found[0], after=found[1])
 

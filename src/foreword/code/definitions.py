@@ -65,24 +65,21 @@ def definitions_in(source: bytes, *, file: str, most_ms: float = PARSE_MS) -> tu
         return ()
     code, language = grammars.only_code(source, language=language)
     tree = grammars.parsed(code, language=language, most_ms=most_ms)
-    return in_tree(tree, code, language=language) if tree else outlined(code, language=language)
+    return in_tree(tree, code, language=language, most_ms=most_ms) if tree else outlined(code, language=language)
 
 
-def in_tree(tree: Tree, source: bytes, *, language: str) -> tuple[Definition, ...]:
+def in_tree(tree: Tree, source: bytes, *, language: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...]:
     """What the parsed *source* defines."""
-    query = grammars.query(language, "defines")
-    if query is None:
+    captured = grammars.captured(tree, language=language, what="defines", most_ms=most_ms)
+    if captured is None:
         return outlined(source, language=language)
-    from tree_sitter import QueryCursor
-
-    captured = QueryCursor(query).captures(tree.root_node)
-    seen = _without(source, captured.pop("comment", ()))
-    blocks = captured.pop("block", ())
+    seen = _without(source, captured.pop("comment", []))
+    blocks = captured.pop("block", [])
     placed = sorted(
         ((node.start_byte, -node.end_byte, kind, node) for kind, nodes in captured.items() for node in nodes),
         key=lambda each: each[:3],
     )
-    found = _Finder(GRAMMARS[language], seen).found(placed)
+    found = _Finder(GRAMMARS[language], seen).found(placed[: 4 * MOST])
     _mark(seen, blocks, besides={each.end for each in found})
     return _with_bodies(found, bytes(seen), breaks=[each.start() for each in _BREAK.finditer(source)])
 
@@ -266,7 +263,8 @@ def _name_node(node: Node) -> Node | None:
     if node.type in ("function_definition", "type_definition") and node.child_by_field_name("declarator"):
         return _declared(node)
     if node.type == "assignment_statement":
-        return node.named_children[0].child_by_field_name("name") if node.named_children else None
+        variables = node.named_child(0)
+        return variables.child_by_field_name("name") if variables else None
     for field in _NAMING_FIELDS:
         named = node.child_by_field_name(field)
         if named is not None:
@@ -280,21 +278,21 @@ def _declared(node: Node) -> Node | None:
     for _ in range(20):  # pointers to functions that return pointers to functions …
         if inner is None or inner.type.endswith(("identifier", "_name")):
             return inner
-        inner = inner.child_by_field_name("declarator") or next(iter(inner.named_children), None)
+        inner = inner.child_by_field_name("declarator") or inner.named_child(0)
     return None
 
 
 def _function_in(node: Node) -> Node | None:
     """The function without a name that *node* gives one to."""
     if node.type == "assignment_statement" or (node.type == "field" and node.child_by_field_name("value")):
-        last = node.named_children[-1] if node.named_children else None
+        last = node.named_child(node.named_child_count - 1) if node.named_child_count else None
         if last is not None and last.type == "expression_list":
             last = last.child_by_field_name("value")
         return last if last is not None and last.type == "function_definition" else None
     held = node.child_by_field_name("value") or node.child_by_field_name("right")
     if held is not None and held.type == "call_expression":
         arguments = held.child_by_field_name("arguments")
-        held = arguments.named_children[0] if arguments is not None and arguments.named_children else None
+        held = arguments.named_child(0) if arguments else None
     return held if held is not None and held.type in _FUNCTIONS else None
 
 
@@ -307,7 +305,10 @@ def _header_end(node: Node, seen: bytearray) -> int:
         end = body.start_byte
     else:
         end = node.end_byte - (3 if seen.endswith(b"end", node.start_byte, node.end_byte) else 0)  # an empty one
-    for child in node.children[:40]:
+    for at in range(min(node.child_count, 40)):
+        child = node.child(at)
+        if child is None:
+            break
         if child.type in _CUT_SHORT or (body is None and child.type in _BODIES):
             end = min(end, child.start_byte)
     return end

@@ -6,13 +6,14 @@ import importlib
 import re
 import threading
 import warnings
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from foreword.languages import ENDINGS
 from foreword.values import value
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Parser, Query, Tree
+    from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
 LARGEST = 1_000_000  # bytes; nobody writes a longer file by hand
 LONGEST = 20_000  # lines, for the same reason
@@ -108,6 +109,19 @@ def parsed(source: bytes, *, language: str, most_ms: float = PARSE_MS, old: Tree
         return None
 
 
+def captured(tree: Tree, *, language: str, what: str, most_ms: float = PARSE_MS) -> dict[str, list[Node]] | None:
+    """The nodes that *language* `defines` or `calls`, by kind; nothing without a query, or where it takes too long.
+
+    It does where something is nested a thousand times: the time grows with the square of the depth.
+    """
+    cursor = _cursor(language, what, most_ms)
+    if cursor is None:
+        return None
+    until = monotonic() + most_ms / 1000
+    found = cursor.captures(tree.root_node)
+    return found if monotonic() <= until else None
+
+
 def query(language: str, what: str) -> Query | None:
     """The compiled query of *language* for what it `defines` or `calls`; nothing where there is none."""
     loaded, text = _loaded(language), getattr(GRAMMARS.get(language), what, "")
@@ -125,10 +139,18 @@ def query(language: str, what: str) -> Query | None:
     return _queries[key]
 
 
+class _OfThread(threading.local):
+    """Parsers and cursors are at work for one thread only."""
+
+    def __init__(self) -> None:
+        self.parsers: dict[tuple[str, float], Parser] = {}
+        self.cursors: dict[tuple[str, str, float], QueryCursor] = {}
+
+
 _languages: dict[str, Language | None] = {}
 _queries: dict[tuple[str, str], Query | None] = {}
 _lock = threading.Lock()
-_of_thread = threading.local()
+_of_thread = _OfThread()
 
 
 def _parser(language: str, most_ms: float) -> Parser | None:
@@ -136,19 +158,40 @@ def _parser(language: str, most_ms: float) -> Parser | None:
     loaded = _loaded(language)
     if loaded is None:
         return None
-    mine: dict[tuple[str, float], Parser] = _of_thread.__dict__
+    mine = _of_thread.parsers
     key = (language, most_ms)
     if key not in mine:
         from tree_sitter import Parser
 
-        parser = Parser(loaded)
-        with _lock, warnings.catch_warnings():
-            # Told to be old, but what should follow it is worse: a progress callback crashes the interpreter (0.25.2,
-            # 0.26.0), and each piece of text that a read callback hands over is never freed.
-            warnings.simplefilter("ignore")
-            parser.timeout_micros = max(1, int(most_ms * 1000))
-        mine[key] = parser
+        mine[key] = Parser(loaded)
+        _hurry(mine[key], most_ms)
     return mine[key]
+
+
+def _cursor(language: str, what: str, most_ms: float) -> QueryCursor | None:
+    """This thread's cursor of a query, which gives up after *most_ms*."""
+    compiled = query(language, what)
+    if compiled is None:
+        return None
+    mine = _of_thread.cursors
+    key = (language, what, most_ms)
+    if key not in mine:
+        from tree_sitter import QueryCursor
+
+        mine[key] = QueryCursor(compiled)
+        _hurry(mine[key], most_ms)
+    return mine[key]
+
+
+def _hurry(worker: Any, most_ms: float) -> None:
+    """Let a parser or a cursor give up after *most_ms*.
+
+    Told to be old, but what should follow it is worse: a progress callback of the parser crashes the interpreter (0.25.2
+    and 0.26.0 alike), and each piece of text that a read callback hands over is never freed.
+    """
+    with _lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        worker.timeout_micros = max(1, int(most_ms * 1000))
 
 
 def _loaded(language: str) -> Language | None:
@@ -301,7 +344,8 @@ GRAMMARS: dict[str, Grammar] = {
         defines=_C + "(class_specifier name: (_) body: (_)) @class\n(template_declaration) @wrapper",
         calls=_C_CALLS
         + """
-(call_expression function: [(qualified_identifier name: (identifier) @call) (template_function name: (identifier) @call)])
+(call_expression function: [(qualified_identifier name: (identifier) @call)
+  (template_function name: (identifier) @call)])
 (new_expression type: (type_identifier) @call)
 """,
     ),

@@ -1,4 +1,4 @@
-"""Lines of any language -> what they seem to define: words that open a definition, and indentation for where it ends."""
+"""Lines of any language -> what they seem to define: some words open a definition, and margins tell where it ends."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ CONTAINERS = frozenset(
     actor namespace mixin impl""".split()  # noqa: SIM905
 )
 
+_NAME = r"[^\W\d][\w$']*(?:(?:::|[.:])[^\W\d][\w$']*)*[?!]?"
 _MODIFIERS = (
     r"(?:(?:pub(?:\([^)]*\))?|public|private|protected|internal|static|final|abstract|sealed|open|override|virtual|async"
     r"|suspend|inline|export|default|local|unsafe|extern|data|case|implicit|partial|mutating|declare|pure|recursive)\s+)*"
@@ -35,7 +36,7 @@ _WORDS = {
     "zig": "fn",
     "solidity": "function contract library interface modifier event struct",
     "groovy": "def class interface enum trait",
-    "powershell": "function filter class",
+    "powershell": "class",
     "dart": "class mixin enum extension",
     "ocaml": "let module type",
     "f#": "let module type member",
@@ -49,7 +50,7 @@ _WORDS = {
 _WORDS["tsx"] = _WORDS["typescript"]
 _TYPED = re.compile(  # `static int *name(…`, not a call and not a declaration
     r"^\s*(?!(?:return|else|new|throw|await|case|using|delete|goto|do)\b)[A-Za-z_][\w:<>,.\[\]]*[\s*&]+"
-    r"(?:[\w:<>,.\[\]*&]+[\s*&]+){0,4}(?P<name>~?[A-Za-z_][\w:~]*)\s*\([^;]*$"
+    r"(?:[\w:<>,.\[\]*&]+[\s*&]+){0,4}(?P<name>~?[A-Za-z_][\w:~]*)\s*\([^;{]*(?:\{.*)?$"
 )
 _OWN: dict[str, tuple[re.Pattern[str], ...]] = {
     "javascript": (
@@ -83,6 +84,7 @@ _OWN: dict[str, tuple[re.Pattern[str], ...]] = {
         re.compile(r'^(?P<kind>resource|data)\s+"(?P<owner>[\w-]+)"\s+"(?P<name>[\w-]+)"'),
         re.compile(r'^(?P<kind>module|variable|output|provider)\s+"(?P<name>[\w-]+)"'),
     ),
+    "powershell": (re.compile(r"^\s*(?P<kind>function|filter)\s+(?P<name>[\w:-]+)", re.IGNORECASE),),
     "objective-c": (re.compile(r"^[-+]\s*\([^)]*\)\s*(?P<name>\w+)"), _TYPED),
     "c": (_TYPED,),
     "c++": (_TYPED,),
@@ -93,15 +95,18 @@ _OWN: dict[str, tuple[re.Pattern[str], ...]] = {
 _OWN["typescript"] = _OWN["tsx"] = _OWN["javascript"]
 _NOT_TYPED = frozenset("if for while switch catch return sizeof elif else foreach lock using".split())  # noqa: SIM905
 _REMARKS = {
-    "//": "javascript typescript tsx go rust kotlin scala swift php zig solidity groovy dart f# java c# c++ c objective-c",
+    "//": "javascript typescript tsx go rust kotlin scala swift php zig solidity groovy dart f# java c# c++ c "
+    "objective-c",
     "#": "python ruby perl elixir julia nim shell r make terraform powershell",
     "--": "lua haskell sql",
     "%": "erlang",
     ";": "clojure",
 }
 _REMARK = {language: mark for mark, names in _REMARKS.items() for language in names.split()}
+_UNTIL_NEXT = frozenset({"sql", "haskell", "erlang"})  # what is defined goes on at the margin
 _CLOSING = ("}", "end", ")", "]", "$$")
 _OPENING = ("{", ")", "begin")  # on a line of its own it goes on with what the line before began
+_FUNCTION_WORDS = frozenset("def fn func fun sub proc let defp member filter defn defn- function".split())  # noqa: SIM905
 _patterns: dict[str, tuple[re.Pattern[str], ...]] = {}
 
 
@@ -121,11 +126,9 @@ class Outlined:
 class _Open:
     """A definition whose end is not seen yet."""
 
-    def __init__(self, place: int, indent: int, kind: str, name: str, qualified: str, told: bool) -> None:
-        self.place, self.indent, self.kind, self.name, self.qualified, self.told = (
-            place, indent, kind, name, qualified, told,
-        )  # fmt: skip
-        self.end = place
+    def __init__(self, place: int, *, indent: int, kind: str, name: str, qualified: str, told: bool) -> None:
+        self.place, self.end, self.indent = place, place, indent
+        self.kind, self.name, self.qualified, self.told = kind, name, qualified, told
         self.own: list[str] = []
 
 
@@ -143,18 +146,20 @@ def outline(text: str, *, language: str, most: int) -> tuple[Outlined, ...]:
         if not bare or bare.startswith(remark):
             continue
         indent = len(line) - len(line.lstrip())
-        while around and indent <= around[-1].indent and not (bare.startswith(_OPENING) and bare[-1:] in "{n"):
+        opened = _opened(line, patterns) if len(line) <= LONGEST and len(found) < most else None
+        goes_on = (bare.startswith(_OPENING) and bare[-1:] in "{n") or (not opened and language in _UNTIL_NEXT)
+        while around and indent <= around[-1].indent and not goes_on:
             closed = around.pop()
             if bare.startswith(_CLOSING) and indent == closed.indent:
                 closed.end = place
                 break
-        opened = _opened(line, patterns) if len(line) <= LONGEST and len(found) < most else None
         if opened:
             kind, owner, name = opened
             outer = around[-1] if around else None
             told = outer is None or outer.kind in CONTAINERS or kind in CONTAINERS
             front = outer.qualified if outer and outer.kind in CONTAINERS else owner
-            around.append(_Open(place, indent, kind, name, f"{front}.{name}" if front else name, told))
+            qualified = f"{front}.{name}" if front else name
+            around.append(_Open(place, indent=indent, kind=kind, name=name, qualified=qualified, told=told))
             found.append(around[-1])
         for each in around[-1:]:
             _owner(around).own.append(bare)
@@ -166,7 +171,7 @@ def outline(text: str, *, language: str, most: int) -> tuple[Outlined, ...]:
             name=each.name,
             qualified=each.qualified,
             kind=_kind(each),
-            signature=lines[each.place].strip().rstrip(" :={;("),
+            signature=lines[each.place].strip().removesuffix(" do").rstrip(" :={;("),
             line=each.place + 1,
             end_line=each.end + 1,
             own="\n".join(each.own),
@@ -194,21 +199,7 @@ def _opened(line: str, patterns: tuple[re.Pattern[str], ...]) -> tuple[str, str,
 
 def _kind(one: _Open) -> str:
     word = one.kind.lstrip("@").rstrip("!")
-    if word in (
-        "def",
-        "fn",
-        "func",
-        "fun",
-        "sub",
-        "proc",
-        "let",
-        "defp",
-        "member",
-        "filter",
-        "defn",
-        "defn-",
-        "function",
-    ):
+    if word in _FUNCTION_WORDS:
         return "method" if "." in one.qualified and one.qualified != one.name else "function"
     return {"defmodule": "module", "macro_rules": "macro", "defmacro": "macro"}.get(word, word)
 
@@ -218,7 +209,7 @@ def _compiled(language: str) -> tuple[re.Pattern[str], ...]:
         words = "|".join(re.escape(word) for word in _WORDS.get(language, "").split())
         # A name goes on over dots and colons where it is qualified, and may end with a question mark.
         by_word = (
-            (re.compile(rf"^\s*{_MODIFIERS}(?P<kind>{words})\b?\*?\s+(?:rec\s+)?(?P<name>[^\W\d][\w.:$']*[?!]?)"),)
+            (re.compile(rf"^\s*{_MODIFIERS}(?P<kind>{words})\*?\s+(?:rec\s+|<[^>]*>\s*)?(?P<name>{_NAME})"),)
             if words
             else ()
         )
