@@ -204,7 +204,7 @@ def read_calls(
     until = monotonic() + seconds
     names = sorted(name for name in _listed(root, until=until) if is_own(name))
     calls = Calls()
-    calls.complete = len(names) <= most_files
+    calls.complete = len(names) <= most_files and monotonic() <= until
     for at, name in enumerate(names[:most_files]):
         if monotonic() > until or calls.size > most_bytes:
             calls.complete = False

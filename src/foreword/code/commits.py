@@ -53,9 +53,9 @@ class CommitChanges:
 
 
 def changed_functions(
-    folder: str, *, limit: int = 500, since: float = 0.0, revisions: str = "HEAD", most_ms: float = PARSE_MS
+    folder: str, *, limit: int = 500, since: float = 0.0, revisions: str = "", most_ms: float = PARSE_MS
 ) -> Iterator[CommitChanges]:
-    """What the newest *limit* commits of *revisions* changed, not older than *since*, newest first; merges left out.
+    """What the newest *limit* commits of *revisions* (else of HEAD) changed since *since*, newest first, without merges.
 
     Files of others, generated, minified and too large ones are passed over. BadRequest comes with the first step where
     there is no repository or no git. What is held in memory does not grow with the history.
@@ -64,7 +64,7 @@ def changed_functions(
         return
     words = [*LOG, f"--max-count={limit}", *([f"--since-as-filter={int(since)}"] if since > 0 else ())]
     # `--end-of-options`: a revision cannot be an option, nor a path.
-    words += ["--end-of-options", revisions, "--"]
+    words += ["--end-of-options", *([revisions] if revisions else ()), "--"]
     with git.output(folder, words) as pieces, git.Blobs(folder, largest=LARGEST) as blobs:
         known = _Known(blobs, most_ms=most_ms)
         for name, at, files in _commits(pieces):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from foreword.code import grammars
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from foreword.code.parts import Parts
 
 NEW, MODIFIED, DELETED = "NEW", "MODIFIED", "DELETED"
+_WITH_WORDS = frozenset({"python", "rust", "ruby", "php", "kotlin", "scala", "swift"})  # a word opens each definition
 
 
 def changes_of(file: str, *, before: str | None, after: str | None, most_ms: float = PARSE_MS) -> tuple[Change, ...]:
@@ -87,7 +89,28 @@ def _in_parts(file: str, before: bytes, after: bytes, *, most_ms: float) -> tupl
             else outlined(part.source, language=language)
         )
         found.append(tuple(_moved(each, part) for each in of_part))
-    return differing(file, before=found[0], after=found[1])
+    told = differing(file, before=found[0], after=found[1])
+    whole = {each.function for each in told if each.what != MODIFIED}
+    for each in told:
+        owner, _, name = each.function.rpartition(".")
+        # One of several with its name may stand in a part that both have: overloads, a getter and its setter.
+        other = {NEW: before, DELETED: after}.get(each.what, b"")
+        if other and owner not in whole and _defines(other, name, language=language):
+            return None
+    return told
+
+
+def _defines(text: bytes, name: str, *, language: str) -> bool:
+    """Whether *text* may define *name* somewhere."""
+    raw = name.encode("utf-8", "replace")
+    if raw not in text:
+        return False
+    word = re.escape(raw)
+    opened = (
+        rb"\b(?:def|fn|func|fun|function|class|struct|trait|type|module|object|enum)\b[^\n=({]*?" + word + rb"(?!\w)"
+    )
+    bare = rb"(?<!\w)" + word + rb"\s*[(<=:]"
+    return bool(re.search(opened if language in _WITH_WORDS else bare, text))
 
 
 def _moved(one: Definition, part: Parts) -> Definition:

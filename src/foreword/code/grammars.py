@@ -186,8 +186,8 @@ def _cursor(language: str, what: str, most_ms: float) -> QueryCursor | None:
 def _hurry(worker: Any, most_ms: float) -> None:
     """Let a parser or a cursor give up after *most_ms*.
 
-    Told to be old, but what should follow it is worse: a progress callback of the parser crashes the interpreter (0.25.2
-    and 0.26.0 alike), and each piece of text that a read callback hands over is never freed.
+    Told to be old, but what should follow it is worse: a progress callback of the parser crashes the interpreter
+    (0.25.2 and 0.26.0 alike), and each piece of text that a read callback hands over is never freed.
     """
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")

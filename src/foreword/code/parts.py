@@ -76,7 +76,8 @@ def _shared(before: bytes, after: bytes) -> tuple[int, int]:
     """How many bytes at the beginning and at the end both have, whole parts each."""
     most = min(len(before), len(after))
     start = _same(lambda size: before[:size] == after[:size], most)
-    begins = before.rfind(b"\n\n", 0, start)
+    # A line that begins a part here must begin one there: so much of it as tells that must be shared too.
+    begins = before.rfind(b"\n\n", 0, max(0, start - 10))
     while begins > 0 and not _BEGINS.match(before, begins):
         begins = before.rfind(b"\n\n", 0, begins)
     start = begins + 2 if begins > 0 else 0

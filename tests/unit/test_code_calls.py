@@ -1,0 +1,108 @@
+"""Who calls whom, by name, in every language with a grammar; bounded, and honest about what was not read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foreword.code.calls import Calls, read_calls
+from foreword.errors import BadRequest, NotFound
+
+CALLING = {
+    "a.py": "def low(): pass\ndef high(): return low()\n",
+    "a.js": "function low() {}\nconst high = () => low()\n",
+    "a.ts": "function low(): void {}\nfunction high(): void { low() }\n",
+    "a.tsx": "const low = () => <a/>\nfunction high() { return <low/> }\n",
+    "a.go": "package p\nfunc low() {}\nfunc high() { low() }\n",
+    "a.rs": "fn low() {}\nfn high() { low(); }\n",
+    "A.java": "class A { void low() {}\n void high() { low(); } }\n",
+    "a.c": "void low(void) {}\nvoid high(void) { low(); }\n",
+    "a.cpp": "void low() {}\nvoid high() { low(); }\n",
+    "a.rb": "def low(a)\nend\ndef high\n  low(1)\nend\n",
+    "a.php": "<?php\nfunction low() {}\nfunction high() { low(); }\n",
+    "a.cs": "class A { void low() {}\n void high() { low(); } }\n",
+    "a.sh": "low() { :; }\nhigh() { low; }\n",
+    "a.lua": "function low() end\nfunction high() low() end\n",
+    "a.kt": "fun low() {}\nfun high() { low() }\n",
+    "a.scala": "object A {\n def low() = 1\n def high() = low()\n}\n",
+    "a.swift": "func low() {}\nfunc high() { low() }\n",
+}
+
+
+def graph(**files: str) -> Calls:
+    calls = Calls()
+    for name, text in files.items():
+        calls.add(name.replace("_", "."), text.encode())
+    return calls
+
+
+@pytest.mark.parametrize("name", sorted(CALLING))
+def test_every_language_tells_caller_and_called(name: str):
+    calls = Calls()
+    calls.add(name, CALLING[name].encode())
+    (low,), (high,) = calls.named("low"), calls.named("high")
+    assert [node.place for node in calls.callers((low,), hops=1)] == [high]
+    assert [node.place for node in calls.called((high,), hops=1)] == [low]
+    assert calls.callers((low,), hops=1)[0].line == high.line + (name == "a.rb")
+
+
+def test_hops_follow_calls_and_circles_end():
+    calls = graph(a_py="def a(): b()\ndef b(): c()\ndef c(): a()\n")
+    (node,) = calls.called(calls.named("a"), hops=9)
+    assert node.place.function == "b"
+    (further,) = node.further
+    assert further.place.function == "c"
+    (last,) = further.further
+    assert (last.place.function, last.again, last.further) == ("a", True, ())
+    assert calls.called(calls.named("a"), hops=1)[0].further == ()
+
+
+def test_a_method_is_called_on_something_and_a_function_by_its_bare_name():
+    calls = graph(
+        a_py="class Store:\n    def save(self): self.write()\n    def write(self): pass\n",
+        b_py="def save(): pass\ndef one(): save()\ndef two(store): store.save()\n",
+    )
+    method, function = calls.named("Store.save"), calls.named("save")
+    assert {each.function for each in function} == {"Store.save", "save"}
+    assert [node.place.function for node in calls.callers(method, hops=1)] == ["two"]
+    assert [node.place.function for node in calls.called(method, hops=1)] == ["Store.write"]
+    (several,) = calls.called(calls.named("two"), hops=3)
+    assert (several.place.function, several.several, several.further) == ("save", 2, ())
+
+
+def test_what_a_file_does_by_itself_is_a_caller_too():
+    calls = graph(a_py="def f(): pass\n\nf()\n")
+    (node,) = calls.callers(calls.named("f()"), hops=3)
+    assert (node.place.function, node.file, node.line, node.further) == ("", "a.py", 3, ())
+
+
+def test_an_unknown_name_is_told_with_near_ones():
+    calls = graph(a_py="class A:\n    def offer_slot(self): pass\n")
+    with pytest.raises(NotFound) as caught:
+        calls.named("offer_slots")
+    assert "offer_slot" in caught.value.hint
+    with pytest.raises(NotFound) as caught:
+        calls.named("B.offer_slot")
+    assert "A.offer_slot" in caught.value.hint
+
+
+def test_files_of_others_are_not_read_and_bounds_are_told(tmp_path: Path):
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "x.js").write_text("function theirs() {}\n")
+    for number in range(5):
+        (tmp_path / f"f{number}.py").write_text(f"def f{number}(): pass\n")
+    (tmp_path / "link.py").symlink_to("f0.py")
+    ticks: list[tuple[int, int]] = []
+    whole = read_calls(str(tmp_path), tick=lambda done, total: ticks.append((done, total)))
+    assert (whole.files, whole.complete, sorted(whole.defined)) == (5, True, [f"f{number}" for number in range(5)])
+    assert ticks[-1] == (6, 6)
+    for bounded in (
+        read_calls(str(tmp_path), most_files=2),
+        read_calls(str(tmp_path), most_bytes=30),
+        read_calls(str(tmp_path), seconds=0),
+    ):
+        assert not bounded.complete
+        assert bounded.files < 5
+    with pytest.raises(BadRequest):
+        read_calls(str(tmp_path / "nowhere"))

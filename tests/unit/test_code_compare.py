@@ -1,0 +1,336 @@
+"""Two versions, or what a tool told of an edit, tell which functions are new, modified and deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foreword.code import Edit, changes, changes_of, changes_of_piece, edits_of_patch, parts
+from foreword.code import compare as comparing
+from foreword.code.grammars import language_of, parsed
+from foreword.types import Change
+
+SAMPLES = {
+    path.name.removesuffix(".txt"): path.read_text(encoding="utf-8")
+    for path in (Path(__file__).parent / "code_samples").iterdir()
+}
+
+BEFORE = '''\
+"""Rooms."""
+
+import os
+
+
+def free(room):
+    return True
+
+
+class Store:
+    """Keeps.
+
+    Everything.
+    """
+
+    limit = 10
+
+    def first(self):
+        return 1
+
+    def second(self, a):
+        return 2
+
+
+def last():
+    def inner():
+        return 1
+
+    return inner
+'''
+AFTER = (
+    BEFORE.replace("return 2", "return 3")
+    .replace("return True", "return True  # a remark")
+    .replace("def last():", "def added(a: int) -> int:\n    return a\n\n\ndef last():")
+    .replace("    def first(self):\n        return 1\n\n", "")
+)
+
+
+def told(found: tuple[Change, ...]) -> list[tuple[str, str]]:
+    return [(each.what, each.function) for each in found]
+
+
+def test_new_modified_and_deleted_functions_are_told_with_signature_and_lines():
+    assert changes_of("rooms.py", before=BEFORE, after=AFTER) == (
+        Change(
+            project="",
+            file="rooms.py",
+            function="Store.second",
+            what="MODIFIED",
+            signature="Store.second(self, a)",
+            line=18,
+            end_line=19,
+        ),
+        Change(
+            project="",
+            file="rooms.py",
+            function="added",
+            what="NEW",
+            signature="added(a: int) -> int",
+            line=22,
+            end_line=23,
+        ),
+        Change(
+            project="",
+            file="rooms.py",
+            function="Store.first",
+            what="DELETED",
+            signature="Store.first(self)",
+            line=18,
+            end_line=19,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("return True", "return False", [("MODIFIED", "free")]),
+        ("limit = 10", "limit = 11", [("MODIFIED", "Store")]),
+        ("        return 1\n\n    return inner", "        return 5\n\n    return inner", [("MODIFIED", "last")]),
+        ("def free(room)", "def free(room, at)", [("MODIFIED", "free")]),
+        ("def free(room)", "def is_free(room)", [("NEW", "is_free"), ("DELETED", "free")]),
+        ("class Store", "class Shelf", None),
+        ("    return True\n", "    # so\n\n    return   True\n", []),
+        ("import os", "import sys", []),
+        ("def last", "@cached\ndef last", [("MODIFIED", "last")]),
+    ],
+)
+def test_an_edit_tells_of_the_functions_it_is_in(old: str, new: str, expected: list[tuple[str, str]] | None):
+    after = BEFORE.replace(old, new)
+    assert after != BEFORE
+    if expected is None:
+        names = ["Store", "Store.first", "Store.second"]
+        shelves = [name.replace("Store", "Shelf") for name in names]
+        expected = [("NEW", name) for name in shelves] + [("DELETED", name) for name in names]
+    assert told(changes_of("rooms.py", before=BEFORE, after=after)) == expected
+
+
+def test_a_new_file_is_new_and_a_deleted_one_deleted():
+    names = ["free", "Store", "Store.first", "Store.second", "last"]
+    assert told(changes_of("a.py", before=None, after=BEFORE)) == [("NEW", name) for name in names]
+    assert told(changes_of("a.py", before=BEFORE, after=None)) == [("DELETED", name) for name in names]
+    assert changes_of("a.py", before=BEFORE, after=BEFORE) == ()
+    assert changes_of("a.txt", before="", after=BEFORE) == ()
+
+
+def test_of_several_with_one_name_the_one_that_differs_is_told():
+    before = "@property\ndef a(self): return 1\n\n@a.setter\ndef a(self, to): pass\n"
+    assert told(changes_of("a.py", before=before, after=before.replace("pass", "self.b = to"))) == [("MODIFIED", "a")]
+    assert told(changes_of("a.py", before=before, after=before[: before.index("@a.setter")])) == [("MODIFIED", "a")]
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_every_language_tells_new_modified_and_deleted(name: str):
+    text = SAMPLES[name]
+    everything = changes_of(name, before=None, after=text)
+    assert everything
+    assert {each.what for each in everything} == {"NEW"}
+    assert {each.function for each in changes_of(name, before=text, after="")} == {each.function for each in everything}
+    remark = {"py": "#", "rb": "#", "sh": "#", "ex": "#", "tf": "#", "lua": "--", "sql": "--"}.get(
+        name.rsplit(".", maxsplit=1)[-1], "//"
+    )
+    if name not in ("Makefile", "sample.php", "sample.vue"):
+        assert changes_of(name, before=text, after=f"{text}\n{remark} a remark\n") == ()
+
+
+# ---- parts
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.sampled_from(["sample.py", "sample.ts", "sample.go", "Sample.java", "sample.rb", "sample.cpp"]), st.data())
+def test_parts_tell_what_whole_files_tell(name: str, data: st.DataObject):
+    """The way that parses only what differs finds the same functions as the one that parses all."""
+    text = SAMPLES[name]
+    lines = text.split("\n")
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        if data.draw(st.booleans()):
+            del lines[at]
+        else:
+            lines.insert(at, data.draw(st.sampled_from(["", "x = 1", "    y = 2", "}", "def new():\n    pass"])))
+    after = "\n".join(lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "_LARGE", 0)
+        quick = comparing._in_parts(name, text.encode(), after.encode(), most_ms=400.0)
+    whole = comparing.differing(
+        name,
+        before=comparing.definitions_in(text.encode(), file=name),
+        after=comparing.definitions_in(after.encode(), file=name),
+    )
+    tree = parsed(after.encode(), language=language_of(name, head=after.encode()))
+    if quick is not None and tree is not None and not tree.root_node.has_error:
+        assert sorted(told(quick)) == sorted(told(whole))
+
+
+# ---- what a tool told
+
+
+def test_a_piece_is_put_back_in_the_file_to_find_out_what_changed():
+    (change,) = changes_of_piece(
+        "rooms.py", old="return 2", new="return 3", text_after=BEFORE.replace("return 2", "return 3")
+    )
+    assert (change.what, change.function, change.line, change.end_line) == ("MODIFIED", "Store.second", 21, 22)
+
+
+def test_several_pieces_of_a_file_count_as_one_change():
+    pieces = [
+        Edit(file="rooms.py", before="return True", after="return False", whole=False),
+        Edit(file="rooms.py", before="return False", after="return None", whole=False),
+        Edit(file="rooms.py", before="    return inner\n", after="    return inner\n\n\ndef z(): pass\n", whole=False),
+    ]
+    after = BEFORE.replace("return True", "return None") + "\n\ndef z(): pass\n"
+    assert told(changes(pieces, present={"rooms.py": after}.get)) == [("MODIFIED", "free"), ("NEW", "z")]
+
+
+def test_a_piece_that_stands_in_several_places_blames_none_of_them():
+    after = BEFORE.replace("return True", "return 1")
+    assert changes_of_piece("rooms.py", old="return True", new="return 1", text_after=after) == ()
+    (change,) = changes_of_piece("rooms.py", old="    return True", new="    return 1", text_after=after, line=7)
+    assert change.function == "free"
+
+
+def test_what_was_replaced_everywhere_is_put_back_everywhere():
+    found = changes_of_piece(
+        "rooms.py",
+        old="return 1",
+        new="return one",
+        text_after=BEFORE.replace("return 1", "return one"),
+        everywhere=True,
+    )
+    assert told(found) == [("MODIFIED", "Store.first"), ("MODIFIED", "last")]
+
+
+def test_a_piece_alone_tells_of_what_is_defined_in_it():
+    old = "    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n"
+    new = "    def one(self):\n        return 5\n\n    def three(self, a):\n        return 3\n"
+    found = changes_of_piece("a.py", old=old, new=new)
+    assert told(found) == [("MODIFIED", "one"), ("NEW", "three"), ("DELETED", "two")]
+    assert {each.line for each in found} == {0}
+    assert changes_of_piece("a.py", old="x = 1", new="x = 2") == ()
+
+
+def test_a_deleted_piece_that_the_file_still_defines_was_not_deleted():
+    after = "class A:\n    def one(self):\n        return 1\n"
+    found = changes_of_piece("a.py", old="def one(self):\n    return 2\n", new="", text_after=after)
+    assert told(found) == [("MODIFIED", "one")]
+
+
+def test_whole_texts_need_no_file_at_hand():
+    edits = [
+        Edit(file="a.py", before=None, after="def f(): pass\n", whole=True),
+        Edit(file="a.py", before="def f(): pass\n", after="def f(): pass\n\ndef g(): pass\n", whole=True),
+        Edit(file="b.py", before="def h(): pass\n", after=None, whole=True),
+    ]
+    assert told(changes(edits)) == [("NEW", "f"), ("NEW", "g"), ("DELETED", "h")]
+
+
+UNIFIED = """\
+diff --git a/rooms.py b/rooms.py
+index 1..2 100644
+--- a/rooms.py
++++ b/rooms.py
+@@ -5,3 +5,3 @@ import os
+ def free(room):
+-    return True
++    return False
+ 
+@@ -20,2 +20,2 @@ class Store:
+     def second(self, a):
+-        return 2
++        return 3
+--- /dev/null
++++ b/new.py
+@@ -0,0 +1,2 @@
++def fresh():
++    pass
+--- a/old.py
++++ /dev/null
+@@ -1,2 +0,0 @@
+-def stale():
+-    pass
+"""  # noqa: W293 - a blank line of a diff has a blank
+
+
+def test_a_unified_diff_is_undone_in_the_file_as_it_is_now():
+    after = BEFORE.replace("return True", "return False").replace("return 2", "return 3")
+    found = changes(edits_of_patch(UNIFIED), present={"rooms.py": after, "new.py": "def fresh():\n    pass\n"}.get)
+    assert told(found) == [
+        ("MODIFIED", "free"),
+        ("MODIFIED", "Store.second"),
+        ("NEW", "fresh"),
+        ("DELETED", "stale"),
+    ]
+
+
+def test_hunks_as_hosts_give_them_are_placed_by_their_lines():
+    after = BEFORE.replace("return True", "return 1")
+    hunk = {"oldStart": 6, "newStart": 6, "lines": [" def free(room):", "-    return True", "+    return 1", " "]}
+    found = changes(edits_of_patch([hunk], file="rooms.py"), present=lambda _: after)
+    assert told(found) == [("MODIFIED", "free")]
+
+
+BEGIN = """\
+*** Begin Patch
+*** Update File: rooms.py
+@@ class Store:
+     def second(self, a):
+-        return 2
++        return 3
+*** Add File: new.py
++def fresh():
++    pass
+*** Delete File: old.py
+*** End Patch
+"""
+
+
+def test_a_begin_patch_is_undone_in_the_file_as_it_is_now():
+    present = {"rooms.py": BEFORE.replace("return 2", "return 3"), "new.py": "def fresh():\n    pass\n"}.get
+    assert told(changes(edits_of_patch(BEGIN), present=present)) == [("MODIFIED", "Store.second"), ("NEW", "fresh")]
+
+
+def test_a_patch_without_the_files_tells_what_its_pieces_tell():
+    assert told(changes(edits_of_patch(BEGIN))) == [("MODIFIED", "second"), ("NEW", "fresh")]
+
+
+PIECE = (
+    st.none() | st.text(max_size=60) | st.sampled_from(["def f(): pass\n", "class A:\n    def g(self): pass\n", BEFORE])
+)
+NAME = st.sampled_from(["a.py", "a.js", "a.rs", "a.sql", "a.md", ""])
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            Edit,
+            file=NAME,
+            before=PIECE,
+            after=PIECE,
+            whole=st.booleans(),
+            everywhere=st.booleans(),
+            line=st.integers(-1, 99),
+        ),
+        max_size=4,
+    ),
+    PIECE,
+    st.text(max_size=80) | st.sampled_from([UNIFIED, BEGIN]),
+    st.integers(0, 300),
+)
+def test_no_edit_and_no_patch_raises(edits: list[Edit], present: str | None, patch: str, cut: int):
+    for change in changes([*edits, *edits_of_patch(patch[cut:] + patch[:cut])], present=lambda _: present):
+        assert change.what in ("NEW", "MODIFIED", "DELETED")
+        assert 0 <= change.line <= change.end_line
+    changes(edits_of_patch([{"lines": [patch, 3], "newStart": "x"}, {}, {"lines": 5}], file="a.py"))
