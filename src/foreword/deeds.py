@@ -11,18 +11,8 @@ from foreword.errors import BadPayload
 from foreword.hosts import files_of, find, text_of
 from foreword.payloads import CUT
 from foreword.rollouts import codex_exit, copilot_answer
-from foreword.types import EMPTY, Event
+from foreword.types import EMPTY, Edit, Event
 from foreword.values import replace, value
-
-
-@value
-class Edit:
-    """What a tool put in the place of what: whole texts of a file, or a piece of it; None where there was no file."""
-
-    file: str
-    before: str | None
-    after: str | None
-    whole: bool = False
 
 
 @value

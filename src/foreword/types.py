@@ -126,6 +126,18 @@ class Change:
 
 
 @value
+class Edit:
+    """One edit of a file: whole texts before and after it (None: not there), or only the piece that was replaced."""
+
+    file: str
+    before: str | None
+    after: str | None
+    whole: bool = False
+    everywhere: bool = False  # every place where the piece stood was replaced
+    line: int = 0  # where the piece stands now, from 1 on, where that was told
+
+
+@value
 class Session:
     """One conversation with an agent."""
 

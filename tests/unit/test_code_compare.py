@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foreword.code import Edit, changes, changes_of, changes_of_piece, edits_of_patch, parts
+from foreword.code import changes, changes_of, changes_of_piece, edits_of_patch, parts
 from foreword.code import compare as comparing
 from foreword.code.grammars import language_of, parsed
-from foreword.types import Change
+from foreword.types import Change, Edit
 
 SAMPLES = {
     path.name.removesuffix(".txt"): path.read_text(encoding="utf-8")

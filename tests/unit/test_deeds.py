@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.deeds import Deed, Edit, Todo, Used, deed_of, is_ours, own_words, todos_now, tool_deed, without_ours
+from foreword.deeds import Deed, Todo, Used, deed_of, is_ours, own_words, todos_now, tool_deed, without_ours
 from foreword.hosts import FILES, find
 from foreword.payloads import CUT, Delivery
 from foreword.remember import read, remember
 from foreword.rollouts import TAIL, codex_exit, copilot_answer
 from foreword.store.sqlite import SqliteStore
-from foreword.types import EVENTS, Event, Project
+from foreword.types import EVENTS, Edit, Event, Project
 from foreword.values import replace
 
 HERE = Path(__file__).resolve().parents[1]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.deeds import Deed, Edit, Todo
+from foreword.deeds import Deed, Todo
 from foreword.distill import Draft, closed, distil, merged
-from foreword.types import Change, Memory, Project, Session
+from foreword.types import Change, Edit, Memory, Project, Session
 from foreword.values import replace
 
 ROOMS = Project(key="rooms", name="rooms", root="/rooms")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests import endpoint
-from tests.endpoint import DIM, body_of, drips, hangs_up, says, silent, status, well
 
 from foreword.embed import Resting, TextRefused
 from foreword.embed.remote import BATCH, Remote
 from foreword.endpoint import FAILURES, REST
 from foreword.errors import EmbedError
+from tests import endpoint
+from tests.endpoint import DIM, body_of, drips, hangs_up, says, silent, status, well
 
 
 @pytest.fixture

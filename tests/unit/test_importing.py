@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.importing import settings, wait
 
 from foreword import imports
 from foreword.capture import project_at
@@ -21,6 +20,7 @@ from foreword.types import Change, Memory, Project, Session
 from foreword.values import replace
 from foreword.worker import importing as module
 from foreword.worker.importing import Courtesy, Importing, Wish
+from tests.unit.importing import settings, wait
 
 SECRET = "ghp_" + "a1B2" * 9
 

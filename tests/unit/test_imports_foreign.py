@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sessions import Claude
 
 from foreword.capture import project_at
 from foreword.errors import BadRequest, StoreError
@@ -17,6 +16,7 @@ from foreword.imports import Batch
 from foreword.imports.claude_mem import ClaudeMem
 from foreword.imports.open_mem import OpenMem
 from foreword.types import Memory, Project
+from tests.sessions import Claude
 
 AT = 1_790_000_000
 KEY = "ghp_" + "a1B2" * 9

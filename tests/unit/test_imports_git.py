@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.test_history import Repository, needs_git
 
 from foreword.capture import project_at
 from foreword.imports import Batch, find
 from foreword.imports.git import FIRST, ROUTINE, Git
 from foreword.types import Change, Memory
+from tests.unit.test_history import Repository, needs_git
 
 pytestmark = needs_git
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.importing import settings, wait
 
 from foreword.errors import BadRequest
 from foreword.export import PARTS, rows
@@ -22,6 +21,7 @@ from foreword.store.sqlite import SqliteStore
 from foreword.types import KINDS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
 from foreword.values import replace
 from foreword.worker.importing import Courtesy, Importing, Wish
+from tests.unit.importing import settings, wait
 
 HERE = Project(key="git:example.org/rooms", name="rooms", root="/rooms")
 THERE = Project(key="dir:/else", name="else", root="/else")

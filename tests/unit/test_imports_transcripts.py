@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sessions import START, Claude, Codex
 
 from foreword.capture import project_at
 from foreword.deeds import Deed
@@ -19,6 +18,7 @@ from foreword.imports.marks import left, marked
 from foreword.imports.transcripts import Transcripts, claude_folder
 from foreword.types import Change, Link, Memory, Project, Session
 from foreword.values import value
+from tests.sessions import START, Claude, Codex
 
 DAY = 86_400.0
 NOW = START + 30 * DAY

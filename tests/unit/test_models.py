@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import endpoint
-from tests.endpoint import drips, hangs_up, says, silent, status
-from tests.talking import answers, cut_short, data, endless, said
 
 from foreword.config import load
 from foreword.endpoint import FAILURES, LONGEST_REST, REST, Breaker, Failed, Refused, Resting
@@ -22,6 +19,9 @@ from foreword.models.anthropic import Anthropic
 from foreword.models.openai import OpenAI
 from foreword.models.schema import BadShape, Many, Object, Text, as_json, checked
 from foreword.paths import Home
+from tests import endpoint
+from tests.endpoint import drips, hangs_up, says, silent, status
+from tests.talking import answers, cut_short, data, endless, said
 
 SCHEMA = Object({"word": Text(20), "list": Many(Text(5), 2)})
 GOOD = {"word": "walrus", "list": ["a", "b"]}

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.talking import FULL
 
 from foreword.models import Completed
 from foreword.models.refine import (
@@ -32,6 +31,7 @@ from foreword.redact import redact
 from foreword.tokens import count
 from foreword.types import TRUSTS
 from foreword.values import fields
+from tests.talking import FULL
 
 FENCE = "f00dfeed12345678"
 DRAFT = Draft(

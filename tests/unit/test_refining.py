@@ -7,15 +7,15 @@ import time
 from collections.abc import Callable
 
 import pytest
-from tests import endpoint
-from tests.endpoint import says, silent, status
-from tests.talking import FULL, data, said
 
 from foreword.config import load
 from foreword.endpoint import FAILURES
 from foreword.models.refine import Draft
 from foreword.store.sqlite import SqliteStore
 from foreword.worker.refining import MOST_WAITING, Refining
+from tests import endpoint
+from tests.endpoint import says, silent, status
+from tests.talking import FULL, data, said
 
 PATIENCE = 20.0
 DRAFT = Draft(request="A waiting list for full evenings", done="offer_slot() in rooms/waiting.py", files=("a.py",))

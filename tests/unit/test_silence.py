@@ -6,7 +6,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.everyday import DAY, EVERYDAY, TOPICAL, remembered
 
 from foreword.config import load, load_synonyms
 from foreword.evaluate.sets import read
@@ -16,6 +15,7 @@ from foreword.recall import recall
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Moment, Project, Recalled
 from foreword.values import replace
+from tests.everyday import DAY, EVERYDAY, TOPICAL, remembered
 
 NOW = 1_750_000_000.0
 SILENT = 95  # of 100

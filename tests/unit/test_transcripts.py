@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sessions import START, Claude, Codex
 
 from foreword import lines
 from foreword.deeds import Deed, Todo, own_words
 from foreword.transcripts import deeds, peek
+from tests.sessions import START, Claude, Codex
 
 ROOT = "/home/user/rooms"
 KEY = "ghp_" + "a1B2" * 9  # of the format that is redacted

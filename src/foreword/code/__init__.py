@@ -19,12 +19,11 @@ from __future__ import annotations
 from foreword.code.commits import CommitChanges, changed_functions
 from foreword.code.compare import changes_of
 from foreword.code.definitions import Definition, definitions
-from foreword.code.edits import Edit, changes, changes_of_piece, edits_of_patch
+from foreword.code.edits import changes, changes_of_piece, edits_of_patch
 
 __all__ = [
     "CommitChanges",
     "Definition",
-    "Edit",
     "changed_functions",
     "changes",
     "changes_of",

@@ -55,7 +55,7 @@ class CommitChanges:
 def changed_functions(
     folder: str, *, limit: int = 500, since: float = 0.0, revisions: str = "", most_ms: float = PARSE_MS
 ) -> Iterator[CommitChanges]:
-    """What the newest *limit* commits of *revisions* (else of HEAD) changed since *since*, newest first, without merges.
+    """What the newest *limit* commits of *revisions* (else of HEAD) changed since *since*, newest first, no merges.
 
     Files of others, generated, minified and too large ones are passed over. BadRequest comes with the first step where
     there is no repository or no git. What is held in memory does not grow with the history.

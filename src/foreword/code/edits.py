@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.code.compare import changes_of
 from foreword.code.grammars import LARGEST, PARSE_MS
-from foreword.values import replace, value
+from foreword.types import Edit
+from foreword.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,18 +19,6 @@ if TYPE_CHECKING:
 PIECES = 500  # of one file that are put back; more are a rewriting
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _NULL = "/dev/null"
-
-
-@value
-class Edit:
-    """One edit of a file: whole texts before and after it (None: not there), or only the piece that was replaced."""
-
-    file: str
-    before: str | None
-    after: str | None
-    whole: bool
-    everywhere: bool = False  # every place where the piece stood was replaced
-    line: int = 0  # where the piece stands now, from 1 on, where that was told
 
 
 def changes(

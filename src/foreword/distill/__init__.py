@@ -4,7 +4,8 @@ draft.py takes deeds in and brings the harvest; said.py reads the user's sentenc
 request.py what was asked for, commands.py and failures.py what was run and how it ended, sentences.py how people write.
 """
 
+from foreword.distill.changes import memory_of_change
 from foreword.distill.draft import Distilled, Draft, distil
 from foreword.distill.merge import closed, merged
 
-__all__ = ["Distilled", "Draft", "closed", "distil", "merged"]
+__all__ = ["Distilled", "Draft", "closed", "distil", "memory_of_change", "merged"]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
-from foreword.deeds import Deed, Edit, Todo
+from foreword.deeds import Deed, Todo
 from foreword.distill import gist
+from foreword.distill.changes import memory_of_change
 from foreword.distill.commands import Command, command_of, same
 from foreword.distill.failures import Problem, problem_of
 from foreword.distill.request import requests
 from foreword.distill.said import Said, said
 from foreword.distill.sentences import cut
 from foreword.tokens import count
-from foreword.types import Change, Link, Memory, Project, Session
+from foreword.types import Change, Edit, Link, Memory, Project, Session
 from foreword.values import replace, value
 from foreword.words import terms
 
@@ -214,7 +215,11 @@ class Draft:
         """Everything that is worth knowing later."""
         failures = [self._failure_memory(each) for each in self._failures.values()]
         laid_down = [self._said_memory(one, at, times) for one, at, times in self._said.values()]
-        changed = [self._change_memory(change) for change in self._changes.values()]
+        source = self.session.host or "session"
+        changed = [
+            memory_of_change(change, project=self.project, source=source, trust="tool")
+            for change in self._changes.values()
+        ]
         observed = [self._observation(*each) for each in self._observed.values()]
         summary = self._summary([each for each in laid_down if each.kind == "decision"])
         others = (*laid_down, *failures, *changed, *observed)
@@ -305,24 +310,6 @@ class Draft:
         best = max(points, key=lambda unit: (len(about.intersection(terms(unit.text))), -len(unit.text)), default=None)
         return best.text if best and len(about.intersection(terms(best.text))) >= 2 else ""
 
-    def _change_memory(self, change: Change) -> Memory:
-        name = f"{change.function}()" if "(" in change.signature else change.function
-        return self._memory(
-            "change",
-            f"{name} in {change.file}",
-            f"chg:{self.project.key}:{change.file}:{change.function}",
-            at=change.at,
-            files=(change.file,),
-            functions=(change.function,),
-            trust="tool",
-            detail={
-                "what": change.what,
-                "signature": change.signature,
-                "line": change.line,
-                "end_line": change.end_line,
-            },
-        )
-
     def _observation(self, text: str, at: float, files: tuple[str, ...]) -> Memory:
         mark = f"obs:{self.project.key}:{self.session.id}:{_key('observation', text)}"
         return self._memory("observation", text, mark, at=at, files=files, trust="tool", confidence=0.8)
@@ -342,7 +329,9 @@ class Draft:
         least = LEAST_OF_WORK if self._files else LEAST
         budget = max(least, min(MOST, round(SHARE * self._tokens)))
         picked = gist.chosen(points, budget=budget, covered=f"{' '.join(asked)} {outcome} {laid_down}")
-        said_already = f"{' '.join(asked)} {outcome} {laid_down} {' '.join(unit.text for unit in picked)}"
+        said_already = (
+            f"{' '.join(asked)} {' '.join(self._files)} {outcome} {laid_down} {' '.join(unit.text for unit in picked)}"
+        )
         names = gist.concepts([*self._prompts, *self._answers], most=CONCEPTS, covered=said_already)
         told = {
             "request": [each for each in asked[1:] if not each.startswith(laid_titles)],
@@ -371,10 +360,12 @@ class Draft:
         if not self._files:
             return ""
         functions = [change for change in self._changes.values() if change.what != "DELETED"]
-        told = _named(functions) if functions else f"edited {_listed(list(self._files), 3)}"
+        known = {change.file for change in self._changes.values()}
+        other = [file for file in self._files if file not in known]
+        told = [*([_named(functions)] if functions else ()), *([f"edited {_listed(other, 3)}"] if other else ())]
         checks = [f"{name} {'fails' if failed else 'passes'}" for name, (command, failed) in self._runs.items()
                   if command.kind in ("test", "lint", "build")][-2:]  # fmt: skip
-        return "; ".join((told, *checks))
+        return "; ".join((*told, *checks))
 
     def _blocks(self) -> list[str]:
         open_ones = [failure for failure in self._failures.values() if failure.open]

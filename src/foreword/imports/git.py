@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from foreword.code import changed_functions
+from foreword.distill import memory_of_change
 from foreword.errors import BadRequest
 from foreword.history import Commit, asked, counted, log, memory_of
 from foreword.imports import Batch, Found
@@ -21,9 +23,8 @@ COUNT_SECONDS = 3.0
 MOST_TIPS = 20  # branches and clones whose ends are remembered
 MOST_REVERTED = 500
 ROUTINE = 0.3  # confidence in what a machine or a habit wrote: it is found, and stands behind everything else
-
-# Given a project and some commits, newest first: the functions that they changed. Nothing parses code yet.
-ChangedFunctions = Callable[[Project, Sequence[str]], Iterable[Change]]
+FUNCTIONS = 20  # that a commit's memory names
+CHANGES = 300  # functions that the newest commits changed
 
 CONVENTIONAL = re.compile(r"([a-z]{2,12})(?:\(([\w ./,:-]{1,40})\))?(!?): \S", re.IGNORECASE)
 # What people write in front of a colon, and the tag that it becomes.
@@ -62,9 +63,8 @@ class Git:
 
     name = "git"
 
-    def __init__(self, *, most: int = COMMITS, changed_functions: ChangedFunctions | None = None) -> None:
+    def __init__(self, *, most: int = COMMITS) -> None:
         self._most = most
-        self._changed_functions = changed_functions
 
     def look(self, project: Project, *, environ: Mapping[str, str]) -> Found | None:
         del environ  # git finds its repository by the folder
@@ -87,17 +87,17 @@ class Git:
                 walk.done += len(commits)
                 done += len(commits)
                 memories, links = _memories(commits, project=project, reverted=place.reverted)
-                changes = self._changes(project, commits) if number == 0 and walk.done <= RECENT else ()
                 yield Batch(
                     memories,
                     links,
-                    changes,
                     mark=place.mark(),
                     done=done,
                     total=max(done, total),
                     row=f"git:{project.key}:{walk.tip}",
                     left=max(0, counts[number] - walk.done),
                 )
+                if number == 0 and walk.done == len(commits):  # behind the first, which somebody waits for
+                    yield _functions(project, walk, place, done=done, total=max(done, total), most=self._most)
             if number == 0 and len(place.walks) + len(place.tips) > 1:
                 yield from _late_reverts(project, place, done=done, total=max(done, total))
             walk.ended = walk.done < self._most
@@ -110,11 +110,6 @@ class Git:
         while some := list(islice(commits, size)):
             yield some
             size = ROWS
-
-    def _changes(self, project: Project, commits: Sequence[Commit]) -> tuple[Change, ...]:
-        if self._changed_functions is None:
-            return ()
-        return tuple(self._changed_functions(project, [commit.hash for commit in commits]))
 
 
 class _Walk:
@@ -163,6 +158,24 @@ class _Place:
         reverted = dict(islice(self.reverted.items(), MOST_REVERTED))
         walks = [[walk.tip, walk.without, walk.done] for walk in self.walks]
         return json.dumps({"tips": self.tips, "walks": walks, "reverted": reverted, "shallow": self.shallow})
+
+
+def _functions(project: Project, walk: _Walk, place: _Place, *, done: int, total: int, most: int) -> Batch:
+    """The newest commits again, with the functions that they changed; and each function as it was changed last."""
+    newest = list(log(project.root, *walk.revisions(project.root), limit=min(RECENT, most)))
+    told = {each.hash: each for each in changed_functions(project.root, limit=len(newest), revisions=walk.tip)}
+    memories: list[Memory] = []
+    last: dict[tuple[str, str], Change] = {}
+    for commit in newest:
+        changes = told[commit.hash].changes if commit.hash in told else ()
+        names = tuple(dict.fromkeys(change.function for change in changes))[:FUNCTIONS]
+        if names:
+            memories.append(replace(_memory(commit, project=project), functions=names))
+        for change in changes:
+            last.setdefault((change.file, change.function), replace(change, project=project.key, at=commit.at))
+    recent = list(last.values())[:CHANGES]
+    memories += [memory_of_change(change, project=project, source="git", trust="imported") for change in recent]
+    return Batch(tuple(memories), changes=tuple(recent), mark=place.mark(), done=done, total=total)
 
 
 def _memories(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import stat
 import threading
 import time
 from collections.abc import Callable
@@ -13,8 +15,9 @@ from typing import TYPE_CHECKING
 from foreword.deeds import deed_of
 from foreword.distill import Distilled, Draft, closed, merged
 from foreword.errors import ForewordError
+from foreword.redact import redact
 from foreword.store import Store
-from foreword.types import Memory, Project, Query, Session
+from foreword.types import Change, Edit, Memory, Project, Query, Session
 from foreword.values import replace
 from foreword.worker.refining import Refining
 
@@ -27,6 +30,7 @@ TELLING = ("stop", "compaction", "session_end")  # kinds of events after which a
 SHARE = 20  # times as long as it took, a session rests before its next turn is looked at
 IDLE = 60.0  # seconds without an event, after which a session is taken as it stands
 DRAFTS = 16  # sessions that are kept in mind; others are read again from the store
+LARGEST = 1 << 20  # bytes of a file that is read to place an edit in it
 PAGE = 500  # events read at a time
 MOST_WAITING = 50  # sessions taken at a time
 OTHERS = 20  # summaries and handoffs of a project whose open items may have been done since
@@ -170,7 +174,7 @@ class Distilling:
         if project not in going.drafts:
             found = self._project(project, cwd or session.cwd)
             begun = replace(session, project=project, started=0.0, last=0.0)  # what it holds tells when it was
-            going.drafts[project] = Draft(begun, found)
+            going.drafts[project] = Draft(begun, found, changes_of=lambda edit: _changes_of(edit, root=found.root))
         return going.drafts[project]
 
     def _memories(self, store: Store, project: Project, session: Session, got: Distilled) -> list[Memory]:
@@ -198,6 +202,28 @@ class Distilling:
             if found.key == key:
                 return found
         return Project(key=key, name="", root=folder)
+
+
+def _changes_of(edit: Edit, *, root: str) -> list[Change]:
+    """What an edit changed, told by the file as it is now; what is read there passes redaction like all else."""
+    from foreword.code import changes  # grammars, which a worker without edits does without
+
+    found = changes([edit], present=lambda file: _text(os.path.join(root, file)))
+    return [
+        replace(each, function=redact(each.function), signature=redact(each.signature), file=redact(each.file))
+        for each in found
+    ]
+
+
+def _text(path: str) -> str | None:
+    """A file's text, of a bounded size; nothing of what is no ordinary file, which might wait for ever."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode) or os.path.getsize(path) > LARGEST:
+            return None
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
+            return file.read(LARGEST)
+    except (OSError, ValueError):
+        return None
 
 
 def _same(known: Memory | None, fresh: Memory) -> bool:
