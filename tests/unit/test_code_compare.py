@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -170,8 +171,16 @@ def test_parts_tell_what_whole_files_tell(name: str, data: st.DataObject):
         after=comparing.definitions_in(after.encode(), file=name),
     )
     tree = parsed(after.encode(), language=language_of(name, head=after.encode()))
-    if quick is not None and tree is not None and not tree.root_node.has_error:
+    if quick is not None and tree is not None and not tree.root_node.has_error and _is_sound(name, after):
         assert sorted(told(quick)) == sorted(told(whole))
+
+
+def _is_sound(name: str, text: str) -> bool:
+    """tree-sitter takes any margin for Python; of code that no Python reads, parts and whole may tell differently."""
+    try:
+        return not name.endswith(".py") or ast.parse(text) is not None
+    except SyntaxError:
+        return False
 
 
 # ---- what a tool told
