@@ -646,7 +646,7 @@ HOSTILE += [
     "SG.aaaaaaaaaaaaaaaaaaaa",
     "whsec_\\/",
 ]
-HOSTILE += [row[1].split()[0] + end for row in formats.FORMATS for end in ("a", "1")]
+HOSTILE += [random.Random(row[0]).choice(row[1].split()) + "a1" for row in formats.FORMATS if row[4] or row[5]][::4]
 HOSTILE += ["password=", "password: ", 'password="', "password='\\", "--password ", "token: a1", "Cookie: a=", "key=" * 3]
 HOSTILE += ["authorization: bearer ", "mysql -p", "curl -u a:", "pass", "password is ", "<password>", "api_key: a1B2c3D4"]
 
@@ -663,15 +663,15 @@ def seconds(run, text: str) -> float:
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_four_times_the_text_takes_no_more_than_about_four_times_as_long(unit: str) -> None:
     # The structure is what proves it; this would only notice a square, which takes 16 times as long.
-    small, large = unit * (10_000 // len(unit)), unit * (40_000 // len(unit))
+    small, large = unit * (5_000 // len(unit)), unit * (20_000 // len(unit))
     for step in [*every_step(), private.without_blocks, redact, suspicious]:
         step(unit)  # compile first
         assert seconds(step, large) < 10 * seconds(step, small) + 0.02
 
 
-@pytest.mark.parametrize("unit", ["<private", "<private>", f"{DASHES}BEGIN", "eyJ", "sk-", "QUJDREVG", "://a:"])
-def test_five_megabytes_of_malice_are_done_at_once(unit: str) -> None:
-    text = unit * (5_000_000 // len(unit))
+@pytest.mark.parametrize("unit", ["<private", "<private>", f"{DASHES}BEGIN", "eyJ", "sk-", "QUJDREVG", "://a:", "password=", "token: "])
+def test_two_megabytes_of_malice_are_done_at_once(unit: str) -> None:
+    text = unit * (2_000_000 // len(unit))
     clean = redact(text)
     assert redact(clean) == clean
 

@@ -280,7 +280,8 @@ def _begins_line(raw: bytes, at: int) -> bool:
 
 def _value(raw: bytes, low: bytes, begins: int, i: int, how: str, kind: str) -> Span | None:
     i = _behind_prefix(raw, i)
-    start, end, quoted = _bounds(raw, i, how)
+    most = 512 if kind == PASSWORD else LONGEST  # a longer one is none
+    start, end, quoted = _bounds(raw, i, how, most)
     value = raw[start:end]
     if how in (_LINE, _TIGHT, _LOOSE) and not quoted and raw[end : end + 1] in (b" ", b"=") and _is_name(value):
         # `password: str = "x"`: a type stands between
@@ -302,7 +303,7 @@ def _behind_prefix(raw: bytes, i: int) -> int:
     return i + 1 if raw[i : i + 1] in b"bBrRuU@" and raw[i + 1 : i + 2] in (b'"', b"'") and raw[i : i + 1] else i
 
 
-def _bounds(raw: bytes, i: int, how: str) -> tuple[int, int, bool]:
+def _bounds(raw: bytes, i: int, how: str, most: int = LONGEST) -> tuple[int, int, bool]:
     """Where the value at *i* begins and ends, and whether it stands in quotes."""
     j = i
     while raw[j : j + 1] == b"\\" and j - i < 8:
@@ -316,17 +317,29 @@ def _bounds(raw: bytes, i: int, how: str) -> tuple[int, int, bool]:
     if how == _ELEMENT:
         end = raw.find(b"<", i, i + LONGEST)
         return i, end if end >= 0 else i, True
-    part = raw[i : i + LONGEST]
-    stops = b"\n\r" if how in (_ENV, _LINE) else b"\n\r&;,)]}<>"
-    end = len(part)
-    for stop in (b" ", b"\t", b'"', b"'", b"`", b"\\n", b"\\r", b"\\t", b'\\"', *(stops[n : n + 1] for n in range(len(stops)))):
-        if (at := part.find(stop, 0, end)) >= 0:
-            end = at
+    stops = _LINE_STOPS if how in (_ENV, _LINE) else _STOPS
+    end, seen = i, i + 512
+    while True:
+        part = raw[end:seen].translate(stops)
+        at = part.find(b"\n")
+        end = end + at if at >= 0 else end + len(part)
+        if at < 0 and end == seen < i + most:
+            seen = i + most
+        elif at >= 0 and raw[end : end + 1] == b"\\" and raw[end + 1 : end + 2] not in _ESCAPED:
+            end += 1  # a backslash of its own
+        else:
+            break
     if how in (_ENV, _LINE):
-        end = len(part[:end].rstrip(b",;"))
-    elif how not in (_FLAG, _TIGHT):
-        end = len(part[:end].rstrip(b".")) if part[end : end + 1] in (b" ", b"\n", b"") else end
-    return i, i + end, False
+        end = i + len(raw[i:end].rstrip(b",;"))
+    elif how not in (_FLAG, _TIGHT) and raw[end : end + 1] in (b" ", b"\n", b""):
+        end = i + len(raw[i:end].rstrip(b"."))
+    return i, end, False
+
+
+_ESCAPED = (b"n", b"r", b"t", b'"', b"'", b"\\")
+# What ends a value without quotes, as one newline: a search for one of them reads the value once.
+_LINE_STOPS = bytes(10 if byte in b" \t\r\n\"'`\\" else byte for byte in range(256))
+_STOPS = bytes(10 if byte in b" \t\r\n\"'`\\&;,)]}<>" else byte for byte in range(256))
 
 
 def _closing(raw: bytes, i: int, quote: bytes, *, escapes: int) -> int:
