@@ -49,7 +49,11 @@ def uuid(rng: random.Random) -> str:
 
 def discord(rng: random.Random) -> str:
     number = "1" + chars(rng, DIGITS, 18)
-    return base64.b64encode(number.encode()).decode().rstrip("=")[2:] + f".{chars(rng, BASE64URL, 6)}." + chars(rng, BASE64URL, 38)
+    return (
+        base64.b64encode(number.encode()).decode().rstrip("=")[2:]
+        + f".{chars(rng, BASE64URL, 6)}."
+        + chars(rng, BASE64URL, 38)
+    )
 
 
 # Each format: the part that is known to everybody, and the part that is secret.
@@ -101,11 +105,28 @@ FORMATS: dict[str, tuple[str, Make]] = {
     "github fine-grained": ("github_" + "pat_", made(an(22), "_", an(59))),
     **{
         f"gitlab {kind}": (kind + "-", an(20, BASE64URL))
-        for kind in "glpat gldt glrt glrtr glft glsoat glcbt glptt glimt glagent gloas glffct glwt".split()
+        for kind in [
+            "glpat",
+            "gldt",
+            "glrt",
+            "glrtr",
+            "glft",
+            "glsoat",
+            "glcbt",
+            "glptt",
+            "glimt",
+            "glagent",
+            "gloas",
+            "glffct",
+            "glwt",
+        ]
     },
     "gitlab runner": ("GR13" + "48941", an(20, BASE64URL)),
     "gitlab routable": ("gl" + "pat-", made(an(40, BASE64URL), ".01.", an(9, DIGITS))),
-    **{f"atlassian {kind}": (kind + "3", made(an(180, BASE64URL), "=", an(8, HEX))) for kind in ("ATATT", "ATCTT", "ATSTT")},
+    **{
+        f"atlassian {kind}": (kind + "3", made(an(180, BASE64URL), "=", an(8, HEX)))
+        for kind in ("ATATT", "ATCTT", "ATSTT")
+    },
     "bitbucket": ("AT" + "BB", an(32)),
     "bitbucket server": ("BB" + "DC-", an(44, BASE64)),
     **{f"sourcegraph {kind}": (kind + "_", hexes(40)) for kind in ("sgp", "sgd")},
@@ -122,10 +143,16 @@ FORMATS: dict[str, tuple[str, Make]] = {
     "artifactory reference": ("cmVm" + "dGtu", an(56)),
     "clojars": ("CLO" + "JARS_", hexes(60)),
     **{f"packagist {kind}": (f"packagist_{kind}" + "_", hexes(68)) for kind in ("ack", "uut", "out")},
-    **{f"slack xox{letter}": (f"xox{letter}" + "-", made(an(12, DIGITS), "-", an(12, DIGITS), "-", an(24))) for letter in "bparseco"},
+    **{
+        f"slack xox{letter}": (f"xox{letter}" + "-", made(an(12, DIGITS), "-", an(12, DIGITS), "-", an(24)))
+        for letter in "bparseco"
+    },
     "slack cookie": ("xox" + "d-", made(an(30), "%2F", an(30), "%3D")),
     "slack app": ("xa" + "pp-", made("1-A", an(10, UPPER + DIGITS), "-", an(13, DIGITS), "-", hexes(64))),
-    "slack webhook": ("hooks.slack" + ".com/services/", made("T", an(9, UPPER + DIGITS), "/B", an(9, UPPER + DIGITS), "/", an(24))),
+    "slack webhook": (
+        "hooks.slack" + ".com/services/",
+        made("T", an(9, UPPER + DIGITS), "/B", an(9, UPPER + DIGITS), "/", an(24)),
+    ),
     "discord bot": ("M" + "T", discord),
     "discord webhook": ("discord" + ".com/api/webhooks/", made(an(18, DIGITS), "/", an(68, BASE64URL))),
     "discord webhook older": ("discordapp" + ".com/api/webhooks/", made(an(18, DIGITS), "/", an(68, BASE64URL))),
@@ -157,14 +184,20 @@ FORMATS: dict[str, tuple[str, Make]] = {
     "twilio": ("S" + "K", hexes(32)),
     **{f"brevo {kind}": (kind + "-", made(hexes(64), "-", an(16))) for kind in ("xkeysib", "xsmtpsib")},
     "resend": ("r" + "e_", made(an(8), "_", an(24))),
-    **{f"newrelic {kind}": (kind + "-", an(27, UPPER + DIGITS)) for kind in "NRAK NRJS NRII NRRA NRAA NRIQ NRSP".split()},
+    **{
+        f"newrelic {kind}": (kind + "-", an(27, UPPER + DIGITS))
+        for kind in ["NRAK", "NRJS", "NRII", "NRRA", "NRAA", "NRIQ", "NRSP"]
+    },
     "newrelic license": ("", made(hexes(36), "NR" + "AL")),
     "sentry": ("sn" + "trys_", an(180, BASE64)),
     "sentry user": ("sn" + "tryu_", hexes(64)),
     "sentry internal": ("sn" + "tryi_", hexes(64)),
     "grafana cloud": ("gl" + "c_", an(120, BASE64)),
     "grafana": ("gl" + "sa_", made(an(32), "_", hexes(8))),
-    **{f"dynatrace {kind}": (kind + ".", made(an(24, UPPER + DIGITS), ".", an(64, UPPER + DIGITS))) for kind in ("dt0c01", "dt0s01", "dt0s02", "dt0s16")},
+    **{
+        f"dynatrace {kind}": (kind + ".", made(an(24, UPPER + DIGITS), ".", an(64, UPPER + DIGITS)))
+        for kind in ("dt0c01", "dt0s01", "dt0s02", "dt0s16")
+    },
     **{f"honeycomb {kind}": (kind + "_", an(58, LOWER)) for kind in ("hcaik", "hcbik", "hccik", "hcamk")},
     "posthog": ("ph" + "x_", an(43)),
     **{f"launchdarkly {kind}": (kind + "-", uuid) for kind in ("sdk", "mob", "api")},
@@ -223,7 +256,10 @@ FORMATS: dict[str, tuple[str, Make]] = {
     "octopus": ("AP" + "I-", an(26, UPPER + DIGITS)),
     "nylas": ("nyk" + "_v0_", an(60)),
     **{f"bcrypt {kind}": (f"${kind}" + "$12$", an(53, ALNUM + "./")) for kind in ("2a", "2b", "2y")},
-    **{f"argon {kind}": (f"${kind}" + "$v=19$m=65536,t=3,p=4$", made(an(22, BASE64), "$", an(43, BASE64))) for kind in ("argon2i", "argon2d", "argon2id")},
+    **{
+        f"argon {kind}": (f"${kind}" + "$v=19$m=65536,t=3,p=4$", made(an(22, BASE64), "$", an(43, BASE64)))
+        for kind in ("argon2i", "argon2d", "argon2id")
+    },
     **{f"crypt {kind}": (f"${kind}" + "$", made(an(16, ALNUM), "$", an(86, ALNUM + "./"))) for kind in ("5", "6", "y")},
 }
 

@@ -6,13 +6,14 @@ from foreword.errors import BadPayload, BadRequest
 from foreword.hosts import Told, find
 from foreword.payloads import CUT, ends_of, payload_of
 from foreword.projects import resolve
-from foreword.redact import PRIVATE, leaves_open, redact, redact_all
+from foreword.redact import PRIVATE, each_text, leaves_open, redact, redact_all
+from foreword.redact.denied import MARK, without_denied
 from foreword.types import BASE32, Moment, Project
 from foreword.values import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from foreword.payloads import Delivery
@@ -42,16 +43,28 @@ def project_at(folder: str) -> Project:
     return replace(found, key=f"{key}#{mark}", name=redact(found.name))
 
 
-def capture(delivery: Delivery, *, find_project: Callable[[str], Project] = project_at) -> Captured:
-    """Read a delivery; capturing what was captured already changes nothing, so the key of an event stays the same."""
+def capture(
+    delivery: Delivery,
+    *,
+    find_project: Callable[[str], Project] = project_at,
+    deny: Sequence[str] = (),
+    hide: Callable[[str], str] | None = None,
+) -> Captured:
+    """Read a delivery; capturing what was captured already changes nothing, so the key of an event stays the same.
+
+    What denied files hold goes first, then what *hide* knows of the environment, then what looks like a secret.
+    """
     try:
         raw = payload_of(delivery)
     except BadPayload:
-        return Captured(payload={UNREADABLE: _unreadable(delivery)}, told=Told(), kind="other", project=None)
+        text = _unreadable(delivery, hide=hide or str)
+        return Captured(payload={UNREADABLE: text}, told=Told(), kind="other", project=None)
     cut = raw.pop(CUT, None) if delivery.head >= 0 else None
-    payload: dict[str, Any] = redact_all(raw)
+    shown = without_denied(raw, more=deny)
+    payload: dict[str, Any] = redact_all(each_text(shown, hide) if hide else shown)
     if cut is not None:
-        payload[CUT] = {"total": cut["total"], "tail": _tail(delivery, cut["tail"])}
+        tail = MARK if shown != raw else _tail(delivery, (hide or str)(cut["tail"]))
+        payload[CUT] = {"total": cut["total"], "tail": tail}
     try:
         host = find(delivery.host)
     except BadPayload:
@@ -99,8 +112,8 @@ def _project(folder: str, *, known: str, find_project: Callable[[str], Project])
         return None
 
 
-def _unreadable(delivery: Delivery) -> str:
-    head, tail = ends_of(delivery)
+def _unreadable(delivery: Delivery, *, hide: Callable[[str], str]) -> str:
+    head, tail = map(hide, ends_of(delivery))
     if delivery.head < 0:
         return redact(head)
     return redact(head, cut="head") + _tail(delivery, tail)

@@ -40,7 +40,7 @@ PACKAGED_SYNONYMS = Path(__file__).with_name("synonyms.toml")
 
 @value
 class Setting:
-    """One thing the user may change: its kind is bool, int, float, str, list, or one of FORMS."""
+    """One thing the user may change: its kind is bool, int, float, str, list, patterns, or one of FORMS."""
 
     name: str
     default: Any
@@ -60,6 +60,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("capture", True, "bool", "", "Keep what happens in sessions."),
     Setting("inject", True, "bool", "", "Put what is known in front of sessions and prompts."),
     Setting("off_projects", (), "list", "folders or project keys", "Neither capture nor inject in these projects."),
+    Setting(
+        "deny_paths", (), "patterns", "names or ends of paths", "Files whose contents are never kept, besides ours."
+    ),
     # Hosts stop a hook after 5 s; half a second is left for the interpreter to start and end.
     Setting("deadline_prompt_ms", 300, "int", "ms", "The longest a prompt waits for its context.", 50, 4500),
     Setting("deadline_start_ms", 1000, "int", "ms", "The longest a session start waits for its context.", 50, 4500),
@@ -146,6 +149,7 @@ class Settings:
     capture: bool
     inject: bool
     off_projects: tuple[str, ...]
+    deny_paths: tuple[str, ...]
     deadline_prompt_ms: int
     deadline_start_ms: int
     deadline_huge_ms: int
@@ -308,6 +312,8 @@ def _checked(setting: Setting, given: object) -> object:
         return given
     if setting.kind == "list" and isinstance(given, list) and all(_is_project(each) for each in given):
         return tuple(given)
+    if setting.kind == "patterns" and isinstance(given, list) and all(_is_pattern(each) for each in given):
+        return tuple(given)
     if setting.kind in FORMS:
         if isinstance(given, str) and (not given or re.fullmatch(FORMS[setting.kind][0], given)):
             return given
@@ -337,12 +343,17 @@ def _is_project(given: object) -> bool:
     return isinstance(given, str) and given.isprintable() and given.strip() == given and given[:1] not in ("", ".")
 
 
+def _is_pattern(given: object) -> bool:
+    # `*` alone would hide every file.
+    return isinstance(given, str) and given.isprintable() and given.strip() == given and len(given.strip("*/.")) > 1
+
+
 def _from_text(setting: Setting, text: str) -> object:
     """What a shell can say, as what TOML would have said; text that makes no sense stays text, to be refused."""
     text = text.strip()
     if setting.kind == "bool":
         return _SWITCHES.get(text.lower(), text)
-    if setting.kind == "list":
+    if setting.kind in ("list", "patterns"):
         return _list_from_text(text)
     try:
         return {"int": int, "float": float}.get(setting.kind, str)(text)
@@ -373,11 +384,13 @@ def _range_shown(setting: Setting) -> str:
         return FORMS[setting.kind][1]
     if setting.kind == "list":
         return "a list of absolute folders or project keys"
+    if setting.kind == "patterns":
+        return "a list such as `*.secret` or `deploy/vault/*`"
     return " or ".join(setting.choices)
 
 
 def _default_shown(setting: Setting) -> str:
-    return {"bool": str(setting.default).lower(), "list": "an empty list"}.get(
+    return {"bool": str(setting.default).lower(), "list": "an empty list", "patterns": "an empty list"}.get(
         setting.kind, str(setting.default) or "-"
     )
 

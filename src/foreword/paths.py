@@ -18,7 +18,7 @@ PRIVATE = 0o700
 OPEN_TO_OTHERS = 0o077
 OTHERS_CAN_WRITE = stat.S_IWGRP | stat.S_IWOTH
 SOCKET_PATH_BYTES = 103  # macOS holds 104 with the closing NUL, Linux 108: the smaller one, so that a home can move
-OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py", "hook.cache")
+OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py", "hook.cache", "hook.key")
 OUR_FOLDERS = ("run", "spool", "backups", "logs")
 
 
@@ -47,6 +47,10 @@ class Home:
     @property
     def hook_cache(self) -> Path:
         return self.root / "hook.cache"
+
+    @property
+    def hook_key(self) -> Path:
+        return self.root / "hook.key"
 
     @property
     def run(self) -> Path:

@@ -28,6 +28,7 @@ class Delivery:
     head: int = -1  # -1: nothing was left out
     total: int = -1
     project: str = ""  # the project's key, where it was found already
+    hidden: str = ""  # of the hook's secret variables: lengths and keyed digests, never the values
     given: bool = False  # no event, but the record of what the hook gave while the worker was away
 
 

@@ -40,10 +40,12 @@ def read(
     text_cap: int,
     keep: bool = True,
     off_projects: tuple[str, ...] = (),
+    deny: tuple[str, ...] = (),
+    hide: Callable[[str], str] | None = None,
     find_project: Callable[[str], Project] = project_at,
 ) -> Read:
     """The event a delivery tells, redacted and capped; hosts and events we do not know are kept, sub-agents are not."""
-    captured = capture(delivery, find_project=find_project)
+    captured = capture(delivery, find_project=find_project, deny=deny, hide=hide)
     told, project = captured.told, captured.project
     known = captured.kind != "other"  # then host and event are words of ours
     payload = captured.payload

@@ -270,13 +270,14 @@ def test_a_host_that_keeps_stdin_open_is_answered_all_the_same(filled: Home, hos
 
 
 def test_the_bundle_brings_no_heavy_module(filled: Home, host: Host, project, tmp_path: Path):
-    """What a hook without worker imports is its cost; `re` comes only where there is something to redact."""
+    """What a hook without worker imports is its cost; `re` comes only where there is a block to take out."""
     host.write_hook()
     heavy = {"re", "os", "json", "typing", "collections", "dataclasses", "functools", "enum", "sqlite3", "pathlib"}
     loaded = _loaded(filled, prompt(project))
     assert heavy.intersection(loaded) == set()
     assert "foreword.recall" in loaded
-    assert "re" in _loaded(filled, prompt(project, "ghp_" + "a1B2" * 9))
+    assert "re" not in _loaded(filled, prompt(project, "ghp_" + "a1B2" * 9 + " password=Wombat77x"))
+    assert "re" in _loaded(filled, prompt(project, "a <private>block</private>"))
 
 
 @pytest.mark.parametrize("cache", ["", "missing", "garbage", "of another build"])

@@ -60,7 +60,7 @@ class TestTable:
 
     @pytest.mark.parametrize("setting", SETTINGS, ids=lambda each: each.name)
     def test_every_default_is_allowed(self, home, setting):
-        raw = ",".join(setting.default) if setting.kind == "list" else str(setting.default)
+        raw = ",".join(setting.default) if setting.kind in ("list", "patterns") else str(setting.default)
         change(home, setting.name, raw)
         loaded = load(home, {})
         assert getattr(loaded.settings, setting.name) == setting.default
@@ -312,7 +312,7 @@ kap = 4
 
     @pytest.mark.parametrize("text", ["[" * 5000, "[0x" + "f" * 9000 + "]", "9" * 5000, "\udcff", "['a'"])
     def test_no_cruel_word_in_the_environment_raises(self, home, text):
-        environ = {setting.env: text for setting in SETTINGS if setting.name != "off_projects"}
+        environ = {setting.env: text for setting in SETTINGS if setting.kind not in ("list", "patterns")}
         loaded = load(home, {**environ, "FOREWORD_OFF_PROJECTS": text})
         assert len(loaded.problems) >= len(environ)
         assert all(each.isprintable() for each in loaded.problems)
@@ -677,6 +677,8 @@ def sample(setting: Setting, seed: int) -> tuple[str, Any]:
     if setting.kind == "float":
         number = setting.lowest + (setting.highest - setting.lowest) * (seed % 1000) / 1000
         return str(number), number
+    if setting.kind == "patterns":
+        return f"*.p{seed}, vault/{seed}-x/*", (f"*.p{seed}", f"vault/{seed}-x/*")
     if setting.kind == "list":
         return f"/p{seed}, key-{seed}", (f"/p{seed}", f"key-{seed}")
     words = setting.choices or FORMED[setting.kind]

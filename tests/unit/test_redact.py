@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.planted import ALNUM, CARRIERS, FORMATS, chars, secrets_of
 
 from foreword.redact import CUT, DEEPEST, EDGE, formats, private, redact, redact_all, suspicious, telling
-from tests.planted import ALNUM, CARRIERS, FORMATS, chars, secrets_of
 
 MODULE = sys.modules["foreword.redact"]
 
@@ -647,8 +647,25 @@ HOSTILE += [
     "whsec_\\/",
 ]
 HOSTILE += [random.Random(row[0]).choice(row[1].split()) + "a1" for row in formats.FORMATS if row[4] or row[5]][::4]
-HOSTILE += ["password=", "password: ", 'password="', "password='\\", "--password ", "token: a1", "Cookie: a=", "key=" * 3]
-HOSTILE += ["authorization: bearer ", "mysql -p", "curl -u a:", "pass", "password is ", "<password>", "api_key: a1B2c3D4"]
+HOSTILE += [
+    "password=",
+    "password: ",
+    'password="',
+    "password='\\",
+    "--password ",
+    "token: a1",
+    "Cookie: a=",
+    "key=" * 3,
+]
+HOSTILE += [
+    "authorization: bearer ",
+    "mysql -p",
+    "curl -u a:",
+    "pass",
+    "password is ",
+    "<password>",
+    "api_key: a1B2c3D4",
+]
 
 
 def seconds(run, text: str) -> float:
@@ -669,7 +686,9 @@ def test_four_times_the_text_takes_no_more_than_about_four_times_as_long(unit: s
         assert seconds(step, large) < 10 * seconds(step, small) + 0.02
 
 
-@pytest.mark.parametrize("unit", ["<private", "<private>", f"{DASHES}BEGIN", "eyJ", "sk-", "QUJDREVG", "://a:", "password=", "token: "])
+@pytest.mark.parametrize(
+    "unit", ["<private", "<private>", f"{DASHES}BEGIN", "eyJ", "sk-", "QUJDREVG", "://a:", "password=", "token: "]
+)
 def test_two_megabytes_of_malice_are_done_at_once(unit: str) -> None:
     text = unit * (2_000_000 // len(unit))
     clean = redact(text)

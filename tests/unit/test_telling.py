@@ -6,18 +6,21 @@ import random
 import string
 
 import pytest
+from tests.planted import ALNUM, BASE64, HEX, chars, hexes, uuid
 
 from foreword.redact import redact, redact_all, suspicious
-from tests.planted import ALNUM, BASE64, HEX, chars, hexes, uuid
 
 # --- a labelled corpus: every form of saying it, with names and values of every sort ---
 
-NAMES = (
-    "password passwd pwd db_password dbPassword DB_PASSWORD POSTGRES_PASSWORD MYSQL_ROOT_PASSWORD user.password "
-    "spring.datasource.password smtp-password admin_pass SMTP_PASS passphrase login_password Password userPassword "
-    "rootpw_password PGPASSWORD REDIS_PASSWORD ssh_passphrase old_password newPassword password_1 pass"
-).split()
-WORDS = "horse staple wombat summer dragon monkey winter shadow master purple banana falcon copper silver".split()
+NAMES = """
+    password passwd pwd db_password dbPassword DB_PASSWORD POSTGRES_PASSWORD MYSQL_ROOT_PASSWORD user.password
+    spring.datasource.password smtp-password admin_pass SMTP_PASS passphrase login_password Password
+    userPassword rootpw_password PGPASSWORD REDIS_PASSWORD ssh_passphrase old_password newPassword password_1
+    pass
+""".split()  # noqa: SIM905 - data, read as text
+WORDS = """
+    horse staple wombat summer dragon monkey winter shadow master purple banana falcon copper silver
+""".split()  # noqa: SIM905 - data, read as text
 
 
 def passwords(rng: random.Random) -> list[str]:
@@ -143,12 +146,13 @@ def test_quotes_within_a_value_do_not_end_it() -> None:
 
 # --- what looks random beside a name that tells ---
 
-KEYS = (
-    "secret token api_key apiKey API-KEY access_token refresh_token client_secret clientSecret AWS_SECRET_ACCESS_KEY "
-    "aws_secret_access_key auth_token authToken DATADOG_API_KEY dd_app_key MISTRAL_API_KEY COHERE_API_KEY secret_key "
-    "SECRET_KEY_BASE private_key AccountKey SharedAccessKey credentials _authToken CI_TOKEN HEROKU_API_KEY "
-    "postmark_server_token signing_secret encryption_key JWT_SECRET bearer_token npm_auth webhook_secret sonar.token"
-).split()
+KEYS = """
+    secret token api_key apiKey API-KEY access_token refresh_token client_secret clientSecret
+    AWS_SECRET_ACCESS_KEY aws_secret_access_key auth_token authToken DATADOG_API_KEY dd_app_key MISTRAL_API_KEY
+    COHERE_API_KEY secret_key SECRET_KEY_BASE private_key AccountKey SharedAccessKey credentials _authToken
+    CI_TOKEN HEROKU_API_KEY postmark_server_token signing_secret encryption_key JWT_SECRET bearer_token npm_auth
+    webhook_secret sonar.token
+""".split()  # noqa: SIM905 - data, read as text
 KEY_FORMS = [
     "{name}={value}",
     '{name} = "{value}"',
@@ -274,7 +278,7 @@ ORDINARY = [
     "commit 1f3870be274f6c49b3e31a0c6728957f1f3870be",
     "id = 550e8400-e29b-41d4-a716-446655440000",
     "session_id: 550e8400-e29b-41d4-a716-446655440000",
-    "etag: \"33a64df551425fcc55e4d42a148795d9f25f89d4\"",
+    'etag: "33a64df551425fcc55e4d42a148795d9f25f89d4"',
     "resolved: sha512-9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "integrity=sha384-oqVuAfXRKap7fdgcCY5uykM6+R9GqQ8K/uxy9rx7HNQlGYl1kPzQho1wx4JwY8wC",
     "Authorization: Bearer $TOKEN",

@@ -10,10 +10,12 @@ import hashlib
 import importlib.util
 import marshal
 import os
+import secrets
 import sys
 import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -38,6 +40,11 @@ LIGHT = (
     "mentions",
     "payloads",
     "redact",
+    "redact.formats",
+    "redact.looks",
+    "redact.telling",
+    "redact.private",
+    "redact.denied",
     "capture",
     "spool",
     "trouble",
@@ -181,6 +188,8 @@ def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, An
         "capture": settings.capture,
         "inject": settings.inject,
         "off_projects": settings.off_projects,
+        "deny": settings.deny_paths,
+        "key": key_of(home),
         "thresholds": thresholds(settings),
         "recipes": {} if settings.recipes == RECIPES else _plain(settings.recipes),
         "most_terms": settings.terms_max,
@@ -188,6 +197,17 @@ def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, An
         "family": settings.tokenizer,
         "synonyms": _packed(load_synonyms(home)[0]),
     }
+
+
+def key_of(home: Home) -> int:
+    """What keys the digests of a hook's environment: random, made once for a home, in a file for its user alone."""
+    path = home.hook_key
+    for _ in range(2):  # of two who make it at once, one is first
+        with suppress(OSError, ValueError):
+            return int(path.read_text(encoding="ascii"), 16)
+        with suppress(OSError), open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(f"{secrets.randbits(64):016x}")
+    return 0  # nobody can write here: the hook tells nothing
 
 
 def _packed(synonyms: Mapping[str, Sequence[str]]) -> str:

@@ -22,7 +22,7 @@ except ImportError:  # not on Windows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from foreword.capture import Captured
@@ -34,7 +34,7 @@ _REGULAR = 0o10  # the kind of an ordinary file in st_mode
 START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop makes six a minute at most
 
 
-def answer(config: Mapping[str, Any], call: Call, *, until: float, why: str) -> bytes:
+def answer(config: Mapping[str, Any], call: Call, *, until: float, why: str, values: Sequence[bytes] = ()) -> bytes:
     """Keep the event, build the context, start a worker: each failure costs only itself and leaves a trace."""
     delivery = Delivery(*call)
     if why and not _is_starting(config["stamp"]):
@@ -42,7 +42,7 @@ def answer(config: Mapping[str, Any], call: Call, *, until: float, why: str) -> 
     spoken = b""
     if delivery.raw.strip():
         try:
-            captured = capture(delivery)
+            captured = capture(delivery, deny=config["deny"], hide=_hiding(values, delivery.raw))
         except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
             _note(config, "hook: redact", f"{type(exc).__name__}: {exc}")
             return b""  # what cannot be redacted is neither kept nor looked at
@@ -53,6 +53,25 @@ def answer(config: Mapping[str, Any], call: Call, *, until: float, why: str) -> 
     except Exception as exc:  # noqa: BLE001
         _note(config, "hook: start", f"{type(exc).__name__}: {exc}")
     return spoken
+
+
+def _hiding(values: Sequence[bytes], raw: bytes) -> Callable[[str], str] | None:
+    """What takes the values of secret variables out of a text; None where the payload holds none of them."""
+    held: list[str] = []
+    for value in sorted(values, key=len, reverse=True):
+        text = value.decode("utf-8", "surrogateescape")
+        escaped = dumps(text)[1:-1]
+        if value in raw or escaped.encode() in raw:
+            held += (text, escaped)
+    if not held:
+        return None
+
+    def hidden(text: str) -> str:
+        for each in held:
+            text = text.replace(each, "[redacted:env]")
+        return text
+
+    return hidden
 
 
 def _told(config: Mapping[str, Any], delivery: Delivery, captured: Captured, *, until: float, asked: bool) -> bytes:

@@ -118,7 +118,8 @@ def ask(call: Call, *, until: float) -> bytes:
     line.settimeout(max(0.01, until - monotonic()))
     line.connect(CONFIG["socket"])
     line.sendall(
-        f"POST /api/hook?host={host}&event={event}&at={at:.6f}&head={head}&total={total} HTTP/1.1\r\n"
+        f"POST /api/hook?host={host}&event={event}&at={at:.6f}&head={head}&total={total}{digests(secret_values())}"
+        " HTTP/1.1\r\n"
         f"Host: foreword\r\nContent-Length: {len(raw)}\r\nConnection: close\r\n\r\n".encode()
         + raw
     )
@@ -147,7 +148,43 @@ def away(call: Call, *, until: float, why: str) -> bytes:
     load()
     from foreword.hook import fallback
 
-    return fallback.answer(CONFIG, call, until=until, why=why)
+    return fallback.answer(CONFIG, call, until=until, why=why, values=secret_values())
+
+
+def secret_values() -> list[bytes]:
+    """What the environment holds under a name that tells; no path, number or word: those stand in texts that matter."""
+    environ = posix.environ
+    usual = b"%s\n%s\n%s" % (environ.get(b"PWD", b""), environ.get(b"HOME", b""), environ.get(b"PATH", b""))
+    found = []
+    for name, value in environ.items():
+        if not 8 <= len(value) <= 4096:
+            continue
+        sure = b"PASS" in name
+        if not sure and b"://" in value and b"@" in value:
+            value = value.partition(b"://")[2].rpartition(b"@")[0].partition(b":")[2]
+            sure = True
+        elif not (
+            sure or b"TOKEN" in name or b"KEY" in name or b"SECRET" in name or b"CRED" in name or b"AUTH" in name
+        ):
+            continue
+        bare = value.translate(None, b"-_./:@")
+        if bare.isdigit() or (bare.isalpha() and len(bare) < 20) or value[:1] in (b"/", b"~", b"."):
+            continue
+        if b"://" in value or value in usual or len(value.split()) != 1 or len(value) < (8 if sure else 12):
+            continue
+        if not bare.isalpha() and bare.translate(None, b"0123456789") == bare and not sure:
+            continue
+        found.append(value)
+    return found
+
+
+def digests(values: list[bytes]) -> str:
+    """Enough for the worker to find these values in what it is sent, and nothing that tells them."""
+    from _imp import source_hash  # built in; `hashlib` costs a hook 10 ms
+
+    key = CONFIG["key"]
+    told = [f"{len(each)}-{source_hash(key, each[:8]).hex()}-{source_hash(key, each).hex()}" for each in values]
+    return f"&hidden={','.join(told)}" if told and key else ""
 
 
 def give_up() -> None:

@@ -1,8 +1,9 @@
 """Any text or JSON value -> the same without secrets; every path passes here before a byte is written.
 
 Light: `re` is imported only where a text may hold a block or a password in a URL. The order: blocks (`private.py`), the
-edges of a cut, tokens by their format (`formats.py`), values by their place (`telling.py`), passwords in URLs; and again,
-until nothing is found any more: hence twice is the same as once. Every step takes time in proportion to its text.
+edges of a cut, tokens by their format (`formats.py`), values by their place (`telling.py`), passwords in URLs; and
+again, until nothing is found any more: hence twice is the same as once. Every step is linear in its text. Before all of
+it come files that hold secrets (`denied.py`) and the environment (`environment.py`), which only a payload has.
 """
 
 from __future__ import annotations
@@ -18,7 +19,18 @@ if TYPE_CHECKING:
 
     Cut = Literal["", "head", "tail"]
 
-__all__ = ["CUT", "DEEPEST", "EDGE", "PRIVATE", "each_text", "leaves_open", "mark", "redact", "redact_all", "suspicious"]
+__all__ = [
+    "CUT",
+    "DEEPEST",
+    "EDGE",
+    "PRIVATE",
+    "each_text",
+    "leaves_open",
+    "mark",
+    "redact",
+    "redact_all",
+    "suspicious",
+]
 
 CUT = "[cut]"
 EDGE = 4096  # characters; longer than any token we know, and a longer run is data that must not be lost whole
@@ -117,7 +129,7 @@ def _texts_in(item: Any) -> list[str] | None:
 
 
 def _names_a_secret(item: Any) -> bool:
-    """Whether a field anywhere has a name that tells, and a text or a list under it; or whether a list has such a flag."""
+    """Whether a field anywhere has a name that tells, and a text or a list under it; or whether a list has a flag."""
     level: list[Any] = [item]
     while level:
         below: list[Any] = []
@@ -174,7 +186,10 @@ def _redact_field(name: Any, inner: Any, *, room: int) -> Any:
         kind = telling.is_secret(name, inner) if clean == inner else ""
         return mark(kind) if kind else clean
     if isinstance(inner, list) and isinstance(clean, list) and len(clean) == len(inner):
-        return [_redact_field(name, each, room=room - 1) if isinstance(each, str) else new for each, new in zip(inner, clean, strict=True)]
+        return [
+            _redact_field(name, each, room=room - 1) if isinstance(each, str) else new
+            for each, new in zip(inner, clean, strict=True)
+        ]
     return clean
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     Span = tuple[int, int, str]  # from, to, what stands there
 
@@ -80,7 +80,14 @@ FORMATS = (
     ("github-token", "ghp_ gho_ ghu_ ghr_", 36, "alnum", "", ""),
     ("github-token", "ghs_", 36, "dots", "random", ""),
     ("github-token", "github_pat_", 30, "word", "", ""),
-    ("gitlab-token", "glpat- gldt- glrt- glrtr- glft- glsoat- glcbt- glptt- glimt- glagent- gloas-", 20, "dots", "", ""),
+    (
+        "gitlab-token",
+        "glpat- gldt- glrt- glrtr- glft- glsoat- glcbt- glptt- glimt- glagent- gloas-",
+        20,
+        "dots",
+        "",
+        "",
+    ),
     ("gitlab-token", "glffct- glwt- GR1348941", 20, "dots", "", ""),
     ("atlassian-token", "ATATT3 ATCTT3 ATSTT3", 40, "base64", "", ""),
     ("bitbucket-token", "ATBB", 28, "alnum", "random", "word"),
@@ -196,20 +203,29 @@ FORMATS = (
 )
 SHORTEST = 20  # an AWS key; a word that is shorter holds no token
 
-_TRIGGERS = tuple((trigger.encode(), row) for row in FORMATS for trigger in row[1].split())
+# By their first three bytes; those that have only two are looked for each time.
+_TRIGGERS = [(trigger, row) for row in FORMATS for trigger in row[1].encode().split()]
+_BEGINNINGS = frozenset([(*trigger[:3],) for trigger, _ in _TRIGGERS])
 # Every character that a token may hold, and a space for any other: what is left of a text are its words.
-_WORDS = bytes(byte if byte in CLASSES["any"] + b"\\" else 32 for byte in range(256))
+_OTHERS = bytes(range(256)).translate(None, CLASSES["any"] + b"\\")
+_WORDS = bytes.maketrans(_OTHERS, b" " * len(_OTHERS))
+_CAPITALS = bytes.maketrans(_DIGITS, b"A" * 10)
 
 
 def tokens(raw: bytes) -> list[Span]:
     """Where tokens stand, in order; of two that overlap, the one whose format comes first in the table."""
-    found: list[Span] = []
-    words = b" ".join([word for word in raw.translate(_WORDS).split() if len(word) >= SHORTEST])
-    if words:  # some percent of a source, so that 250 triggers cost less than 20 would over all of it
-        for trigger, row in _TRIGGERS:
-            if trigger in words:
-                found += _tokens_of(raw, trigger, row)
-    return _apart(found)
+    # A long word with a digit or a capital, each once: one percent of a source, in which 250 triggers are soon found.
+    # (Of 20 random small letters and digits, one in 700 has neither; every format of those has 30 or more.)
+    found = {word for word in raw.translate(_WORDS).split() if len(word) >= SHORTEST}
+    words = b" ".join([word for word in found if not word.translate(_CAPITALS).islower()])
+    if not words:
+        return []
+    begun = _BEGINNINGS.intersection(zip(words, words[1:], words[2:], strict=False))
+    spans: list[Span] = []
+    for trigger, row in _TRIGGERS:
+        if (len(trigger) == 2 or (begun and (*trigger[:3],) in begun)) and trigger in words:
+            spans += _tokens_of(raw, trigger, row)
+    return _apart(spans)
 
 
 def replaced(raw: bytes, spans: list[Span]) -> bytes:
@@ -322,7 +338,7 @@ def _jwt(body: bytes) -> bool:
 
 def _parts(body: bytes, *least: int) -> bool:
     parts = body.split(b".", len(least))
-    return len(parts) >= len(least) and all(len(part) >= size for part, size in zip(parts, least, strict=False))
+    return len(parts) >= len(least) and all(map(int.__ge__, map(len, parts), least))
 
 
 def _slack(body: bytes) -> bool:
@@ -349,7 +365,7 @@ def _resend(body: bytes) -> bool:
     return len(head) == 8 and len(tail) >= 20 and is_random(tail)
 
 
-_NEEDS = {
+_NEEDS: dict[str, Callable[[bytes], bool]] = {
     "random": is_random,
     "openai": _openai,
     "anthropic": _anthropic,

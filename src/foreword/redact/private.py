@@ -1,7 +1,7 @@
 """Text -> the same without `<private>` and without private keys; a block whose end is missing reaches to that end.
 
-Light but for `re`, which is imported only where a text may hold a block. Tags are looked for in a copy in which letters,
-brackets and slashes that look like ours are ours, character for character, so that places in it are places in the text.
+Light but for `re`, which is imported only where a text may hold a block. Tags are looked for in a copy in which
+letters, brackets and slashes that look like ours are ours, one for one, so that places in it are places in the text.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def may_hold_tag(text: str) -> bool:
     at = low.find("private")
     while at >= 0:
         after = low[at + 7 : at + 8]
-        if not (after.isascii() and after.isalnum() or after == "_"):
+        if not ((after.isascii() and after.isalnum()) or after == "_"):
             before = low[max(0, at - _REACH) : at].rstrip(" \t\r\n\f\v\"'*`\u3000\u00a0")
             if before.endswith(("2f", "2f;")) or (before.endswith(("47", "47;")) and "#" in before[-8:]):
                 return True

@@ -1,28 +1,24 @@
 """Bytes -> where passwords and keys stand that only their place gives away: `password = …`, `Authorization: …`.
 
-Light, and without `re`. A telling word is looked for; the rest of its name, what separates name from value, and the value
-itself are read from there on, each within a bound. What a value must look like depends on the word: next to `password`
-anything counts that is no placeholder and no code; next to `secret`, `token`, `key`, `auth` only 16 characters or more
-that look random. Hence hashes and ids in ordinary places stay.
+Light, and without `re`. A telling word is looked for; the rest of its name, what stands between name and value, and the
+value itself are read from there on, each within a bound. What a value must look like depends on the word (`looks.py`):
+next to `password` anything counts that is no placeholder and no code; next to `secret`, `token`, `key` or `auth` only
+what looks random. Hence hashes and ids in ordinary places stay.
 """
 
 from __future__ import annotations
 
 from foreword.redact.formats import CLASSES, WORD, is_random
+from foreword.redact.looks import LONGEST, are_credentials, is_given, is_key, is_name, is_password, stands_for_one
+from foreword.values import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from foreword.redact.formats import Span
 
-LONGEST = 4096  # bytes of a value; a longer one is data
 _NAME = WORD + b"-."
-_SPACE = b" \t"
-_QUOTES = b"\"'`"
-_DIGITS = CLASSES["digit"]
-_LETTERS = CLASSES["alnum"].translate(None, _DIGITS)
-
-PASSWORD, SECRET, HEADER, COOKIE, BEARER = "password", "secret", "authorization", "cookie", "bearer"
-# The words that tell, and of what kind their values are. `pass`, `key` and `auth` are parts of other words too.
+PASSWORD, SECRET, HEADER, COOKIE = "password", "secret", "authorization", "cookie"
+# The words that tell, and of what kind their values are. `pass`, `pwd`, `key` and `auth` are parts of other words too.
 _WORDS = (
     (b"pass", PASSWORD),
     (b"pwd", PASSWORD),
@@ -36,41 +32,49 @@ _WORDS = (
     (b"sessid", SECRET),
     (b"jsessionid", SECRET),
     (b"connect.sid", SECRET),
-    (b"bearer", BEARER),
+    (b"bearer", HEADER),
     (b"cookie", COOKIE),
 )
 _PASSES = (b"word", b"wd", b"phrase", b"code", b"wort")
-_WHOLE = (b"db", b"pg", b"user", b"my", b"admin", b"root", b"ftp", b"smtp", b"mail", b"ssh", b"ldap", b"redis")
-_WHOLE += (b"require", b"\\n", b"\\t", b"\\r")
-# What a key is for, where its name says that it is one to a lock: a cache_key or a primary_key is none.
-_KEYS = (
-    *(b"api", b"access", b"secret", b"private", b"auth", b"account", b"encrypt", b"encryption", b"signing", b"sign"),
-    *(b"master", b"shared", b"sharedaccess", b"app", b"application", b"license", b"client", b"storage", b"admin"),
-    *(b"deploy", b"webhook", b"jwt", b"crypto", b"hmac", b"cipher", b"aes", b"ssh", b"bot", b"rest", b"live", b"service"),
-    *(b"server", b"subscription", b"consumer", b"security", b"session", b"write", b"ingest", b"project", b"user", b"data"),
-    *(b"integration", b"publish", b"management", b"dd", b"datadog", b"secure", b"salt", b"pepper", b"fernet", b"decrypt"),
+# Before `pass`, where it is a part of a name by itself: dbpass, userPass; not bypass, compass.
+_WHOLE = tuple(b"db pg user my admin root ftp smtp mail ssh ldap redis require".split())
+# Before `key`, where its name says that it is one to a lock: a cache_key or a primary_key is none.
+_KEYS = tuple(
+    b"""api access secret private auth account encrypt encryption signing sign master shared sharedaccess app service
+    application license client storage admin deploy webhook jwt crypto hmac cipher aes ssh bot rest live server user
+    subscription consumer security session write ingest project data integration publish management dd datadog secure
+    salt pepper fernet decrypt""".split()
 )
 # A name that goes on like this names something about the secret, not the secret.
-_ABOUT = (
-    *(b"file", b"path", b"field", b"name", b"type", b"url", b"uri", b"endpoint", b"len", b"min", b"max", b"polic", b"label"),
-    *(b"hint", b"count", b"prompt", b"help", b"placeholder", b"title", b"desc", b"expir", b"ttl", b"version", b"env", b"var"),
-    *(b"ref", b"regex", b"pattern", b"reset", b"id", b"dir", b"folder", b"limit", b"size", b"age", b"valid", b"check"),
-    *(b"required", b"enabled", b"confirm", b"error", b"message", b"manager", b"store", b"provider", b"usage", b"budget"),
-    *(b"_", b"ize", b"isation", b"ization", b"ifier", b"ity", b"or", b"entic", b"board", b"word", b"s.", b"hash_algo", b"less"),
+_ABOUT = tuple(
+    b"""file path field name type url uri endpoint len min max polic label hint count prompt help placeholder title desc
+    expir ttl version env var ref regex pattern reset id dir folder limit size age valid check required enabled confirm
+    error message manager store provider usage budget _ ize isation ization ifier ity or entic board s. hash_algo
+    less""".split()
 )
-_PLACEHOLDERS = frozenset(
-    b"""password passwd passwort passphrase pass pwd secret token key apikey api_key none null nil undefined true false
-    yes no on off str string bytes bool int text any object optional required hidden unset empty default example sample
-    test dummy foo bar baz changeme change_me changeit xxx todo tbd redacted masked private public basic bearer digest
-    username user prompt input self this value values anonymous anonymous@ unknown ask const field enter
-    function return async await lambda default_value type number boolean float char varchar sha256 sha512 md5 bcrypt
-    oauth2 base64 utf8 utf-8 latin1 ascii strict auto always never missing incorrect correct invalid valid wrong expired
-    and or not is was the with for from here there login logout signup""".split()
-)
-_IN_SENTENCES = frozenset(
-    b"a an the your you to of is are was for must be in on at or and not with this that it if please enter type has have "
-    b"no can should from by as will may least new old use".split()
-)
+
+
+@value
+class _Name:
+    """A telling word in its text, with the name that it is part of."""
+
+    raw: bytes
+    low: bytes
+    begins: int  # the name, a dash or two before it included
+    at: int  # the word
+    end: int  # the name
+    kind: str
+
+
+@value
+class _Place:
+    """Where a value begins, and what that place is like."""
+
+    at: int
+    sure: bool = False  # NAME=x on a line of its own, <name>x</name>: any word is a value
+    line: bool = False  # `name: x` on a line of its own, `--name x`, `name=x`: a value that is no word
+    whole: bool = False  # the value goes on to the next space, whatever comes before it
+    element: bool = False  # … or to the next tag
 
 
 def secrets(raw: bytes) -> list[Span]:
@@ -81,7 +85,7 @@ def secrets(raw: bytes) -> list[Span]:
         at = low.find(word)
         while at >= 0:
             end = at + len(word)
-            span = _value_of(raw, low, at, end, kind)
+            span = _secret_at(raw, low, at, end, kind)
             if span is not None:
                 found.append(span)
                 end = max(end, span[1])
@@ -117,37 +121,47 @@ def _apart(found: list[Span]) -> list[Span]:
 # --- the name ---
 
 
-def _value_of(raw: bytes, low: bytes, at: int, end: int, kind: str) -> Span | None:
-    after = low[end : end + 1]
-    if kind == PASSWORD and low[at:end] == b"pass":
-        if low.startswith(_PASSES, end):
-            pass
-        elif after.isalnum() or not _is_whole(low, at):
-            return None
-    elif kind == PASSWORD and low[at:end] == b"pwd":
-        if after.isalpha() or not (_is_whole(low, at) or low[at - 1 : at].isalpha() and low[at - 3 : at] != b"old"):
-            return None
-        if not low[at - 1 : at].isalnum() and raw[at:end] == b"PWD" and low[at - 1 : at] != b"_":
-            return None  # the shell's own, a folder
-    elif low[at:end] == b"key":
-        if not _is_key(raw, low, at):
-            return None
-    elif low[at:end] == b"auth":
-        if low.startswith(b"orization", end):
-            return _header(raw, low, at, end + 9)
-        if after.isalpha() and not low.startswith((b"key", b"token", b"secret"), end):
-            return None
-    elif kind == COOKIE:
-        return _cookie(raw, low, at, end + (after == b"2"))
-    elif kind == BEARER:
+def _secret_at(raw: bytes, low: bytes, at: int, end: int, kind: str) -> Span | None:
+    word = low[at:end]
+    if kind == COOKIE:
+        return _cookie(raw, end)
+    if kind == HEADER:
         return _bearer(raw, at, end)
-    return _after_name(raw, low, at, end, kind)
+    if word == b"auth" and low.startswith(b"orization", end):
+        return _header(raw, low, end + 9)
+    if not _tells(raw, low, at, end):
+        return None
+    tail = low[end : end + 40]
+    tail = tail[: len(tail) - len(tail.lstrip(_NAME))]
+    about = tail[4:] if kind == PASSWORD and tail.startswith(_PASSES) else tail
+    if about.lstrip(b"_-.").startswith(_ABOUT):
+        return None
+    end += len(tail) - tail.endswith((b"-", b"."))  # the end of a sentence is not the name's
+    before = raw[max(0, at - 64) : at]
+    name = _Name(raw, low, at - len(before) + len(before.rstrip(_NAME)), at, end, kind)
+    place = _place(name)
+    return _value(name, place) if place else None
+
+
+def _tells(raw: bytes, low: bytes, at: int, end: int) -> bool:
+    """Whether the word is one of ours here, and not a part of another: compass, monkey, author."""
+    word, after = low[at:end], low[end : end + 1]
+    if word == b"pass":
+        return low.startswith(_PASSES, end) or (not after.isalnum() and _is_whole(low, at))
+    if word == b"pwd":
+        if raw[at:end] == b"PWD" and not (low[at - 1 : at].isalnum() or low[at - 1 : at] == b"_"):
+            return False  # the shell's own, a folder
+        return not after.isalpha() and low[max(0, at - 3) : at] != b"old"
+    if word == b"key":
+        return _is_key(raw, low, at)
+    if word == b"auth":
+        return not after.isalpha() or low.startswith((b"key", b"token", b"secret"), end)
+    return True
 
 
 def _is_whole(low: bytes, at: int) -> bool:
-    """Whether `pass` is a part of a name by itself: db_pass, userPass; not bypass, compass."""
     before = low[max(0, at - 7) : at]
-    return not before[-1:].isalpha() or before.endswith(_WHOLE)
+    return not before[-1:].isalpha() or before.endswith(_WHOLE) or before.endswith((b"\\n", b"\\t", b"\\r"))
 
 
 def _is_key(raw: bytes, low: bytes, at: int) -> bool:
@@ -155,111 +169,98 @@ def _is_key(raw: bytes, low: bytes, at: int) -> bool:
     if before.endswith(_KEYS):
         return True
     # SOME_KEY in capitals is a variable of the environment; of those, most keys are secret.
-    start = at - len(raw[max(0, at - 40) : at]) + len(raw[max(0, at - 40) : at].rstrip(WORD))
-    name = raw[start : at + 3]
-    return name[-4:] == b"_KEY" and name.isupper() and not before.endswith((b"public", b"primary", b"foreign", b"cache"))
-
-
-def _after_name(raw: bytes, low: bytes, at: int, end: int, kind: str) -> Span | None:
-    """The value that a name leads to, if it is one to hide."""
-    tail = low[end : end + 40]
-    rest = tail.lstrip(_NAME)
-    tail = tail[: len(tail) - len(rest)]
-    about = tail[4:] if tail.startswith(_PASSES) and kind == PASSWORD else tail
-    about = about.lstrip(b"_-.")
-    if about and about.startswith(_ABOUT) and not about.startswith((b"word", b"value")):
-        return None
-    begins = at - len(raw[max(0, at - 64) : at]) + len(raw[max(0, at - 64) : at].rstrip(_NAME))
-    i = end + len(tail)
-    if tail.endswith((b"-", b".")):  # `tokens - 1`, the end of a sentence
-        i -= 1
-    place = _separated(raw, low, begins, at, i, kind)
-    if place is None:
-        return None
-    i, how = place
-    return _value(raw, low, begins, i, how, kind)
+    part = raw[max(0, at - 40) : at + 3]
+    name = part[len(part.rstrip(WORD)) :]
+    ordinary = before.endswith((b"public", b"primary", b"foreign", b"cache"))
+    return name.endswith(b"_KEY") and name.isupper() and not ordinary
 
 
 # --- what stands between a name and its value ---
 
-_ENV, _LINE, _TIGHT, _LOOSE, _FLAG, _SAID, _ELEMENT = "env", "line", "tight", "loose", "flag", "said", "element"
 
-
-def _separated(raw: bytes, low: bytes, begins: int, at: int, i: int, kind: str) -> tuple[int, str] | None:
-    """Where the value begins, and how sure the place is that it is one; None where nothing follows the name."""
-    first = raw[i : i + 1]
-    if first == b">" and raw[begins - 1 : begins] == b"<":
-        return i + 1, _ELEMENT
-    closed = _skip_quote(raw, i)
-    spaced = closed
-    while raw[spaced : spaced + 1] in (b" ", b"\t") and spaced - closed < 16:
-        spaced += 1
+def _place(name: _Name) -> _Place | None:
+    """Where the value begins; None where nothing follows the name."""
+    raw, low, end = name.raw, name.low, name.end
+    if raw[end : end + 1] == b">" and raw[name.begins - 1 : name.begins] == b"<":
+        return _Place(end + 1, sure=True, element=True)
+    closed = _behind_quote(raw, end)
+    spaced = _behind_space(raw, closed)
     sign = raw[spaced : spaced + 1]
     if sign in (b"=", b":"):
-        j = spaced + 1
-        while raw[j : j + 1] in (b"=", b">", b":") and j - spaced < 3:
-            j += 1
-        is_line = _begins_line(raw, begins)
-        tight = sign == b"=" and spaced == i and raw[j : j + 1] not in (b" ", b"\t")
-        if tight and is_line and raw[begins:i].upper() == raw[begins:i]:
-            how = _ENV
-        elif tight:
-            how = _TIGHT
-        else:
-            how = _LINE if is_line and spaced == i else _LOOSE
-        return _skip_space(raw, j), how
+        return _assigned(name, spaced)
     if sign == b"!" and raw[spaced + 1 : spaced + 2] == b"=":
-        return _skip_space(raw, spaced + 2), _LOOSE
-    if low.startswith((b"%3d", b"%3a"), i):
-        return i + 3, _LOOSE
-    if raw[begins : begins + 1] == b"-" and spaced == closed == i and raw[i : i + 1] == b"\n":
-        return _skip_space(raw, i + 1), _FLAG  # a list of arguments, one on a line
-    if spaced > i and closed == i and (raw[begins : begins + 1] == b"-" or raw[begins - 1 : begins] == b"-"):
-        return spaced, _FLAG
-    if kind == PASSWORD:
-        if raw[spaced : spaced + 1] == b"'" and spaced > i and closed == i and i - at > 4:
-            return spaced, _LOOSE  # SET PASSWORD 'x', IDENTIFIED BY 'x'
-        if raw[i : i + 2] in (b"('", b'("') and low[begins:i] in (b"password", b"setpassword", b"set_password"):
-            return i + 1, _LOOSE
-        if spaced > i and closed == i and _is_configured(low, begins, i):
-            return spaced, _FLAG
-        if spaced > i and low.startswith((b"is ", b"was ", b"is: ", b"to "), spaced):
-            return _skip_space(raw, low.index(b" ", spaced)), _SAID
-    return _value_beside(raw, low, closed)
+        return _Place(_behind_space(raw, spaced + 2))
+    if low.startswith((b"%3d", b"%3a"), end):
+        return _Place(end + 3)
+    if closed == end and (spaced > end or raw[end : end + 1] == b"\n") and _is_flag(name):
+        return _Place(_behind_space(raw, spaced + (spaced == end)), line=True)
+    said = _said(name, spaced) if name.kind == PASSWORD and closed == end else None
+    return said or _beside(raw, low, closed)
 
 
-def _is_configured(low: bytes, begins: int, i: int) -> bool:
-    """`machine x login y password z` of .netrc, and `requirepass z` of Redis."""
-    return low[begins:i] == b"requirepass" or b"login " in low[max(0, begins - 80) : begins].rpartition(b"\n\n")[2]
+def _assigned(name: _Name, at: int) -> _Place:
+    """What follows `=`, `:`, `:=`, `=>`, `==`."""
+    raw, end = name.raw, name.end
+    after = at + 1
+    while raw[after : after + 1] in (b"=", b">", b":") and after - at < 3:
+        after += 1
+    begins_line = _begins_line(raw, name.begins)
+    tight = at == end and raw[at : at + 1] == b"=" and raw[after : after + 1] not in (b" ", b"\t")
+    whole = begins_line and (tight or at == end)
+    capitals = raw[name.begins : end]
+    sure = tight and begins_line and capitals == capitals.upper()
+    return _Place(_behind_space(raw, after), sure=sure, line=tight or whole, whole=whole and (sure or not tight))
 
 
-def _value_beside(raw: bytes, low: bytes, i: int) -> tuple[int, str] | None:
+def _is_flag(name: _Name) -> bool:
+    return b"-" in (name.raw[name.begins : name.begins + 1], name.raw[name.begins - 1 : name.begins])
+
+
+def _said(name: _Name, spaced: int) -> _Place | None:
+    """SET PASSWORD 'x', PASSWORD('x'), `machine a login b password x`, `requirepass x`, "the password is x"."""
+    raw, low, end = name.raw, name.low, name.end
+    if raw[end : end + 2] in (b"('", b'("') and low[name.begins : end] in (
+        b"password",
+        b"setpassword",
+        b"set_password",
+    ):
+        return _Place(end + 1)
+    if spaced == end:
+        return None
+    if raw[spaced : spaced + 1] == b"'" and end - name.at > 4:
+        return _Place(spaced)
+    if low[name.begins : end] == b"requirepass" or b"login " in low[max(0, name.begins - 80) : name.begins]:
+        return _Place(spaced, line=True)
+    if low.startswith((b"is ", b"was ", b"is: ", b"to "), spaced):
+        return _Place(_behind_space(raw, low.index(b" ", spaced)))
+    return None
+
+
+def _beside(raw: bytes, low: bytes, at: int) -> _Place | None:
     """{"name": "DB_PASSWORD", "value": "x"}, <add key="password" value="x"/>, and the same as lines of YAML."""
-    near = low[i : i + 40]
+    near = low[at : at + 40]
     rest = near.lstrip(b" \t\r\n,;\"'\\n")
     if not rest.startswith(b"value") or len(rest) == len(near):
         return None
-    i = _skip_quote(raw, i + len(near) - len(rest) + 5)
-    i = _skip_space(raw, i)
-    return (_skip_space(raw, i + 1), _LINE) if raw[i : i + 1] in (b"=", b":") else None
+    at = _behind_space(raw, _behind_quote(raw, at + len(near) - len(rest) + 5))
+    return _Place(_behind_space(raw, at + 1), line=True, whole=True) if raw[at : at + 1] in (b"=", b":") else None
 
 
-def _skip_quote(raw: bytes, i: int) -> int:
-    """Behind a quote, with the backslashes before it, and a bracket behind it."""
-    j = i
-    while raw[j : j + 1] == b"\\" and j - i < 8:
-        j += 1
-    if raw[j : j + 1] in (b'"', b"'", b"`"):
-        j += 1
-        return j + 1 if raw[j : j + 1] == b"]" else j
-    if raw.startswith(b"&quot;", i):
-        return i + 6
-    return i
+def _behind_quote(raw: bytes, at: int) -> int:
+    """Behind a quote, with the backslashes before it, and a bracket behind it; the same place where there is none."""
+    part = raw[at : at + 9]
+    quote = at + len(part) - len(part.lstrip(b"\\"))
+    if raw[quote : quote + 1] in (b'"', b"'", b"`"):
+        return quote + 1 + (raw[quote + 1 : quote + 2] == b"]")
+    return at + 6 if raw.startswith(b"&quot;", at) else at
 
 
-def _skip_space(raw: bytes, i: int) -> int:
-    part = raw[i : i + 16]
-    return i + len(part) - len(part.lstrip(_SPACE))
+def _behind_space(raw: bytes, at: int) -> int:
+    part = raw[at : at + 16]
+    return at + len(part) - len(part.lstrip(b" \t"))
+
+
+_BEFORE = frozenset(b"+ - > # $ export set env ENV ARG declare -x".split())
 
 
 def _begins_line(raw: bytes, at: int) -> bool:
@@ -271,285 +272,153 @@ def _begins_line(raw: bytes, at: int) -> bool:
         line = line[newline + 1 :]
     elif start:
         return False
-    words = line.replace(b'"', b"").replace(b"'", b"").replace(b"\\", b"").split()
-    return all(word in (b"+", b"-", b">", b"#", b"export", b"set", b"env", b"ENV", b"ARG", b"declare", b"-x", b"$") for word in words)
+    return _BEFORE.issuperset(line.translate(None, b"\"'\\").split())
 
 
 # --- the value ---
 
 
-def _value(raw: bytes, low: bytes, begins: int, i: int, how: str, kind: str) -> Span | None:
-    i = _behind_prefix(raw, i)
-    most = 512 if kind == PASSWORD else LONGEST  # a longer one is none
-    start, end, quoted = _bounds(raw, i, how, most)
-    value = raw[start:end]
-    if how in (_LINE, _TIGHT, _LOOSE) and not quoted and raw[end : end + 1] in (b" ", b"=") and _is_name(value):
-        # `password: str = "x"`: a type stands between
-        j = _skip_space(raw, end)
-        if raw[j : j + 1] == b"=" and raw[j + 1 : j + 2] != b"=":
-            i = _behind_prefix(raw, _skip_space(raw, j + 1))
-            start, end, quoted = _bounds(raw, i, _LOOSE)
-            value = raw[start:end]
-    if kind == PASSWORD:
-        hide = _is_password(value, how=how, quoted=quoted, phrase=b"phrase" in low[begins:i])
-        hide = hide and not (not quoted and raw[end : end + 1] in (b"(", b"["))
-    else:
-        hide = is_key(value) and how != _SAID
-    return (start, end, kind) if hide else None
+def _value(name: _Name, place: _Place) -> Span | None:
+    raw = name.raw
+    start, end, quoted = _bounds(raw, place, most=512 if name.kind == PASSWORD else LONGEST)
+    if not quoted and not place.sure and raw[end : end + 1] in (b" ", b"=") and is_name(raw[start:end]):
+        after = _behind_space(raw, end)  # `password: str = "x"`: a type stands between
+        if raw[after : after + 1] == b"=" and raw[after + 1 : after + 2] != b"=":
+            place = _Place(_behind_space(raw, after + 1))
+            start, end, quoted = _bounds(raw, place)
+    found = raw[start:end]
+    if name.kind != PASSWORD:
+        return (start, end, name.kind) if is_key(found) else None
+    if not quoted and raw[end : end + 1] in (b"(", b"["):
+        return None
+    phrase = b"phrase" in name.low[name.begins : name.end]
+    hide = is_password(found, quoted=quoted, sure=place.sure, line=place.line, phrase=phrase)
+    return (start, end, PASSWORD) if hide else None
 
 
-def _behind_prefix(raw: bytes, i: int) -> int:
-    # b"…", r"…", @"…" of other languages; f"…" is text with holes, which a placeholder test finds.
-    return i + 1 if raw[i : i + 1] in b"bBrRuU@" and raw[i + 1 : i + 2] in (b'"', b"'") and raw[i : i + 1] else i
+def _bounds(raw: bytes, place: _Place, *, most: int = LONGEST) -> tuple[int, int, bool]:
+    """Where the value begins and ends, and whether it stands in quotes."""
+    at = place.at
+    if raw[at : at + 1] in (b"b", b"r", b"u", b"@") and raw[at + 1 : at + 2] in (b'"', b"'"):
+        at += 1  # as other languages write their texts; f"…" is one with holes
+    part = raw[at : at + 9]
+    quote = at + len(part) - len(part.lstrip(b"\\"))
+    if raw[quote : quote + 1] in (b'"', b"'", b"`"):
+        return quote + 1, _closing(raw, quote + 1, escapes=quote - at), True
+    if raw.startswith(b"&quot;", at) or place.element:
+        start = at if place.element else at + 6
+        end = raw.find(b"<" if place.element else b"&quot;", start, start + LONGEST)
+        return start, max(start, end), True
+    return at, _ending(raw, at, whole=place.whole, most=most), False
 
 
-def _bounds(raw: bytes, i: int, how: str, most: int = LONGEST) -> tuple[int, int, bool]:
-    """Where the value at *i* begins and ends, and whether it stands in quotes."""
-    j = i
-    while raw[j : j + 1] == b"\\" and j - i < 8:
-        j += 1
-    quote = raw[j : j + 1]
-    if quote and quote in _QUOTES:
-        return j + 1, _closing(raw, j + 1, quote, escapes=j - i), True
-    if raw.startswith(b"&quot;", i):
-        end = raw.find(b"&quot;", i + 6, i + 6 + LONGEST)
-        return i + 6, end if end >= 0 else i + 6, True
-    if how == _ELEMENT:
-        end = raw.find(b"<", i, i + LONGEST)
-        return i, end if end >= 0 else i, True
-    stops = _LINE_STOPS if how in (_ENV, _LINE) else _STOPS
-    end, seen = i, i + 512
+def _closing(raw: bytes, start: int, *, escapes: int) -> int:
+    """Where a quoted value ends: at its quote with no more backslashes than the first had, else with its line."""
+    quote, most = raw[start - 1 : start], min(len(raw), start + LONGEST)
+    at = start - 1
+    while (at := raw.find(quote, at + 1, most)) >= 0:
+        near = raw[max(start, at - 64) : at]
+        slashes = len(near) - len(near.rstrip(b"\\"))
+        if slashes <= escapes if escapes else slashes % 2 == 0:
+            return at - slashes if escapes else at
+    line = raw.find(b"\n", start, most)
+    return line if line >= 0 else most
+
+
+# What ends a value without quotes, as one newline: a search for one of them reads the value once.
+_SPACES = bytes.maketrans(b" \t\r\"'`\\", b"\n" * 7)
+_STOPS = bytes.maketrans(b" \t\r\"'`\\&;,)]}<>", b"\n" * 15)
+_ESCAPED = (b"n", b"r", b"t", b'"', b"'", b"\\")
+
+
+def _ending(raw: bytes, start: int, *, whole: bool, most: int) -> int:
+    stops, end, seen = _SPACES if whole else _STOPS, start, start + min(512, most)
     while True:
         part = raw[end:seen].translate(stops)
         at = part.find(b"\n")
-        end = end + at if at >= 0 else end + len(part)
-        if at < 0 and end == seen < i + most:
-            seen = i + most
+        end += at if at >= 0 else len(part)
+        if at < 0 and end == seen < start + most:
+            seen = start + most
         elif at >= 0 and raw[end : end + 1] == b"\\" and raw[end + 1 : end + 2] not in _ESCAPED:
             end += 1  # a backslash of its own
         else:
             break
-    if how in (_ENV, _LINE):
-        end = i + len(raw[i:end].rstrip(b",;"))
-    elif how not in (_FLAG, _TIGHT) and raw[end : end + 1] in (b" ", b"\n", b""):
-        end = i + len(raw[i:end].rstrip(b"."))
-    return i, end, False
-
-
-_ESCAPED = (b"n", b"r", b"t", b'"', b"'", b"\\")
-# What ends a value without quotes, as one newline: a search for one of them reads the value once.
-_LINE_STOPS = bytes(10 if byte in b" \t\r\n\"'`\\" else byte for byte in range(256))
-_STOPS = bytes(10 if byte in b" \t\r\n\"'`\\&;,)]}<>" else byte for byte in range(256))
-
-
-def _closing(raw: bytes, i: int, quote: bytes, *, escapes: int) -> int:
-    """Where a quoted value ends: at its quote with no more backslashes than the first had, else with its line."""
-    most = min(len(raw), i + LONGEST)
-    at = i - 1
-    while (at := raw.find(quote, at + 1, most)) >= 0:
-        slashes = len(raw[i:at]) - len(raw[i:at].rstrip(b"\\")) if raw[at - 1 : at] == b"\\" else 0
-        if slashes <= escapes if escapes else slashes % 2 == 0:
-            return max(i, at - slashes) if escapes else at
-    line = raw.find(b"\n", i, most)
-    return line if line >= 0 else most
-
-
-# --- is it one? ---
-
-_HOLES = (b"${", b"{{", b"%(", b"%s", b"$(", b"<%", b"#{", b"{}", b"[redacted:")
-
-
-def _is_password(value: bytes, *, how: str, quoted: bool, phrase: bool) -> bool:
-    """Whether a value next to `password` is one: no placeholder, no variable, no code, no label, no prose."""
-    if not 4 <= len(value) <= 256 or value.lower() in _PLACEHOLDERS or _stands_for_one(value):
-        return False
-    if b" " in value or b"\n" in value:
-        return quoted and _is_phrase(value, phrase=phrase)
-    low = value.lower()
-    plain = not value.translate(None, WORD + b"-.")
-    if plain and (b"pass" in low or b"pwd" in low) and not (quoted and is_random(value) and value != low):
-        return False  # the name of a field or a variable: new_password, DB_PASS, password2
-    bare = value.translate(None, b"_-.")
-    if bare.isdigit():
-        return len(bare) >= 6 and (quoted or how != _LOOSE)
-    if bare.isalpha() and plain:
-        if quoted:
-            return b"." not in value and b"_" not in value.strip(b"_") and len(value) >= 5
-        return how in (_ENV, _ELEMENT) or (how == _LINE and len(value) >= 6 and value.islower() and bare == value)
-    if quoted:
-        return True
-    if _is_code(value):
-        return False
-    return len(value) >= (6 if how in (_LOOSE, _TIGHT, _SAID) else 4) and any(byte in value for byte in _DIGITS + b"!@#$%^&*+?~")
-
-
-def _stands_for_one(value: bytes) -> bool:
-    """${PASSWORD}, {password}, <password>, %s, ***, …: useful to the reader and no secret."""
-    first, last = value[:1], value[-1:]
-    if first == b"<" and last == b">" or first == b"{" and last == b"}" or first == b"[" and last == b"]":
-        return True
-    if first == b"%" and last == b"%":
-        return True
-    if first == b"$" and not value[1:].translate(None, WORD + b":"):
-        return value[1:2].isupper() or value[1:2] in b"{_0123456789" or value[1:].islower() and value[1:].isalpha()
-    if len(set(value)) <= 2 or any(hole in value for hole in _HOLES):
-        return True
-    low = value.lower()
-    if low.startswith((b"your", b"my-", b"my_", b"<", b"example", b"placeholder", b"insert", b"replace", b"enter", b"xxx", b"...")):
-        return True
-    if last in (b":", b"?") and value[:-1].isalpha():
-        return True  # a label
-    return b"://" in value or value.startswith((b"/", b"./", b"../", b"~/", b"\xe2\x80\xa6"))
-
-
-def _is_code(value: bytes) -> bool:
-    """`self.password`, `getpass()`, `os.environ['X']`, `a->b`, `Vec<u8>`, `&str`: something that is computed."""
-    if any(sign in value for sign in (b"(", b"[", b"{", b"->", b"::", b"=>", b"<", b"|", b"//", b"==")):
-        return True
-    if value[:1] in (b"&", b"*", b"-", b"+", b"=", b"!", b":", b".", b",", b"#"):
-        return len(value) < 8 or not is_random(value)
-    parts = value.split(b".")
-    return len(parts) > 1 and all(map(_is_name, parts))
-
-
-def _is_name(value: bytes) -> bool:
-    return bool(value) and not value.translate(None, WORD) and not value[:1].isdigit()
-
-
-def _is_phrase(value: bytes, *, phrase: bool) -> bool:
-    words = value.split()
-    if phrase:
-        return len(words) <= 12 and not any(word.lower() in _IN_SENTENCES for word in words[:2])
-    return 4 <= len(words) <= 12 and all(word.isalpha() and word.islower() and word not in _IN_SENTENCES for word in words)
-
-
-def is_key(value: bytes) -> bool:
-    """Whether a value looks random: 16 characters or more, digits and letters, in pieces shorter than words are."""
-    if not 16 <= len(value) <= LONGEST or value.translate(None, CLASSES["sums"] + b"@#^*|"):
-        return False
-    if value.startswith((b"/", b"./", b"~/", b"http", b"[redacted:")) and value.count(b"/") > 1 or b"://" in value:
-        return False
-    if not is_random(value) or any(hole in value for hole in _HOLES):
-        return False
-    return _pieces(value[:256]) * PIECE >= len(value[:256].translate(None, b"_-./:=%"))
-
-
-PIECE = 3.6  # characters; random letters and digits change their kind after 2.1 on average, names after 5
-
-
-def _pieces(value: bytes) -> int:
-    """How often letters, capitals and digits follow each other, but for a capital that begins a word."""
-    kinds = value.translate(_KINDS)
-    return 1 + sum(
-        kinds.count(pair)
-        for pair in (b"ld", b"dl", b"ud", b"du", b"lu")
-    )
-
-
-_KINDS = bytes(
-    ord("d") if byte in _DIGITS else ord("l") if 97 <= byte <= 122 else ord("u") if 65 <= byte <= 90 else ord("-")
-    for byte in range(256)
-)
+    sentence = b",;" if whole else b"." if raw[end : end + 1] in (b" ", b"\n", b"") else b""
+    return start + len(raw[start:end].rstrip(sentence)) if sentence else end
 
 
 # --- headers, cookies, flags ---
 
-_SCHEMES = (b"basic", b"bearer", b"token", b"digest", b"negotiate", b"apikey", b"ssws", b"bot", b"key", b"oauth")
+_SCHEMES = tuple(b"basic bearer token digest negotiate apikey ssws bot key oauth".split())
 
 
-def _header(raw: bytes, low: bytes, at: int, end: int) -> Span | None:
+def _header(raw: bytes, low: bytes, end: int) -> Span | None:
     """Authorization: SCHEME CREDENTIALS, whatever quotes and signs stand between."""
-    i = _skip_quote(raw, end)
-    part = raw[i : i + 24]
-    i += len(part) - len(part.lstrip(b" \t:=>,('\"\\")) if part[:1] in (b":", b"=", b",", b" ", b")") else 0
-    word = low[i : i + 12]
-    scheme = next((each for each in _SCHEMES if word.startswith(each + b" ") or word.startswith(each + b"%20")), b"")
-    if not scheme:
-        start, end, _ = _bounds(raw, i, _LOOSE)
-        return (start, end, "authorization") if is_key(raw[start:end]) else None
-    i = _skip_space(raw, i + len(scheme) + (2 if low[i + len(scheme) : i + len(scheme) + 1] == b"%" else 0) + 1)
-    return _credentials(raw, i)
+    at = _behind_quote(raw, end)
+    part = raw[at : at + 24]
+    if part[:1] in (b":", b"=", b",", b" ", b")"):
+        at += len(part) - len(part.lstrip(b" \t:=>,('\"\\"))
+    word = low[at : at + 13].replace(b"%20", b" ").partition(b" ")
+    if not word[1] or word[0] not in _SCHEMES:
+        start, end, _ = _bounds(raw, _Place(at))
+        return (start, end, HEADER) if is_key(raw[start:end]) else None
+    at += len(word[0])
+    start, end, _ = _bounds(raw, _Place(_behind_space(raw, at + (3 if raw[at : at + 1] == b"%" else 1))))
+    return (start, end, HEADER) if are_credentials(raw[start:end]) else None
 
 
 def _bearer(raw: bytes, at: int, end: int) -> Span | None:
     if raw[end : end + 1] not in (b" ", b"\t") or raw[at - 1 : at].isalnum():
         return None
-    start, end, _ = _bounds(raw, _skip_space(raw, end), _LOOSE)
-    return (start, end, "authorization") if is_key(raw[start:end]) else None
+    start, end, _ = _bounds(raw, _Place(_behind_space(raw, end)))
+    return (start, end, HEADER) if is_key(raw[start:end]) else None
 
 
-def _credentials(raw: bytes, i: int) -> Span | None:
-    start, end, _ = _bounds(raw, i, _LOOSE)
-    value = raw[start:end]
-    if len(value) < 6 or _stands_for_one(value) or value.lower() in _PLACEHOLDERS or _is_code(value):
-        return None
-    if value.isalpha() and (value.islower() or value.istitle() or value.isupper()):
-        return None  # "Basic authentication"
-    return (start, end, "authorization") if is_random(value) or value.endswith(b"=") else None
-
-
-def _cookie(raw: bytes, low: bytes, at: int, end: int) -> Span | None:
+def _cookie(raw: bytes, end: int) -> Span | None:
     """Cookie: a=b; c=d and Set-Cookie: a=b; Path=/, all of it where any value looks like one of a session."""
-    i = _skip_quote(raw, end)
-    if raw[i : i + 1] not in (b":", b"=") or raw[i + 1 : i + 2] == b"=":
+    at = _behind_quote(raw, end)
+    if raw[at : at + 1] not in (b":", b"=") or raw[at + 1 : at + 2] == b"=":
         return None
-    i = _skip_space(raw, i + 1)
-    j = _skip_quote(raw, i)
-    part = raw[j : j + LONGEST]
-    stop = len(part)
-    for each in (b"\n", b"\r", b'"', b"'", b"\\n", b"\\r", b"\\", b"`"):
-        if (found := part.find(each, 0, stop)) >= 0:
-            stop = found
-    pairs = [pair.strip().partition(b"=") for pair in part[:stop].split(b";")]
-    for name, is_pair, value in pairs:
-        if is_pair and name and not name.translate(None, _NAME) and len(value) >= 8 and not value.translate(None, CLASSES["sums"]):
-            if is_random(value) and any(byte in value for byte in _DIGITS) and not _stands_for_one(value):
-                return j, j + stop, "cookie"
-    return None
+    start = _behind_quote(raw, _behind_space(raw, at + 1))
+    part = raw[start : start + LONGEST].translate(_LINES).partition(b"\n")[0]
+    return (start, start + len(part), COOKIE) if any(map(_is_session, part.split(b";"))) else None
 
 
-_TAKES_P = (b"mysql", b"mariadb", b"sshpass")
+def _is_session(pair: bytes) -> bool:
+    name, _, held = pair.strip().partition(b"=")
+    if not name or name.translate(None, _NAME) or len(held) < 8 or held.translate(None, CLASSES["sums"]):
+        return False
+    return is_random(held) and any(each in held for each in CLASSES["digit"]) and not stands_for_one(held)
+
+
+_LINES = bytes.maketrans(b"\r\"'`\\", b"\n" * 5)
+# Commands whose flag takes a password; whether it stands right behind the flag, and whether a name comes first.
+_COMMANDS = (
+    (b"mysql", b" -p", True, False),
+    (b"mariadb", b" -p", True, False),
+    (b"sshpass", b" -p", False, False),
+    (b"redis-cli", b" -a ", False, False),
+    (b"docker login", b" -p ", False, False),
+    (b"ldapsearch", b" -w ", False, False),
+    (b"curl", b" -u ", False, True),
+    (b"curl", b" --user ", False, True),
+)
 
 
 def _flags(raw: bytes, low: bytes) -> list[Span]:
-    """mysql -pX, sshpass -p X, curl -u name:X, redis-cli -a X: only behind a command whose flag it is."""
+    """mysql -pX, sshpass -p X, curl -u name:X, redis-cli -a X."""
     found: list[Span] = []
-    for command, flag, glued in _COMMANDS:
+    for command, flag, glued, named in _COMMANDS:
         at = low.find(command)
         while at >= 0:
             line = raw[at : at + 512].partition(b"\n")[0].partition(b"\\n")[0]
             place = line.find(flag)
-            if place >= 0 and not low[at - 1 : at].isalnum():
-                start = at + place + len(flag)
-                if not glued or raw[start : start + 1] not in (b" ", b""):
-                    span = _flag_value(raw, _skip_space(raw, start), user=b":" in flag or flag in (b" -u ", b" --user "))
-                    if span:
-                        found.append(span)
+            start = at + place + len(flag)
+            if place >= 0 and not low[at - 1 : at].isalnum() and not (glued and raw[start : start + 1] in (b" ", b"")):
+                start, end, _ = _bounds(raw, _Place(_behind_space(raw, start)))
+                if named:
+                    start = raw.find(b":", start, end) + 1
+                if start and is_given(raw[start:end]):
+                    found.append((start, end, PASSWORD))
             at = low.find(command, at + len(command))
     return found
-
-
-_COMMANDS = (
-    (b"mysql", b" -p", True),
-    (b"mariadb", b" -p", True),
-    (b"sshpass", b" -p", False),
-    (b"redis-cli", b" -a ", False),
-    (b"curl", b" -u ", False),
-    (b"curl", b" --user ", False),
-    (b"wget", b" --user ", False),
-    (b"docker login", b" -p ", False),
-    (b"ldapsearch", b" -w ", False),
-)
-
-
-def _flag_value(raw: bytes, i: int, *, user: bool) -> Span | None:
-    start, end, quoted = _bounds(raw, i, _FLAG)
-    if user:
-        name, colon, _ = raw[start:end].partition(b":")
-        if not colon:
-            return None
-        start += len(name) + 1
-    value = raw[start:end]
-    if len(value) < 3 or _stands_for_one(value) or value.lower() in _PLACEHOLDERS or value[:1] in (b"$", b"-"):
-        return None
-    return start, end, PASSWORD

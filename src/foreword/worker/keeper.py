@@ -18,7 +18,7 @@ from foreword.capture import injection_id, moment_of, project_at
 from foreword.config import load, load_synonyms
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.export import rows
-from foreword.hook.build import fingerprint, refresh, thresholds
+from foreword.hook.build import fingerprint, key_of, refresh, thresholds
 from foreword.hosts import FILES, find
 from foreword.jsontext import storable
 from foreword.paths import Home
@@ -28,6 +28,7 @@ from foreword.query import query_of
 from foreword.rank import rank
 from foreword.recall import MOST_RECORDED, POOL, injection_of, look, meant, recall
 from foreword.redact import redact
+from foreword.redact.environment import hiding
 from foreword.remember import Read, read, remember
 from foreword.resume import resume
 from foreword.store import Store
@@ -288,6 +289,8 @@ class Keeper:
             text_cap=self.settings.event_text_kb * 1024,
             keep=self.settings.capture,
             off_projects=self.settings.off_projects,
+            deny=self.settings.deny_paths,
+            hide=hiding(delivery.hidden, key=key_of(self.home)) if delivery.hidden else None,
             find_project=self._project,
         )
         if told.wanted:

@@ -126,6 +126,7 @@ def _delivery(asked: Request) -> Delivery:
         raw=asked.body,
         head=int(_number(asked, "head", -1.0)),
         total=int(_number(asked, "total", -1.0)),
+        hidden=_word(asked, "hidden"),
     )
 
 

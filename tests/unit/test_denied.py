@@ -1,0 +1,167 @@
+"""What denied files hold is never kept, whichever tool of whichever host touched them; the path itself stays."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from foreword.redact.denied import MARK, denied, without_denied
+
+CANARY = "canary-wombat"
+
+
+@pytest.mark.parametrize(
+    "path",
+    """.env /srv/app/.env .env.local config/.env.production prod.env .envrc server.pem tls/private.key id_rsa
+    /home/ada/.ssh/id_ed25519 .ssh/config .ssh/keys/deploy .netrc .pgpass .npmrc .pypirc .git-credentials store.p12
+    store.pfx a.jks b.keystore c.kdbx /home/ada/.aws/credentials .kube/config .docker/config.json secrets.yaml
+    config/secrets.json service-account.json service-account-prod.json my-service-account.json client_secret_1.json
+    .config/gcloud/application_default_credentials.json terraform.tfstate C:\\Users\\ada\\.ssh\\id_rsa .ENV
+    /proc/self/environ ~/.aws/credentials""".split(),  # noqa: SIM905 - data, read as text
+)
+def test_files_that_hold_secrets_are_denied(path: str) -> None:
+    assert denied(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "SECRET=1\nB=2",
+        "x" * 3000 + ".env",
+        *""".env.example .env.sample .env.template id_rsa.pub .ssh/known_hosts env.py environment.md keys.py key.ts
+    src/secrets_of_success.md docs/pem.md config.json .docker/daemon.json .kube/cache/x account.json environ.py
+    README.md a/b/c .envelope sshd_config package.json""".split(),  # noqa: SIM905 - data, read as text
+    ],
+)
+def test_other_files_are_not(path: str) -> None:
+    assert not denied(path)
+
+
+def test_a_setting_adds_patterns() -> None:
+    more = ("*.vault", "deploy/prod/*", "token.txt")
+    assert denied("a/b.vault", more)
+    assert denied("/x/deploy/prod/deep/file", more)
+    assert denied("token.txt", more)
+    assert not denied("deploy/staging/file", more)
+
+
+ABOUT = {"session_id": "s1", "cwd": "/p", "tool_use_id": "t1"}
+CALLS = {
+    "claude read": {
+        "tool_name": "Read",
+        "tool_input": {"file_path": "/p/.env"},
+        "tool_response": {"type": "text", "file": {"filePath": "/p/.env", "content": CANARY, "numLines": 2}},
+    },
+    "claude write": {
+        "tool_name": "Write",
+        "tool_input": {"file_path": "/p/.env", "content": CANARY},
+        "tool_response": {"filePath": "/p/.env", "content": CANARY, "structuredPatch": []},
+    },
+    "claude edit": {
+        "tool_name": "Edit",
+        "tool_input": {"file_path": "/p/.env", "old_string": CANARY, "new_string": f"x{CANARY}"},
+        "tool_response": {"originalFile": CANARY, "structuredPatch": [{"lines": [f"-{CANARY}", f"+x{CANARY}"]}]},
+    },
+    "claude grep": {"tool_name": "Grep", "tool_input": {"pattern": "KEY", "path": ".env"}, "tool_response": CANARY},
+    "claude batch": {
+        "tool_calls": [
+            {"tool_name": "Read", "tool_input": {"file_path": "/p/.env"}, "tool_response": CANARY},
+        ]
+    },
+    "failure": {"tool_name": "Bash", "tool_input": {"command": "cat .env"}, "error": CANARY},
+    "codex patch": {
+        "tool_name": "apply_patch",
+        "tool_input": {"command": f"*** Begin Patch\n*** Update File: .env\n-{CANARY}\n+x{CANARY}\n*** End Patch"},
+        "tool_response": CANARY,
+    },
+    "codex patch of input": {
+        "tool_name": "apply_patch",
+        "tool_input": {"input": f"*** Begin Patch\n*** Add File: .env\n+{CANARY}\n*** End Patch"},
+        "tool_response": "Done",
+    },
+    "codex list": {"tool_input": {"command": ["bash", "-lc", "cat .env"]}, "tool_response": CANARY},
+    "gemini": {
+        "tool_name": "read_file",
+        "tool_input": {"absolute_path": "/p/.env"},
+        "tool_response": {"llmContent": CANARY, "returnDisplay": CANARY},
+    },
+    "copilot": {"toolName": "view", "toolArgs": {"path": "/p/.env"}, "toolResult": {"textResultForLlm": CANARY}},
+    "opencode": {"tool": "read", "args": {"filePath": "/p/.env"}, "output": CANARY, "metadata": {"preview": CANARY}},
+    "opencode nested": {"input": {"tool": "read", "args": {"filePath": "/p/.env"}}, "output": {"output": CANARY}},
+    "a field we do not know": {"tool_input": {"file_path": "/p/.env"}, "new_field": {"deep": [CANARY]}},
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_contents_go_and_the_path_stays(name: str) -> None:
+    payload = {**ABOUT, **CALLS[name]}
+    clean = without_denied(payload)
+    told = json.dumps(clean)
+    assert CANARY not in told
+    assert ".env" in told
+    assert MARK in told
+    assert [clean[key] for key in ABOUT] == list(ABOUT.values())
+    assert without_denied(clean) == clean
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat .env",
+        "cd app && cat config/.env.production | head",
+        "head -c 100 ~/.ssh/id_rsa",
+        "printenv",
+        "env",
+        "env | sort",
+        "sudo env",
+        "export -p",
+        "echo x; printenv AWS_KEY",
+        "aws configure get aws_secret_access_key",
+        "gh auth token",
+        "kubectl get secret db -o yaml",
+        "vault kv get secret/db",
+        "TOKEN=$(gcloud auth print-access-token)",
+        "openssl rsa -in server.pem",
+        "source .env && run",
+        'grep KEY "/srv/app/.env"',
+    ],
+)
+def test_what_a_command_prints_of_secrets_goes_and_the_command_stays(command: str) -> None:
+    payload = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_response": {"stdout": CANARY}}
+    clean = without_denied(payload)
+    assert clean["tool_input"]["command"] == command
+    assert clean["tool_response"] == {"stdout": MARK}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"echo 'KEY={CANARY}' > .env",
+        f"cat > .env <<EOF\nKEY={CANARY}\nEOF",
+        f"printf {CANARY} | tee -a .env",
+        f"sed -i s/old/{CANARY}/ .env",
+    ],
+)
+def test_a_command_that_writes_keeps_the_path_alone(command: str) -> None:
+    clean = without_denied({"tool_input": {"command": command}, "tool_response": ""})
+    assert clean["tool_input"]["command"] == f"{MARK} .env"
+
+
+@pytest.mark.parametrize(
+    "command", ["make test", "env FOO=1 make test", "cat README.md", "ls .env.example", "git status", "export PATH=x"]
+)
+def test_ordinary_calls_are_not_touched(command: str) -> None:
+    payload = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_response": {"stdout": CANARY}}
+    assert without_denied(payload) == payload
+
+
+def test_a_diff_loses_the_lines_of_denied_files_alone() -> None:
+    diff = f"diff --git a/.env b/.env\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-{CANARY}\n+x\n"
+    diff += "diff --git a/app.py b/app.py\n--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n"
+    [clean] = without_denied([diff])
+    assert CANARY not in clean
+    assert "+a = 2" in clean
+    assert "+++ b/.env" in clean
+    assert without_denied([clean]) == [clean]
