@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test check lint bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts clean help
+.PHONY: run test check lint fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact clean help
 SHELL := /bin/bash
 
 # The first interpreter that is new enough; PYTHON=... chooses another.
@@ -19,6 +19,9 @@ test: .venv/ready-to-test lint  ## everything that must be true of a commit
 
 lint: .venv/ready-to-test  ## style, types and layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+fuzz-private: .venv/ready-to-test  ## 50,000 ways to write <private>, none of which may leave a byte
+	@FOREWORD_FORMS=50000 $(BIN)/python -m pytest -q tests/unit/test_private.py
 
 bench-hook: .venv/ready-to-test  ## what a hook costs, as multiples of a bare interpreter
 	@$(BIN)/python bench/hook.py $(ARGS)
@@ -43,6 +46,9 @@ bench-init: .venv/ready-to-test  ## a first day: how soon an agent is given some
 
 bench-transcripts: .venv/ready-to-test  ## reading 100 MB of transcripts against json.loads, and its memory
 	@$(BIN)/python bench/transcripts.py $(ARGS)
+
+bench-redact: .venv/ready-to-test  ## how fast secrets are looked for, and how often something else is hit
+	@$(BIN)/python bench/redact.py $(ARGS)
 
 clean:  ## what the verbs above have made
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -53,7 +53,7 @@ _KEPT = frozenset(
     prompt_id turn_id tool_use_id callID messageID id timestamp permission_mode hook_event_name tool_name toolName tool
     name model type resultType level effort agent_id agent_type hook duration_ms description""".split()  # noqa: SIM905
 )
-# Where tools are told their file, over all hosts; other names with `file` in them (originalFile) may hold what is in it.
+# Where tools are told their file, over all hosts; other names (originalFile) may hold what is in it.
 _PATHS = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path", "paths", "uri", "filename")
 _MOST = 1024  # characters of a path
 _DEEPEST = 20
