@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.planted import ALNUM, chars
 
 from foreword.hook import fallback, pipe
 from foreword.redact.environment import hiding
+from tests.planted import ALNUM, chars
 
 KEY = 0x1234567890ABCDEF
 VALUES = [chars(random.Random(number), ALNUM, size).encode() for number, size in enumerate((8, 12, 12, 20, 64))]

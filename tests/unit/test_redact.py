@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.planted import ALNUM, CARRIERS, FORMATS, chars, secrets_of
 
 from foreword.redact import CUT, DEEPEST, EDGE, formats, private, redact, redact_all, suspicious, telling
+from tests.planted import ALNUM, CARRIERS, FORMATS, chars, secrets_of
 
 MODULE = sys.modules["foreword.redact"]
 

@@ -6,9 +6,9 @@ import random
 import string
 
 import pytest
-from tests.planted import ALNUM, BASE64, HEX, chars, hexes, uuid
 
 from foreword.redact import redact, redact_all, suspicious
+from tests.planted import ALNUM, BASE64, HEX, chars, hexes, uuid
 
 # --- a labelled corpus: every form of saying it, with names and values of every sort ---
 
