@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from foreword.types import Trust
 
 
+OF_TESTS = 0.4  # confidence: what a test is called says less than the function that it tests
+
+
 def memory_of_change(change: Change, *, project: Project, source: str, trust: Trust) -> Memory:
     """One memory for each function of a project: whoever changes it last says what became of it."""
     name = f"{change.function}()" if "(" in change.signature else change.function
@@ -22,6 +25,7 @@ def memory_of_change(change: Change, *, project: Project, source: str, trust: Tr
         session=change.session,
         source=source,
         trust=trust,
+        confidence=OF_TESTS if is_test(change.file) else 1.0,
         created=change.at,
         confirmed=change.at,
         files=(change.file,),
@@ -32,4 +36,12 @@ def memory_of_change(change: Change, *, project: Project, source: str, trust: Tr
             "line": change.line,
             "end_line": change.end_line,
         },
+    )
+
+
+def is_test(file: str) -> bool:
+    """Whether a file holds tests, by its name and folders."""
+    name = file.rpartition("/")[2].lower()
+    return (
+        name.startswith("test_") or "_test." in name or ".test." in name or ".spec." in name or "/tests/" in f"/{file}"
     )

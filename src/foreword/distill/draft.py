@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from foreword.deeds import Deed, Todo
 from foreword.distill import gist
-from foreword.distill.changes import memory_of_change
+from foreword.distill.changes import is_test, memory_of_change
 from foreword.distill.commands import Command, command_of, same
 from foreword.distill.failures import Problem, problem_of
 from foreword.distill.request import requests
@@ -484,7 +484,7 @@ def _together(before: str, after: str) -> str:
 
 def _told(edits: Sequence[_Edited]) -> str:
     """What edits changed, in a line: the code itself where it was one small thing."""
-    source = [each for each in edits if not _is_test(each.edit.file)] or list(edits)
+    source = [each for each in edits if not is_test(each.edit.file)] or list(edits)
     whole = _as_one(source)
     if whole is not None and (swap := _swapped(whole.edit)):
         return cut(f"{_where(whole)}: {swap}", 220)
@@ -537,11 +537,6 @@ def _swapped(edit: Edit) -> str:
     if not gone:
         return f"added `{' '.join(come)}`"
     return f"`{' '.join(gone)}` became `{' '.join(come)}`"
-
-
-def _is_test(file: str) -> bool:
-    name = file.rpartition("/")[2].lower()
-    return "test" in name or "spec" in name or "/tests/" in f"/{file}"
 
 
 def _known(file: str, files: dict[str, int]) -> str:
