@@ -6,9 +6,11 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from foreword.capture import project_at
+from foreword.code import changes
 from foreword.deeds import Deed
 from foreword.distill import distil
 from foreword.errors import BadRequest
@@ -44,7 +46,8 @@ class Distil(Protocol):
 
 def source(name: str, options: Mapping[str, Any]) -> Transcripts:
     del options
-    return Transcripts(name, distil=distil)
+    # Files as they are now tell nothing of an old session: what it told itself must do.
+    return Transcripts(name, distil=partial(distil, changes_of=lambda edit: changes([edit])))
 
 
 @value
