@@ -30,7 +30,8 @@ TELLING = ("stop", "compaction", "session_end")  # kinds of events after which a
 SHARE = 20  # times as long as it took, a session rests before its next turn is looked at
 IDLE = 60.0  # seconds without an event, after which a session is taken as it stands
 DRAFTS = 16  # sessions that are kept in mind; others are read again from the store
-LARGEST = 1 << 20  # bytes of a file that is read to place an edit in it
+LARGEST = 1 << 18  # bytes of a file that is read to place an edit in it
+PARSE_MS = 50.0  # of an edit: while a text is parsed, no hook is answered
 PAGE = 500  # events read at a time
 MOST_WAITING = 50  # sessions taken at a time
 OTHERS = 20  # summaries and handoffs of a project whose open items may have been done since
@@ -208,7 +209,7 @@ def _changes_of(edit: Edit, *, root: str) -> list[Change]:
     """What an edit changed, told by the file as it is now; what is read there passes redaction like all else."""
     from foreword.code import changes  # grammars, which a worker without edits does without
 
-    found = changes([edit], present=lambda file: _text(os.path.join(root, file)))
+    found = changes([edit], present=lambda file: _text(os.path.join(root, file)), most_ms=PARSE_MS)
     return [
         replace(each, function=redact(each.function), signature=redact(each.signature), file=redact(each.file))
         for each in found
