@@ -9,7 +9,7 @@ import pytest
 from foreword.capture import project_at
 from foreword.imports import Batch, find
 from foreword.imports.git import FIRST, ROUTINE, Git
-from foreword.types import Change, Memory
+from foreword.types import Memory
 from tests.unit.test_history import Repository, needs_git
 
 pytestmark = needs_git
@@ -20,8 +20,8 @@ def repo(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "repo")
 
 
-def read(repo: Repository, mark: str = "", *, most: int = 1000, **more) -> list[Batch]:
-    git = Git(most=most, **more)
+def read(repo: Repository, mark: str = "", *, most: int = 1000) -> list[Batch]:
+    git = Git(most=most)
     return list(git.read(project_at(str(repo.folder)), environ={}, since_mark=mark))
 
 
@@ -95,7 +95,7 @@ def test_a_mark_that_nobody_understands_begins_again(repo: Repository, mark: str
 def test_a_reverted_commit_is_superseded_by_the_one_that_took_it_back(repo: Repository):
     bad = repo.commit("Cache everything", "a.py")
     repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {bad}.\n', "a.py")
-    (batch, _) = read(repo)
+    (batch, *_) = read(repo)
     revert, gone = batch.memories
     assert (gone.status, gone.superseded_by) == ("superseded", revert.uid)
     assert [(link.source, link.relation, link.target) for link in batch.links] == [(revert.uid, "supersedes", gone.uid)]
@@ -105,7 +105,7 @@ def test_a_revert_that_was_itself_reverted_takes_nothing_back(repo: Repository):
     good = repo.commit("Cache everything", "a.py")
     revert = repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {good}.\n', "a.py")
     repo.commit(f'Reapply "Cache everything"\n\nThis reverts commit {revert}.\n', "a.py")
-    (batch, _) = read(repo)
+    (batch, *_) = read(repo)
     assert [memory.status for memory in batch.memories] == ["active", "superseded", "active"]
 
 
@@ -149,11 +149,21 @@ def test_a_conventional_prefix_becomes_tags(repo: Repository):
     assert one(repo, "imports: not a kind of commit").tags == ()
 
 
-def test_somebody_who_parses_code_is_asked_about_the_newest_commits(repo: Repository):
-    made = repo.commit("Add f", "a.py")
-    change = Change(project="p", file="a.py", function="f", what="NEW")
-    batches = read(repo, changed_functions=lambda project, hashes: [change] if made in hashes else [])
-    assert batches[0].changes == (change,)
+def test_functions_of_the_newest_commits_come_behind_what_somebody_waits_for(repo: Repository):
+    (repo.folder / "a.py").write_text("def f(x):\n    return x\n")
+    repo.commit("Add f")
+    (repo.folder / "a.py").write_text("def f(x):\n    return x + 1\n\n\ndef g(): ...\n")
+    repo.commit("Add g")
+    first, second, *_ = read(repo)
+    assert titles([first]) == ["Add g", "Add f"]
+    assert not first.changes
+    assert [(memory.kind, memory.title, memory.functions) for memory in second.memories] == [
+        ("observation", "Add g", ("f", "g")),
+        ("observation", "Add f", ("f",)),
+        ("change", "f() in a.py", ("f",)),
+        ("change", "g() in a.py", ("g",)),
+    ]
+    assert {change.function: change.what for change in second.changes} == {"f": "MODIFIED", "g": "NEW"}
 
 
 def test_outside_of_git_and_before_the_first_commit_there_is_nothing(repo: Repository, tmp_path: Path):

@@ -88,6 +88,7 @@ class TestWhere:
             "database": "/h/memory.db",
             "hook": "/h/hook.py",
             "hook_cache": "/h/hook.cache",
+            "hook_key": "/h/hook.key",
             "start_log": "/h/logs/start.log",
             "run": "/h/run",
             "socket": "/h/run/worker.sock",

@@ -201,7 +201,8 @@ class _Finder:
             return {"export_statement": ("default",), "init_declaration": ("init",)}.get(node.type, ())
         text = self._text(name)[: 4 * LONGEST_NAME]
         if name.type == "operator_name" or text[:1] in "[\"'`":
-            return (text.strip("\"'`")[:LONGEST_NAME],)
+            quoted = text.strip("\"'`")[:LONGEST_NAME]
+            return (quoted,) if quoted else ()
         receiver = node.child_by_field_name("receiver") if node.type == "method_declaration" else None
         if receiver is not None:
             owners = _WORD.findall(_plain(self._text(receiver)))
