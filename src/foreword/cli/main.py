@@ -23,6 +23,7 @@ from foreword.cli import (
     model,
     resume,
     screen,
+    scrub,
     sessions,
     settings,
     status,
@@ -83,6 +84,7 @@ app.command("doctor")(doctor.doctor)
 app.command("import")(imports.import_)
 app.command("export")(export.export)
 app.command("index")(worker.index)
+app.command("scrub")(scrub.scrub)
 app.add_typer(settings.app, name="config")
 app.add_typer(worker.app, name="worker")
 app.add_typer(model.app, name="model")

@@ -206,7 +206,7 @@ def key_of(home: Home) -> int:
         with suppress(OSError, ValueError):
             return int(path.read_text(encoding="ascii"), 16)
         with suppress(OSError), open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(f"{secrets.randbits(64):016x}")
+            file.write(f"{secrets.randbits(62) | 1:016x}")  # a C long, and not the 0 that means none
     return 0  # nobody can write here: the hook tells nothing
 
 

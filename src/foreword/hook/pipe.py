@@ -83,7 +83,7 @@ def opens_private(part: bytes) -> bool:
     if b"PRIVATE KEY" in part or b"Private-Lines" in part:
         return True
     # Other alphabets have letters that look like ours, as bytes or as JSON writes them.
-    if part.translate(None, PLAIN) or b"\\u0" in part or b"\\u1" in part or b"\\uff" in part or b"\\ud8" in part:
+    if (not part.isascii() and part.translate(None, PLAIN)) or b"\\u" in part:
         CONFIG["odd"] = CONFIG.get("odd", 0) + len(part)
         if CONFIG["odd"] > ODD_MOST:
             return True  # reading more of it so closely would take too long

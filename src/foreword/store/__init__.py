@@ -9,6 +9,7 @@ from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, Q
 
 if TYPE_CHECKING:
     from foreword.store.ledger import Spending
+    from foreword.store.scrub import Cleaner, Scrubbed
 
 
 class Store(Protocol):
@@ -162,6 +163,12 @@ class Store(Protocol):
     # -- keeping itself well -----------------------------------------------------------------------------------
     def index(self) -> int:
         """Make the words index anew from the memories, and say how many it holds."""
+
+    def scrub(self, cleaner: Cleaner, *, after: Sequence[object] = (), dry_run: bool = False) -> Scrubbed:
+        """Clean the next rows, a transaction at most, and say what was found and where the next ones begin."""
+
+    def settle(self) -> None:
+        """Leave no byte of what was cleaned: indexes anew, free pages given back, the log emptied."""
 
     def problems(self) -> tuple[str, ...]:
         """What is wrong with the store, in sentences that tell the way out."""

@@ -42,6 +42,7 @@ from foreword.words import split, told_in
 
 if TYPE_CHECKING:
     from foreword.store.ledger import LedgerReader, Spending
+    from foreword.store.scrub import Cleaner, Scrubbed
     from foreword.store.vectors import Nearest, VectorReader
 
 T = TypeVar("T")
@@ -288,6 +289,26 @@ class SqliteStore:
         except StoreError as exc:
             self._trouble["index"] = f"the words index cannot be made anew: {exc}"
             raise
+
+    def scrub(self, cleaner: Cleaner, *, after: Sequence[object] = (), dry_run: bool = False) -> Scrubbed:
+        from foreword.store import scrub
+
+        self._flush()
+        with self._reader() as connection:
+            planned = scrub.plan(connection.execute, after=after, cleaner=cleaner)
+        if planned.changes and not dry_run:
+            self._write(lambda: scrub.apply(self._db.execute, planned))
+        return planned.found
+
+    def settle(self) -> None:
+        from foreword.store import scrub
+
+        self.index()
+        with self._turn:
+            try:
+                scrub.settle(self._db)
+            except apsw.Error as exc:
+                raise _told(exc, self._path) from exc
 
     def problems(self) -> tuple[str, ...]:
         return tuple(f"{what}; {WAYS_OUT[about]}" for about, what in self._trouble.items())

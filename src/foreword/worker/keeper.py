@@ -32,6 +32,7 @@ from foreword.redact.environment import hiding
 from foreword.remember import Read, read, remember
 from foreword.resume import resume
 from foreword.store import Store
+from foreword.store.scrub import Cleaner
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import Trouble, note, noted
 from foreword.types import (
@@ -54,6 +55,7 @@ from foreword.worker.importing import Courtesy, Importing
 from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
 from foreword.worker.refining import Refining
+from foreword.worker.scrub import scrub
 from foreword.worker.work import EVENTS, Work
 
 log = logging.getLogger("foreword")
@@ -593,6 +595,20 @@ class Keeper:
 
     def index(self) -> dict[str, Any]:
         return {"indexed": self.store.index()}
+
+    def scrub(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Take out of what is stored what is now known to be secret, a second's work; with `after` it goes on there."""
+        if not told.get("after"):
+            self.drain()
+        cleaner = Cleaner(
+            deny=self.settings.deny_paths,
+            hide=hiding(str(told.get("hidden") or ""), key=key_of(self.home)) or str,
+        )
+        dry_run = bool(told.get("dry_run"))
+        answer = scrub(self.store, self.home, cleaner=cleaner, after=told.get("after") or (), dry_run=dry_run)
+        if not dry_run:
+            log_to(self.home, self.settings)  # the log may be another file now
+        return answer
 
 
 def _new_id() -> str:

@@ -74,6 +74,7 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
             "POST": lambda _: keeper.try_model(),
         },
         "/api/index": {"POST": lambda _: keeper.index()},
+        "/api/scrub": {"POST": lambda asked: keeper.scrub(_object(asked))},
         "/api/stop": {"POST": stop},
     }
 
