@@ -167,7 +167,7 @@ class Store(Protocol):
     def scrub(self, cleaner: Cleaner, *, after: Sequence[object] = (), dry_run: bool = False) -> Scrubbed:
         """Clean the next rows, a transaction at most, and say what was found and where the next ones begin."""
 
-    def settle(self) -> None:
+    def sweep(self) -> None:
         """Leave no byte of what was cleaned: indexes anew, free pages given back, the log emptied."""
 
     def problems(self) -> tuple[str, ...]:

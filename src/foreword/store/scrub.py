@@ -120,7 +120,7 @@ def apply(execute: Execute, planned: Plan) -> None:
         execute(sql, given)
 
 
-def settle(db: apsw.Connection) -> None:
+def sweep(db: apsw.Connection) -> None:
     """Leave no old byte in the file or beside it: indexes anew, free pages given back, the log emptied."""
     present = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "words" in present:
@@ -150,7 +150,7 @@ def scrub_file(path: Path, *, cleaner: Cleaner, dry_run: bool) -> Iterator[Scrub
             if not after:
                 break
         if not dry_run:
-            settle(db)
+            sweep(db)
     finally:
         db.close()
 

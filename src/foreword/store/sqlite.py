@@ -300,13 +300,13 @@ class SqliteStore:
             self._write(lambda: scrub.apply(self._db.execute, planned))
         return planned.found
 
-    def settle(self) -> None:
+    def sweep(self) -> None:
         from foreword.store import scrub
 
         self.index()
         with self._turn:
             try:
-                scrub.settle(self._db)
+                scrub.sweep(self._db)
             except apsw.Error as exc:
                 raise _told(exc, self._path) from exc
 

@@ -47,7 +47,7 @@ def _step(store: Store, home: Home, *, cleaner: Cleaner, after: Sequence[Any], d
     stage = after[0] if after else ""
     if stage == SETTLE:
         if not dry_run:
-            store.settle()
+            store.sweep()
         yield Scrubbed(SETTLE)
     elif stage == FILES:
         yield from _files(home, cleaner=cleaner, dry_run=dry_run)
