@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import tempfile
@@ -20,6 +21,7 @@ from typing import Any
 
 from hook import ENVIRON, PY
 from store import SEED, quantile, say
+from transcripts import claude_transcript
 
 from foreword.client import Client
 from foreword.hook import build
@@ -49,6 +51,7 @@ def main() -> None:
             "fsyncs": fsyncs(scratch),
             "hooks": hooks(home, project, many=given.hooks),
             "worker": worker(home, project, pid, many=given.events, seed=given.seed),
+            "transcript": transcript(home, scratch, pid, mb=given.mb),
         }
     finally:
         life.stop(home)
@@ -62,6 +65,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, default=EVENTS, help="that the worker is told")
     parser.add_argument("--hooks", type=int, default=HOOKS, help="processes that are started, of each kind")
+    parser.add_argument("--mb", type=int, default=100, help="of a transcript that is imported at the end")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--json", metavar="FILE", help="write every number there too")
     return parser.parse_args()
@@ -219,6 +223,36 @@ def awaited(home: Home, *, most: float = 600.0) -> float:
     return time.perf_counter() - began
 
 
+def transcript(home: Home, scratch: Path, pid: int, *, mb: int) -> dict[str, Any]:
+    """One session of Claude Code so long, imported by the worker; what it weighed at most meanwhile."""
+    say(f"a transcript of {mb} MB is written and imported ...")
+    project = scratch / "rooms"
+    folder = scratch / "claude" / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(project))
+    for each in (project, folder):
+        each.mkdir(parents=True)
+    claude_transcript(folder / "s.jsonl", mb=mb, long=False, cwd=str(project))
+    os.utime(folder / "s.jsonl", (time.time() - 3600,) * 2)  # a session that is going on would wait
+    before, most, began = rss(pid), 0.0, time.perf_counter()
+    environ = {"HOME": str(scratch), "CLAUDE_CONFIG_DIR": str(scratch / "claude")}
+    wish = {"sources": ["claude-code"], "project_path": str(project), "options": {}, "environ": environ}
+    state = Client(home).post("/api/imports", wish)["import"]
+    while state["state"] == "running":
+        time.sleep(0.05)
+        most = max(most, rss(pid))
+        state = next(
+            each for each in Client(home).get("/api/imports")["imports"] if each["project_path"] == str(project)
+        )
+    (source,) = state["sources"]
+    return {
+        "mb": mb,
+        "before_mb": before,
+        "most_mb": most,
+        "seconds": time.perf_counter() - began,
+        "kinds": source["kinds"],
+        "state": state["state"],
+    }
+
+
 def rss(pid: int) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
@@ -234,6 +268,7 @@ def report(result: dict[str, Any]) -> str:
         f"hooks:  {hooks['hook_a_second']:.0f} a second one after another, {hooks['ratio']:.2f} times a bare interpreter ({hooks['bare_a_second']:.0f} a second)",
         "memory: " + ", ".join(f"{when}: {mb:.0f} MB" for when, mb in worker["rss_mb"]),
         f"distilled {worker['distilled_after_s']:.1f} s after the last event: {worker['memories']} memories; database {worker['database_mb']:.0f} MB",
+        f"a transcript of {result['transcript']['mb']} MB: imported in {result['transcript']['seconds']:.1f} s, {result['transcript']['most_mb']:.0f} MB at most ({result['transcript']['before_mb']:.0f} before): {result['transcript']['kinds']}",
     ]
     return "\n".join(lines)
 

@@ -46,7 +46,7 @@ def main() -> None:
     given.add_argument("--runs", type=int, default=RUNS)
     asked = given.parse_args()
     with tempfile.TemporaryDirectory(prefix="fw-") as folder:
-        for host, write in (("claude-code", _claude), ("codex", _codex)):
+        for host, write in (("claude-code", claude_transcript), ("codex", _codex)):
             path = Path(folder) / f"{host}.jsonl"
             for line, text in (("", "ordinary lines"), ("long", "with lines of 20 MB")):
                 size = write(path, mb=asked.mb, long=bool(line))
@@ -98,12 +98,12 @@ def _text(rng: random.Random, words: int) -> str:
     return " ".join(rng.choices(WORDS, k=words))
 
 
-def _claude(path: Path, *, mb: int, long: bool) -> float:
+def claude_transcript(path: Path, *, mb: int, long: bool, cwd: str = "/home/user/rooms") -> float:
     """Prompts, answers, commands, edits and attachments, in the sizes that sessions have."""
     rng = random.Random(SEED)
     common = {
         "isSidechain": False,
-        "cwd": "/home/user/rooms",
+        "cwd": cwd,
         "sessionId": "s",
         "version": "2.1.325",
         "gitBranch": "main",
