@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from foreword.paths import Home
+from foreword.store.sqlite import SqliteStore
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
@@ -30,3 +31,11 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"no samples: {SHARED.name}/ is not beside this checkout")
     return SHARED
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    """A store of its own, closed at the end."""
+    made = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    yield made
+    made.close()

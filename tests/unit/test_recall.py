@@ -21,13 +21,6 @@ HERE = Project(key="here", name="here", root="/nowhere")
 fresh = map("p{}".format, itertools.count())
 
 
-@pytest.fixture
-def store(tmp_path):
-    made = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
-    yield made
-    made.close()
-
-
 @pytest.fixture(scope="module")
 def shared_store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("store")

@@ -11,7 +11,6 @@ import pytest
 from foreword.config import load
 from foreword.endpoint import FAILURES
 from foreword.models.refine import Draft
-from foreword.store.sqlite import SqliteStore
 from foreword.worker.refining import MOST_WAITING, Refining
 from tests import endpoint
 from tests.endpoint import says, silent, status
@@ -26,13 +25,6 @@ def server():
     with endpoint.listening() as here:
         here.answer = data()
         yield here
-
-
-@pytest.fixture
-def store(tmp_path):
-    made = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
-    yield made
-    made.close()
 
 
 @pytest.fixture

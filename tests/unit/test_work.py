@@ -12,7 +12,6 @@ from foreword.errors import StoreError
 from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.remember import read, remember
-from foreword.store.sqlite import SqliteStore
 from foreword.types import Moment
 from foreword.worker.work import MOST_SESSIONS, Work
 
@@ -32,13 +31,6 @@ def folder(tmp_path):
     made.mkdir()
     (made / "pyproject.toml").touch()
     return made
-
-
-@pytest.fixture
-def store(tmp_path):
-    made = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
-    yield made
-    made.close()
 
 
 @pytest.fixture

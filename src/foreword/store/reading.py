@@ -48,18 +48,16 @@ class Reader(Finder):
 
     # -- memories -----------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
-        rows: list[Any] = []
-        for some in _chunks(ids):
-            rows += self._all(f"SELECT {MEMORY} {FROM} WHERE m.id IN ({marks(some)})", some)
-        found = {memory.id: memory for memory in map(memory_of, rows)}
+        found = {memory.id: memory for memory in self._named("id", ids)}
         return tuple(found[id] for id in dict.fromkeys(ids) if id in found)
 
     def by_uid(self, uids: Sequence[str]) -> tuple[Memory, ...]:
-        rows: list[Any] = []
-        for some in _chunks(uids):
-            rows += self._all(f"SELECT {MEMORY} {FROM} WHERE m.uid IN ({marks(some)})", some)
-        found = {memory.uid: memory for memory in map(memory_of, rows)}
+        found = {memory.uid: memory for memory in self._named("uid", uids)}
         return tuple(found[uid] for uid in dict.fromkeys(uids) if uid in found)
+
+    def _named(self, column: str, names: Sequence[str]) -> Iterable[Memory]:
+        for some in _chunks(names):
+            yield from map(memory_of, self._all(f"SELECT {MEMORY} {FROM} WHERE m.{column} IN ({marks(some)})", some))
 
     def page(self, *, after: int = 0, scopes: Sequence[str] = (), limit: int = 500) -> tuple[tuple[int, Memory], ...]:
         of_scopes = f"AND o.scope IN ({marks(scopes)})" if scopes else ""
