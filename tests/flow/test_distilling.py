@@ -153,6 +153,7 @@ def test_payloads_that_make_no_sense_keep_no_session_from_being_distilled(client
         ("UserPromptSubmit", {"prompt": "say something sensible here", "prompt_id": "p"}),
         *strange,
         ("Stop", {"last_assistant_message": 7}),
+        ("Stop", {"last_assistant_message": "Said something sensible."}),
     )
     assert worked(client, "odd")["memories"]
 
