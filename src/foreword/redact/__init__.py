@@ -293,7 +293,9 @@ def _without_passwords(text: str) -> str:
 
 
 def _stands_for_one(given: str) -> bool:
-    # {password}, ${PASSWORD}, {{ password }}, %s, *** or nothing: useful to the reader and no secret
+    # {password}, ${PASSWORD}, {{ password }}, %s, ***, the word itself or nothing: useful to the reader and no secret
+    if given.lower() in ("password", "pass", "passwd", "pwd", "token", "secret"):
+        return True
     name = given.lstrip("$")
     braced = name.startswith("{") and name.endswith("}")
     return not given.strip("*") or given == "%s" or (braced and name.strip("{}").replace(".", "_").isidentifier())

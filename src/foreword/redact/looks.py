@@ -26,11 +26,12 @@ _MADE_UP = (b"your", b"my-", b"my_", b"example", b"placeholder", b"insert", b"re
 _CODE = (b"(", b"[", b"{", b"->", b"::", b"=>", b"<", b"|", b"//", b"==")
 
 
-def is_password(value: bytes, *, quoted: bool, sure: bool, line: bool, phrase: bool) -> bool:
+def is_password(value: bytes, *, quoted: bool, sure: bool, line: bool, tight: bool, phrase: bool) -> bool:
     """Whether a value next to `password` is one.
 
     Without quotes a plain word is one only where the place is *sure* (`NAME=x` on a line of its own, an element), or
-    where name and word are the whole *line*; a *phrase* may hold spaces.
+    where name and word are the whole *line*; a number or a short one only there, or where both stand *tight* together. A
+    *phrase* may hold spaces.
     """
     if not 4 <= len(value) <= 256 or stands_for_one(value):
         return False
@@ -42,7 +43,7 @@ def is_password(value: bytes, *, quoted: bool, sure: bool, line: bool, phrase: b
         return False  # the name of a field or a variable: new_password, DB_PASS, password2
     bare = value.translate(None, b"_-.")
     if bare.isdigit():
-        return len(bare) >= 6 and (quoted or sure or line)
+        return len(bare) >= 6 and (quoted or sure or line or tight)
     if bare.isalpha() and plain:
         if quoted:
             return b"." not in value and b"_" not in value.strip(b"_") and len(value) >= 5
@@ -50,7 +51,7 @@ def is_password(value: bytes, *, quoted: bool, sure: bool, line: bool, phrase: b
     if quoted:
         return True
     return (
-        len(value) >= (4 if sure or line else 6)
+        len(value) >= (4 if sure or line or tight else 6)
         and not is_code(value)
         and any(each in value for each in _DIGITS + _SIGNS)
     )

@@ -28,7 +28,6 @@ _WORDS = (
     (b"key", SECRET),
     (b"credential", SECRET),
     (b"auth", SECRET),
-    (b"signature", SECRET),
     (b"sessid", SECRET),
     (b"jsessionid", SECRET),
     (b"connect.sid", SECRET),
@@ -72,7 +71,8 @@ class _Place:
 
     at: int
     sure: bool = False  # NAME=x on a line of its own, <name>x</name>: any word is a value
-    line: bool = False  # `name: x` on a line of its own, `--name x`, `name=x`: a value that is no word
+    line: bool = False  # `name: x` on a line of its own: a word of some length is one
+    tight: bool = False  # `name=x`, `--name x`: a short one, or a number
     whole: bool = False  # the value goes on to the next space, whatever comes before it
     element: bool = False  # … or to the next tag
 
@@ -105,7 +105,7 @@ def is_secret(name: str, value: str) -> str:
 def is_telling(name: str) -> bool:
     """Whether a field of this name may hold a secret: asked of every name, before anything is looked at."""
     low = name.lower()
-    return any(word in low for word in ("pass", "pwd", "secret", "token", "key", "cred", "auth", "cookie", "signature"))
+    return any(word in low for word in ("pass", "pwd", "secret", "token", "key", "cred", "auth", "cookie"))
 
 
 def _apart(found: list[Span]) -> list[Span]:
@@ -154,6 +154,8 @@ def _tells(raw: bytes, low: bytes, at: int, end: int) -> bool:
         return not after.isalpha() and low[max(0, at - 3) : at] != b"old"
     if word == b"key":
         return _is_key(raw, low, at)
+    if word == b"token":
+        return low[max(0, at - 9) : at] != b"publickey"
     if word == b"auth":
         return not after.isalpha() or low.startswith((b"key", b"token", b"secret"), end)
     return True
@@ -193,7 +195,7 @@ def _place(name: _Name) -> _Place | None:
     if low.startswith((b"%3d", b"%3a"), end):
         return _Place(end + 3)
     if closed == end and (spaced > end or raw[end : end + 1] == b"\n") and _is_flag(name):
-        return _Place(_behind_space(raw, spaced + (spaced == end)), line=True)
+        return _Place(_behind_space(raw, spaced + (spaced == end)), tight=True)
     said = _said(name, spaced) if name.kind == PASSWORD and closed == end else None
     return said or _beside(raw, low, closed)
 
@@ -209,7 +211,7 @@ def _assigned(name: _Name, at: int) -> _Place:
     whole = begins_line and (tight or at == end)
     capitals = raw[name.begins : end]
     sure = tight and begins_line and capitals == capitals.upper()
-    return _Place(_behind_space(raw, after), sure=sure, line=tight or whole, whole=whole and (sure or not tight))
+    return _Place(_behind_space(raw, after), sure=sure, line=whole, tight=tight, whole=whole and (sure or not tight))
 
 
 def _is_flag(name: _Name) -> bool:
@@ -230,8 +232,8 @@ def _said(name: _Name, spaced: int) -> _Place | None:
     if raw[spaced : spaced + 1] == b"'" and end - name.at > 4:
         return _Place(spaced)
     if low[name.begins : end] == b"requirepass" or b"login " in low[max(0, name.begins - 80) : name.begins]:
-        return _Place(spaced, line=True)
-    if low.startswith((b"is ", b"was ", b"is: ", b"to "), spaced):
+        return _Place(spaced, tight=True)
+    if low.startswith((b"is ", b"was ", b"is: "), spaced) or (end - name.at > 4 and low.startswith(b"to ", spaced)):
         return _Place(_behind_space(raw, low.index(b" ", spaced)))
     return None
 
@@ -292,7 +294,7 @@ def _value(name: _Name, place: _Place) -> Span | None:
     if not quoted and raw[end : end + 1] in (b"(", b"["):
         return None
     phrase = b"phrase" in name.low[name.begins : name.end]
-    hide = is_password(found, quoted=quoted, sure=place.sure, line=place.line, phrase=phrase)
+    hide = is_password(found, quoted=quoted, sure=place.sure, line=place.line, tight=place.tight, phrase=phrase)
     return (start, end, PASSWORD) if hide else None
 
 
