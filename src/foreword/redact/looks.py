@@ -30,8 +30,8 @@ def is_password(value: bytes, *, quoted: bool, sure: bool, line: bool, tight: bo
     """Whether a value next to `password` is one.
 
     Without quotes a plain word is one only where the place is *sure* (`NAME=x` on a line of its own, an element), or
-    where name and word are the whole *line*; a number or a short one only there, or where both stand *tight* together. A
-    *phrase* may hold spaces.
+    where name and word are the whole *line*; a number or a short one only there, or where both stand *tight* together.
+    A *phrase* may hold spaces.
     """
     if not 4 <= len(value) <= 256 or stands_for_one(value):
         return False
