@@ -272,6 +272,44 @@ def test_a_session_of_any_length_is_held_in_bounded_room():
     assert len(got.memories) < 1000
 
 
+def test_a_failure_whose_exit_code_a_pipe_hides_is_one_all_the_same():
+    got = told(
+        prompt("make the bookings touch again"),
+        run("pytest -q 2>&1 | tail -20", FAILED),
+        edit(),
+        run("pytest -q 2>&1 | tail -20", "3 passed in 0.02s"),
+    )
+    (failure,) = (memory for memory in got.memories if memory.kind == "failure")
+    assert failure.title == "test_touch: assert not True"
+    assert failure.detail["fixed_by"].startswith("overlaps() in rooms/bookings.py")
+    assert not failure.detail["open"]
+
+
+def test_what_fixed_a_failure_is_never_that_it_was_tried_again():
+    got = told(
+        prompt("get the service up again please"),
+        run("make all", "make: *** [all] Error 2", failed=True),
+        run("make all", "done"),
+        run("./seed.sh", "Error: no database here", failed=True),
+        *(run(f"grep -n {n} log.txt") for n in range(80)),
+        run("docker start db"),
+        run("./seed.sh"),
+    )
+    fixes = [memory.detail.get("fixed_by", "") for memory in got.memories if memory.kind == "failure"]
+    assert fixes == ["", "ran `docker start db`"]
+
+
+def test_of_a_line_that_ended_well_every_command_did():
+    got = told(
+        prompt("tidy up the imports of the rooms"),
+        run("ruff check .", "a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.", failed=True),
+        edit("rooms/a.py", "import os\nimport re", "import re"),
+        run("ruff check . && pytest -q && git add -A && git commit -m 'Imports are tidy'"),
+    )
+    assert [memory.title for memory in got.memories if memory.kind == "observation"] == ["Committed: Imports are tidy"]
+    assert "ruff passes; pytest passes" in got.memories[0].detail["done"][0]
+
+
 DEEDS = st.builds(
     Deed,
     kind=st.sampled_from(["start", "prompt", "answer", "tool", "compaction", "end", "strange"]),

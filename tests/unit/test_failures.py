@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.distill.commands import command_of, same
-from foreword.distill.failures import problem_of
+from foreword.distill.commands import command_of, commands_of, message_of, same
+from foreword.distill.failures import ended_badly, problem_of
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,58 @@ def test_running_only_the_tests_that_failed_tries_the_same_again():
     assert same(command_of("pytest"), command_of("pytest tests/test_a.py"), tests=("tests/test_a.py::test_b",))
 
 
+@pytest.mark.parametrize(
+    ("text", "tells"),
+    [
+        ("pytest -q", [True]),
+        ("pytest -q 2>&1 | tail -5", [False]),
+        ("set -o pipefail; pytest -q | tail", [False, True]),
+        ("pytest -q || true", [False, True]),
+        ("pytest -q; echo $?", [False, True]),
+        ("ruff check . && pytest -q;", [True, True]),
+        ("npm start &", [False]),
+    ],
+)
+def test_a_line_s_end_tells_of_a_command_only_where_the_shell_passes_it_on(text, tells):
+    assert [each.tells for each in commands_of(text)] == tells
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("git add -A && git commit -m 'Queue: drain it'", "Queue: drain it"),
+        ('git -C app commit -am "One" -m "A longer body of it"', "One"),
+        ("git commit -m \"$(cat <<'EOF'\nSubject line\n\nBody.\nEOF\n)\"", "Subject line"),
+        ("gh pr create --title 'Drain it' --body 'as told above'", "Drain it"),
+        ("git commit --amend --no-edit", ""),
+        ('git commit -m "$(date)"', ""),
+    ],
+)
+def test_a_commit_is_known_by_its_first_line(text, message):
+    assert message_of(text) == message
+
+
+@pytest.mark.parametrize(
+    ("output", "badly"),
+    [
+        ("3 passed in 0.1s", False),
+        ("1 failed, 3 passed in 0.1s", True),
+        ("ERROR: seen in a log\n12 passed in 3s", False),
+        ("test result: FAILED. 2 passed; 1 failed", True),
+        ("    Finished dev target(s) in 3.2s", False),
+        ("0 errors, 2 warnings", False),
+        ("done", None),
+    ],
+)
+def test_a_check_whose_exit_code_is_not_known_is_judged_by_how_it_sums_up(output, badly):
+    assert ended_badly(output) is badly
+
+
 OUTPUTS = {
+    "svc/a.py:1:8: F401 [*] `redis` imported but unused\nFound 1 error.": "F401: `redis` imported but unused",
+    "F401 [*] `redis` imported but unused\n --> svc/a.py:1:8\nFound 1 error.": "F401: `redis` imported but unused",
+    "/x/app.js\n  12:5  error  'x' is never used  no-unused-vars\n\n1 problem": "error: 'x' is never used",
+    "thread 'q::drains' panicked at src/q.rs:31:9:\nassertion failed: a == b\n": "assertion failed: a == b",
     "E       assert not True\ntests/test_b.py:5: AssertionError\nFAILED tests/test_b.py::test_touch - assert not True": "assert not True",
     'Traceback (most recent call last):\n  File "/x/a.py", line 3, in <module>\nValueError: bad thing': "ValueError: bad thing",
     "src/a.ts(3,5): error TS2322: Type 'string' is not assignable.": "TS2322: Type 'string' is not assignable.",

@@ -151,5 +151,5 @@ def _change(change: dict[str, Any]) -> str:
 
 def _point(memory: dict[str, Any]) -> str:
     why, fix = memory["detail"].get("why"), memory["detail"].get("fixed_by")
-    more = f", because {why}" if why else f"; fixed by {fix}" if fix else ""
+    more = f", because {why}" if why else f"; fixed: {fix}" if fix else ""
     return f"{memory['id']}  {memory['title']}{more}"

@@ -19,6 +19,7 @@ class Command:
     targets: tuple[str, ...]  # what it was told to work on
     kind: str  # test, build, lint, git, install, migrate, deploy, look or other
     text: str  # as a person would type it again
+    tells: bool = True  # whether its line cannot end well where this did not: `pytest | tail` and `pytest || true` can
 
 
 # What is put before a command without changing what it does.
@@ -76,14 +77,49 @@ _VALUE_FLAGS = {
 
 
 @lru_cache(512)
+def commands_of(text: str) -> tuple[Command, ...]:
+    """The commands of a line in their order."""
+    return tuple(_one(part, tells=tells) for part, tells in _parts(text[:MOST]) if part.strip())
+
+
 def command_of(text: str) -> Command:
     """The command that matters in *text*: of several the first that does more than look around, or the last."""
-    parts = [_one(part) for part in _parts(text[:MOST]) if part.strip()]
+    parts = commands_of(text)
     if not parts:
         return Command(program="", targets=(), kind="other", text="")
     telling = [part for part in parts if part.kind not in ("look", "other")]
     doing = [part for part in parts if part.kind != "look"]
     return (telling or doing or parts)[0]
+
+
+def does(command: Command) -> bool:
+    """Whether a command leaves something other than it was: an installed package, a moved file, a started service."""
+    if command.kind == "look":
+        return bool(_ALTERS.match(command.text))
+    return command.kind in ("install", "migrate", "build", "deploy", "other") or bool(_GIT_ALTERS.match(command.text))
+
+
+_ALTERS = re.compile(r"(?:sudo )?(?:mv|cp|rm|ln|mkdir|touch|chmod|kill|pkill|sed -i|(?:curl|wget)\b.* -[oO])\b")
+_GIT_ALTERS = re.compile(
+    r"git (?:mv|rm|checkout|switch|restore|stash|pull|merge|rebase|reset|revert|submodule|config|lfs)\b"
+)
+
+
+def message_of(text: str) -> str:
+    """The first line of what a commit or a pull request in *text* is called; nothing where it names nothing."""
+    told = _MESSAGE.search(text)
+    if told is None:
+        return ""
+    document = re.match(r"\$\(cat <<-?\s*['\"]?(\w+)['\"]?\n(.*)", told["said"], re.DOTALL)
+    lines = (document[2] if document else told["said"]).strip().split("\n")
+    return "" if lines[0].startswith("$(") else " ".join(lines[0].split())
+
+
+_MESSAGE = re.compile(
+    r"\b(?:git\b[^\n;|&]*?\bcommit|gh pr create)\b[^;|&]*?\s(?:-[a-zA-Z]*m|--message|-t|--title)[ =]?\s*"
+    r"(?P<quote>[\"'])(?P<said>(?:\\.|(?!(?P=quote)).)+|\$\(cat <<.*)",
+    re.DOTALL,
+)
 
 
 def same(failed: Command, later: Command, *, tests: tuple[str, ...] = ()) -> bool:
@@ -104,11 +140,14 @@ def _core(program: str) -> str:
     return program.rpartition("/")[2].replace("py.test", "pytest").replace("pip3", "pip")
 
 
-def _parts(text: str) -> list[str]:
-    """The commands of a line, apart where the shell parts them; quotes stay whole."""
+def _parts(text: str) -> list[tuple[str, bool]]:
+    """The commands of a line, apart where the shell parts them, and whether the line's end tells how each ended."""
     text = re.sub(r"<<-?\s*['\"]?(\w+)['\"]?.*?(?:^\1$|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
     text = text.replace("\\\n", " ")
-    parts, quote, start = [], "", 0
+    whole_pipes = "pipefail" in text
+    strict = bool(re.match(r"\s*set -\w*e", text))
+    parts: list[tuple[str, str]] = []  # each with the sign after it
+    quote, start = "", 0
     at = 0
     while at < len(text):
         char = text[at]
@@ -117,23 +156,34 @@ def _parts(text: str) -> list[str]:
         elif char in "'\"":
             quote = char
         elif char in ";\n" or text[at : at + 2] in ("&&", "||"):
-            parts.append(text[start:at])
-            at += 1 if char in ";\n" else 2
+            sign = char if char in ";\n" else text[at : at + 2]
+            parts.append((text[start:at], sign))
+            at += len(sign)
             start = at
             continue
         elif char == "|":
-            parts.append(text[start:at])  # what follows only shapes the output
-            end = min(
-                (found for sign in (";", "\n", "&&", "||") if (found := text.find(sign, at + 1)) >= 0),
-                default=len(text),
+            end, sign = min(
+                ((found, sign) for sign in (";", "\n", "&&", "||") if (found := text.find(sign, at + 1)) >= 0),
+                default=(len(text), ""),
             )
-            at = start = end
+            # What follows only shapes the output, but its end is the end of the line.
+            parts.append((text[start:at], sign if whole_pipes else "|"))
+            at = start = end + len(sign)
             continue
         at += 1
-    return [*parts, text[start:]]
+    parts.append((text[start:], ""))
+    told: list[tuple[str, bool]] = []
+    tells = True
+    for part, sign in reversed([each for each in parts if each[0].strip()]):
+        if sign in (";", "\n") and not told:
+            tells = True  # nothing comes after it
+        elif sign in (";", "\n", "||"):
+            tells = strict and sign != "||"
+        told.append((part, tells and sign != "|" and not part.rstrip().endswith("&")))
+    return told[::-1]
 
 
-def _one(part: str) -> Command:
+def _one(part: str, *, tells: bool) -> Command:
     part = re.sub(r"\s*\d?>{1,2}\s*(?:&\d|\S+)|\s*<\s*\S+|\s&\s*$", "", part).strip().lstrip("({ ").rstrip(")} ")
     try:
         words = shlex.split(part, posix=True)
@@ -156,14 +206,14 @@ def _one(part: str) -> Command:
     ):
         words = words[1:]
     if not words:
-        return Command(program="", targets=(), kind="other", text=part)
+        return Command(program="", targets=(), kind="other", text=part, tells=tells)
     name = words[0].rpartition("/")[2] if "/" in words[0] and not words[0].startswith("./") else words[0]
     rest = words[1:]
     if name in _WITH_VERB and rest and not rest[0].startswith("-"):
         verb = [rest[0]] if rest[0] != "run" or len(rest) < 2 else rest[:2]
         name, rest = " ".join((name, *verb)), rest[len(verb) :]
     kind = next((kind for kind in _ORDER if _KIND_OF[kind].match(name)), "other")
-    return Command(program=name, targets=_targets(rest), kind=kind, text=" ".join(part.split()))
+    return Command(program=name, targets=_targets(rest), kind=kind, text=" ".join(part.split()), tells=tells)
 
 
 def _targets(words: list[str]) -> tuple[str, ...]:

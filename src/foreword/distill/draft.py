@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from foreword.deeds import Deed, Todo
 from foreword.distill import gist
 from foreword.distill.changes import is_test, memory_of_change
-from foreword.distill.commands import Command, command_of, same
-from foreword.distill.failures import Problem, problem_of
+from foreword.distill.commands import Command, command_of, commands_of, does, message_of, same
+from foreword.distill.failures import Problem, ended_badly, problem_of
 from foreword.distill.request import requests
 from foreword.distill.said import Said, said
 from foreword.distill.sentences import cut
@@ -67,7 +67,8 @@ class Draft:
         self._todos: tuple[Todo, ...] = ()
         self._finished: dict[str, None] = {}
         self._runs: dict[str, tuple[Command, bool]] = {}
-        self._between: list[Command] = []
+        self._between: list[tuple[int, Command]] = []
+        self._ran = 0
         self._tokens = 0
 
     # -- taking in ----------------------------------------------------------------------------------------------
@@ -146,22 +147,33 @@ class Draft:
         command = command_of(deed.command)
         if not command.program:
             return
-        failed = deed.failed
+        # Of `pytest | tail` the host tells how `tail` ended.
+        failed = None if deed.failed is False and not command.tells else deed.failed
         problem = problem_of(deed.output, program=command.program) if failed or failed is None else None
-        if failed is None:  # the host does not tell: only what says so itself has failed
-            failed = (
-                problem is not None
-                and command.kind in ("test", "lint", "build")
-                and bool(problem.type or problem.tests)
-            )
-        if command.kind != "look":
-            self._runs[command.program] = command, failed
+        if failed is None:  # nobody tells: only what says so itself has failed
+            checks = command.kind in ("test", "lint", "build")
+            said_so = ended_badly(deed.output) if checks else None
+            told = problem is not None and bool(problem.type or problem.tests)
+            failed = checks and told if said_so is None else said_so
+        line = commands_of(deed.command)
+        self._ran += 1
         if failed:
+            tests = [each for each in line if each.kind == "test"] if problem and problem.tests else []
+            command = tests[0] if tests else command
+            self._note_run(command, failed=True)
             self._fail(command, problem, deed)
         else:
-            self._succeed(command, deed)
-        self._between.append(command)
-        del self._between[:-50]
+            for each in line:
+                if each == command or (each.tells and each.program):
+                    self._note_run(each, failed=False)
+                    self._succeed(each, deed)
+            self._between.extend((self._ran, each) for each in line if does(each))
+            del self._between[:-50]
+
+    def _note_run(self, command: Command, *, failed: bool) -> None:
+        if command.kind != "look":
+            self._runs.pop(command.program, None)  # the last to run comes last
+            self._runs[command.program] = command, failed
 
     def _fail(self, command: Command, problem: Problem | None, deed: Deed) -> None:
         if command.kind == "look" or problem is None:
@@ -171,7 +183,7 @@ class Draft:
             if len(self._failures) >= MOST_FAILURES:
                 return
             known = self._failures[problem.fingerprint] = _Failure(problem, command, first=deed.at)
-        known.seen(command, at=deed.at, edits=self._edited, runs=len(self._between))
+        known.seen(command, at=deed.at, edits=self._edited, runs=self._ran)
 
     def _succeed(self, command: Command, deed: Deed) -> None:
         for failure in self._failures.values():
@@ -180,10 +192,11 @@ class Draft:
         if command.kind == "install" and command.targets:
             verb = "Removed" if command.program.endswith((" remove", " uninstall", " rm")) else "Installed"
             self._observe(f"{verb} {', '.join(command.targets[:5])} ({command.program})", at=deed.at)
-        elif command.program in ("git commit", "gh pr") and command.targets:
-            message = max(command.targets, key=len)
+        elif command.program in ("git commit", "gh pr"):
+            message = message_of(deed.command)
             if len(message.split()) > 1:
-                self._observe(f"Committed: {cut(message, 120)}", at=deed.at, files=tuple(self._files)[:10])
+                what = "Committed" if command.program == "git commit" else "Opened a pull request"
+                self._observe(f"{what}: {cut(message, 120)}", at=deed.at, files=tuple(self._files)[:10])
                 self._finished[cut(message, 200)] = None
         elif command.kind in ("migrate", "deploy"):
             self._observe(f"Ran `{cut(command.text, 100)}`", at=deed.at)
@@ -202,8 +215,8 @@ class Draft:
             return _told(edits)
         if command.text != failure.command.text and command.program == failure.command.program:
             return f"`{cut(command.text, 100)}` instead of `{cut(failure.command.text, 80)}`"
-        done = [each for each in self._between[failure.runs :] if each.kind in ("install", "migrate", "build", "other")]
-        return f"ran `{cut(done[-1].text, 120)}`" if done else ""
+        done = [f"`{cut(each.text, 100)}`" for number, each in self._between if number > failure.runs]
+        return f"ran {', '.join(dict.fromkeys(done[-2:]))}" if done else ""
 
     @property
     def excerpts(self) -> tuple[str, ...]:

@@ -43,6 +43,14 @@ def problem_of(output: str, *, program: str) -> Problem | None:
     )
 
 
+def ended_badly(output: str) -> bool | None:
+    """How a check ended by its own words, where its exit code is not known; None where it says neither."""
+    text = _plain(output)
+    if _FAILS.search(text):
+        return True
+    return False if _PASSES.search(text) else None
+
+
 def normal(text: str) -> str:
     """*text* without what differs from run to run: numbers, addresses, paths' folders, times and quoted values."""
     text = text.lower()
@@ -68,10 +76,14 @@ _ERRORS = tuple(
         r"^(?P<type>error\[E\d+\]): (?P<message>[^\n]+)",  # rustc
         r"\berror (?P<type>TS\d+): (?P<message>[^\n]+)",  # TypeScript
         r"^[^\s:][^:\n]*:\d+(?::\d+)?: (?P<type>(?:fatal )?error): (?P<message>[^\n]+)",  # C, C++, Java, mypy
-        r"^thread '[^']*' panicked at (?P<message>[^\n]+)",
+        r"^thread '[^']*'(?: \(\d+\))? panicked at [^\n]+:\d+:\n(?P<message>[^\n]+)",  # Rust
+        r"^thread '[^']*' panicked at (?P<message>[^\n]+)",  # Rust before 1.73
         r"^(?P<type>panic): (?P<message>[^\n]+)",  # Go
         r"^\s*(?:Uncaught |Unhandled )?(?P<type>(?:[A-Z]\w*\.)*[A-Z]\w*(?:Error|Exception)): (?P<message>[^\n]+)",  # JavaScript, Java
         r"^(?:[\w.]+\.)?(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning))(?::\s*(?P<message>[^\n]*))?$",  # Python
+        r"^[^\s:][^:\n]*:\d+:\d+: (?P<type>[A-Z]{1,4}\d{2,4}) (?:\[\*\] )?(?P<message>[^\n]+)",  # ruff, flake8
+        r"^(?P<type>[A-Z]{1,4}\d{3,4}) (?:\[\*\] )?(?P<message>[^\n]+)\n\s*--> ",  # ruff in full
+        r"^\s+\d+:\d+\s+(?P<type>error)\s+(?P<message>\S[^\n]*?)(?:\s{2,}[\w@/-]+)?$",  # eslint
         r"^\s+(?P<message>\w+_test\.go:\d+: [^\n]+)",
         r"^(?P<type>--- FAIL): (?P<message>\S+)",
         r"^FAILED (?P<message>[^\n]+)",
@@ -83,7 +95,7 @@ _ERRORS = tuple(
         r"^(?P<message>[^\n]*\b(?:error|failed|failure|cannot|could not|unable to|refused|denied|invalid|unknown|missing)\b[^\n]*)",
     )
 )  # fmt: skip
-_LAST_WINS = 8  # of a Python traceback the last line names the error; of compilers the first
+_LAST_WINS = 9  # of a Python traceback the last line names the error; of compilers the first
 _FILE = re.compile(
     r"(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.(?:py|js|jsx|ts|tsx|go|rs|java|c|cc|cpp|h|hpp|rb|php|cs|kt|swift|sh|sql|toml|json|ya?ml))(?=[:\s\",)(]|$)"
 )
@@ -93,6 +105,19 @@ _TESTS = (
     re.compile(r"^test (\S+) \.\.\. FAILED", re.MULTILINE),
     re.compile(r"^(?:FAIL|ERROR): (\w+ \([\w.]+\))", re.MULTILINE),
     re.compile(r"^\s*(?:✕|✗|×)\s+([^\n(]{3,80})", re.MULTILINE),
+)
+
+
+# How checks sum up; what they print on the way says little.
+_FAILS = re.compile(
+    r"\b[1-9]\d* (?:tests? |suites? )?(?:failed|failing|failures?|errors?|problems?)\b|\btest result: FAILED|\bBUILD FAILED\b"
+    r"|^(?:--- )?FAIL(?:ED)?\b|^error(?:\[E\d+\])?: |\berror TS\d+|^make(?:\[\d+\])?: \*\*\*|^npm (?:ERR!|error) ",
+    re.MULTILINE,
+)
+_PASSES = re.compile(
+    r"\b\d+ (?:tests? )?(?:passed|passing)\b|\btest result: ok|\bBUILD SUCCESS|^ok\s|^OK\b|\bAll checks passed|\bno issues found"
+    r"|^\s*Finished |\b0 errors\b",
+    re.MULTILINE,
 )
 
 
