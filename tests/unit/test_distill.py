@@ -310,6 +310,37 @@ def test_of_a_line_that_ended_well_every_command_did():
     assert "ruff passes; pytest passes" in got.memories[0].detail["done"][0]
 
 
+def test_a_choice_that_the_user_took_back_is_no_decision_and_goes_where_it_was_one():
+    asked = prompt("Let's use Postgres for the queue because we run it already.")
+    before = told(asked, answer("The queue is in Postgres now."))
+    after = told(asked, answer("The queue is in Postgres now."), prompt("no, let's go with Redis instead of Postgres"))
+    (decision,) = (memory for memory in before.memories if memory.kind == "decision")
+    assert not [memory for memory in after.memories if memory.title == decision.title and memory.kind == "decision"]
+    assert decision.uid in after.gone
+
+
+def test_what_the_user_asks_for_in_work_is_never_called_done_or_learned():
+    got = told(
+        prompt("export the reports as csv with streaming so that big reports never time out in the browser of members"),
+        edit(),
+        prompt("good. remember: we never use KEYS in production, always SCAN. and count the lost claims in a metric"),
+        edit(),
+        answer("Claims are counted. Next steps: raise the expiry for long jobs."),
+    )
+    detail = got.memories[0].detail
+    assert detail["request"][0] == "Count the lost claims in a metric"
+    assert "KEYS" not in f"{detail}"
+    assert detail["next"] == ["Raise the expiry for long jobs"]
+    assert "csv" not in f"{detail['done']} {detail.get('learned')}"
+
+
+def test_what_failed_on_the_way_is_no_blocker_once_the_tests_pass():
+    down = run("redis-cli ping", "Could not connect to Redis: Connection refused", failed=True)
+    begun = (prompt("find out why bookings are lost"), edit(), down)
+    assert "block" in told(*begun).memories[0].detail
+    assert "block" not in told(*begun, run("pytest -q", "3 passed")).memories[0].detail
+
+
 DEEDS = st.builds(
     Deed,
     kind=st.sampled_from(["start", "prompt", "answer", "tool", "compaction", "end", "strange"]),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.distill.said import said
+from foreword.distill.said import said, takes_back
 from foreword.distill.sentences import cut, pieces
 
 
@@ -27,6 +27,13 @@ def kinds(text: str, *, first: bool = False) -> list[str]:
             "When I work on JS projects I always use bun, not npm.",
             "When I work on JS projects I always use bun, not npm",
         ),
+        ("make sure you always run the linter first", "Make sure you always run the linter first"),
+        ("you should never edit generated files", "You should never edit generated files"),
+        (
+            "Remember to run make gen after changing a proto file.",
+            "Remember to run make gen after changing a proto file",
+        ),
+        ("Whenever you change a route, update the docs.", "Whenever you change a route, update the docs"),
         ("A few notes: keep responses short.", "Keep responses short"),
     ],
 )
@@ -40,6 +47,7 @@ def test_a_rule_of_the_user_is_kept_in_the_users_words(text, rule):
     [
         ("No, use httpx instead of requests.", "Use httpx instead of requests", "requests"),
         ("Don't use print, use the logger", "Don't use print, use the logger", "print"),
+        ("wait, no, use NATS not Redis", "Use NATS not Redis", "Redis"),
         ("actually the timeout is 30 seconds", "The timeout is 30 seconds", ""),
         ("You forgot to run the linter before committing.", "You forgot to run the linter before committing", ""),
         ("That's wrong, the port must stay 8000.", "That's wrong, the port must stay 8000", ""),
@@ -54,6 +62,7 @@ def test_a_correction_says_what_was_wrong(text, right, wrong):
     ("text", "choice", "why"),
     [
         ("let's use SQLite because it needs no server", "Use SQLite", "it needs no server"),
+        ("hmm, actually let's go with Redis instead of Postgres, since ops want it", "Go with Redis instead of Postgres", "ops want it"),
         ("We'll go with Postgres since two services share it.", "Go with Postgres", "two services share it"),
         ("We should use UTC everywhere since venues lie in different zones", "Use UTC everywhere", "venues lie in different zones"),
         ("I want to switch from Alembic to Aerich. It is made for async ORMs.", "Switch from Alembic to Aerich", "It is made for async ORMs"),
@@ -82,10 +91,43 @@ def test_a_decision_comes_with_its_reason(text, choice, why):
         "```\nalways: use tabs\n```\nexplain this file to me",
         'Traceback (most recent call last):\n  File "a.py", line 3\nValueError: never do that again, ever',
         "can you use the existing helper here?",
+        "In general looks good, but rename the variable",
+        "whenever I click the button it crashes",
+        "we never got an answer from the server",
+        "I don't want to see this error",
+        "for all users the page shows an error",
+        "by default the port is 8080",
+        "I want it to work on mobile too",
+        "we use it to send mails",
+        "let's go with option B",
+        "I chose the first one because it is shorter",
+        "rewrite the chapter on installing it. Keep it short.",
+        "what is this?\nINFO: use Redis instead of the cache because it is faster\n[WARN] don't use v1, use v2 instead",
+        "Nov 10 09:12:04 web1 app[1]: always restart it\nwe never use this\n09:12:05 done",
     ],
 )
 def test_what_lays_nothing_down_becomes_nothing(text):
     assert kinds(text) == []
+
+
+def test_what_was_not_chosen_ends_before_the_reason():
+    (one,) = said("let's use Redis instead of memory because it is shared")
+    assert (one.instead_of, one.why) == ("memory", "it is shared")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "is_taken_back"),
+    [
+        ("Let's use Postgres for the queue.", "let's go with Redis instead of Postgres", True),
+        ("Let's use Redis instead of Postgres.", "no, use NATS, not Redis", True),
+        ("Let's use Redis instead of Postgres.", "no, use NATS instead of Postgres", False),
+        ("Let's use Postgres for the queue.", "let's use SQLite instead of Postgres for tests", False),
+        ("Let's use Postgres for the queue.", "let's keep all times in UTC", False),
+    ],
+)
+def test_a_choice_in_place_of_an_earlier_one_takes_that_back(earlier, later, is_taken_back):
+    (before,), (after,) = said(earlier, first=True), said(later)
+    assert takes_back(after, before) is is_taken_back
 
 
 def test_in_the_first_prompt_there_is_nothing_to_correct():

@@ -11,7 +11,7 @@ from foreword.distill.changes import is_test, memory_of_change
 from foreword.distill.commands import Command, command_of, commands_of, does, message_of, same
 from foreword.distill.failures import Problem, ended_badly, problem_of
 from foreword.distill.request import requests
-from foreword.distill.said import Said, said
+from foreword.distill.said import Said, said, takes_back
 from foreword.distill.sentences import cut
 from foreword.tokens import count
 from foreword.types import Change, Edit, Link, Memory, Project, Session
@@ -69,6 +69,7 @@ class Draft:
         self._runs: dict[str, tuple[Command, bool]] = {}
         self._between: list[tuple[int, Command]] = []
         self._ran = 0
+        self._passed = 0  # the last run of a test or a build that went well
         self._tokens = 0
 
     # -- taking in ----------------------------------------------------------------------------------------------
@@ -166,6 +167,7 @@ class Draft:
             for each in line:
                 if each == command or (each.tells and each.program):
                     self._note_run(each, failed=False)
+                    self._passed = self._ran if each.kind in ("test", "build") else self._passed
                     self._succeed(each, deed)
             self._between.extend((self._ran, each) for each in line if does(each))
             del self._between[:-50]
@@ -227,7 +229,7 @@ class Draft:
     def harvest(self) -> Distilled:
         """Everything that is worth knowing later."""
         failures = [self._failure_memory(each) for each in self._failures.values()]
-        laid_down = [self._said_memory(one, at, times) for one, at, times in self._said.values()]
+        laid_down = self._laid_down()
         source = self.session.host or "session"
         changed = [
             memory_of_change(change, project=self.project, source=source, trust="tool")
@@ -236,8 +238,9 @@ class Draft:
         observed = [self._observation(*each) for each in self._observed.values()]
         summary = self._summary([each for each in laid_down if each.kind == "decision"])
         others = (*laid_down, *failures, *changed, *observed)
+        gone = tuple(self._said_uid(self._said[key][0]) for key in sorted(self._taken_back()))
         if summary is None:
-            return Distilled(memories=others)
+            return Distilled(memories=others, gone=gone)
         open_ones = self._open()
         handoff = self._handoff(open_ones, summary)
         return Distilled(
@@ -247,7 +250,7 @@ class Draft:
                 *(Link(each.uid, "part-of", summary.uid) for each in laid_down),
             ),
             changes=tuple(self._changes.values()),
-            gone=() if handoff else (self._uid("han"),),
+            gone=gone if handoff else (*gone, self._uid("han")),
             done=self._done(summary),
             open=open_ones,
         )
@@ -276,7 +279,7 @@ class Draft:
         return self._memory(
             one.kind,
             one.text,
-            f"{one.kind[:3]}:{self.project.key}:{_key(one.kind, one.text)}",
+            self._said_uid(one),
             at=at,
             trust="user",
             confidence=sure,
@@ -335,7 +338,7 @@ class Draft:
         if not title:
             return None
         outcome = self._outcome()
-        points = gist.units(self._prompts, self._answers, own=0.7 if self._files else 1.25)
+        points = gist.units(self._prompts, self._answers, work=bool(self._files))
         laid = self._laid_down()
         laid_titles = tuple(memory.title for memory in laid)
         laid_down = " ".join(f"{memory.title} {memory.detail.get('why', '')}" for memory in laid)
@@ -347,7 +350,10 @@ class Draft:
         )
         names = gist.concepts([*self._prompts, *self._answers], most=CONCEPTS, covered=said_already)
         told = {
-            "request": [each for each in asked[1:] if not each.startswith(laid_titles)],
+            "request": [
+                *(each for each in asked[1:] if not each.startswith(laid_titles)),
+                *(unit.text for unit in picked if unit.kind == gist.REQUEST),
+            ],
             "done": [*filter(None, (outcome,)), *(unit.text for unit in picked if unit.kind == gist.DONE)],
             "learned": [unit.text for unit in picked if unit.kind == gist.LEARNED],
             "next": _distinct((*self._open(), *(unit.text for unit in picked if unit.kind == gist.NEXT)))[:6],
@@ -366,7 +372,20 @@ class Draft:
         )
 
     def _laid_down(self) -> list[Memory]:
-        return [self._said_memory(one, at, times) for one, at, times in self._said.values()]
+        back = self._taken_back()
+        return [self._said_memory(*told) for key, told in self._said.items() if key not in back]
+
+    def _taken_back(self) -> set[str]:
+        """Decisions of this session that the user changed his mind about in it."""
+        return {
+            key
+            for key, (one, at, _) in self._said.items()
+            if one.kind == "decision"
+            and any(at < later and takes_back(other, one) for other, later, _ in self._said.values())
+        }
+
+    def _said_uid(self, one: Said) -> str:
+        return f"{one.kind[:3]}:{self.project.key}:{_key(one.kind, one.text)}"
 
     def _outcome(self) -> str:
         """What became of the code, and how the last checks ended; nothing where none was touched."""
@@ -381,7 +400,12 @@ class Draft:
         return "; ".join((*told, *checks))
 
     def _blocks(self) -> list[str]:
-        open_ones = [failure for failure in self._failures.values() if failure.open]
+        """What still fails; of what was only tried on the way, nothing that later checks did well without."""
+        open_ones = [
+            failure
+            for failure in self._failures.values()
+            if failure.open and (failure.command.kind not in ("other", "install") or failure.ran > self._passed)
+        ]
         return [cut(self._failure_memory(failure).title, 110) for failure in open_ones[-3:]]
 
     def _open(self) -> tuple[str, ...]:
@@ -447,6 +471,7 @@ class _Failure:
         self.first = self.last = first
         self.times = 0
         self.open = True
+        self.ran = 0  # the run that showed it last
         self.edits = self.runs = 0  # how many there were when it was seen first since it was fixed
         self.fixed_by = ""
         self.fixing: tuple[_Edited, ...] = ()
@@ -454,6 +479,7 @@ class _Failure:
     def seen(self, command: Command, *, at: float, edits: int, runs: int) -> None:
         if self.times == 0 or not self.open:
             self.edits, self.runs = edits, runs
+        self.ran = runs
         self.times, self.last, self.open, self.command = self.times + 1, max(self.last, at), True, command
 
     def fix(self, how: str, *, at: float, edits: tuple[_Edited, ...]) -> None:
@@ -558,8 +584,8 @@ def _known(file: str, files: dict[str, int]) -> str:
 
 
 def _named(changes: Sequence[Change]) -> str:
-    new = [f"{change.function}()" for change in changes if change.what == "NEW"]
-    others = [f"{change.function}()" for change in changes if change.what != "NEW"]
+    new = list(dict.fromkeys(f"{change.function}()" for change in changes if change.what == "NEW"))
+    others = list(dict.fromkeys(f"{change.function}()" for change in changes if change.what != "NEW"))
     parts = [f"new {_listed(new, 4)}"] if new else []
     return "; ".join([*parts, f"changed {_listed(others, 4)}"] if others else parts)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from heapq import heapify, heappop, heappush
 
+from foreword.distill.said import said
 from foreword.distill.sentences import cut, fenced, pieces
 from foreword.tokens import count
 from foreword.values import value
@@ -17,12 +18,14 @@ TELLING = 1.5  # a point with fewer telling words than that is small talk
 COMMAND = 90  # characters of a line of code that is worth a point
 
 SHELL = ("bash", "sh", "shell", "console", "zsh", "")  # blocks whose lines are worth knowing by themselves
-DONE, LEARNED, NEXT = "done", "learned", "next"
+LEFT = 1.5  # times as heavy: what is left to do is what the next session begins with
+DONE, LEARNED, NEXT, REQUEST = "done", "learned", "next", "request"
+FRESH = 1.5  # telling words that a point must bring beyond what is said already
 
 
 @value
 class Unit:
-    """One sentence or point, and what it is: done, learned or next."""
+    """One sentence or point, and what it is: done, learned, next, or asked for."""
 
     text: str
     kind: str
@@ -37,7 +40,7 @@ _LEARNED = re.compile(
     re.I,
 )
 _NEXT = re.compile(
-    r"\b(?:next steps?|to ?do|remaining|pending|left to do|still (?:needs?|missing|open|to)|not yet|follow[- ]?up|coming next|will need|in progress"
+    r"\b(?:next steps?|to ?do|remaining|pending|left to do|still (?:needs?|missing|open|to|calls?|uses?|fails?|broken)|not yet|follow[- ]?up|coming next|will need|in progress"
     r"|next session|blocker|critical path|tomorrow)\b",
     re.I,
 )
@@ -60,9 +63,10 @@ _LEAD = re.compile(
 )
 
 
-def units(prompts: Sequence[str], answers: Sequence[str], *, own: float = 1.25) -> list[Unit]:
-    """The points of a conversation that say something; the user's *own* weigh more where nothing was done."""
+def units(prompts: Sequence[str], answers: Sequence[str], *, work: bool = False) -> list[Unit]:
+    """The points of a conversation that say something; in *work* the user's own are what is wanted, and weigh less."""
     found: list[Unit] = []
+    own = 0.7 if work else 1.25
     for text, weight in [*((each, own) for each in prompts), *((each, 1.0) for each in answers)]:
         section = ""
         for piece in pieces(text):
@@ -74,8 +78,13 @@ def units(prompts: Sequence[str], answers: Sequence[str], *, own: float = 1.25) 
             kind = NEXT if _SECTION_NEXT.match(section) or (weight == 1.0 and _NEXT.search(piece)) else DONE
             if kind == DONE and not _SECTION_DONE.match(section) and _LEARNED.search(piece):
                 kind = LEARNED
+            if work and weight == own:
+                if said(piece):
+                    continue  # it is kept as what it is
+                kind = REQUEST
             plain = _OPEN.sub("", piece) if kind == NEXT else piece
-            found.append(Unit(text=_tidy(plain), kind=kind, weight=weight, place=len(found)))
+            heavy = weight * (LEFT if work and kind == NEXT else 1.0)
+            found.append(Unit(text=_tidy(plain), kind=kind, weight=heavy, place=len(found)))
         for line in fenced(text, languages=SHELL):
             if 8 <= len(line) <= COMMAND and weight == 1.0:
                 found.append(Unit(text=line, kind=DONE, weight=0.7, place=len(found)))
@@ -97,7 +106,8 @@ def chosen(given: Sequence[Unit], *, budget: int, covered: str = "") -> list[Uni
     costs = {unit.place: count(unit.text) + 2 for unit in given}
 
     def gain(unit: Unit) -> float:
-        return unit.weight * _fresh(words[unit.place], said, often) / (costs[unit.place] + 4)
+        fresh = _fresh(words[unit.place], said, often)
+        return unit.weight * fresh / (costs[unit.place] + 4) if fresh >= FRESH or unit.kind == NEXT else 0.0
 
     picked: list[Unit] = []
     # What a unit brings only sinks while others are taken: the best is one that is still the best when it is asked again.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from foreword.distill.said import said
 from foreword.distill.sentences import cut, pieces
 
 TITLE = 90
@@ -18,7 +19,7 @@ _ASKING = re.compile(
     re.I,
 )
 _EMPTY = re.compile(
-    r"^(?:continue|go on|yes|no|ok(?:ay)?|do it|proceed|thanks?|thank you|perfect|great|good|looks good|next|try again|again|go|y|sure|lgtm|nice|cool|keep going|/\w+)\b[\w\s.!,]{0,20}$",
+    r"^(?:continue|go on|yes|no|ok(?:ay)?|do it|proceed|thanks?|thank you|perfect|great|good|looks good|next|try again|again|go|y|sure|lgtm|nice|cool|keep going|never ?mind|/\w+)\b[\w\s.!,]{0,20}$",
     re.I,
 )
 
@@ -30,14 +31,20 @@ _AGREES = re.compile(
 
 def requests(prompts: Sequence[str], *, most: int = 3) -> tuple[str, ...]:
     """What was asked for, the first first; of a long session also what it turned to later."""
-    asked = [title for at, prompt in enumerate(prompts) if (title := _title(prompt)) and (at == 0 or title[-1:] != "?")]
+    asked = [
+        title
+        for at, prompt in enumerate(prompts)
+        if (title := _title(prompt, first=at == 0)) and (at == 0 or title[-1:] != "?")
+    ]
     if len(asked) <= most:
         return tuple(dict.fromkeys(asked))
     return tuple(dict.fromkeys((asked[0], *asked[-(most - 1) :])))
 
 
-def _title(prompt: str) -> str:
-    for piece in pieces(prompt):
+def _title(prompt: str, *, first: bool) -> str:
+    told = pieces(prompt)
+    orders = [piece for piece in told if not said(piece)]  # a rule is kept as one
+    for piece in orders or (told if first else ()):
         plain = _GREETING.sub("", piece)
         plain = _ASKING.sub("", plain).strip(" .!—-:")
         if len(plain.split()) >= 3 and not _EMPTY.match(piece) and not _AGREES.match(plain):

@@ -37,9 +37,19 @@ def said(text: str, *, first: bool = False) -> tuple[Said, ...]:
     return tuple(found)
 
 
+def takes_back(later: Said, earlier: Said) -> bool:
+    """Whether *later* chooses something else in place of what *earlier* chose, and for no other purpose."""
+    choice = (
+        earlier.text.lower().replace(earlier.instead_of.lower(), "") if earlier.instead_of else earlier.text.lower()
+    )
+    chosen, not_chosen = set(re.findall(r"\w+", choice)), set(re.findall(r"\w+", later.instead_of.lower()))
+    purposes = re.findall(r"\b(?:for|in|on|when|during|inside) (?:the |our |all |a )?(\w+)", later.text.lower())
+    return bool(not_chosen) and not_chosen <= chosen and set(purposes) <= chosen
+
+
 _LEADS = re.compile(
     r"^(?:(?:also|and|but|so|then|ok(?:ay)?|right|great|good|perfect|thanks|thank you|please|btw|by the way|hey|hi|oh|well"
-    r"|yes|yeah|yep|sure|one more thing|note|remember|important|fyi|again|now|ah|hmm|and also)\b[\s,:;.!—-]*)+",
+    r"|yes|yeah|yep|sure|one more thing|note|remember(?! to)|important|fyi|again|now|ah|hmm|and also)\b[\s,:;.!—-]*)+",
     re.IGNORECASE,
 )
 _ASKS = re.compile(
@@ -60,16 +70,19 @@ _RULE = re.compile(
     r"^(?:always|never)\s+\w+"
     r"|^(?:don'?t|do not|avoid)\b.*\b(?:ever|again|any ?more|unless|without (?:asking|telling|my)|in (?:the )?future|in files|in this (?:repo|project|codebase))\b"
     r"|^(?:no|not?) (?:more )?[\w -]{3,40} without (?:asking|telling|my|a)\b"
-    r"|^(?:from now on|going forward|in (?:the )?future|by default|as a rule|generally|in general|whenever|every time|for all \w+)\b.*\w"
+    r"|^(?:from now on|going forward|in (?:the )?future|as a rule)\b.*\w"
+    r"|^(?:by default|generally|in general|whenever you|every time you|for all \w+)\b[^.]*?[\w,] (?:please )?(?:use|prefer|keep|write|avoid|do|don'?t|never|always|put|name|add|run|update|check|ask|make)\b"
+    r"|^(?:make sure (?:that )?)?you (?:should |must |have to )?(?:always|never) \w+|^make sure to always \w+"
+    r"|^remember to \w+.*\b(?:after|before|when|whenever|every|each)\b"
     r"|^(?:i|we) (?:always|never|prefer|usually|(?:really )?(?:don'?t|do not) (?:like|want|use|do)|hate|like (?:to|my|it when)|only use)\b"
-    r"|^(?:prefer|stick to|keep (?:your |the |all )?(?:responses|answers|replies|commits?|messages|functions|explanations|it) )"
+    r"|^(?:prefer|stick to|keep (?:your |the |all )?(?:responses|answers|replies|commits?|messages|functions|explanations) )"
     r"|^use [\w@./+ -]{2,40} (?:for (?:all|every|everything|any)|everywhere|throughout|by default)\b"
     r"|\b(?:i|we) (?:always|never) \w+|\b(?:i|we) (?:don'?t|do not) like\b|\b(?:i|we) prefer\b"
     r"|^[\w@./+ -]{2,40} (?:only|for all [\w ]+)\s*(?:$|[—,-])",
     re.I,
 )
 _NOT_RULE = re.compile(
-    r"\b(?:never mind|nevermind|always (?:fails?|returns?|gets?|crash\w*|shows?|happens?|been|was|is)|never (?:worked|works|seen"
+    r"\b(?:never mind|nevermind|always (?:fails?|returns?|gets?|crash\w*|shows?|happens?|been|was|is)|never (?:worked|works|seen|got|saw|heard|came|found|went|did|\w+ed"
     r"|been|gets?|called|returns?|had|happens?)|i never|prefer (?:to )?not (?:now|yet))\b",
     re.I,
 )
@@ -96,7 +109,7 @@ _SWAP = re.compile(  # Y instead of X, in the ways people put it
 # --- decisions: a choice that outlives the moment ---
 _CHOICE = re.compile(
     r"\blet'?s (?:just )?(?:use|go with|switch|keep|store|drop|move to|stick|stay|replace|adopt|avoid|not |make (?:it|them|all)|call it|name it|do it with)\b"
-    r"|\b(?:we|i)(?:'ll| will|'m going to|'re going to| are going to| should)? (?:use|go with|went with|decided|chose|choose|switch(?:ed)?|moved?|keep(?! \w+ing)|store|adopt(?:ed)?|agreed)\b"
+    r"|\b(?:we|i)(?:'ll| will|'m going to|'re going to| are going to| should)? (?:use(?! (?:it|this|that|them)\b)|go with|went with|decided|chose|choose|switch(?:ed)?|moved?|keep(?! \w+ing)|store|adopt(?:ed)?|agreed)\b"
     r"|\b(?:we|i)(?:'re| are|'m| am) (?:using|going with|switching|moving|keeping|dropping|adopting)\b"
     r"|\b(?:i|we) (?:also )?want (?:to (?:use|switch|go|store|keep|have|avoid)|them|it|everything|\w+[- ]?(?:based|only)|per-|async|no )"
     r"|^(?:decision|decided|agreed)\b\s*:?|\bgo(?:ing)? with\b"
@@ -113,8 +126,13 @@ _REASON = re.compile(
     re.I,
 )
 _NOW = re.compile(  # an order for this moment, whatever verb it begins with
-    r"\b(?:for now,? just|once more|the (?:bug|error|failing|above|following|last|same)|these (?:lines|changes|files)|this (?:file|line|function|test|branch|pr|one)"
+    r"\b(?:for now,? just|once more|the (?:bug|error|failing|above|following|last|same)|these (?:lines|changes|files)|this (?:file|line|function|test|branch|pr|one|error|warning|message)"
     r"|get started|see (?:if|what|how)|try (?:it|that|this|again)|going (?:again|on)|it as is|keep going|an eye)\b",
+    re.I,
+)
+
+_UNNAMED = re.compile(  # a choice that nobody understands without what was said before it
+    r"\b(?:use|go with|take|chose|choose|prefer|like|keep|want) (?:your \w+$|option \w\b|(?:the )?(?:first|second|third|last|other|former|latter|old|new)(?: (?:one|option|approach|way|variant|version|solution))?(?=$|[,.;]| because| since))",
     re.I,
 )
 
@@ -124,10 +142,14 @@ def _one(sentence: str, *, following: str, first: bool) -> Said | None:
     words = plain.split()
     if not len(words) >= SHORTEST or len(plain) > LONGEST or plain.endswith("?") or _ASKS.match(plain):
         return None
-    swap = _SWAP.search(plain)
+    reason = _REASON.search(plain)
+    swap = _SWAP.search(plain[: reason.start()] if reason else plain) or _SWAP.search(plain)
     if _is_correction(plain, swap=swap, first=first):
         return Said(kind="correction", text=_tidy(plain), instead_of=_wrong(swap))
-    if _RULE.search(plain) and not _NOT_RULE.search(plain) and not _OF_PROGRAM.match(plain):
+    if _UNNAMED.search(plain):
+        return None
+    of_now = re.match(r"(?:i|we) (?:really )?(?:don'?t|do not) want\b", plain, re.I) and _NOW.search(plain)
+    if _RULE.search(plain) and not (_NOT_RULE.search(plain) or _OF_PROGRAM.match(plain) or of_now):
         return Said(kind="preference", text=_tidy(plain), instead_of=_wrong(swap))
     if _NOW.search(plain) and not _REASON.search(plain):
         return None
@@ -155,14 +177,19 @@ def _decision(plain: str, *, following: str, swap: re.Match[str] | None) -> Said
     if not why and _explains(following):
         why = following.strip(" .")
     text = plain[: reason.start()] if reason else plain
-    return Said(kind="decision", text=_tidy(_WANTS.sub("", text)), why=cut(why, LONGEST), instead_of=_wrong(swap))
+    return Said(
+        kind="decision",
+        text=_tidy(_WANTS.sub("", _TAKEN_BACK.sub("", text))),
+        why=cut(why, LONGEST),
+        instead_of=_wrong(swap),
+    )
 
 
 def _is_laying_down(plain: str) -> bool:
     """Whether a choice is put as one, and not as the next thing to do."""
     return bool(
         re.match(
-            r"(?:let'?s (?:use|go with|switch|keep|stick|stay|adopt|store)|(?:we|i)\b|decision|decided|agreed)",
+            r"(?:let'?s (?:use|go with|switch|keep|stick|stay|adopt|store|not (?:use|add|keep|store))|(?:we|i)\b(?! (?:also )?want (?:it|them|everything)\b)|decision|decided|agreed)",
             plain,
             re.I,
         )
@@ -186,13 +213,18 @@ def _wrong(swap: re.Match[str] | None) -> str:
 
 # Of a decision the choice is kept, not that somebody wants it.
 _WANTS = re.compile(
-    r"^(?:let'?s (?:just )?|(?:i|we)(?:'d| would)? (?:also )?(?:want|like) (?:to )?|(?:i|we)(?:'ll| will| should|'re going to|'m going to) "
+    r"^(?:let'?s (?:just )?|(?:i|we)(?:'d| would)? (?:also )?(?:want|like) (?:to |(?!it\b|them\b|everything\b))|(?:i|we)(?:'ll| will| should|'re going to|'m going to) "
     r"|(?:decision|decided|agreed)\s*:\s*)",
     re.I,
 )
 
 
+_TAKEN_BACK = re.compile(
+    r"^(?:(?:no|nope|nah|wrong)\s*[,.:;!—-]+\s*|(?:actually|wait|hmm|oh|sorry)\b\s*[,.:;!—-]*\s*)+", re.I
+)
+
+
 def _tidy(text: str) -> str:
-    text = re.sub(r"^(?:no|nope|nah|actually|wait|wrong)[,.:;!—-]+\s*|^(?:actually|wait) ", "", text, flags=re.I)
+    text = _TAKEN_BACK.sub("", text)
     text = text.strip(" .;:,—-!")
     return cut(text[:1].upper() + text[1:], 160)

@@ -17,7 +17,10 @@ _END = re.compile(
     r"|(?<=[])`'\"0-9][.!])\s+(?=[\"'(`*]?[A-Z`])|(?<=\?)\s+|(?<=[。！？])"
 )
 _LOG = re.compile(
-    r"^\s*(?:at\s\S+\(|File \"|Traceback|>>>|\$ |[{}\[\]<>|]|\d{4}-\d\d-\d\d[T ]\d\d:|E\s{2,}|\+\+\+|---|@@|[-+]{1,2}\s{2,})"
+    r"^\s*(?:at\s\S+\(|File \"|Traceback|>>>|\$ |[{}\[\]<>|]|\d{4}-\d\d-\d\d[T ]\d\d:|E\s{2,}|\+\+\+|---|@@|[-+]{1,2}\s{2,}"
+    r"|\d{4}[-/]\d\d[-/]\d\d[T ]\d|\d\d:\d\d:\d\d\b|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d\b"  # its time first
+    r"|(?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|TRACE|SEVERE)\b(?=\s*[:\[(|-]|\s{2,})|(?:error|warning)(?:\[\w+\])?: "
+    r"|npm (?:ERR!|error|WARN|warn) |(?:[\w$]+\.)+[A-Z]\w*(?:Error|Exception)\b|[A-Z]\w*(?:Error|Exception): |Caused by: |\.\.\. \d+ more)"
 )
 _MARKUP = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|(?<![\w`])\*(?=\S)|(?<=\S)\*(?![\w`])")
 
@@ -25,7 +28,14 @@ _MARKUP = re.compile(r"\*\*|__(?=\w)|(?<=\w)__|(?<![\w`])\*(?=\S)|(?<=\S)\*(?![\
 def prose(text: str) -> str:
     """*text* without blocks of code and what was pasted."""
     text = _FENCE.sub("\n", text[:MOST_TEXT])
-    return "\n".join(line for line in text.split("\n") if not (_LOG.match(line) or line.lstrip().startswith(">")))
+    return "\n\n".join("\n".join(_written(part.split("\n"))) for part in text.split("\n\n"))
+
+
+def _written(lines: list[str]) -> list[str]:
+    """The lines of a paragraph that somebody wrote: what stands between two lines of a log is of the log."""
+    pasted = [at for at, line in enumerate(lines) if _LOG.match(line)]
+    first, last = (pasted[0], pasted[-1]) if pasted else (len(lines), -1)
+    return [line for at, line in enumerate(lines) if not (first <= at <= last or line.lstrip().startswith(">"))]
 
 
 def fenced(text: str, *, languages: tuple[str, ...]) -> list[str]:
