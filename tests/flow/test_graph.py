@@ -80,3 +80,7 @@ def test_an_unknown_name_is_an_error_with_near_names(shop: Path):
     assert "error: nothing named 'offer_slots'" in asked.stderr
     assert "hint: did you mean offer_slot" in asked.stderr
     assert run(shop).returncode == 2
+
+
+def test_a_caller_of_a_name_that_is_defined_twice_is_listed_once(shop: Path):
+    assert run(shop, "--calls", "hold").stdout.count("offer_slot  rooms/waiting.py:2") == 1

@@ -47,7 +47,7 @@ def graph(
             [f"not all was read: {read.files} files in the time and size that are allowed; --seconds gives more"]
         )
     places = read.named(calls)
-    callers, called = read.callers(places, hops=hops), read.called(places, hops=hops)
+    callers, called = _each_once(read.callers(places, hops=hops)), _each_once(read.called(places, hops=hops))
     if json:
         screen.as_json(_answer(read, places, callers, called))
         return
@@ -55,6 +55,14 @@ def graph(
         screen.say(f"{place.signature or place.function}  {place.file}:{place.line}")
     _print("called by", callers)
     _print("calls", called)
+
+
+def _each_once(nodes: Sequence[Node]) -> list[Node]:
+    """Where NAME is defined several times, a call may be of any of them: it is one call all the same."""
+    seen: dict[tuple[str, str, int], Node] = {}
+    for node in nodes:
+        seen.setdefault((node.place.function, node.file, node.line), node)
+    return list(seen.values())
 
 
 def _root(folder: str) -> str:

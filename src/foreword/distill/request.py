@@ -43,8 +43,8 @@ def requests(prompts: Sequence[str], *, most: int = 3) -> tuple[str, ...]:
 
 def _title(prompt: str, *, first: bool) -> str:
     told = pieces(prompt)
-    orders = [piece for piece in told if not said(piece)]  # a rule is kept as one
-    for piece in orders or (told if first else ()):
+    # What a session began with is what it was for; later a rule is a rule, and no request.
+    for piece in told if first else (each for each in told if not said(each)):
         plain = _GREETING.sub("", piece)
         plain = _ASKING.sub("", plain).strip(" .!—-:")
         if len(plain.split()) >= 3 and not _EMPTY.match(piece) and not _AGREES.match(plain):
