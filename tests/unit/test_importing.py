@@ -111,6 +111,12 @@ def test_the_newest_of_every_source_comes_before_the_oldest_of_any(bench: Bench)
     assert bench.titles() == ["a1", "b1", "a2", "a3"]
 
 
+def test_what_a_source_tells_again_in_better_words_is_counted_once(bench: Bench):
+    bench.give("a", batch("a1", "a2"), batch("a1", files=("a.py",)))
+    assert bench.run("a")["sources"][0]["kinds"] == {"note": 2}
+    assert bench.store.by_uid(["u:a1"])[0].files == ("a.py",)
+
+
 def test_everything_belongs_to_the_named_project_whatever_a_source_says(bench: Bench):
     other = {"project": "dir:/other", "scope": "project:dir:/other"}
     change = Change(project="dir:/other", file="x", function="f", what="NEW")

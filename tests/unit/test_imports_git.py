@@ -8,7 +8,7 @@ import pytest
 
 from foreword.capture import project_at
 from foreword.imports import Batch, find
-from foreword.imports.git import FIRST, ROUTINE, Git
+from foreword.imports.git import FIRST, RECENT, ROUTINE, Git
 from foreword.types import Memory
 from tests.unit.test_history import Repository, needs_git
 
@@ -55,6 +55,10 @@ def test_after_a_kill_the_new_commits_come_first_and_then_the_rest_of_the_old(re
     assert titles(read(repo, again[-1].mark)) == ["Newer one"]
 
 
+def test_no_later_batch_tells_a_commit_again_without_its_functions():
+    assert FIRST >= RECENT
+
+
 def test_a_larger_limit_goes_on_where_a_smaller_one_ended(repo: Repository):
     for number in range(5):
         repo.commit(f"Commit {number}")
@@ -95,7 +99,7 @@ def test_a_mark_that_nobody_understands_begins_again(repo: Repository, mark: str
 def test_a_reverted_commit_is_superseded_by_the_one_that_took_it_back(repo: Repository):
     bad = repo.commit("Cache everything", "a.py")
     repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {bad}.\n', "a.py")
-    (batch, *_) = read(repo)
+    batch, *_ = read(repo)
     revert, gone = batch.memories
     assert (gone.status, gone.superseded_by) == ("superseded", revert.uid)
     assert [(link.source, link.relation, link.target) for link in batch.links] == [(revert.uid, "supersedes", gone.uid)]
@@ -105,7 +109,7 @@ def test_a_revert_that_was_itself_reverted_takes_nothing_back(repo: Repository):
     good = repo.commit("Cache everything", "a.py")
     revert = repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {good}.\n', "a.py")
     repo.commit(f'Reapply "Cache everything"\n\nThis reverts commit {revert}.\n', "a.py")
-    (batch, *_) = read(repo)
+    batch, *_ = read(repo)
     assert [memory.status for memory in batch.memories] == ["active", "superseded", "active"]
 
 

@@ -17,8 +17,8 @@ from foreword.types import Change, Link, Memory, Project
 from foreword.values import replace
 
 COMMITS = 50_000  # the newest of a history, unless told otherwise: ten years of a busy team, and 2 minutes of work
-FIRST, ROWS = 50, 100  # commits of the first batch, which somebody waits for, and of the others
 RECENT = 100  # commits whose changed functions are worth looking at
+FIRST, ROWS = RECENT, 100  # commits of the first batch, whose functions come next, and of the others
 COUNT_SECONDS = 3.0
 MOST_TIPS = 20  # branches and clones whose ends are remembered
 MOST_REVERTED = 500

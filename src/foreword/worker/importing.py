@@ -37,6 +37,7 @@ AGAIN = (1.0, 2.0, 4.0)  # seconds until a store that cannot be written is tried
 STAND = 120  # tries, 10 minutes: then it waits for the next worker
 REMEMBERED = 20  # imports that ended and can still be asked for
 MOST_PROBLEMS = 50  # sentences kept of one source; the rest are counted
+COUNTED = 1_000  # memories that an import remembers it has counted
 UNFINISHED = "imports"  # the mark that holds what a killed worker left
 
 
@@ -224,7 +225,7 @@ class Importing:
             last = place >= len(fresh)  # what points at others comes when they are there, and the mark with it
             with_mark = all_of_it | {"mark": (run.mark, batch.mark)} if last else {}
             run.kept += self._written(rows, run, row=(batch.row, batch.left + len(fresh) - place), **with_mark)
-            run.kinds.update(memory.kind for memory in rows)
+            run.count(rows)
             if last:
                 return
             if lately:
@@ -265,8 +266,16 @@ class _Run:
         self.state = "waiting"
         self.done = self.total = self.kept = self.known = self.unsaid = 0
         self.kinds: Counter[str] = Counter()
+        self.lately: dict[str, None] = {}
         self.problems: list[str] = []
         self.since, self.ended = time.time(), 0.0
+
+    def count(self, rows: Sequence[Memory]) -> None:
+        """Count what was kept, by kind; what a source tells again in better words is not learnt twice."""
+        self.kinds.update(memory.kind for memory in rows if memory.uid not in self.lately)
+        self.lately.update((memory.uid, None) for memory in rows)
+        for uid in list(self.lately)[:-COUNTED]:
+            del self.lately[uid]
 
     def complain(self, problems: Sequence[str]) -> None:
         new = [each for each in problems if each not in self.problems]
