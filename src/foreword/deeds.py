@@ -9,7 +9,9 @@ from typing import Any
 
 from foreword.errors import BadPayload
 from foreword.hosts import files_of, find, text_of
+from foreword.jsontext import storable
 from foreword.payloads import CUT
+from foreword.redact import redact
 from foreword.rollouts import codex_exit, copilot_answer
 from foreword.types import EMPTY, Edit, Event
 from foreword.values import replace, value
@@ -138,7 +140,7 @@ def is_ours(used: Used) -> bool:
     """Whether a tool told what we remember: remembered again, it would confirm itself."""
     if OUR_TOOL.search(used.tool):
         return True
-    return bool(_act(used) == "run" and OUR_COMMAND.search(_command(used.given)))
+    return _act(used) == "run" and _runs_us(_command(used.given))
 
 
 def said_in(result: Any) -> str:
@@ -210,10 +212,13 @@ NOT_TYPED = (
 OUR_TOOL = re.compile(
     r"(?:^|[^a-z])(?:foreword|memory_(?:search|get|timeline|context|remember|revise|forget|handoff)$)", re.IGNORECASE
 )
-OUR_COMMAND = re.compile(
-    r"(?:^|[;&|(\n]|\$\()\s*(?:\w+=\S*\s+)*(?:(?:uv|uvx|pipx|poetry|hatch)(?:\s+run)?\s+|\S*python[\d.]*\s+-m\s+)?"
-    r"(?:[\w.~-]*/)*foreword(?=\s|$|[;&|)])"
+OUR_COMMAND = re.compile(r"foreword(?=\s|$|[;&|)])")
+_BEFORE_OURS = re.compile(  # from where a command begins to our name
+    r"\s*(?:\w+=\S*\s+)*(?:(?:uv|uvx|pipx|poetry|hatch)(?:\s+run)?\s+|\S*python[\d.]*\s+-m\s+)?(?:[\w.~-]*/)*"
 )
+_BEGINS = re.compile(r"^|[;&|(\n]")
+_NEAR = 500  # characters in front of our name in which its command begins
+_MOST_BEGINNINGS = 4  # that are tried, the nearest first: what stands in front may hold such a sign itself
 
 # What tools are called, over all hosts, without case and dashes; whatever comes with MCP is `other`.
 ACTS = {
@@ -231,6 +236,16 @@ ACTS = {
 _ACT_OF = {name: act for act, names in ACTS.items() for name in names.split()}
 
 
+def _runs_us(command: str) -> bool:
+    """Whether a command calls us; from our name backwards, so that a long command is read once."""
+    for found in OUR_COMMAND.finditer(command):
+        near = command[max(0, found.start() - _NEAR) : found.start()]
+        begins = [begin.end() for begin in _BEGINS.finditer(near)]
+        if any(_BEFORE_OURS.fullmatch(near, begin) for begin in begins[: -_MOST_BEGINNINGS - 1 : -1]):
+            return True
+    return False
+
+
 def _used(event: Event, used: Used, *, root: str, id: str) -> Deed:
     """The deed of a tool; what its event does not tell is looked for where the host wrote it down."""
     failed = used.failed
@@ -245,10 +260,11 @@ def _used(event: Event, used: Used, *, root: str, id: str) -> Deed:
 
 
 def _elsewhere(event: Event) -> str:
-    """The last answer, where the host tells only the file that holds it."""
+    """The last answer, where the host tells only the file that holds it; no hook has redacted that."""
     if event.host != "copilot":
         return ""
-    return copilot_answer(text_of(event.payload, "transcriptPath", "transcript_path"), before=event.at)
+    said = copilot_answer(text_of(event.payload, "transcriptPath", "transcript_path"), before=event.at)
+    return without_ours(redact(storable(said)))
 
 
 def _mapped(item: Any, change: Callable[[str], str]) -> Any:

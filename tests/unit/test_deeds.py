@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -318,10 +319,18 @@ def test_what_our_own_tools_say_is_not_remembered_again(host, event, payload):
         ("git commit -m 'foreword: a hook'", False),
         ("cat src/foreword/deeds.py", False),
         ("ls foreword", False),
+        ('A="a;b" foreword search x', True),
     ],
 )
 def test_our_command_is_known_by_where_it_stands(command, ours):
     assert is_ours(Used(tool="Bash", given={"command": command})) is ours
+
+
+@pytest.mark.parametrize("part", ["\n", "\n  a=", ";", "a=b ", "a/", "x foreword ", "&foreword/"])
+def test_a_long_command_is_read_once(part):
+    began = time.process_time()
+    assert not is_ours(Used(tool="Bash", given={"command": "x" + part * (200_000 // len(part)) + "!"}))
+    assert time.process_time() - began < 2  # seconds; read from every sign on, it takes minutes
 
 
 # -- what tools did -----------------------------------------------------------------------------------------------
@@ -401,6 +410,25 @@ def test_a_rollout_that_cannot_be_read_tells_nothing(tmp_path):
     for path in ("", "gone.jsonl", "relative.jsonl", "pipe.jsonl", "folder.jsonl", "bytes.jsonl", "nul\0.jsonl"):
         assert codex_exit(str(tmp_path / path) if path != "relative.jsonl" else path, "call_1") is None
         assert copilot_answer(str(tmp_path / path), before=AT) == ""
+
+
+def test_an_answer_that_no_hook_has_seen_is_redacted(tmp_path):
+    said = "Set ghp_0123456789abcdefghijABCDEFGHIJ012345, <private>not this</private>, \ud800"
+    path = tmp_path / "events.jsonl"
+    path.write_text(json.dumps({"type": "assistant.message", "data": {"content": said}}) + "\n")
+    payload = {"sessionId": "s", "transcriptPath": str(path)}
+    event = Event(
+        key="k",
+        host="copilot",
+        name="agentStop",
+        kind="stop",
+        session="s",
+        project="p",
+        cwd="/p",
+        at=AT,
+        payload=payload,
+    )
+    assert deed_of(event, root="/p").text == "Set [redacted:github-token], [redacted:private], ?"
 
 
 def test_only_the_end_of_a_rollout_is_read(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -147,3 +149,10 @@ def test_an_exit_code_alone_names_no_error():
 @given(st.text(max_size=2000), st.text(max_size=300))
 def test_any_output_and_any_command_are_read_without_an_error(output, command):
     problem_of(output, program=command_of(command).program)
+
+
+@pytest.mark.parametrize("part", ["\n", " \n", "a", "A.", "abcdefa ", "E   ", "a/", "a.py ", "\t\n●", "✕ \n"])
+def test_a_long_output_is_read_in_the_time_it_takes_to_read_it(part):
+    began = time.process_time()
+    problem_of(part * (200_000 // len(part)), program="x")
+    assert time.process_time() - began < 1  # seconds; blank lines alone took a minute

@@ -10,6 +10,7 @@ from foreword.values import value
 
 MOST_OUTPUT = 40_000  # characters; of more, the beginning and the end are read
 MESSAGE = 160
+MOST_COMPARED = 2_000  # characters of a message that tell it from others; a longer one is a file in one line
 
 
 @value
@@ -33,7 +34,7 @@ def problem_of(output: str, *, program: str) -> Problem | None:
     files = tuple(dict.fromkeys(_FILE.findall(text)))[:20]
     told = message if message and type and type.lower() in message.lower() else ": ".join(filter(None, (type, message)))
     # "assert not True" alone would be the same error in every test.
-    mark = "\n".join((program, *tests[:1], normal(told)))
+    mark = "\n".join((program, *tests[:1], normal(told[:MOST_COMPARED])))
     return Problem(
         type=type,
         message=cut(told, MESSAGE),
@@ -71,23 +72,23 @@ def _plain(output: str) -> str:
 _ERRORS = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
-        r"^E\s{2,}(?P<type>[\w.]*(?:Error|Exception|Failure|Interrupt|Exit|Warning))\b:?\s*(?P<message>[^\n]*)",  # pytest
-        r"^E\s{2,}(?P<message>assert [^\n]+)",
+        r"^E[ \t]{2,}(?P<type>[\w.]*(?:Error|Exception|Failure|Interrupt|Exit|Warning))\b:?\s*(?P<message>[^\n]*)",  # pytest
+        r"^E[ \t]{2,}(?P<message>assert [^\n]+)",
         r"^(?P<type>error\[E\d+\]): (?P<message>[^\n]+)",  # rustc
         r"\berror (?P<type>TS\d+): (?P<message>[^\n]+)",  # TypeScript
         r"^[^\s:][^:\n]*:\d+(?::\d+)?: (?P<type>(?:fatal )?error): (?P<message>[^\n]+)",  # C, C++, Java, mypy
         r"^thread '[^']*'(?: \(\d+\))? panicked at [^\n]+:\d+:\n(?P<message>[^\n]+)",  # Rust
         r"^thread '[^']*' panicked at (?P<message>[^\n]+)",  # Rust before 1.73
         r"^(?P<type>panic): (?P<message>[^\n]+)",  # Go
-        r"^\s*(?:Uncaught |Unhandled )?(?P<type>(?:[A-Z]\w*\.)*[A-Z]\w*(?:Error|Exception)): (?P<message>[^\n]+)",  # JavaScript, Java
+        r"^[ \t]*(?:Uncaught |Unhandled )?(?P<type>(?:[A-Z]\w*\.)*[A-Z]\w*(?:Error|Exception)): (?P<message>[^\n]+)",  # JavaScript, Java
         r"^(?:[\w.]+\.)?(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning))(?::\s*(?P<message>[^\n]*))?$",  # Python
         r"^[^\s:][^:\n]*:\d+:\d+: (?P<type>[A-Z]{1,4}\d{2,4}) (?:\[\*\] )?(?P<message>[^\n]+)",  # ruff, flake8
         r"^(?P<type>[A-Z]{1,4}\d{3,4}) (?:\[\*\] )?(?P<message>[^\n]+)\n\s*--> ",  # ruff in full
-        r"^\s+\d+:\d+\s+(?P<type>error)\s+(?P<message>\S[^\n]*?)(?:\s{2,}[\w@/-]+)?$",  # eslint
-        r"^\s+(?P<message>\w+_test\.go:\d+: [^\n]+)",
+        r"^[ \t]+\d+:\d+[ \t]+(?P<type>error)[ \t]+(?P<message>\S[^\n]*)$",  # eslint
+        r"^[ \t]+(?P<message>\w+_test\.go:\d+: [^\n]+)",
         r"^(?P<type>--- FAIL): (?P<message>\S+)",
         r"^FAILED (?P<message>[^\n]+)",
-        r"^\s*●\s+(?P<message>[^\n]+)",  # jest
+        r"^[ \t]*●[ \t]+(?P<message>[^\n]+)",  # jest
         r"^(?P<type>npm ERR!|npm error) (?P<message>(?!code|errno|A complete|path|command)[^\n]+)",
         r"^(?P<type>fatal|ERROR|Error|error|FATAL|CRITICAL|E): (?P<message>[^\n]+)",
         r"^(?:[\w/.-]+: )?(?:line \d+: )?(?P<message>[\w./-]+: (?:command not found|not found|No such file or directory|Permission denied))",
@@ -104,7 +105,7 @@ _TESTS = (
     re.compile(r"^--- FAIL: (\S+)", re.MULTILINE),
     re.compile(r"^test (\S+) \.\.\. FAILED", re.MULTILINE),
     re.compile(r"^(?:FAIL|ERROR): (\w+ \([\w.]+\))", re.MULTILINE),
-    re.compile(r"^\s*(?:✕|✗|×)\s+([^\n(]{3,80})", re.MULTILINE),
+    re.compile(r"^[ \t]*(?:✕|✗|×)[ \t]+([^\n(]{3,80})", re.MULTILINE),
 )
 
 

@@ -158,7 +158,7 @@ def concepts(texts: Sequence[str], *, most: int = 12, covered: str = "") -> tupl
 
 
 _INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w@./-]*[A-Za-z0-9]")
-_NAME = re.compile(r"[A-Za-z@][\w@./-]*[A-Za-z0-9]")
+_NAME = re.compile(r"(?<!@)[A-Za-z@][\w@./-]*[A-Za-z0-9]")  # a row of signs is tried once
 
 
 def _worth(term: str) -> float:
