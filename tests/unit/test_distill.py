@@ -341,6 +341,14 @@ def test_what_failed_on_the_way_is_no_blocker_once_the_tests_pass():
     assert "block" not in told(*begun, run("pytest -q", "3 passed")).memories[0].detail
 
 
+def test_a_blank_entry_of_the_list_leaves_nothing_open():
+    todos = (Todo(text=" \n"), Todo(text=""))
+    plan = Deed(kind="tool", act="plan", at=1.0, todos=todos)
+    got = distil([edit("src/a.py"), plan], session=session(), project=ROOMS)
+    assert got.open == ()
+    assert not any(memory.kind == "handoff" for memory in got.memories)
+
+
 DEEDS = st.builds(
     Deed,
     kind=st.sampled_from(["start", "prompt", "answer", "tool", "compaction", "end", "strange"]),

@@ -409,7 +409,7 @@ class Draft:
         return [cut(self._failure_memory(failure).title, 110) for failure in open_ones[-3:]]
 
     def _open(self) -> tuple[str, ...]:
-        return tuple(cut(todo.text, 120) for todo in self._todos if not todo.done)[:6]
+        return tuple(cut(todo.text, 120) for todo in self._todos if not todo.done and todo.text.strip())[:6]
 
     def _handoff(self, open_ones: tuple[str, ...], summary: Memory) -> Memory | None:
         if not open_ones:
