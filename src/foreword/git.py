@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 30.0  # seconds without a byte from git; a cold disk and a huge tree need a few
 CHUNK = 1 << 16
+LONGEST = 1 << 20  # bytes of a message or a name that are kept
 
 # In front of every command: nothing that the repository names may be run.
 SAFELY = (
@@ -65,11 +66,14 @@ def output(folder: str, words: Sequence[str], *, patience: float = PATIENCE) -> 
 
 
 def fields(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """What ends with NUL, each by itself."""
-    rest = b""
+    """What ends with NUL, each by itself; of one that is too long, its beginning."""
+    rest = bytearray()
     for piece in pieces:
-        *whole, rest = (rest + piece).split(b"\0")
-        yield from whole
+        first, *others = piece.split(b"\0")
+        rest += first[: max(0, LONGEST - len(rest))]
+        for each in others:
+            yield bytes(rest)
+            rest = bytearray(each)
 
 
 class Blobs:

@@ -52,7 +52,10 @@ TRAILER = re.compile(
     re.IGNORECASE,
 )
 # Wherever it stands: people write trailers in the middle of a body, or forget the empty line after the subject.
-PERSON = re.compile(r"(^|\s+)(([a-z]+-)+by|(reply-)?to|cc):[^<\n]*<[^>\n]*@[^>\n]*>", re.IGNORECASE | re.MULTILINE)
+PERSON = re.compile(
+    r"(^|(?<!\s)\s++)(([a-z]+-)+by|(reply-)?to|cc):[^<\n]{0,200}<[^>\n@]{0,200}@[^>\n]{0,200}>",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 @value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from foreword.code import grammars
 from foreword.code.definitions import MOST, WIDTH, definitions, definitions_in
 from foreword.code.grammars import GRAMMARS, LARGEST, LONGEST, language_of
+from foreword.code.outline import outline
 
 SAMPLES = {path.name.removesuffix(".txt"): path for path in (Path(__file__).parent / "code_samples").iterdir()}
 NAMES = sorted(SAMPLES)
@@ -347,3 +349,26 @@ def test_any_text_defines_something_or_nothing_within_its_lines(name: str, text:
             assert each.qualified.endswith(each.name)
             assert "\n" not in each.signature
             assert len(each.signature) <= WIDTH
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("a.dart", "a" + "*" * 400),
+        ("a.m", "a*" * 240),
+        ("a.dart", "x" + "&*" * 200 + "("),
+        ("a.h", "\n" * 100_000),
+        ("a.vue", "<script>" * 50_000),
+        ("a.vue", "<script " * 50_000),
+    ],
+)
+def test_odd_lines_are_read_in_the_time_it_takes_to_read_them(file, line):
+    began = time.process_time()
+    assert definitions(line, file=file) == ()
+    assert time.process_time() - began < 2  # seconds; with a pattern that goes back and forth, it takes years
+
+
+def test_the_receiver_of_a_go_method_is_its_owner():
+    for receiver in ("(r *Rooms)", "(Rooms)", "(r Rooms[K])", "(r*Rooms)", "( *Rooms )"):
+        (found,) = outline(f"func {receiver} Free() bool {{", language="go", most=5)
+        assert found.qualified == "Rooms.Free"

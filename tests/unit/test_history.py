@@ -6,14 +6,15 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from foreword import history, projects
+from foreword import git, history, projects
 from foreword.errors import BadRequest
-from foreword.history import FILES, changed, commits, story
+from foreword.history import FILES, Commit, changed, commits, memory_of, story
 from foreword.types import KINDS, TRUSTS, Memory, Project
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: real histories untested")
@@ -223,6 +224,20 @@ def test_names_and_addresses_of_people_are_left_out(repo: Repository):
 
 
 @needs_git
+@pytest.mark.parametrize("part", ["\n", "cc: x ", "cc:<@", "signed-off-by: ", " to:<", "."])
+def test_a_message_of_any_shape_is_read_in_the_time_it_takes_to_read_it(part: str):
+    began = time.process_time()
+    text = "x" + part * (100_000 // len(part)) + "x"
+    commit = Commit(hash="0" * 40, at=1.0, author="A", subject=text, body=text, files=(), count=0)
+    memory_of(commit, project=Project(key="p", name="p", root="/p"))
+    assert time.process_time() - began < 2  # seconds; blank lines alone took minutes
+
+
+def test_what_git_says_is_held_up_to_a_bound():
+    pieces = iter([b"a\0b", b"c\0", b"x" * git.LONGEST, b"y", b"\0d\0"])
+    assert list(git.fields(pieces)) == [b"a", b"bc", b"x" * git.LONGEST, b"d"]
+
+
 def test_a_message_cannot_pretend_to_be_another_commit(repo: Repository):
     repo.commit("/0123\n\n/4567\n/89\n", "a", "b/c")
     repo.commit("two", "d")

@@ -33,8 +33,8 @@ _MORE_ENDINGS = {
     "ksh": "shell",
     "bats": "shell",
 }
-_IS_CPP = re.compile(rb"^\s*(class|namespace|template|using)\b|::|\b(public|private|protected)\s*:", re.MULTILINE)
-_SCRIPT = re.compile(rb"<script\b[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORECASE)
+_IS_CPP = re.compile(rb"^[ \t]*(class|namespace|template|using)\b|::|\b(public|private|protected)\s*:", re.MULTILINE)
+_SCRIPT, _SCRIPT_END = re.compile(rb"<script\b", re.IGNORECASE), re.compile(rb"</script\s*>", re.IGNORECASE)
 
 
 @value
@@ -89,8 +89,14 @@ def only_code(source: bytes, *, language: str) -> tuple[bytes, str]:
     if language not in ("vue", "svelte"):
         return source, language
     kept = bytearray(re.sub(rb"[^\n]", b" ", source))
-    for found in _SCRIPT.finditer(source):
-        kept[found.start(1) : found.end(1)] = found[1]
+    at = 0
+    while found := _SCRIPT.search(source, at):
+        start = source.find(b">", found.end()) + 1
+        end = _SCRIPT_END.search(source, start) if start else None
+        if end is None:
+            break  # nor does any that follows end
+        kept[start : end.start()] = source[start : end.start()]
+        at = end.end()
     return bytes(kept), "typescript"
 
 

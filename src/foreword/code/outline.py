@@ -49,8 +49,8 @@ _WORDS = {
 }
 _WORDS["tsx"] = _WORDS["typescript"]
 _TYPED = re.compile(  # `static int *name(…`, not a call and not a declaration
-    r"^\s*(?!(?:return|else|new|throw|await|case|using|delete|goto|do)\b)[A-Za-z_][\w:<>,.\[\]]*[\s*&]+"
-    r"(?:[\w:<>,.\[\]*&]+[\s*&]+){0,4}(?P<name>~?[A-Za-z_][\w:~]*)\s*\([^;{]*(?:\{.*)?$"
+    r"^\s*(?!(?:return|else|new|throw|await|case|using|delete|goto|do)\b)[A-Za-z_][\w:<>,.\[\]]*+[\s*&]++"
+    r"(?:[\w:<>,.\[\]]++[\s*&]++){0,4}(?P<name>~?[A-Za-z_][\w:~]*)\s*\([^;{]*(?:\{.*)?$"
 )
 _OWN: dict[str, tuple[re.Pattern[str], ...]] = {
     "javascript": (
@@ -59,7 +59,7 @@ _OWN: dict[str, tuple[re.Pattern[str], ...]] = {
             r"\s*(?:async\s+)?(?:function\b|\([^()]*\)[^=]{0,60}=>|\w+\s*=>)"
         ),
     ),
-    "go": (re.compile(r"^func\s+\(\s*\w*\s*\*?\s*(?P<owner>\w+)[^)]*\)\s*(?P<name>\w+)"),),
+    "go": (re.compile(r"^func\s+\(\s*+(?:\w++\s*+(?=[*\w]))?\*?\s*+(?P<owner>\w++)[^)]*+\)\s*(?P<name>\w+)"),),
     "shell": (re.compile(r"^\s*(?P<name>[\w:.-]+)\s*\(\)\s*[{(]?\s*(?:#.*)?$"),),
     "erlang": (re.compile(r"^(?P<name>[a-z]\w*)\([^%]*->"),),
     "haskell": (

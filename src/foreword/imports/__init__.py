@@ -30,6 +30,7 @@ FILES = {
 OFFERED = ("files", "git", "claude-code", "codex", "claude-mem", "open-mem")  # by `init`, the quickest first
 ASKED = ("claude-mem", "open-mem")  # other tools' stores: shown, and taken only where somebody says yes to them
 
+MOST_TITLE = 1_000  # characters; a commit may have a subject of a megabyte
 MOST_BODY = 20_000  # characters of an imported body; past that a memory is a document
 ENVIRON = (
     "HOME",
@@ -136,7 +137,7 @@ def safe(memory: Memory) -> Memory:
     body = storable(clean["body"])
     return replace(
         memory,
-        title=storable(clean["title"]),
+        title=storable(clean["title"])[:MOST_TITLE],
         body=body if len(body) <= MOST_BODY else f"{body[:MOST_BODY]} […]",
         detail=json.loads(json.dumps(clean["detail"], default=str)),  # as it will be read: equal is equal
         uid=redact(storable(memory.uid)),

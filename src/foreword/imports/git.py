@@ -42,7 +42,7 @@ HABITS = re.compile(
     r"(fixup|squash|amend)! |merge (branch|pull request|remote-tracking|tag)\b"
     r"|bump \S+ (from|to) |bump (the )?version|(build|chore)\(deps\S*\)|update (dependency|lock ?files?)\b"
     r"|lock file maintenance|(release|version|prepare|v)?:? ?v?\d+\.\d+(\.\d+)?\S*$"
-    r"|(wip|(fix )?typos?|lint|format(ting)?|updates?|clean ?up|minor|tweaks?|stuff|te?mp|fix(es)?|test|\.+)\W*$",
+    r"|(wip|(fix )?typos?|lint|format(ting)?|updates?|clean ?up|minor|tweaks?|stuff|te?mp|fix(es)?|test|\.)\W*$",
     re.IGNORECASE,
 )
 LOCKFILES = re.compile(
