@@ -84,7 +84,7 @@ _ERRORS = tuple(
         r"^(?:[\w.]+\.)?(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning))(?::\s*(?P<message>[^\n]*))?$",  # Python
         r"^[^\s:][^:\n]*:\d+:\d+: (?P<type>[A-Z]{1,4}\d{2,4}) (?:\[\*\] )?(?P<message>[^\n]+)",  # ruff, flake8
         r"^(?P<type>[A-Z]{1,4}\d{3,4}) (?:\[\*\] )?(?P<message>[^\n]+)\n\s*--> ",  # ruff in full
-        r"^[ \t]+\d+:\d+[ \t]+(?P<type>error)[ \t]+(?P<message>\S[^\n]*)$",  # eslint
+        r"^[ \t]+\d+:\d+[ \t]+(?P<type>error)[ \t]+(?P<message>\S[^\n]*?)(?:[ \t]{2,20}[\w@/-]{1,60})?$",  # eslint
         r"^[ \t]+(?P<message>\w+_test\.go:\d+: [^\n]+)",
         r"^(?P<type>--- FAIL): (?P<message>\S+)",
         r"^FAILED (?P<message>[^\n]+)",
