@@ -349,6 +349,17 @@ def test_a_blank_entry_of_the_list_leaves_nothing_open():
     assert not any(memory.kind == "handoff" for memory in got.memories)
 
 
+def test_one_long_answer_to_one_question_is_kept():
+    got = told(
+        prompt("how does the retry logic in client.py work?"),
+        answer(
+            "The client retries three times with exponential backoff (0.5 s, 1 s, 2 s), only for 502, 503 and 504, and "
+            "never for POST because it is not idempotent."
+        ),
+    )
+    assert "exponential backoff" in f"{got.memories[0].detail}"
+
+
 DEEDS = st.builds(
     Deed,
     kind=st.sampled_from(["start", "prompt", "answer", "tool", "compaction", "end", "strange"]),

@@ -28,6 +28,7 @@ def kinds(text: str, *, first: bool = False) -> list[str]:
             "When I work on JS projects I always use bun, not npm",
         ),
         ("make sure you always run the linter first", "Make sure you always run the linter first"),
+        ("btw please don't commit config.toml, it holds secrets", "Don't commit config.toml, it holds secrets"),
         ("you should never edit generated files", "You should never edit generated files"),
         (
             "Remember to run make gen after changing a proto file.",
@@ -94,6 +95,7 @@ def test_a_decision_comes_with_its_reason(text, choice, why):
         "In general looks good, but rename the variable",
         "whenever I click the button it crashes",
         "we never got an answer from the server",
+        "don't push that yet, please",
         "I don't want to see this error",
         "for all users the page shows an error",
         "by default the port is 8080",

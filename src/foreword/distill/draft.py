@@ -344,7 +344,10 @@ class Draft:
         laid_down = " ".join(f"{memory.title} {memory.detail.get('why', '')}" for memory in laid)
         least = LEAST_OF_WORK if self._files else LEAST
         budget = max(least, min(MOST, round(SHARE * self._tokens)))
-        picked = gist.chosen(points, budget=budget, covered=f"{' '.join(asked)} {outcome} {laid_down}")
+        covered = f"{' '.join(asked)} {outcome} {laid_down}"
+        picked = gist.chosen(points, budget=budget, covered=covered)
+        if not picked:  # a short session whose one answer is one long sentence
+            picked = gist.chosen(points, budget=3 * budget, covered=covered)
         said_already = (
             f"{' '.join(asked)} {' '.join(self._files)} {outcome} {laid_down} {' '.join(unit.text for unit in picked)}"
         )

@@ -10,7 +10,7 @@ from foreword.distill.sentences import cut, pieces
 
 TITLE = 90
 _GREETING = re.compile(
-    r"^(?:(?:hi|hey|hello|ok(?:ay)?|so|now|well|right|alright|great|good|perfect|thanks?|please|also|and|quick(?:ly)?|next|then|first|sorry|one more thing|another thing)\b[\s,.!:;—-]*)+",
+    r"^(?:(?:hi|hey|hello|ok(?:ay)?|so|now|well|right|alright|great|good|perfect|thanks?|please|also|and|btw|by the way|quick(?:ly)?|next|then|first|sorry|one more thing|another thing)\b[\s,.!:;—-]*)+",
     re.I,
 )
 _ASKING = re.compile(

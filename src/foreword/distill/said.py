@@ -73,6 +73,7 @@ _RULE = re.compile(
     r"|^(?:from now on|going forward|in (?:the )?future|as a rule)\b.*\w"
     r"|^(?:by default|generally|in general|whenever you|every time you|for all \w+)\b[^.]*?[\w,] (?:please )?(?:use|prefer|keep|write|avoid|do|don'?t|never|always|put|name|add|run|update|check|ask|make)\b"
     r"|^(?:make sure (?:that )?)?you (?:should |must |have to )?(?:always|never) \w+|^make sure to always \w+"
+    r"|^(?:don'?t|do not) (?:commit|push|deploy)\b(?!.*\b(?:yet|now|this|that|it until|these|anything)\b)"
     r"|^remember to \w+.*\b(?:after|before|when|whenever|every|each)\b"
     r"|^(?:i|we) (?:always|never|prefer|usually|(?:really )?(?:don'?t|do not) (?:like|want|use|do)|hate|like (?:to|my|it when)|only use)\b"
     r"|^(?:prefer|stick to|keep (?:your |the |all )?(?:responses|answers|replies|commits?|messages|functions|explanations) )"
