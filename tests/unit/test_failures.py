@@ -156,3 +156,11 @@ def test_a_long_output_is_read_in_the_time_it_takes_to_read_it(part):
     began = time.process_time()
     problem_of(part * (200_000 // len(part)), program="x")
     assert time.process_time() - began < 1  # seconds; blank lines alone took a minute
+
+
+@pytest.mark.parametrize("text", ["\n", " ", "a.", "a/", "12:", "E ", "npm error ", "a: "])
+def test_the_time_to_read_an_output_grows_with_its_length_alone(text):
+    began = time.process_time()
+    problem_of(text * 20_000, program="make")
+    ended_badly(text * 20_000)
+    assert time.process_time() - began < 2  # a tenth of it; where it grows with the square, eight

@@ -107,7 +107,7 @@ _GIT_ALTERS = re.compile(
 
 def message_of(text: str) -> str:
     """The first line of what a commit or a pull request in *text* is called; nothing where it names nothing."""
-    told = _MESSAGE.search(text)
+    told = _MESSAGE.search(text[:MOST])
     if told is None:
         return ""
     document = re.match(r"\$\(cat <<-?\s*['\"]?(\w+)['\"]?\n(.*)", told["said"], re.DOTALL)

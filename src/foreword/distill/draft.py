@@ -30,7 +30,7 @@ MOST_CHANGES = 300
 MOST_OBSERVATIONS = 30
 SHARE = 0.1  # of the tokens that were said, a summary may hold
 LEAST, MOST = 30, 260  # tokens of a summary's points
-LEAST_OF_WORK = 60  # where code was touched: the sentence that says why is worth its tokens
+LEAST_OF_WORK = 90  # where code was touched: the sentence that says why is worth its tokens
 LATER = 0.001  # seconds: a handoff comes after the summary of its session, and closes what that leaves open
 
 ChangesOf = Callable[[Edit], Sequence[Change]]

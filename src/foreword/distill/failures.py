@@ -83,7 +83,7 @@ _ERRORS = tuple(
         r"^[ \t]*(?:Uncaught |Unhandled )?(?P<type>(?:[A-Z]\w*\.)*[A-Z]\w*(?:Error|Exception)): (?P<message>[^\n]+)",  # JavaScript, Java
         r"^(?:[\w.]+\.)?(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning))(?::\s*(?P<message>[^\n]*))?$",  # Python
         r"^[^\s:][^:\n]*:\d+:\d+: (?P<type>[A-Z]{1,4}\d{2,4}) (?:\[\*\] )?(?P<message>[^\n]+)",  # ruff, flake8
-        r"^(?P<type>[A-Z]{1,4}\d{3,4}) (?:\[\*\] )?(?P<message>[^\n]+)\n\s*--> ",  # ruff in full
+        r"^(?P<type>[A-Z]{1,4}\d{3,4}) (?:\[\*\] )?(?P<message>[^\n]+)\n[ \t]*--> ",  # ruff in full
         r"^[ \t]+\d+:\d+[ \t]+(?P<type>error)[ \t]+(?P<message>\S[^\n]*?)(?:[ \t]{2,20}[\w@/-]{1,60})?$",  # eslint
         r"^[ \t]+(?P<message>\w+_test\.go:\d+: [^\n]+)",
         r"^(?P<type>--- FAIL): (?P<message>\S+)",
@@ -117,7 +117,7 @@ _FAILS = re.compile(
 )
 _PASSES = re.compile(
     r"\b\d+ (?:tests? )?(?:passed|passing)\b|\btest result: ok|\bBUILD SUCCESS|^ok\s|^OK\b|\bAll checks passed|\bno issues found"
-    r"|^\s*Finished |\b0 errors\b",
+    r"|^[ \t]*Finished |\b0 errors\b",
     re.MULTILINE,
 )
 
