@@ -183,12 +183,18 @@ def look(
 
 
 def left_open(memories: Sequence[Memory]) -> list[Memory]:
-    """Handoffs, and of the sessions that came after the last of them those that left something open."""
-    handed_over = max((memory.created for memory in memories if memory.kind == "handoff"), default=0.0)
+    """Handoffs, and of the sessions that came after the last of them those that left something open.
+
+    What a person handed over closes what sessions before it handed over by themselves.
+    """
+    handoffs = [memory for memory in memories if memory.kind == "handoff"]
+    handed_over = max((memory.created for memory in handoffs), default=0.0)
+    by_hand = max((memory.created for memory in handoffs if memory.trust == "user"), default=0.0)
     return [
         memory
         for memory in memories
-        if memory.kind == "handoff" or (memory.created >= handed_over and render.has_codes(memory))
+        if (memory.created >= handed_over and render.has_codes(memory))
+        or (memory.kind == "handoff" and (memory.trust == "user" or memory.created >= by_hand))
     ]
 
 

@@ -117,7 +117,7 @@ def test_a_failure_that_nobody_fixed_is_in_the_way():
     got = told(prompt("make the tests pass"), edit(), run("pytest", FAILED, failed=True), answer("They still fail."))
     (summary,) = (each for each in got.memories if each.kind == "summary")
     (failure,) = (each for each in got.memories if each.kind == "failure")
-    assert summary.detail["block"] == ["test_touch: assert not True"]
+    assert summary.detail["block"] == ["assert not True (test_touch)"]
     assert failure.detail["open"] is True
     assert "fixed_by" not in failure.detail
 
@@ -170,7 +170,7 @@ def test_where_a_host_does_not_tell_only_what_says_so_itself_has_failed():
     silent = told(
         prompt("run the tests for me"), run("pytest", FAILED, failed=None), run("./serve", "error rate: 0", failed=None)
     )
-    assert [each.title for each in silent.memories if each.kind == "failure"] == ["test_touch: assert not True"]
+    assert [each.title for each in silent.memories if each.kind == "failure"] == ["assert not True (test_touch)"]
 
 
 def test_nothing_is_made_of_a_session_in_which_nothing_was_said():
@@ -201,7 +201,7 @@ def test_what_a_later_session_did_is_no_longer_open():
         "summary",
         "x",
         session="s0",
-        detail={"next": ["Send the offer by mail", "Write the docs"], "block": ["test_touch: assert not True"]},
+        detail={"next": ["Send the offer by mail", "Write the docs"], "block": ["assert not True (test_touch)"]},
     )
     got = told(*WHOLE, id="s2")
     after = closed(earlier, done=(*got.done, "send the offer by mail when cancelled"), open=())
@@ -280,7 +280,7 @@ def test_a_failure_whose_exit_code_a_pipe_hides_is_one_all_the_same():
         run("pytest -q 2>&1 | tail -20", "3 passed in 0.02s"),
     )
     (failure,) = (memory for memory in got.memories if memory.kind == "failure")
-    assert failure.title == "test_touch: assert not True"
+    assert failure.title == "assert not True (test_touch)"
     assert failure.detail["fixed_by"].startswith("overlaps() in rooms/bookings.py")
     assert not failure.detail["open"]
 

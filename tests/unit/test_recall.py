@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from foreword import render
 from foreword.errors import StoreError
 from foreword.query import query_of, scopes_of
-from foreword.recall import GOAL_WORDS, MOST_RECORDED, injection_of, meant, recall
+from foreword.recall import GOAL_WORDS, MOST_RECORDED, injection_of, left_open, meant, recall
 from foreword.recipes import RECIPES, merged
 from foreword.store.sqlite import SqliteStore
 from foreword.tokens import FAMILIES, count
@@ -546,3 +546,11 @@ def test_a_leftover_of_what_was_shown_does_not_stand_out(store):
     left = asked(store, a_moment(prompt="walrus"), shown=others)
     assert shown_ids(left) == [best.id]
     assert "the whole story" not in left.text
+
+
+def test_what_a_person_hands_over_closes_what_sessions_handed_over_by_themselves():
+    by_itself = a_memory("call offer_slot()", kind="handoff", trust="agent", created=10.0, detail={"next": ["x"]})
+    later = replace(by_itself, title="write the docs", created=30.0)
+    by_hand = a_memory("mail works", kind="handoff", trust="user", created=20.0)
+    assert left_open([by_itself, later]) == [by_itself, later]
+    assert left_open([by_itself, by_hand, later]) == [by_hand, later]

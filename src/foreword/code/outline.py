@@ -79,7 +79,7 @@ _OWN: dict[str, tuple[re.Pattern[str], ...]] = {
             re.IGNORECASE,
         ),
     ),
-    "make": (re.compile(r"^(?P<name>[\w./%-]+)(?:\s+[\w./%-]+)*\s*::?(?![=:])"),),
+    "make": (re.compile(r"^(?P<name>[\w/%][\w./%-]*)(?:\s+[\w./%-]+)*\s*::?(?![=:])"),),  # not .PHONY
     "terraform": (
         re.compile(r'^(?P<kind>resource|data)\s+"(?P<owner>[\w-]+)"\s+"(?P<name>[\w-]+)"'),
         re.compile(r'^(?P<kind>module|variable|output|provider)\s+"(?P<name>[\w-]+)"'),

@@ -290,7 +290,8 @@ class Draft:
     def _failure_memory(self, failure: _Failure) -> Memory:
         problem = failure.problem
         test = problem.tests[0].rpartition("::")[2].partition(" ")[0] if problem.tests else ""
-        message = f"{test}: {problem.message}" if test and test not in problem.message else problem.message
+        # The error first: where only some words are shown, the name of the test would hide it.
+        message = f"{cut(problem.message, 110)} ({test})" if test and test not in problem.message else problem.message
         files = [each.edit.file for each in failure.fixing] + [_known(file, self._files) for file in problem.files]
         functions = [name for each in failure.fixing for name in each.functions]
         fixed = {"fixed_by": failure.fixed_by} if failure.fixed_by else {}
