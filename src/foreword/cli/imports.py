@@ -72,6 +72,8 @@ def import_(
         return
     settings = _settings(home)
     refuse_where_off(here, capture=settings.capture, off_projects=settings.off_projects, environ=os.environ)
+    if not file and found.look(here, environ=os.environ) is None:
+        screen.aside(f"nothing of {source} was found for {here.name}")
     done = run(home, [source], folder=folder, options=options, wait=wait)
     if json:
         screen.as_json(done)
