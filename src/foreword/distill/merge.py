@@ -12,6 +12,7 @@ from foreword.words import terms
 
 EVIDENCE = 50  # sessions that a memory names; the oldest beyond are counted together
 EARLIER = "earlier"
+MOST_TIMES = 1_000_000_000  # that a session saw it
 SAME = 0.75  # of an open item's words that a finished one must hold
 
 # What a memory that is seen again keeps of its first time, and what the new time tells better.
@@ -36,7 +37,7 @@ def merged(known: Memory, fresh: Memory) -> Memory:
         files=tuple(dict.fromkeys((*base.files, *other.files)))[:12],
         functions=tuple(dict.fromkeys((*base.functions, *other.functions)))[:12],
         session=base.session,
-        seen=sum(seen_in.values()),
+        seen=max(1, sum(seen_in.values())),
         confidence=max(known.confidence, fresh.confidence),
         created=min(known.created, fresh.created),
         confirmed=max(known.confirmed, fresh.confirmed),
@@ -69,12 +70,18 @@ def closed(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> Memor
 
 def _evidence(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, int]:
     """Which session saw it how often: told again, a session counts once."""
-    before, now = (told if isinstance(told := each.get("seen_in"), dict) else {} for each in (known, fresh))
-    together = {**before, **now}
+    together = {**_counts(known), **_counts(fresh)}
     while len(together) > EVIDENCE:
         oldest = next(session for session in together if session != EARLIER)
         together[EARLIER] = together.get(EARLIER, 0) + together.pop(oldest)
     return together
+
+
+def _counts(detail: Mapping[str, Any]) -> dict[str, int]:
+    """How often each session saw it, as far as that makes sense: an import may say anything."""
+    told = detail.get("seen_in")
+    pairs = told.items() if isinstance(told, dict) else ()
+    return {session: times for session, times in pairs if isinstance(times, int) and 0 < times <= MOST_TIMES}
 
 
 def _words(text: str) -> frozenset[str]:

@@ -90,7 +90,8 @@ class _Reading:
         if self._header is None:
             yield Batch(problems=("line 1: no header of an export: nothing here is trusted more than an import",))
         yield from self._rows()
-        for uids in _chunks(sorted(self._late, key=self._depth)):
+        depths = self._depths()
+        for uids in _chunks(sorted(self._late, key=depths.__getitem__)):
             yield self._batch([self._memory_at(self._late[uid][0]) for uid in uids])
         if self._links >= 0:
             yield from self._linked()
@@ -119,6 +120,7 @@ class _Reading:
         what, told = _told(raw)
         self._done += what != "link"
         if what == "link":
+            _link(told)  # a bad one is told now; the others come when what they join is there
             self._links = place if self._links < 0 else self._links
             return None
         row = READ[what](told)
@@ -126,6 +128,8 @@ class _Reading:
         if not self._wide and scope != f"project:{self._from}":
             self._others += 1
             return None
+        if isinstance(row, Event) and self._header is None:
+            raise BadLine("an event without an export's header: what it says would count as the user's own words")
         row = self._named(row)
         if isinstance(row, Memory) and row.superseded_by:
             self._late[row.uid] = (place, row.superseded_by)
@@ -155,12 +159,18 @@ class _Reading:
         memory: Memory = self._named(READ["memory"](_told(self._file.readline(MOST_LINE))[1]))
         return memory
 
-    def _depth(self, uid: str) -> int:
-        """How many stand between a memory and the one that is still true; a ring has an end too."""
-        depth = 0
-        while uid in self._late and depth <= len(self._late):
-            uid, depth = self._late[uid][1], depth + 1
-        return depth
+    def _depths(self) -> dict[str, int]:
+        """How many stand between each memory and the one that is still true; a ring has an end too."""
+        depths: dict[str, int] = {}
+        for first in self._late:
+            way: dict[str, None] = {}
+            uid = first
+            while uid in self._late and uid not in depths and uid not in way:
+                way[uid] = None
+                uid = self._late[uid][1]
+            for each in reversed(way):
+                depths[each] = depths.get(self._late[each][1], 0) + 1
+        return depths
 
     def _linked(self) -> Iterator[Batch]:
         held: list[Any] = []
@@ -266,7 +276,7 @@ def _memory(told: Mapping[str, Any]) -> Memory:
     if not _text(told, "title").strip() or not _text(told, "uid"):
         raise BadLine("a memory needs a title and a uid")
     seen = told.get("seen", 1)
-    if not isinstance(seen, int) or isinstance(seen, bool) or seen < 1:
+    if not isinstance(seen, int) or isinstance(seen, bool) or not 1 <= seen < MOST_NUMBER:
         raise BadLine("`seen` is no whole number from 1 on")
     values: dict[str, Any] = {
         "kind": _one_of(told, "kind", tuple(KINDS)),

@@ -21,7 +21,7 @@ from foreword.distill import merged
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.imports import Batch, Source, find, refuse_where_off, safe, safe_row
 from foreword.store import Store
-from foreword.types import Memory, Project, Session
+from foreword.types import Link, Memory, Project, Session
 from foreword.values import replace, value
 
 log = logging.getLogger("foreword")
@@ -216,7 +216,10 @@ class Importing:
         changes = [_of(safe_row(each), run.project, wide=wide) for each in batch.changes]
         session = _of(safe_row(batch.session), run.project, wide=wide) if batch.session else None
         events = [_of(safe_row(each), run.project, wide=wide) for each in batch.events]
-        all_of_it = {"links": batch.links, "changes": changes, "session": session, "events": events}
+        links = [safe_row(each) for each in batch.links]
+        if not wide:
+            links = _within(links, run.project, store=store)
+        all_of_it = {"links": links, "changes": changes, "session": session, "events": events}
         place = 0
         while True:
             lately = self._courtesy.give_way()
@@ -344,6 +347,18 @@ def _of(item: T, project: Project, *, wide: bool) -> T:
     if wide:
         return item
     return replace(item, project=project.key, **({"scope": project.scope} if isinstance(item, Memory) else {}))
+
+
+def _within(links: Sequence[Link], project: Project, *, store: Store) -> list[Link]:
+    """Those that do not lead to another project's memories."""
+    ends = list({end for link in links for end in (link.source, link.target)})
+    known = (*store.by_uid(ends), *store.by_id(ends))
+    away = {end for each in known if _is_others(each, project) for end in (each.uid, each.id)}
+    return [link for link in links if away.isdisjoint((link.source, link.target))]
+
+
+def _is_others(memory: Memory, project: Project) -> bool:
+    return memory.scope.startswith("project:") and memory.scope != project.scope
 
 
 def _was_seen(session: Session, *, store: Store) -> bool:
