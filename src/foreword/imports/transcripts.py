@@ -19,6 +19,7 @@ from foreword.imports.marks import left, marked
 from foreword.jsontext import storable
 from foreword.projects import remote
 from foreword.redact import redact
+from foreword.redact.denied import denied
 from foreword.transcripts import Peek, deeds, peek
 from foreword.types import Change, Link, Memory, Project, Session
 from foreword.values import replace, value
@@ -47,7 +48,9 @@ class Distil(Protocol):
 def source(name: str, options: Mapping[str, Any]) -> Transcripts:
     del options
     # Files as they are now tell nothing of an old session: what it told itself must do.
-    return Transcripts(name, distil=partial(distil, changes_of=lambda edit: changes([edit])))
+    return Transcripts(
+        name, distil=partial(distil, changes_of=lambda edit: () if denied(edit.file) else changes([edit]))
+    )
 
 
 @value

@@ -7,7 +7,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from foreword.deeds import deed_of
 from foreword.distill import Distilled, Draft, closed, merged
 from foreword.errors import ForewordError
 from foreword.redact import redact
+from foreword.redact.denied import MARK, denied
 from foreword.store import Store
 from foreword.types import Change, Edit, Memory, Project, Query, Session
 from foreword.values import replace
@@ -48,7 +49,9 @@ class Distilling:
         project_of: Callable[[str], Project],
         tell: Callable[[str, str], None],
         refining: Refining,
+        deny: Callable[[], Sequence[str]] = tuple,
     ) -> None:
+        self._deny = deny
         self._refining = refining
         self._store = store
         self._project_of = project_of
@@ -175,7 +178,9 @@ class Distilling:
         if project not in going.drafts:
             found = self._project(project, cwd or session.cwd)
             begun = replace(session, project=project, started=0.0, last=0.0)  # what it holds tells when it was
-            going.drafts[project] = Draft(begun, found, changes_of=lambda edit: _changes_of(edit, root=found.root))
+            going.drafts[project] = Draft(
+                begun, found, changes_of=lambda edit: _changes_of(edit, root=found.root, deny=self._deny())
+            )
         return going.drafts[project]
 
     def _memories(self, store: Store, project: Project, session: Session, got: Distilled) -> list[Memory]:
@@ -205,11 +210,16 @@ class Distilling:
         return Project(key=key, name="", root=folder)
 
 
-def _changes_of(edit: Edit, *, root: str) -> list[Change]:
+def _changes_of(edit: Edit, *, root: str, deny: Sequence[str] = ()) -> list[Change]:
     """What an edit changed, told by the file as it is now; what is read there passes redaction like all else."""
     from foreword.code import changes  # grammars, which a worker without edits does without
 
-    found = changes([edit], present=lambda file: _text(os.path.join(root, file)), most_ms=PARSE_MS)
+    path = os.path.join(root, edit.file)
+    more = [each.lower() for each in deny]
+    hidden = MARK in (edit.before, edit.after)
+    if hidden or any(denied(each, more) for each in (edit.file, _behind_links(path))):
+        return []  # a hook has hidden what was written there, and it is not read here either
+    found = changes([edit], present=lambda _: _text(path), most_ms=PARSE_MS)
     return [
         replace(each, function=redact(each.function), signature=redact(each.signature), file=redact(each.file))
         for each in found
@@ -219,12 +229,19 @@ def _changes_of(edit: Edit, *, root: str) -> list[Change]:
 def _text(path: str) -> str | None:
     """A file's text, of a bounded size; nothing of what is no ordinary file, which might wait for ever."""
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode) or os.path.getsize(path) > LARGEST:
-            return None
-        with open(path, encoding="utf-8", errors="replace", newline="") as file:
-            return file.read(LARGEST)
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(number, encoding="utf-8", errors="replace", newline="") as file:
+            found = os.fstat(number)
+            return file.read(LARGEST) if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST else None
     except (OSError, ValueError):
         return None
+
+
+def _behind_links(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path
 
 
 def _same(known: Memory | None, fresh: Memory) -> bool:

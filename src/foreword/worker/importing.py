@@ -20,6 +20,7 @@ from foreword.config import Settings
 from foreword.distill import merged
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.imports import Batch, Source, find, refuse_where_off, safe, safe_row
+from foreword.redact.denied import denied
 from foreword.store import Store
 from foreword.types import Link, Memory, Project, Session
 from foreword.values import replace, value
@@ -207,13 +208,16 @@ class Importing:
         if batch.session is not None and _was_seen(batch.session, store=store):
             batch = Batch(mark=batch.mark)  # its own hooks told it already, as it happened
         wide = getattr(run.source, "wide", False)
+        deny = [each.lower() for each in self._settings().deny_paths]
         memories = []
-        for each in batch.memories:  # a few milliseconds of an answer are lost to every switch of threads
+        for each in _told_of(
+            batch.memories, deny
+        ):  # a few milliseconds of an answer are lost to every switch of threads
             self._courtesy.give_way()
             memories.append(_of(safe(each), run.project, wide=wide))
         fresh, unchanged = _fresh(memories, store=store, gentle=batch.gentle)
         run.known += unchanged
-        changes = [_of(safe_row(each), run.project, wide=wide) for each in batch.changes]
+        changes = [_of(safe_row(each), run.project, wide=wide) for each in batch.changes if not denied(each.file, deny)]
         session = _of(safe_row(batch.session), run.project, wide=wide) if batch.session else None
         events = [_of(safe_row(each), run.project, wide=wide) for each in batch.events]
         links = [safe_row(each) for each in batch.links]
@@ -359,6 +363,11 @@ def _within(links: Sequence[Link], project: Project, *, store: Store) -> list[Li
 
 def _is_others(memory: Memory, project: Project) -> bool:
     return memory.scope.startswith("project:") and memory.scope != project.scope
+
+
+def _told_of(memories: Sequence[Memory], deny: Sequence[str]) -> list[Memory]:
+    """Those that do not tell what stands in a denied file."""
+    return [each for each in memories if each.kind != "change" or not any(denied(file, deny) for file in each.files)]
 
 
 def _was_seen(session: Session, *, store: Store) -> bool:

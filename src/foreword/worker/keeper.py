@@ -94,7 +94,11 @@ class Keeper:
         self._meaning = Meaning(tell=self.tell)
         self._refining = Refining(store=lambda: self.store, tell=self.tell)
         self._distilling = Distilling(
-            store=lambda: self.store, project_of=self._project, tell=self.tell, refining=self._refining
+            store=lambda: self.store,
+            project_of=self._project,
+            tell=self.tell,
+            refining=self._refining,
+            deny=lambda: self.settings.deny_paths,
         )
         self.courtesy = Courtesy()
         self._importing = Importing(

@@ -1,0 +1,43 @@
+"""What the worker reads of files that events name: no more than it may, and never for long."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from foreword.redact.denied import MARK
+from foreword.types import Edit
+from foreword.worker.distilling import LARGEST, _changes_of, _text
+
+CODE = "def open_vault(pin=4711):\n    return 1\n"
+
+
+@pytest.mark.parametrize("file", ["deploy/vault/a.py", "secrets.py", "link.py", "deploy/Vault/b.py"])
+@pytest.mark.parametrize("after", [CODE, MARK])
+def test_nothing_of_a_denied_file_is_told(tmp_path: Path, file: str, after: str):
+    (tmp_path / "deploy" / "vault").mkdir(parents=True)
+    for each in ("deploy/vault/a.py", "secrets.py"):
+        (tmp_path / each).write_text(CODE)
+    (tmp_path / "link.py").symlink_to("deploy/vault/a.py")
+    edit = Edit(file=file, before=None, after=after, whole=True)
+    assert _changes_of(edit, root=str(tmp_path), deny=("Deploy/vault/*",)) == []
+
+
+def test_what_a_hook_has_hidden_is_not_read_from_the_disk(tmp_path: Path):
+    (tmp_path / "a.py").write_text(CODE)
+    assert _changes_of(Edit(file="a.py", before=MARK, after=MARK), root=str(tmp_path)) == []
+    (told,) = _changes_of(Edit(file="a.py", before=None, after=CODE, whole=True), root=str(tmp_path))
+    assert told.function == "open_vault"
+
+
+def test_only_an_ordinary_file_of_some_size_is_read(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "large.py").write_bytes(b"x" * (LARGEST + 1))
+    (tmp_path / "fine.py").write_bytes(b"\xffx\r\n")
+    for name in ("pipe.py", "loop.py", "folder.py", "large.py", "gone.py", "nul\0.py"):
+        assert _text(str(tmp_path / name)) is None
+    assert _text(str(tmp_path / "fine.py")) == "\ufffdx\r\n"
