@@ -1,15 +1,19 @@
-"""What the worker reads of files that events name: no more than it may, and never for long."""
+"""The worker distils every session that is due, and reads of files that events name no more than it may."""
 
 from __future__ import annotations
 
 import os
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from foreword.redact.denied import MARK
-from foreword.types import Edit
-from foreword.worker.distilling import LARGEST, _changes_of, _text
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Edit, Event, Project, Session
+from foreword.worker.distilling import AT_ONCE, LARGEST, Distilling, _changes_of, _text
+from foreword.worker.refining import Refining
 
 CODE = "def open_vault(pin=4711):\n    return 1\n"
 
@@ -41,3 +45,29 @@ def test_only_an_ordinary_file_of_some_size_is_read(tmp_path: Path):
     for name in ("pipe.py", "loop.py", "folder.py", "large.py", "gone.py", "nul\0.py"):
         assert _text(str(tmp_path / name)) is None
     assert _text(str(tmp_path / "fine.py")) == "\ufffdx\r\n"
+
+
+def test_sessions_that_cannot_be_distilled_hide_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    taken = []
+
+    def distil(_: Distilling, session: Session) -> None:
+        taken.append(session.id)
+        raise ValueError(session.id)
+
+    monkeypatch.setattr(Distilling, "_distil", distil)
+    with closing(SqliteStore(tmp_path / "a.db", backups=tmp_path / "backups")) as store:
+        ids = [f"s{number}" for number in range(AT_ONCE + 5)]
+        store.append([Event(id, "codex", "Stop", "stop", id, "p", "/p", 10.0, {}) for id in ids])
+
+        def tell(*_: str) -> None: ...
+
+        refining = Refining(store=lambda: store, tell=tell)
+        distilling = Distilling(
+            store=lambda: store, project_of=lambda _: Project(key="p", name="p"), tell=tell, refining=refining
+        )
+        with closing(refining), closing(distilling):
+            until = time.monotonic() + 10
+            while len(taken) < len(ids) and time.monotonic() < until:
+                distilling.look()
+                time.sleep(0.01)
+    assert sorted(taken) == sorted(ids)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from foreword.deeds import deed_of
@@ -34,7 +35,8 @@ DRAFTS = 16  # sessions that are kept in mind; others are read again from the st
 LARGEST = 1 << 18  # bytes of a file that is read to place an edit in it
 PARSE_MS = 50.0  # of an edit: while a text is parsed, no hook is answered
 PAGE = 500  # events read at a time
-MOST_WAITING = 50  # sessions taken at a time
+MOST_WAITING = 1000  # sessions looked at: those that go on, or failed, must not hide one that is due
+AT_ONCE = 50  # sessions taken at a time
 OTHERS = 20  # summaries and handoffs of a project whose open items may have been done since
 START_SECONDS = 0.2  # that a session's start waits for what the last one came to
 
@@ -93,15 +95,19 @@ class Distilling:
     def _look(self) -> None:
         self._waiting = False
         try:
-            now = time.time()
-            for session in self._store().undistilled(limit=MOST_WAITING):
-                # A clock that jumped makes a session old or from the future; both are taken.
-                due = session.id in self._due or not 0 <= now - session.last < IDLE
-                if due and (session.ended or not self._rests(session.id)):
-                    self._due.pop(session.id, None)
-                    self._take(session)
+            waiting = (each for each in self._store().undistilled(limit=MOST_WAITING) if self._is_due(each))
+            for session in islice(waiting, AT_ONCE):
+                self._due.pop(session.id, None)
+                self._take(session)
         except ForewordError as exc:
             self._tell("distil", f"sessions wait to be distilled: {exc}")
+
+    def _is_due(self, session: Session) -> bool:
+        if self._aside.get(session.id) == session.newest:
+            return False
+        # A clock that jumped makes a session old or from the future; both are taken.
+        due = session.id in self._due or not 0 <= time.time() - session.last < IDLE
+        return due and (session.ended > 0 or not self._rests(session.id))
 
     def _rests(self, session: str) -> bool:
         """Whether a session was looked at so lately that its next turn can wait."""
@@ -122,6 +128,8 @@ class Distilling:
         except ForewordError:
             raise
         except Exception as exc:
+            while len(self._aside) >= MOST_WAITING:
+                del self._aside[next(iter(self._aside))]
             log.exception("session %s cannot be distilled", session.id)
             self._aside[session.id] = session.newest
             self._drafts.pop(session.id, None)
