@@ -58,7 +58,7 @@ def _decision(summary: Memory, told: Refined, one: Decision) -> Memory:
         kind="decision",
         title=one.what,
         id="",
-        uid=f"dec:{summary.session}:{mark}",
+        uid=f"dec:{summary.project}:{summary.session}:{mark}",
         tags=(),
         source=told.source,
         trust=told.trust,

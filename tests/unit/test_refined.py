@@ -1,0 +1,19 @@
+"""What a model made of a session stays where that session was."""
+
+from __future__ import annotations
+
+from foreword.models.refine import Decision, Refined
+from foreword.types import Memory
+from foreword.worker.refined import put
+
+
+def test_the_same_decision_of_a_session_in_two_projects_is_two_memories():
+    told = Refined(
+        title="", request="", done="", learned=(), decisions=(Decision("Use UTC"),), next=(), source="m", trust="agent"
+    )
+    summaries = [
+        Memory(kind="summary", title="T", uid=f"sum:{key}:s", scope=f"project:{key}", project=key, session="s")
+        for key in ("a", "b")
+    ]
+    uids = {put(summary, told)[1].uid for summary in summaries}
+    assert len(uids) == 2
