@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -223,6 +224,13 @@ def test_hostile_pages_cost_no_more_than_others(tmp_path: Path, text: str):
         **{"README.md": f"# {text}\n\n{text} a b c d e f g\n", "docs/adr/1.md": f"# A\n\n## Decision\n\n{text}\n"},
     )
     read(tmp_path)
+
+
+@pytest.mark.parametrize("part", ["](", "(", "superseded by ", "superseded by ]("])
+def test_a_hostile_status_is_read_once(part: str):
+    began = time.process_time()
+    decision_of("# A\n\n## Status\n\n" + part * (250_000 // len(part)))
+    assert time.process_time() - began < 5  # seconds; read from every bracket on, it took more than a minute
 
 
 def test_an_empty_folder_offers_nothing(tmp_path: Path):

@@ -113,7 +113,7 @@ def _field(text: str, name: str) -> str:
 
 def _status(told: str) -> str:
     """Where several stand, the last counts: a record is accepted first and superseded later."""
-    words = re.findall(r"[a-z]+", re.sub(r"\([^)]*\)", " ", told.lower()))
+    words = re.findall(r"[a-z]+", re.sub(r"\([^()]*\)", " ", told.lower()))
     found = [STATUSES[word] for word in words if word in STATUSES]
     return "superseded" if "superseded" in found else found[-1] if found else ""
 
@@ -147,7 +147,7 @@ def _options(section: str) -> tuple[str, ...]:
 def _targets(text: str, relation: str) -> tuple[str, ...]:
     """Where the links behind this word lead, and the numbers that stand there without one."""
     found = []
-    for each in re.finditer(rf"\b(?:{relation})\b:?([^\n]*)", text, re.IGNORECASE):
+    for each in re.finditer(rf"\b(?:{relation})\b:?([^\n]{{0,500}})", text, re.IGNORECASE):
         links = re.findall(r"\]\(([^)\s]+\.(?:md|markdown))[^)]*\)", each[1])
         found += links or [
             str(int(number)) for number in re.findall(r"(?:ADR[- ]?|#)?\b0*(\d{1,5})\b(?!-\d)", each[1])[:1]
