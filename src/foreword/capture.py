@@ -6,8 +6,7 @@ from foreword.errors import BadPayload, BadRequest
 from foreword.hosts import Told, find
 from foreword.payloads import CUT, ends_of, payload_of
 from foreword.projects import resolve
-from foreword.redact import PRIVATE, each_text, leaves_open, redact, redact_all
-from foreword.redact.denied import MARK, without_denied
+from foreword.redact import PRIVATE, each_text, leaves_open, mark, redact, redact_all
 from foreword.types import BASE32, Moment, Project
 from foreword.values import replace, value
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
     from foreword.payloads import Delivery
 
+# Where a payload tells of a tool's call, or holds a diff.
+_CALLS = (b'"tool', b'"args"', b'"arguments"', b'"input"', b'"parameters"', b"+++ ")
 UNREADABLE = "foreword_unreadable"  # the field that holds a payload which is no JSON object
 
 
@@ -60,10 +61,14 @@ def capture(
         text = _unreadable(delivery, hide=hide or str)
         return Captured(payload={UNREADABLE: text}, told=Told(), kind="other", project=None)
     cut = raw.pop(CUT, None) if delivery.head >= 0 else None
-    shown = without_denied(raw, more=deny)
+    shown = raw
+    if any(sign in delivery.raw for sign in _CALLS):
+        from foreword.redact.denied import without_denied  # 0.1 ms that a prompt need not pay
+
+        shown = without_denied(raw, more=deny)
     payload: dict[str, Any] = redact_all(each_text(shown, hide) if hide else shown)
     if cut is not None:
-        tail = MARK if shown != raw else _tail(delivery, (hide or str)(cut["tail"]))
+        tail = mark("path") if shown != raw else _tail(delivery, (hide or str)(cut["tail"]))
         payload[CUT] = {"total": cut["total"], "tail": tail}
     try:
         host = find(delivery.host)

@@ -82,46 +82,20 @@ def opens_private(part: bytes) -> bool:
     """Whether something private may begin here: then the end of a cut payload may lie inside it, and is not kept."""
     if b"PRIVATE KEY" in part or b"Private-Lines" in part:
         return True
-    # Other alphabets have letters that look like ours, as bytes or as JSON writes them.
-    if (not part.isascii() and part.translate(None, PLAIN)) or b"\\u" in part:
-        CONFIG["odd"] = CONFIG.get("odd", 0) + len(part)
-        if CONFIG["odd"] > ODD_MOST:
-            return True  # reading more of it so closely would take too long
+    if not part.isascii() or b"\\u" in part:
         if "foreword.redact" not in sys.modules:
             load()
-        from foreword.redact.private import may_hold_tag
+        from foreword.redact.private import may_open
 
-        for space in (b"\\t", b"\\n", b"\\r", b"\\f"):
-            part = part.replace(space, b" ")
-        first, *rest = part.decode("utf-8", "ignore").split("\\u")
-        text = first + "".join([unescaped(each) for each in rest])
-        if may_hold_tag(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")):  # pairs become one
+        if may_open(part):
             return True
-    wide = (
-        not part.isascii()
-    )  # brackets and letters come in other widths, and with invisible ones between: any mention counts
-    part = part.lower().translate(None, bytes(range(128, 256)))
-    for invisible in (b"00ad", b"200b", b"200c", b"200d", b"2060", b"feff"):
-        part = part.replace(b"\\u" + invisible, b"")
+    part = part.lower()
     at = -1
     while (at := part.find(b"private", at + 1)) >= 0:
         before = part[max(0, at - 160) : at]
-        if wide or any(sign in before for sign in (b"<", b"lt", b"3c", b"60", b"1c")):  # plain, escaped, wide
+        if any(sign in before for sign in (b"<", b"lt", b"3c", b"60", b"\xef\xbc\x9c")):  # plain, escaped, wide
             return True
     return False
-
-
-# ASCII, what follows the first byte of a character, and the first bytes of Chinese, Japanese and Korean ones.
-PLAIN = bytes((*range(0xC0), *range(0xE3, 0xEE)))
-ODD_MOST = 4 << 20  # bytes; 0.3 s
-
-
-def unescaped(piece: str) -> str:
-    """What stands behind a `\\u`, the character in place of its four digits."""
-    try:
-        return chr(int(piece[:4], 16)) + piece[4:]
-    except ValueError:
-        return piece
 
 
 def hang_up(_signal: int, _frame: object) -> NoReturn:

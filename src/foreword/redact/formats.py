@@ -203,9 +203,7 @@ FORMATS = (
 )
 SHORTEST = 20  # an AWS key; a word that is shorter holds no token
 
-# By their first three bytes; those that have only two are looked for each time.
 _TRIGGERS = [(trigger, row) for row in FORMATS for trigger in row[1].encode().split()]
-_BEGINNINGS = frozenset([(*trigger[:3],) for trigger, _ in _TRIGGERS])
 # Every character that a token may hold, and a space for any other: what is left of a text are its words.
 _OTHERS = bytes(range(256)).translate(None, CLASSES["any"] + b"\\")
 _WORDS = bytes.maketrans(_OTHERS, b" " * len(_OTHERS))
@@ -220,10 +218,9 @@ def tokens(raw: bytes) -> list[Span]:
     words = b" ".join([word for word in found if not word.translate(_CAPITALS).islower()])
     if not words:
         return []
-    begun = _BEGINNINGS.intersection(zip(words, words[1:], words[2:], strict=False))
     spans: list[Span] = []
     for trigger, row in _TRIGGERS:
-        if (len(trigger) == 2 or (begun and (*trigger[:3],) in begun)) and trigger in words:
+        if trigger in words:
             spans += _tokens_of(raw, trigger, row)
     return _apart(spans)
 

@@ -31,6 +31,34 @@ def leaves_open(text: str) -> bool:
     return (may_hold_tag(text) or may_hold_key(text)) and not without_blocks(f"{text}\n{_SEAM}").endswith(_SEAM)
 
 
+def may_open(part: bytes) -> bool:
+    """Whether a tag in letters of other alphabets may stand in a part of a payload, as bytes or as JSON writes them."""
+    if not part.translate(None, _PLAIN) and b"\\u" not in part:
+        return False
+    _READ[0] += len(part)
+    if _READ[0] > _MOST:
+        return True  # reading more of it so closely would take too long
+    for space in (b"\\t", b"\\n", b"\\r", b"\\f"):
+        part = part.replace(space, b" ")
+    first, *rest = part.decode("utf-8", "ignore").split("\\u")
+    text = first + "".join(map(_unescaped, rest))
+    return may_hold_tag(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore"))  # pairs become one
+
+
+# ASCII, what follows the first byte of a character, and the first bytes of Chinese, Japanese and Korean ones.
+_PLAIN = bytes((*range(0xC0), *range(0xE3, 0xEE)))
+_MOST = 4 << 20  # bytes; 0.3 s
+_READ = [0]  # in this process, which is a hook with a huge payload
+
+
+def _unescaped(piece: str) -> str:
+    """What stands behind a `\\u`, the character in place of its four digits."""
+    try:
+        return chr(int(piece[:4], 16)) + piece[4:]
+    except ValueError:
+        return piece
+
+
 _SEAM = "foreword-seam"  # what stands behind a text and is gone where the text leaves something open
 
 
