@@ -203,11 +203,12 @@ FORMATS = (
 )
 SHORTEST = 20  # an AWS key; a word that is shorter holds no token
 
-_TRIGGERS = [(trigger, row) for row in FORMATS for trigger in row[1].encode().split()]
+_TRIGGERS = " ".join([row[1] for row in FORMATS]).encode().split()
+_ROWS = [row for row in FORMATS for _ in range(row[1].count(" ") + 1)]
 # Every character that a token may hold, and a space for any other: what is left of a text are its words.
 _OTHERS = bytes(range(256)).translate(None, CLASSES["any"] + b"\\")
 _WORDS = bytes.maketrans(_OTHERS, b" " * len(_OTHERS))
-_CAPITALS = bytes.maketrans(_DIGITS, b"A" * 10)
+_SMALL = bytes(range(256)).translate(None, _UPPER + _DIGITS)
 
 
 def tokens(raw: bytes) -> list[Span]:
@@ -215,13 +216,12 @@ def tokens(raw: bytes) -> list[Span]:
     # A long word with a digit or a capital, each once: one percent of a source, in which 250 triggers are soon found.
     # (Of 20 random small letters and digits, one in 700 has neither; every format of those has 30 or more.)
     found = {word for word in raw.translate(_WORDS).split() if len(word) >= SHORTEST}
-    words = b" ".join([word for word in found if not word.translate(_CAPITALS).islower()])
+    words = b" ".join([word for word in found if word.translate(None, _SMALL)])
     if not words:
         return []
     spans: list[Span] = []
-    for trigger, row in _TRIGGERS:
-        if trigger in words:
-            spans += _tokens_of(raw, trigger, row)
+    for number in [number for number, trigger in enumerate(_TRIGGERS) if trigger in words]:
+        spans += _tokens_of(raw, _TRIGGERS[number], _ROWS[number])
     return _apart(spans)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foreword.redact.formats import CLASSES, WORD, is_random
 
-LONGEST = 4096  # bytes of a value; a longer one is data
+LONGEST = 4096  # bytes of a key; a longer one is data
 PIECE = 3.6  # characters; random letters and digits change their kind after 2.1 on average, names after 5
 _DIGITS = CLASSES["digit"]
 _SIGNS = b"!@#$%^&*+?~"

@@ -9,13 +9,13 @@ what looks random. Hence hashes and ids in ordinary places stay.
 from __future__ import annotations
 
 from foreword.redact.formats import CLASSES, WORD, is_random
-from foreword.redact.looks import LONGEST, are_credentials, is_given, is_key, is_name, is_password, stands_for_one
 from foreword.values import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from foreword.redact.formats import Span
 
+LONGEST = 4096  # bytes of a value; a longer one is data
 _NAME = WORD + b"-."
 PASSWORD, SECRET, HEADER, COOKIE = "password", "secret", "authorization", "cookie"
 # The words that tell, and of what kind their values are. `pass`, `pwd`, `key` and `auth` are parts of other words too.
@@ -281,6 +281,8 @@ def _begins_line(raw: bytes, at: int) -> bool:
 
 
 def _value(name: _Name, place: _Place) -> Span | None:
+    from foreword.redact.looks import is_key, is_name, is_password  # 0.1 ms that most hooks need not pay
+
     raw = name.raw
     start, end, quoted = _bounds(raw, place, most=512 if name.kind == PASSWORD else LONGEST)
     if not quoted and not place.sure and raw[end : end + 1] in (b" ", b"=") and is_name(raw[start:end]):
@@ -356,6 +358,8 @@ _SCHEMES = tuple(b"basic bearer token digest negotiate apikey ssws bot key oauth
 
 def _header(raw: bytes, low: bytes, end: int) -> Span | None:
     """Authorization: SCHEME CREDENTIALS, whatever quotes and signs stand between."""
+    from foreword.redact.looks import are_credentials, is_key
+
     at = _behind_quote(raw, end)
     part = raw[at : at + 24]
     if part[:1] in (b":", b"=", b",", b" ", b")"):
@@ -370,6 +374,8 @@ def _header(raw: bytes, low: bytes, end: int) -> Span | None:
 
 
 def _bearer(raw: bytes, at: int, end: int) -> Span | None:
+    from foreword.redact.looks import is_key
+
     if raw[end : end + 1] not in (b" ", b"\t") or raw[at - 1 : at].isalnum():
         return None
     start, end, _ = _bounds(raw, _Place(_behind_space(raw, end)))
@@ -387,6 +393,8 @@ def _cookie(raw: bytes, end: int) -> Span | None:
 
 
 def _is_session(pair: bytes) -> bool:
+    from foreword.redact.looks import stands_for_one
+
     name, _, held = pair.strip().partition(b"=")
     if not name or name.translate(None, _NAME) or len(held) < 8 or held.translate(None, CLASSES["sums"]):
         return False
@@ -413,6 +421,8 @@ def _flags(raw: bytes, low: bytes) -> list[Span]:
     for command, flag, glued, named in _COMMANDS:
         at = low.find(command)
         while at >= 0:
+            from foreword.redact.looks import is_given
+
             line = raw[at : at + 512].partition(b"\n")[0].partition(b"\\n")[0]
             place = line.find(flag)
             start = at + place + len(flag)
