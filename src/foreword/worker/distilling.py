@@ -117,6 +117,7 @@ class Distilling:
     def _all_of(self, project: str) -> None:
         with suppress(ForewordError):
             for session in self._store().undistilled(project=project, limit=3):
+                self._due.pop(session.id, None)
                 self._take(session)
 
     def _take(self, session: Session) -> None:
@@ -225,6 +226,8 @@ def _changes_of(edit: Edit, *, root: str, deny: Sequence[str] = ()) -> list[Chan
     path = os.path.join(root, edit.file)
     more = [each.lower() for each in deny]
     hidden = MARK in (edit.before, edit.after)
+    if os.path.isabs(edit.file):
+        return []  # what lies elsewhere is not this project's code
     if hidden or any(denied(each, more) for each in (edit.file, _behind_links(path))):
         return []  # a hook has hidden what was written there, and it is not read here either
     found = changes([edit], present=lambda _: _text(path), most_ms=PARSE_MS)
