@@ -240,7 +240,27 @@ def fingerprint() -> str:
 
 
 def _sources() -> dict[str, tuple[bool, str]]:
-    """Each light module by name: whether it is a package, and its bare source."""
+    """Each light module by name: whether it is a package, and its bare source.
+
+    To write them bare takes a second, at every first start in a new home: what came of it is kept where the interpreter
+    keeps what it compiled, and where nobody can write there, it is made again.
+    """
+    kept, build = PACKAGE / "hook" / "__pycache__" / f"light.{MAGIC}", fingerprint()
+    with suppress(OSError, ValueError, EOFError, TypeError):
+        data = kept.read_bytes()
+        if data[:8] == _imp.source_hash(0, data[8:]):
+            known, sources = marshal.loads(data[8:])  # noqa: S302 - as much ours as the package itself
+            if known == build:
+                return dict(sources)
+    made = _bared()
+    data = marshal.dumps((build, made))
+    if not sys.dont_write_bytecode:
+        with suppress(OSError):
+            _write(kept, _imp.source_hash(0, data) + data)
+    return made
+
+
+def _bared() -> dict[str, tuple[bool, str]]:
     found = dict.fromkeys(BARE, (True, ""))
     for name in LIGHT:
         path = PACKAGE.joinpath(*name.split("."))
