@@ -22,10 +22,9 @@ PATIENCE = git.PATIENCE
 FORMAT = "tformat:/%H%x00%at%x00%an%x00%s%x00%b%x00"
 
 GIT_LOG = (
-    "--no-pager",
+    *git.SAFELY,
     "-c", "diff.relative=false",
     "-c", "log.showRoot=true",
-    "-c", "core.fsmonitor=false",  # it may name a program of the repository's choice
     "log",
     "-z", "--name-only", f"--format={FORMAT}",
     "--no-merges", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature",
@@ -33,9 +32,7 @@ GIT_LOG = (
 )  # fmt: skip
 
 GIT_STATUS = (
-    "--no-pager",
-    "-c", "core.fsmonitor=false",
-    "-c", "core.hooksPath=/dev/null",
+    *git.SAFELY,
     "status",
     "-z", "--porcelain=v1", "--no-renames", "--untracked-files=normal", "--ignore-submodules=all",
 )  # fmt: skip
@@ -100,7 +97,7 @@ def asked(folder: str, *words: str, patience: float = 5.0) -> str:
     """What git answers in a line or two; nothing where it fails or takes longer than *patience* seconds."""
     try:
         ended = subprocess.run(  # noqa: S603 - no shell, and the folder is absolute
-            ["git", "-C", folder, "--no-pager", "-c", "core.fsmonitor=false", *words],  # noqa: S607
+            ["git", "-C", folder, *git.SAFELY, *words],  # noqa: S607
             check=True,
             stdin=subprocess.DEVNULL,
             capture_output=True,

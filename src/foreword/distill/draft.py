@@ -31,6 +31,7 @@ MOST_OBSERVATIONS = 30
 SHARE = 0.1  # of the tokens that were said, a summary may hold
 LEAST, MOST = 30, 260  # tokens of a summary's points
 LEAST_OF_WORK = 90  # where code was touched: the sentence that says why is worth its tokens
+CONCEPTS = 5  # words that a session was about
 LATER = 0.001  # seconds: a handoff comes after the summary of its session, and closes what that leaves open
 
 ChangesOf = Callable[[Edit], Sequence[Change]]
@@ -236,7 +237,7 @@ class Draft:
             for change in self._changes.values()
         ]
         observed = [self._observation(*each) for each in self._observed.values()]
-        summary = self._summary([each for each in laid_down if each.kind == "decision"])
+        summary = self._summary(laid_down)
         others = (*laid_down, *failures, *changed, *observed)
         gone = tuple(self._said_uid(self._said[key][0]) for key in sorted(self._taken_back()))
         if summary is None:
@@ -331,7 +332,8 @@ class Draft:
         mark = f"obs:{self.project.key}:{self.session.id}:{_key('observation', text)}"
         return self._memory("observation", text, mark, at=at, files=files, trust="tool", confidence=0.8)
 
-    def _summary(self, decisions: Sequence[Memory]) -> Memory | None:
+    def _summary(self, laid: Sequence[Memory]) -> Memory | None:
+        """The session as a whole; *laid* is what its user laid down, which it need not say again."""
         asked = requests(self._prompts)
         if not self._answers and not self._files and not self._runs and not self._todos:
             return None  # a question that nobody has answered yet
@@ -340,7 +342,6 @@ class Draft:
             return None
         outcome = self._outcome()
         points = gist.units(self._prompts, self._answers, work=bool(self._files))
-        laid = self._laid_down()
         laid_titles = tuple(memory.title for memory in laid)
         laid_down = " ".join(f"{memory.title} {memory.detail.get('why', '')}" for memory in laid)
         least = LEAST_OF_WORK if self._files else LEAST
@@ -362,7 +363,7 @@ class Draft:
             "learned": [unit.text for unit in picked if unit.kind == gist.LEARNED],
             "next": _distinct((*self._open(), *(unit.text for unit in picked if unit.kind == gist.NEXT)))[:6],
             "block": self._blocks(),
-            "decisions": [cut(memory.title, 50) for memory in decisions[:3]],
+            "decisions": [cut(memory.title, 50) for memory in laid if memory.kind == "decision"][:3],
         }
         return self._memory(
             "summary",
@@ -444,9 +445,6 @@ class Draft:
                 change.files[0] == each.edit.file and change.functions[0] in each.functions for each in failure.fixing
             )
         ]
-
-
-CONCEPTS = 5
 
 
 def distil(

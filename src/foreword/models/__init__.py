@@ -125,6 +125,12 @@ def understood(text: str, schema: Schema, *, who: str, used: tuple[int, int]) ->
         raise NoAnswer(f"{who} did not keep to the form: {exc}", why="schema", worked=True, used=used) from exc
 
 
+def usage_of(answer: Any) -> Mapping[str, Any]:
+    """What an answer tells of its cost, under whatever names; nothing where it tells none."""
+    told = answer.get("usage") if isinstance(answer, dict) else None
+    return told if isinstance(told, dict) else {}
+
+
 def whole(told: object) -> int:
     """The tokens that somebody tells; UNTOLD where that can be no count."""
     return told if isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= MOST_TOLD else UNTOLD

@@ -7,7 +7,7 @@ from typing import Any
 
 from foreword.endpoint import BadAddress, Endpoint
 from foreword.errors import ModelError
-from foreword.models import Completed, NoAnswer, named, posted, total, understood, whole
+from foreword.models import Completed, NoAnswer, named, posted, total, understood, usage_of, whole
 from foreword.models.schema import Schema
 
 URL = "https://api.anthropic.com"
@@ -57,8 +57,7 @@ class Anthropic:
 
 
 def _used(answer: Any) -> tuple[int, int]:
-    usage = answer.get("usage") if isinstance(answer, dict) else None
-    told = usage if isinstance(usage, dict) else {}
+    told = usage_of(answer)
     cached = (told.get("cache_creation_input_tokens"), told.get("cache_read_input_tokens"))
     return total(told.get("input_tokens"), *cached), whole(told.get("output_tokens"))
 

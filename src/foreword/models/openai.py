@@ -7,7 +7,7 @@ from typing import Any
 
 from foreword.endpoint import BadAddress, Endpoint, Refused
 from foreword.errors import ModelError
-from foreword.models import Completed, NoAnswer, named, posted, understood, whole
+from foreword.models import Completed, NoAnswer, named, posted, understood, usage_of, whole
 from foreword.models.schema import Schema, as_json
 
 
@@ -83,8 +83,7 @@ class OpenAI:
 
 
 def _used(answer: Any) -> tuple[int, int]:
-    usage = answer.get("usage") if isinstance(answer, dict) else None
-    told = usage if isinstance(usage, dict) else {}
+    told = usage_of(answer)
     return whole(told.get("prompt_tokens")), whole(told.get("completion_tokens"))
 
 
