@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from foreword.errors import BadPayload
@@ -41,7 +41,7 @@ class Deed:
     output: str = ""  # what came back, of whatever stream
     failed: bool | None = None  # None: the host does not tell
     edits: tuple[Edit, ...] = ()
-    todos: tuple[Todo, ...] = ()  # as this tool told them; `todos_now` tells how the list stands
+    todos: tuple[Todo, ...] = ()  # as this tool told them; `todos_after` tells how the list stands then
     id: str = ""  # the same for the same deed, also when a transcript tells it again
 
 
@@ -108,18 +108,15 @@ def without_our_words(payload: Mapping[str, Any], *, host: str, kind: str) -> Ma
     return ours
 
 
-def todos_now(deeds: Iterable[Deed]) -> tuple[Todo, ...]:
-    """The agent's list as it stands after these deeds, whether its tool tells all of it or an entry at a time."""
-    listed: tuple[Todo, ...] = ()
-    single: dict[str, Todo] = {}
-    for deed in deeds:
-        if deed.todos and not deed.todos[0].id:
-            listed = deed.todos
-            continue
-        for todo in deed.todos:
-            known = single.get(todo.id)
-            single[todo.id] = replace(todo, text=todo.text or known.text) if known else todo
-    return (*listed, *(todo for todo in single.values() if todo.text))
+def todos_after(known: tuple[Todo, ...], told: tuple[Todo, ...]) -> tuple[Todo, ...]:
+    """The agent's list when *told* was added to what was *known*: the whole list, or single entries by their ids."""
+    if not any(todo.id for todo in told):
+        return told
+    listed = {todo.id: todo for todo in known}
+    for todo in told:
+        before = listed.get(todo.id)
+        listed[todo.id] = replace(todo, text=todo.text or before.text) if before else todo
+    return tuple(todo for todo in listed.values() if todo.text)
 
 
 def own_words(text: str) -> str:

@@ -22,8 +22,6 @@ OPEN_CALLS = 500  # tool uses that wait for their result; parallel ones are a fe
 HEAD_LINES, HEAD_BYTES = 200, 2_000_000  # what a look reads of the beginning; a first line may hold all instructions
 TAIL = 64 * 1024  # bytes of the end that a look reads for the last time
 
-HOSTS = ("claude-code", "codex")
-
 
 @value
 class Peek:

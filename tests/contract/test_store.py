@@ -112,8 +112,9 @@ def test_a_lone_surrogate_costs_one_character_and_nothing_else(store):
     assert len(store.events(bad)) == 1
     store.note_changes([Change(bad, bad, bad, "NEW", session=bad)])
     assert len(store.changed(bad, limit=5)) == 1
-    store.keep([], links=[Link(bad, "relates-to", kept.id)])
-    assert len(store.linked(bad)) == 1
+    store.keep([], links=[Link(f"{bad}!", "relates-to", kept.id), Link(bad, "caused-by", kept.id)])
+    assert len(store.linked(f"{bad}!")) == 1
+    assert Link(kept.id, "caused-by", kept.id) in store.linked(kept.id)  # an end that is a uid is that memory
     store.record(an_injection("i", session=bad, items=(Item(bad, "index", 1.0, 1, {}),)))
     store.touch([bad], how=bad, at=1.0, session=bad)
     assert settled(store).shown(bad) == {"a?b"}

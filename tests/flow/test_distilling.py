@@ -94,6 +94,24 @@ def test_the_same_session_told_twice_and_distilled_again_is_the_same(client, pro
     assert [{**memory, "created": 0, "confirmed": 0} for memory in after] == told
 
 
+def test_links_name_memories_by_their_ids_however_often_a_session_is_distilled(client, project):
+    said = ("UserPromptSubmit", {"prompt": "Let's use UTC because venues lie in two zones", "prompt_id": "p"})
+    for turn in range(3):
+        tell(
+            client,
+            project,
+            "one",
+            said,
+            ("Stop", {"last_assistant_message": f"All times are kept in UTC, turn {turn}."}),
+        )
+        story = worked(client, "one")
+    ids = {memory["id"] for memory in story["memories"]}
+    for id in ids:
+        links = client.get(f"/api/memories/{id}")["links"]
+        assert links
+        assert {end for link in links for end in (link["source"], link["target"])} <= ids
+
+
 def test_a_handoff_that_somebody_wrote_is_not_written_over(client, project):
     client.post(
         "/api/memories", {"kind": "handoff", "title": "Ask Ana first", "session": "one", "project_path": str(project)}

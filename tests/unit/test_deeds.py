@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.deeds import Deed, Todo, Used, deed_of, is_ours, own_words, todos_now, tool_deed, without_ours
+from foreword.deeds import Todo, Used, deed_of, is_ours, own_words, todos_after, tool_deed, without_ours
 from foreword.hosts import FILES, find
 from foreword.payloads import CUT, Delivery
 from foreword.remember import read, remember
@@ -378,20 +378,12 @@ def test_a_file_that_was_cut_is_no_whole_file():
 
 
 def test_a_list_told_entry_by_entry_is_put_together():
-    def plan(*todos):
-        return Deed(kind="tool", at=AT, act="plan", todos=todos)
-
-    deeds = [
-        plan(Todo(text="one", id="1")),
-        plan(Todo(text="two", id="2")),
-        plan(Todo(text="", done=True, id="1")),
-        Deed(kind="prompt", at=AT, text="x"),
-    ]
-    assert todos_now(deeds) == (Todo(text="one", done=True, id="1"), Todo(text="two", id="2"))
-    assert todos_now([plan(Todo(text="a")), plan(Todo(text="b"), Todo(text="c", done=True))]) == (
-        Todo(text="b"),
-        Todo(text="c", done=True),
-    )
+    known: tuple[Todo, ...] = ()
+    for told in (Todo(text="one", id="1"), Todo(text="two", id="2"), Todo(text="", done=True, id="1")):
+        known = todos_after(known, (told,))
+    assert known == (Todo(text="one", done=True, id="1"), Todo(text="two", id="2"))
+    whole = (Todo(text="b"), Todo(text="c", done=True))
+    assert todos_after((Todo(text="a"),), whole) == whole
 
 
 # -- what stands in transcripts alone -----------------------------------------------------------------------------

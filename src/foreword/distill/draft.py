@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
-from foreword.deeds import Deed, Todo
+from foreword.deeds import Deed, Todo, todos_after
 from foreword.distill import gist
 from foreword.distill.changes import is_test, memory_of_change
 from foreword.distill.commands import Command, command_of, commands_of, does, message_of, same
@@ -112,11 +112,7 @@ class Draft:
                 del self._answers[MOST_ANSWERS // 2]
 
     def _plan(self, todos: tuple[Todo, ...]) -> None:
-        if any(todo.id for todo in todos):  # a host that tells its list entry by entry
-            known = {todo.id: todo for todo in self._todos}
-            known.update((todo.id, replace(todo, text=todo.text or _text_of(known.get(todo.id)))) for todo in todos)
-            todos = tuple(todo for todo in known.values() if todo.text)[-MOST_TODOS:]
-        self._todos = todos
+        self._todos = todos = todos_after(self._todos, todos)[-MOST_TODOS:]
         self._finished.update((todo.text, None) for todo in todos if todo.done)
 
     def _edit(self, deed: Deed) -> None:
@@ -487,10 +483,6 @@ class _Failure:
     def fix(self, how: str, *, at: float, edits: tuple[_Edited, ...]) -> None:
         self.open, self.last = False, max(self.last, at)
         self.fixed_by, self.fixing = how or self.fixed_by, edits or self.fixing
-
-
-def _text_of(todo: Todo | None) -> str:
-    return todo.text if todo else ""
 
 
 def _distinct(items: Sequence[str]) -> list[str]:

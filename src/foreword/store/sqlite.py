@@ -498,13 +498,13 @@ class SqliteStore:
         put = [self._put_one(memory, vector, free) for memory, vector in zip(memories, given, strict=True)]
         self._index_words([words for _, words in put])
         kept = tuple(memory for memory, _ in put)
-        ids = {memory.uid: memory.id for memory in kept}  # what is new has no id yet that a link could name
-        at = kept[0].confirmed if kept else 0.0
-        rows = [
-            (ids.get(link.source, link.source), link.relation, ids.get(link.target, link.target), at) for link in links
-        ]
-        self._many("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
+        self._link(links, at=kept[0].confirmed if kept else 0.0)
         return kept
+
+    def _link(self, links: Sequence[Link], *, at: float) -> None:
+        """Keep links; an end may be a uid, for what is new has no id yet that somebody could name."""
+        ends = [(link.source, link.source, link.relation, link.target, link.target, at) for link in links]
+        self._many(f"INSERT OR IGNORE INTO links VALUES (ifnull({BY_UID}, ?), ?, ifnull({BY_UID}, ?), ?)", ends)
 
     def _put_one(self, memory: Memory, vector: Vector | None, places: Iterator[int]) -> tuple[Memory, _Words]:
         memory = replace(
@@ -651,11 +651,9 @@ class SqliteStore:
         """Keep memories that may speak of others by their uids, also of those that were kept long ago."""
         memories = sorted(memories, key=lambda memory: memory.created)  # a higher place is a newer memory
         kept = self._keep(memories, (), (), places=self._places_in(row, memories, at=at))
-        by_uid = "(SELECT id FROM memories WHERE uid = ?)"
-        ends = [(link.source, link.source, link.relation, link.target, link.target, at) for link in links]
-        self._many(f"INSERT OR IGNORE INTO links VALUES (ifnull({by_uid}, ?), ?, ifnull({by_uid}, ?), ?)", ends)
+        self._link(links, at=at)
         told = [(each.superseded_by, each.id) for each in kept if each.superseded_by]
-        self._many(f"UPDATE memories SET superseded_by = ifnull({by_uid}, superseded_by) WHERE id = ?", told)
+        self._many(f"UPDATE memories SET superseded_by = ifnull({BY_UID}, superseded_by) WHERE id = ?", told)
         return kept
 
     def _places_in(self, row: tuple[str, int], memories: Sequence[Memory], *, at: float) -> Sequence[int]:
@@ -859,6 +857,7 @@ class _Change:
         self.done: Future[object] = Future()
 
 
+BY_UID = "(SELECT id FROM memories WHERE uid = ?)"
 MEMORY_COLUMNS = """place, id, uid, owner, kind, title, body, tags, files, functions, split, project, session, source,
  trust, confidence, seen, created, confirmed, status, superseded_by, detail"""
 
