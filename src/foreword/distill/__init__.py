@@ -5,7 +5,7 @@ request.py what was asked for, commands.py and failures.py what was run and how 
 """
 
 from foreword.distill.changes import memory_of_change
-from foreword.distill.draft import Distilled, Draft, distil
+from foreword.distill.draft import Distilled, Draft, distil, session_uid
 from foreword.distill.merge import closed, merged
 
-__all__ = ["Distilled", "Draft", "closed", "distil", "memory_of_change", "merged"]
+__all__ = ["Distilled", "Draft", "closed", "distil", "memory_of_change", "merged", "session_uid"]

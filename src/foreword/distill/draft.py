@@ -268,7 +268,7 @@ class Draft:
         return replace(given, **more)
 
     def _uid(self, prefix: str) -> str:
-        return f"{prefix}:{self.project.key}:{self.session.id}"
+        return session_uid(prefix, project=self.project.key, session=self.session.id)
 
     def _said_memory(self, one: Said, at: float, times: int) -> Memory:
         reason = {name: told for name, told in (("why", one.why), ("instead_of", one.instead_of)) if told}
@@ -441,6 +441,11 @@ class Draft:
                 change.files[0] == each.edit.file and change.functions[0] in each.functions for each in failure.fixing
             )
         ]
+
+
+def session_uid(prefix: str, *, project: str, session: str) -> str:
+    """The uid of what a session has one of in a project: its summary (`sum`), its handoff (`han`)."""
+    return f"{prefix}:{project}:{session}"
 
 
 def distil(

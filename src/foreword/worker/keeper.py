@@ -16,6 +16,7 @@ from typing import Any
 from foreword import __version__, spool
 from foreword.capture import injection_id, moment_of, project_at
 from foreword.config import load, load_synonyms
+from foreword.distill import session_uid
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.export import rows
 from foreword.hook.build import fingerprint, key_of, refresh, thresholds
@@ -526,7 +527,7 @@ class Keeper:
     # -- what is known about itself -----------------------------------------------------------------------------
     def sessions(self, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
         project = self._project(project_path).key if project_path else ""
-        return {"sessions": [self._session(each) for each in self.store.sessions(project, limit=limit)]}
+        return {"sessions": self._described(self.store.sessions(project, limit=limit))}
 
     def session(self, id: str) -> dict[str, Any]:
         """The whole story of one session: what it was about, what it came to, and what it was given."""
@@ -536,9 +537,10 @@ class Keeper:
         if found is None:
             raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
         self._distilling.settle(found.project)
+        found = self.store.session(found.id) or found  # as it stands now
         given = self.store.injections(session=found.id, limit=SHOWN_IN)
         return {
-            "session": self._session(found),
+            "session": self._described([found])[0],
             "memories": [answers.memory(memory) for memory in self.store.of_session(found.id)],
             "changes": [
                 fields(each) for each in self.store.changed(found.project, session=found.id, limit=MOST_SESSIONS)
@@ -546,9 +548,17 @@ class Keeper:
             "injections": [answers.injection(each, text=False) for each in given],
         }
 
-    def _session(self, session: Session) -> dict[str, Any]:
-        (summary, *_) = (*self.store.by_uid([f"sum:{session.project}:{session.id}"]), None)
-        return {**fields(session), "title": summary.title if summary else "", "summary": summary.id if summary else ""}
+    def _described(self, sessions: Sequence[Session]) -> list[dict[str, Any]]:
+        """Sessions with what each was about, where it is known."""
+        uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
+        known = {memory.uid: memory for memory in self.store.by_uid(uids)}
+        told = []
+        for session, uid in zip(sessions, uids, strict=True):
+            about = (
+                {"title": known[uid].title, "summary": known[uid].id} if uid in known else {"title": "", "summary": ""}
+            )
+            told.append({**fields(session), **about})
+        return told
 
     def injections(
         self, *, session_id: str = "", project_path: str = "", memory: str = "", limit: int = 20, text: bool = False
