@@ -19,7 +19,7 @@ OPEN_TO_OTHERS = 0o077
 OTHERS_CAN_WRITE = stat.S_IWGRP | stat.S_IWOTH
 SOCKET_PATH_BYTES = 103  # macOS holds 104 with the closing NUL, Linux 108: the smaller one, so that a home can move
 OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py", "hook.cache", "hook.key")
-OUR_FOLDERS = ("run", "spool", "backups", "logs")
+OUR_FOLDERS = ("run", "spool", "backups", "logs", "bin", "installed")
 
 
 @value
@@ -51,6 +51,18 @@ class Home:
     @property
     def hook_key(self) -> Path:
         return self.root / "hook.key"
+
+    @property
+    def launcher(self) -> Path:
+        return self.root / "bin" / "foreword-hook"
+
+    @property
+    def mcp(self) -> Path:
+        return self.root / "bin" / "foreword-mcp"
+
+    @property
+    def installed(self) -> Path:
+        return self.root / "installed"
 
     @property
     def run(self) -> Path:

@@ -28,7 +28,7 @@ from foreword.store.sqlite import SqliteStore
 from foreword.trouble import noted
 from foreword.types import Memory, Moment, Recalled
 from foreword.worker import life
-from tests.flow.conftest import CLEAN, PYTHON, Host, end_worker, wait_for
+from tests.flow.conftest import CLEAN, PATIENT, PYTHON, Host, end_worker, wait_for
 
 PROMPT = "why does the checkout transport time out?"
 
@@ -484,3 +484,39 @@ def test_on_a_full_disk_events_go_into_the_reserve_and_the_user_is_told(tmp_path
         end_worker(home)
         subprocess.run(["umount", str(disk)], check=True)
         disk.rmdir()
+
+
+class TestTheLauncher:
+    """What hosts start; its path stays the same whatever Python does."""
+
+    def launch(self, home: Home, payload: object) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [str(home.launcher), "--host", "claude-code", "UserPromptSubmit"],
+            check=False,
+            input=json.dumps(payload).encode(),
+            capture_output=True,
+            timeout=30,
+            env=CLEAN,
+        )
+
+    @pytest.fixture
+    def written(self, home: Home) -> Home:
+        build.refresh(home, load(home, {**PATIENT, "FOREWORD_WORKER_AUTOSTART": "false"}).settings)
+        return home
+
+    def test_is_the_hook(self, filled: Home, written: Home, project: str) -> None:
+        ended = self.launch(written, prompt(project))
+        assert (ended.returncode, ended.stderr) == (0, b"")
+        assert "checkout transport timeout" in json.loads(ended.stdout)["hookSpecificOutput"]["additionalContext"]
+
+    def test_finds_another_python_where_its_own_is_gone(self, filled: Home, written: Home, project: str) -> None:
+        script = written.launcher.read_text().replace(build.interpreter(), "/nowhere/python3")
+        written.launcher.write_text(script)
+        ended = self.launch(written, prompt(project))
+        assert (ended.returncode, ended.stderr) == (0, b"")
+        assert b"checkout transport timeout" in ended.stdout
+
+    def test_leaves_in_peace_where_the_hook_is_gone(self, written: Home, project: str) -> None:
+        written.hook.unlink()
+        ended = self.launch(written, prompt(project))
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")

@@ -11,6 +11,7 @@ import importlib.util
 import marshal
 import os
 import secrets
+import shlex
 import sys
 import tempfile
 import zlib
@@ -83,8 +84,36 @@ def interpreter() -> str:
 
 
 def command(home: Home, *, host: str, event: str) -> list[str]:
-    """What a host is told to run."""
+    """The hook by the interpreter itself; hosts are told the launcher, whose path never changes."""
     return [interpreter(), "-I", "-S", str(home.hook), "--host", host, event]
+
+
+def launchers(home: Home) -> dict[Path, str]:
+    """What hosts start: two short scripts that find the interpreter, so that it may move without a word to any host.
+
+    Without the hook or any Python they leave in peace: exit 2 would block a prompt in some hosts.
+    """
+    hook = LAUNCH_HOOK.format(python=shlex.quote(interpreter()), hook=shlex.quote(str(home.hook)))
+    mcp = LAUNCH_MCP.format(python=shlex.quote(sys.executable), home=shlex.quote(str(home.root)))
+    return {home.launcher: hook, home.mcp: mcp}
+
+
+LAUNCH_HOOK = """\
+#!/bin/sh
+# Written by Foreword, and again whenever it or its Python moves. What your agents run as their hook.
+python={python}
+[ -x "$python" ] || python=$(command -v python3) || exit 0
+[ -r {hook} ] || exit 0
+exec "$python" -I -S {hook} "$@"
+"""
+LAUNCH_MCP = """\
+#!/bin/sh
+# Written by Foreword, and again whenever it or its Python moves. What your agents run as their MCP server.
+python={python}
+[ -x "$python" ] || {{ echo "foreword: $python is gone; install Foreword again and run foreword doctor" >&2; exit 1; }}
+[ -n "$FOREWORD_HOME" ] || export FOREWORD_HOME={home}
+exec "$python" -P -m foreword.mcp "$@"
+"""
 
 
 def worker_command() -> list[str]:
@@ -96,7 +125,11 @@ def refresh(home: Home, settings: Settings) -> bool:
     """Write hook.py and its cache if they would differ, each in one step; a hook that is running keeps the old ones."""
     worker = worker_command() if settings.worker_autostart else []
     changed = not _is_cached(home.hook_cache) and _write(home.hook_cache, cached())
-    return _write(home.hook, built(home, settings, worker=worker).encode()) or changed
+    changed = _write(home.hook, built(home, settings, worker=worker).encode()) or changed
+    for path, text in launchers(home).items():
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        changed = _write(path, text.encode(), mode=0o700) or changed
+    return changed
 
 
 def built(home: Home, settings: Settings, *, worker: list[str]) -> str:
@@ -148,9 +181,9 @@ else:
 """
 
 
-def _write(path: Path, data: bytes) -> bool:
+def _write(path: Path, data: bytes, *, mode: int = 0o600) -> bool:
     try:
-        if path.read_bytes() == data:
+        if path.read_bytes() == data and path.stat().st_mode & 0o777 == mode:
             return False
     except OSError:
         pass
@@ -159,6 +192,7 @@ def _write(path: Path, data: bytes) -> bool:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+        os.fchmod(file.fileno(), mode)
     os.replace(unfinished, path)
     return True
 
@@ -319,6 +353,13 @@ def _bare(tree: ast.Module) -> ast.Module:
 
 
 class _Stripper(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self.apart: set[str] = set()  # functions that the hook never calls
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
+        self.generic_visit(node)
+        return None if isinstance(node.value, ast.Name) and node.value.id in self.apart else node
+
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
         return None if node.module == "__future__" else node  # importing it at run time costs a file
 
@@ -338,7 +379,10 @@ class _Stripper(ast.NodeTransformer):
         node.body = _without_docstring(node.body)
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
+        if any(isinstance(each, ast.Name) and each.id == "apart" for each in node.decorator_list):
+            self.apart.add(node.name)
+            return None
         self.generic_visit(node)
         node.returns = None
         for argument in (

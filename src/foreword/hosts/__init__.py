@@ -9,7 +9,16 @@ from foreword.values import value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
+    from typing import Any, TypeVar
+
+    from foreword.wiring import Place, Setup
+
+    T = TypeVar("T")
+
+
+def apart(function: T) -> T:
+    """Marks what the hook never calls: it is left out of its file, which every call of a hook reads."""
+    return function
 
 
 @value
@@ -36,7 +45,10 @@ class Host:
     moments: Mapping[str, str]  # the host's event -> the moment that may be answered there
     read: Callable[[Mapping[str, Any]], Told]
     answer: Callable[[str, str], Mapping[str, Any]]  # event, text -> the object on stdout
-    used: Callable[[Mapping[str, Any]], dict[str, Any]]  # a tool's use -> the fields of `deeds.Used`
+    used: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}  # a tool's use -> the fields of `deeds.Used`
+    setup: Callable[[Place], Setup | None] = lambda _: None  # how it is found on a machine, and wired to us
+    form: str = "markdown"  # of what it is given
+    variables: tuple[str, ...] = ()  # of the environment, in which it tells its session to a tool's process
 
     def spoken(self, event: str, text: str) -> bytes:
         """The bytes for stdout: one JSON object, or nothing at all."""

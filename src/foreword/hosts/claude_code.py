@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, dict_of, files_of, text_of
+from foreword.hosts import Host, Told, apart, dict_of, files_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def read(payload: Mapping[str, Any]) -> Told:
     )
 
 
+@apart
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """A failure is an event of its own; what the user stopped, or runs on behind, has not told how it ends."""
     result = payload.get("tool_response")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, dict_of, exit_of, files_of, text_of
+from foreword.hosts import Host, Told, apart, dict_of, exit_of, files_of, text_of
 from foreword.hosts.claude_code import answer
 
 TYPE_CHECKING = False
@@ -25,6 +25,7 @@ def read(payload: Mapping[str, Any]) -> Told:
     )
 
 
+@apart
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """What came back, as text; a patch says how it ended, a command only in the rollout."""
     result = payload.get("tool_response")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, dict_of, exit_of, files_of, text_of
+from foreword.hosts import Host, Told, apart, dict_of, exit_of, files_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def read(payload: Mapping[str, Any]) -> Told:
     )
 
 
+@apart
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """The kind of a result says whether the tool worked, its last line how the command ended."""
     result = dict_of(payload.get("toolResult", payload.get("tool_result")))

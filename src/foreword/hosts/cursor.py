@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, dict_of, files_of, text_of
+from foreword.hosts import Host, Told, apart, dict_of, files_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def read(payload: Mapping[str, Any]) -> Told:
     )
 
 
+@apart
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """The result is JSON in a text, with an exit code where a command ran; a failure is an event of its own."""
     result = dict_of(payload.get("tool_output"))

@@ -5,7 +5,7 @@ PreCompress comes before every model call, whether or not anything is compressed
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, dict_of, exit_of, files_of, text_of
+from foreword.hosts import Host, Told, apart, dict_of, exit_of, files_of, text_of
 from foreword.hosts.claude_code import answer
 
 TYPE_CHECKING = False
@@ -34,6 +34,7 @@ def _own_words(prompt: str) -> str:
     return prompt.rpartition("</hook_context>")[2].lstrip()
 
 
+@apart
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """An error is a field; a command that failed says `Exit Code: N` in a line of its own, one that worked nothing."""
     result = dict_of(payload.get("tool_response"))
@@ -50,10 +51,12 @@ def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+@apart
 def _list(item: Any) -> list[Any]:
     return item if isinstance(item, list) else [item]
 
 
+@apart
 def _own_output(text: str) -> str:
     """What a command wrote, without what Gemini writes around it."""
     if not text.startswith("Output: "):

@@ -10,7 +10,7 @@ the plugin sends its `message.part.updated` with status `error` as `tool.execute
 from __future__ import annotations
 
 from foreword.errors import BadPayload
-from foreword.hosts import Host, Told, dict_of, files_of, text_of
+from foreword.hosts import Host, Told, apart, dict_of, files_of, text_of
 from foreword.jsontext import loads
 
 TYPE_CHECKING = False
@@ -41,6 +41,7 @@ def read(payload: Mapping[str, Any]) -> Told:
     )
 
 
+@apart
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """A command tells its exit code, and none where it took too long; another tool that failed is told as an error."""
     given, got = _ends(payload)

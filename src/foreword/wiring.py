@@ -1,0 +1,79 @@
+"""Where a user's things lie -> what a host must be told, as changes of its own files that can be shown and undone."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from foreword.values import value
+
+
+@value
+class Place:
+    """One user's machine, as a host file needs to know it."""
+
+    user: Path  # the home folder
+    environ: Mapping[str, str]  # CLAUDE_CONFIG_DIR, CODEX_HOME, XDG_CONFIG_HOME, ...
+    hook: Path  # our launchers: their paths stay the same when Python or Foreword is upgraded
+    mcp: Path
+    socket: Path  # of the worker, for a plugin that speaks to it
+    version: str = ""  # of the host that is installed; empty where it is not known
+    plugin: bool = False  # as the host's own kind of plugin, where it has one beside its settings
+
+    def command(self, host: str, event: str) -> str:
+        """What a host's shell is told to run; where our home was taken away, nothing, and without an error."""
+        hook = shlex.quote(str(self.hook))
+        return f"[ ! -x {hook} ] || exec {hook} --host {host} {event}"
+
+
+@value
+class Entry:
+    """A value in a JSON file of the user's: set at *keys*, or appended to the list there."""
+
+    file: Path
+    keys: tuple[str, ...]
+    value: Any
+    append: bool = False
+    default: bool = False  # only where nothing stands there yet; what stands there stays
+
+
+@value
+class Block:
+    """Lines at the end of a text file of the user's."""
+
+    file: Path
+    text: str
+
+
+@value
+class Own:
+    """A whole file that is ours alone."""
+
+    file: Path
+    text: str
+    executable: bool = False
+
+
+@value
+class Run:
+    """A command of the host itself, and the one that undoes it."""
+
+    command: tuple[str, ...]
+    undo: tuple[str, ...]
+    makes: tuple[Path, ...] = ()  # what it leaves behind where there was nothing before, and we take away
+
+
+Change = Entry | Block | Own | Run
+
+
+@value
+class Setup:
+    """How a host is found on a machine, and what it must be told."""
+
+    binary: str  # what it is called on the PATH
+    folder: Path  # where it keeps its settings: it is there when the host was ever used
+    changes: tuple[Change, ...]
+    after: tuple[str, ...] = ()  # what only the user can do then, a sentence each
+    transcripts: tuple[str, ...] = ()  # patterns below `folder` of the files that it writes while it works
