@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os.path
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +23,11 @@ class Place:
     socket: Path  # of the worker, for a plugin that speaks to it
     version: str = ""  # of the host that is installed; empty where it is not known
     plugin: bool = False  # as the host's own kind of plugin, where it has one beside its settings
+
+    def folder(self, variable: str, *below: str) -> Path:
+        """The folder that a variable names, as hosts let theirs be moved; else the one below the user's own."""
+        named = self.environ.get(variable, "")
+        return Path(named) if os.path.isabs(named) else self.user.joinpath(*below)
 
     def command(self, host: str, event: str) -> str:
         """What a host's shell is told to run; where our home was taken away, nothing, and without an error."""
@@ -77,3 +84,18 @@ class Setup:
     changes: tuple[Change, ...]
     after: tuple[str, ...] = ()  # what only the user can do then, a sentence each
     transcripts: tuple[str, ...] = ()  # patterns below `folder` of the files that it writes while it works
+
+
+def written(item: Any) -> str:
+    """A whole file of JSON, as a person would write it."""
+    return json.dumps(item, indent=2, ensure_ascii=False) + "\n"
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, as JSON, JavaScript and TOML read it alike."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def shipped(name: str) -> str:
+    """A text that lies beside the host files in the package."""
+    return (Path(__file__).parent / "hosts" / name).read_text(encoding="utf-8")

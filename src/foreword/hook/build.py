@@ -358,7 +358,8 @@ class _Stripper(ast.NodeTransformer):
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
         self.generic_visit(node)
-        return None if isinstance(node.value, ast.Name) and node.value.id in self.apart else node
+        name = node.value.func if isinstance(node.value, ast.Call) else node.value
+        return None if isinstance(name, ast.Name) and name.id in {"apart", *self.apart} else node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
         return None if node.module == "__future__" else node  # importing it at run time costs a file

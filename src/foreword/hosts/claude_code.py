@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from foreword.wiring import Change, Place, Setup
+
 
 def read(payload: Mapping[str, Any]) -> Told:
     return Told(
@@ -48,6 +50,120 @@ def answer(event: str, text: str) -> Mapping[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
+@apart
+def setup(place: Place) -> Setup:
+    """As entries of its settings, or as a plugin in a marketplace of our own."""
+    from foreword.wiring import Setup
+
+    folder = place.folder("CLAUDE_CONFIG_DIR", ".claude")
+    return Setup(
+        binary="claude",
+        folder=folder,
+        changes=_plugin(place, folder) if place.plugin else _settings(place, folder),
+        transcripts=("projects/*/*.jsonl",),
+    )
+
+
+@apart
+def _settings(place: Place, folder: Any) -> tuple[Change, ...]:
+    from foreword.wiring import Entry, Own, shipped
+
+    # A folder of its own holds that file too; else it lies beside it.
+    moved = bool(place.environ.get("CLAUDE_CONFIG_DIR"))
+    servers = (folder if moved else place.user) / ".claude.json"
+    hooks = (
+        Entry(folder / "settings.json", ("hooks", event), each, append=True) for event, each in _hooks(place).items()
+    )
+    texts = {"skills/foreword/SKILL.md": "SKILL.md"}
+    texts |= {f"commands/foreword/{name}.md": f"commands/{name}.md" for name in _commands()}
+    return (
+        *hooks,
+        Entry(servers, ("mcpServers", "foreword"), _server(place)),
+        *(Own(folder / name, shipped(f"claude/{text}")) for name, text in texts.items()),
+    )
+
+
+@apart
+def _plugin(place: Place, folder: Any) -> tuple[Change, ...]:
+    from foreword import __version__
+    from foreword.wiring import Own, Run, shipped, written
+
+    market = place.hook.parent.parent / "claude"
+    root = market / "plugins" / "foreword"
+    owner = {"name": "Foreword"}
+    about = "Memory for coding agents: what mattered in earlier sessions, in front of the next prompt."
+    listed = {"name": "foreword", "source": "./plugins/foreword", "description": about}
+    manifest = {"name": "foreword", "version": __version__, "description": about, "author": owner, "license": "MIT"}
+    marketplace = {"name": "foreword", "owner": owner, "metadata": {"description": about}, "plugins": [listed]}
+    hooks = {"description": about, "hooks": {event: [each] for event, each in _hooks(place).items()}}
+    claude = ("claude", "plugin")
+    return (
+        Own(market / ".claude-plugin" / "marketplace.json", written(marketplace)),
+        Own(root / ".claude-plugin" / "plugin.json", written(manifest)),
+        Own(root / "hooks" / "hooks.json", written(hooks)),
+        Own(root / ".mcp.json", written({"mcpServers": {"foreword": _server(place)}})),
+        Own(root / "skills" / "foreword" / "SKILL.md", shipped("claude/SKILL.md")),
+        *(Own(root / "commands" / f"{name}.md", shipped(f"claude/commands/{name}.md")) for name in _commands()),
+        Run((*claude, "marketplace", "add", str(market)), undo=(*claude, "marketplace", "remove", "foreword")),
+        Run(
+            (*claude, "install", "foreword@foreword"),
+            undo=(*claude, "uninstall", "foreword@foreword"),
+            makes=(folder / "plugins" / "cache" / "foreword",),
+        ),
+    )
+
+
+@apart
+def _commands() -> tuple[str, ...]:
+    return "remember", "search", "handoff"
+
+
+@apart
+def _server(place: Place) -> dict[str, Any]:
+    return {"type": "stdio", "command": str(place.mcp), "args": [], "env": {}}
+
+
+@apart
+def _hooks(place: Place) -> dict[str, dict[str, Any]]:
+    """Each event with what is run then; old versions drop a whole file that names an event they do not know."""
+    behind = {"async": True} if _at_least(place.version, (2, 1, 197)) else {}  # the agent does not wait for these
+    ours = "mcp__foreword__.*|mcp__plugin_foreword_foreword__.*"
+    told: dict[str, dict[str, Any]] = {
+        "SessionStart": {},
+        "UserPromptSubmit": {},
+        "PreToolUse": {
+            "matcher": ours
+        },  # tells the worker which session asks it: the id of a tool's use is told to both
+        "PostToolUse": {"matcher": "*"},
+        **({"PostToolUseFailure": {"matcher": "*"}} if _at_least(place.version, (2, 0, 76)) else {}),
+        "Stop": {},
+        "SubagentStop": {},
+        "PreCompact": {},
+        "SessionEnd": {},
+    }
+    return {
+        event: {
+            **matcher,
+            "hooks": [
+                {
+                    "type": "command",
+                    "command": place.command("claude-code", event),
+                    "timeout": 5,
+                    **(behind if event.startswith("PostToolUse") else {}),
+                }
+            ],
+        }
+        for event, matcher in told.items()
+    }
+
+
+@apart
+def _at_least(version: str, wanted: tuple[int, ...]) -> bool:
+    """Whether a version is known, and that new; `2.1.325 (Claude Code)` is how the client tells it."""
+    numbers = version.partition(" ")[0].split(".")
+    return all(each.isdecimal() for each in numbers) and tuple(int(each) for each in numbers) >= wanted
+
+
 HOST = Host(
     name="claude-code",
     events={
@@ -63,4 +179,6 @@ HOST = Host(
     read=read,
     answer=answer,
     used=used,
+    setup=setup,
+    variables=apart(("CLAUDE_CODE_SESSION_ID",)),
 )

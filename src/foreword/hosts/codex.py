@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from foreword.wiring import Place, Setup
+
 
 def read(payload: Mapping[str, Any]) -> Told:
     return Told(
@@ -40,6 +42,39 @@ def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+@apart
+def setup(place: Place) -> Setup:
+    """Hooks in a file of their own, the MCP server in config.toml; an unknown key would fail a hook."""
+    from foreword.wiring import Block, Entry, Setup, quoted
+
+    folder = place.folder("CODEX_HOME", ".codex")
+    hooks = folder / "hooks.json"
+    return Setup(
+        binary="codex",
+        folder=folder,
+        changes=(
+            *(
+                Entry(hooks, ("hooks", event), _hook(place, event=event), append=True)
+                for event in ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd")
+            ),
+            Block(folder / "config.toml", f"[mcp_servers.foreword]\ncommand = {quoted(str(place.mcp))}\n"),
+        ),
+        after=("In Codex, open /hooks and trust Foreword's: until then Codex skips them without a word.",),
+        transcripts=("sessions/**/*.jsonl",),
+    )
+
+
+@apart
+def _hook(place: Place, *, event: str) -> dict[str, Any]:
+    # Codex gives the end of a session three seconds, whatever is asked for.
+    run = {
+        "type": "command",
+        "command": place.command("codex", event),
+        "timeout": 3 if event == "SessionEnd" else 5,
+    }
+    return {**({"matcher": "*"} if event in ("SessionStart", "PostToolUse") else {}), "hooks": [run]}
+
+
 HOST = Host(
     name="codex",
     events={
@@ -54,4 +89,5 @@ HOST = Host(
     read=read,
     answer=answer,
     used=used,
+    setup=setup,
 )

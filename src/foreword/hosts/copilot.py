@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from foreword.wiring import Place, Setup
+
 
 def read(payload: Mapping[str, Any]) -> Told:
     stamp = payload.get("timestamp")
@@ -50,6 +52,29 @@ def answer(_event: str, text: str) -> Mapping[str, Any]:
     return {"additionalContext": text}
 
 
+@apart
+def setup(place: Place) -> Setup:
+    """Hooks in a file of ours, beside those of others; the MCP server in its list of them."""
+    from foreword.wiring import Entry, Own, Setup, written
+
+    folder = place.folder("COPILOT_HOME", ".copilot")
+    hooks = {
+        event: [{"type": "command", "bash": place.command("copilot", event), "timeoutSec": 5}]
+        for event in _EVENTS
+        if event[0].islower()  # each event has two spellings; to register both would tell everything twice
+    }
+    server = {"type": "local", "command": str(place.mcp), "args": [], "tools": ["*"]}
+    return Setup(
+        binary="copilot",
+        folder=folder,
+        changes=(
+            Own(folder / "hooks" / "foreword.json", written({"version": 1, "hooks": hooks})),
+            Entry(folder / "mcp-config.json", ("mcpServers", "foreword"), server),
+        ),
+        transcripts=("session-state/*/events.jsonl",),
+    )
+
+
 _EVENTS = {
     "sessionStart": "session_start",
     "userPromptSubmitted": "prompt",
@@ -74,4 +99,5 @@ HOST = Host(
     read=read,
     answer=answer,
     used=used,
+    setup=setup,
 )

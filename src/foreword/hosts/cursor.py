@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from foreword.wiring import Place, Setup
+
 
 def read(payload: Mapping[str, Any]) -> Told:
     roots = payload.get("workspace_roots")
@@ -45,6 +47,28 @@ def answer(_event: str, text: str) -> Mapping[str, Any]:
     return {"additional_context": text}
 
 
+@apart
+def setup(place: Place) -> Setup:
+    """Hooks and the MCP server, each in its file; Cursor wants to be told the version of the first."""
+    from foreword.wiring import Entry, Setup
+
+    folder = place.user / ".cursor"
+    hooks = folder / "hooks.json"
+    return Setup(
+        binary="cursor",
+        folder=folder,
+        changes=(
+            Entry(hooks, ("version",), 1, default=True),
+            *(
+                Entry(hooks, ("hooks", event), {"command": place.command("cursor", event), "timeout": 5}, append=True)
+                for event in HOST.events
+            ),
+            Entry(folder / "mcp.json", ("mcpServers", "foreword"), {"command": str(place.mcp), "args": []}),
+        ),
+        after=("Restart Cursor, then look at Settings > Hooks and Settings > MCP: both should name foreword.",),
+    )
+
+
 HOST = Host(
     name="cursor",
     events={
@@ -61,4 +85,5 @@ HOST = Host(
     read=read,
     answer=answer,
     used=used,
+    setup=setup,
 )

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from foreword.wiring import Place, Setup
+
 
 def read(payload: Mapping[str, Any]) -> Told:
     return Told(
@@ -67,6 +69,33 @@ def _own_output(text: str) -> str:
     return text[8:].removeprefix("(empty)").lstrip("\n")
 
 
+@apart
+def setup(place: Place) -> Setup:
+    """Hooks and the MCP server, both in settings.json; its seconds are milliseconds."""
+    from foreword.wiring import Entry, Setup
+
+    folder = place.folder("GEMINI_CLI_HOME") / ".gemini"
+    settings = folder / "settings.json"
+    return Setup(
+        binary="gemini",
+        folder=folder,
+        changes=(
+            *(
+                Entry(settings, ("hooks", event), _hook(place, event=event), append=True)
+                for event in ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd")
+            ),
+            Entry(settings, ("mcpServers", "foreword"), {"command": str(place.mcp), "args": []}),
+        ),
+        transcripts=("tmp/*/chats/*.json*",),
+    )
+
+
+@apart
+def _hook(place: Place, *, event: str) -> dict[str, Any]:
+    run = {"name": "foreword", "type": "command", "command": place.command("gemini", event), "timeout": 5000}
+    return {"matcher": "*", "hooks": [run]}
+
+
 HOST = Host(
     name="gemini",
     events={
@@ -80,4 +109,5 @@ HOST = Host(
     read=read,
     answer=answer,
     used=used,
+    setup=setup,
 )

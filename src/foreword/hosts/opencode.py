@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from foreword.wiring import Place, Setup
+
 
 def read(payload: Mapping[str, Any]) -> Told:
     given, got = _ends(payload)
@@ -89,6 +91,26 @@ def answer(_event: str, text: str) -> Mapping[str, Any]:
     return {"context": text}
 
 
+@apart
+def setup(place: Place) -> Setup:
+    """One plugin file, which speaks to the worker itself, and the MCP server in the file of settings that is there."""
+    from foreword.wiring import Entry, Own, Setup, quoted, shipped
+
+    folder = place.folder("XDG_CONFIG_HOME", ".config") / "opencode"
+    plugin = shipped("opencode.js").replace("__SOCKET__", quoted(str(place.socket)))
+    with_comments = folder / "opencode.jsonc"
+    settings = with_comments if with_comments.exists() else folder / "opencode.json"
+    server = {"type": "local", "command": [str(place.mcp)], "enabled": True}
+    return Setup(
+        binary="opencode",
+        folder=folder,
+        changes=(
+            Own(folder / "plugins" / "foreword.js", plugin.replace("__HOOK__", quoted(str(place.hook)))),
+            Entry(settings, ("mcp", "foreword"), server),
+        ),
+    )
+
+
 HOST = Host(
     name="opencode",
     events={
@@ -105,4 +127,5 @@ HOST = Host(
     read=read,
     answer=answer,
     used=used,
+    setup=setup,
 )
