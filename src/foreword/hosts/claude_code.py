@@ -56,10 +56,19 @@ def setup(place: Place) -> Setup:
     from foreword.wiring import Setup
 
     folder = place.folder("CLAUDE_CONFIG_DIR", ".claude")
+    too_old = bool(place.version) and not _at_least(place.version, (2, 1, 197))
+    after = ()
+    if place.plugin and too_old:
+        after = (
+            f"Claude Code {place.version} takes a plugin only from its own command: it was wired by its settings.",
+        )
+    elif place.plugin and not _at_least(place.version, (2, 1, 325)):
+        after = ("Start Claude Code twice: before 2.1.325 it loads the hooks of a new plugin at its second start.",)
     return Setup(
         binary="claude",
         folder=folder,
-        changes=_plugin(place, folder) if place.plugin else _settings(place, folder),
+        changes=_plugin(place, folder) if place.plugin and not too_old else _settings(place, folder),
+        after=after,
         transcripts=("projects/*/*.jsonl",),
     )
 
@@ -86,8 +95,9 @@ def _settings(place: Place, folder: Any) -> tuple[Change, ...]:
 @apart
 def _plugin(place: Place, folder: Any) -> tuple[Change, ...]:
     from foreword import __version__
-    from foreword.wiring import Own, Run, shipped, written
+    from foreword.wiring import Entry, Own, shipped, written
 
+    settings = folder / "settings.json"
     market = place.hook.parent.parent / "claude"
     root = market / "plugins" / "foreword"
     owner = {"name": "Foreword"}
@@ -96,7 +106,7 @@ def _plugin(place: Place, folder: Any) -> tuple[Change, ...]:
     manifest = {"name": "foreword", "version": __version__, "description": about, "author": owner, "license": "MIT"}
     marketplace = {"name": "foreword", "owner": owner, "metadata": {"description": about}, "plugins": [listed]}
     hooks = {"description": about, "hooks": {event: [each] for event, each in _hooks(place).items()}}
-    claude = ("claude", "plugin")
+    declared = {"source": {"source": "directory", "path": str(market)}}
     return (
         Own(market / ".claude-plugin" / "marketplace.json", written(marketplace)),
         Own(root / ".claude-plugin" / "plugin.json", written(manifest)),
@@ -104,11 +114,29 @@ def _plugin(place: Place, folder: Any) -> tuple[Change, ...]:
         Own(root / ".mcp.json", written({"mcpServers": {"foreword": _server(place)}})),
         Own(root / "skills" / "foreword" / "SKILL.md", shipped("claude/SKILL.md")),
         *(Own(root / "commands" / f"{name}.md", shipped(f"claude/commands/{name}.md")) for name in _commands()),
-        Run((*claude, "marketplace", "add", str(market)), undo=(*claude, "marketplace", "remove", "foreword")),
+        *_registered(market, folder),
+        Entry(settings, ("extraKnownMarketplaces", "foreword"), declared),
+        Entry(settings, ("enabledPlugins", "foreword@foreword"), True),
+    )
+
+
+@apart
+def _registered(market: Any, folder: Any) -> tuple[Change, ...]:
+    """What Claude Code writes down of a plugin when it first loads it, taken out again by itself.
+
+    Its own `plugin install` would write the user's settings anew in its own form, and copy the plugin: a new one of the
+    same version would never be seen. Two entries do the same, and the plugin is read where it lies. Changes are undone
+    last first: once the entries are gone, its `uninstall` leaves the settings alone.
+    """
+    from foreword.wiring import Run
+
+    claude = ("claude", "plugin")
+    return (
+        Run((*claude, "validate", str(market)), undo=(*claude, "marketplace", "remove", "foreword")),
         Run(
-            (*claude, "install", "foreword@foreword"),
+            (*claude, "validate", str(market / "plugins" / "foreword")),
             undo=(*claude, "uninstall", "foreword@foreword"),
-            makes=(folder / "plugins" / "cache" / "foreword",),
+            makes=(folder / "plugins" / "cache" / "foreword", folder / "plugins" / "data" / "foreword-foreword"),
         ),
     )
 
@@ -126,7 +154,9 @@ def _server(place: Place) -> dict[str, Any]:
 @apart
 def _hooks(place: Place) -> dict[str, dict[str, Any]]:
     """Each event with what is run then; old versions drop a whole file that names an event they do not know."""
-    behind = {"async": True} if _at_least(place.version, (2, 1, 197)) else {}  # the agent does not wait for these
+    # Not waited for by the agent. At its exit Claude Code ends what still runs so: what comes last stays as it is.
+    aside = ("PostToolUse", "PostToolUseFailure", "SubagentStop", "PreCompact")
+    behind = {"async": True} if _at_least(place.version, (2, 1, 197)) else {}
     ours = "mcp__foreword__.*|mcp__plugin_foreword_foreword__.*"
     told: dict[str, dict[str, Any]] = {
         "SessionStart": {},
@@ -149,7 +179,7 @@ def _hooks(place: Place) -> dict[str, dict[str, Any]]:
                     "type": "command",
                     "command": place.command("claude-code", event),
                     "timeout": 5,
-                    **(behind if event.startswith("PostToolUse") else {}),
+                    **(behind if event in aside else {}),
                 }
             ],
         }
