@@ -57,7 +57,7 @@ def setup(place: Place) -> Setup:
 
     folder = place.folder("CLAUDE_CONFIG_DIR", ".claude")
     too_old = bool(place.version) and not _at_least(place.version, (2, 1, 197))
-    after = ()
+    after: tuple[str, ...] = ()
     if place.plugin and too_old:
         after = (
             f"Claude Code {place.version} takes a plugin only from its own command: it was wired by its settings.",
