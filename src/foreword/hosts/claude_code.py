@@ -59,9 +59,7 @@ def setup(place: Place) -> Setup:
     too_old = bool(place.version) and not _at_least(place.version, (2, 1, 197))
     after: tuple[str, ...] = ()
     if place.plugin and too_old:
-        after = (
-            f"Claude Code {place.version} takes a plugin only from its own command: it was wired by its settings.",
-        )
+        after = (f"Claude Code {place.version} is too old for a plugin of ours: it is told by its settings instead.",)
     elif place.plugin and not _at_least(place.version, (2, 1, 325)):
         after = ("Start Claude Code twice: before 2.1.325 it loads the hooks of a new plugin at its second start.",)
     return Setup(
@@ -77,9 +75,8 @@ def setup(place: Place) -> Setup:
 def _settings(place: Place, folder: Any) -> tuple[Change, ...]:
     from foreword.wiring import Entry, Own, shipped
 
-    # A folder of its own holds that file too; else it lies beside it.
-    moved = bool(place.environ.get("CLAUDE_CONFIG_DIR"))
-    servers = (folder if moved else place.user) / ".claude.json"
+    # Inside a folder that was moved, beside one that was not.
+    servers = place.folder("CLAUDE_CONFIG_DIR") / ".claude.json"
     hooks = (
         Entry(folder / "settings.json", ("hooks", event), each, append=True) for event, each in _hooks(place).items()
     )
@@ -157,13 +154,12 @@ def _hooks(place: Place) -> dict[str, dict[str, Any]]:
     # Not waited for by the agent. At its exit Claude Code ends what still runs so: what comes last stays as it is.
     aside = ("PostToolUse", "PostToolUseFailure", "SubagentStop", "PreCompact")
     behind = {"async": True} if _at_least(place.version, (2, 1, 197)) else {}
-    ours = "mcp__foreword__.*|mcp__plugin_foreword_foreword__.*"
+    # Of our own tools alone, before they run: the id of the call tells the worker which session asks it.
+    ours = {"matcher": "mcp__foreword__.*|mcp__plugin_foreword_foreword__.*"}
     told: dict[str, dict[str, Any]] = {
         "SessionStart": {},
         "UserPromptSubmit": {},
-        "PreToolUse": {
-            "matcher": ours
-        },  # tells the worker which session asks it: the id of a tool's use is told to both
+        "PreToolUse": ours,
         "PostToolUse": {"matcher": "*"},
         **({"PostToolUseFailure": {"matcher": "*"}} if _at_least(place.version, (2, 0, 76)) else {}),
         "Stop": {},
@@ -171,18 +167,9 @@ def _hooks(place: Place) -> dict[str, dict[str, Any]]:
         "PreCompact": {},
         "SessionEnd": {},
     }
+    hooks = {event: {"type": "command", "command": place.command("claude-code", event), "timeout": 5} for event in told}
     return {
-        event: {
-            **matcher,
-            "hooks": [
-                {
-                    "type": "command",
-                    "command": place.command("claude-code", event),
-                    "timeout": 5,
-                    **(behind if event in aside else {}),
-                }
-            ],
-        }
+        event: {**matcher, "hooks": [{**hooks[event], **(behind if event in aside else {})}]}
         for event, matcher in told.items()
     }
 

@@ -100,4 +100,5 @@ HOST = Host(
     answer=answer,
     used=used,
     setup=setup,
+    variables=apart(("COPILOT_AGENT_SESSION_ID",)),
 )
