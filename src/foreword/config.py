@@ -93,6 +93,16 @@ SETTINGS: tuple[Setting, ...] = (
         "The tokenizer family that budgets count in; auto asks the session's model.",
         choices=("auto", *FAMILIES),
     ),
+    # Codex's own default. Another number must stand in its hooks too, which `foreword install codex` writes.
+    Setting(
+        "codex_context_tokens",
+        2500,
+        "int",
+        "Codex's tokens",
+        "The most that Codex takes whole from one hook (`additionalContextLimit`); run `foreword install codex` after.",
+        500,
+        100_000,
+    ),
     Setting("search_limit", 20, "int", "memories", "How many results a search gives unless told otherwise.", 1, 200),
     Setting("terms_max", 10, "int", "terms", "How many significant terms of a prompt are looked for.", 1, 32),
     Setting(
@@ -162,6 +172,7 @@ class Settings:
     stdin_tail_kb: int
     spool_max_mb: int
     tokenizer: str
+    codex_context_tokens: int
     search_limit: int
     terms_max: int
     postings_budget: int

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from foreword.types import Ranked
+    from foreword.types import Cap, Ranked
 
     _Key = tuple[int, int]  # layer, line
     _Picked = list[_Key]  # in the order they were taken
@@ -53,10 +53,33 @@ class Fitted:
 
 
 def fit(
-    layers: Sequence[Layer], *, limit: int, render: Callable[[Sequence[Layer]], str], count: Callable[[str], int]
+    layers: Sequence[Layer],
+    *,
+    limit: int,
+    render: Callable[[Sequence[Layer]], str],
+    count: Callable[[str], int],
+    cap: Cap | None = None,
 ) -> Fitted:
-    """Take the best first, skipping what no longer fits, and never pass 95 % of *limit* as rendered."""
-    return _Fitting(layers, limit * SHARE // 100, render, count).fitted()
+    """Take the best first, skipping what no longer fits, and never pass 95 % of *limit*, nor *cap*, as rendered."""
+    budget = limit * SHARE // 100
+    fitted = _Fitting(layers, budget, render, count).fitted()
+    if cap is None or (size := cap.size(fitted.text)) <= cap.most:
+        return fitted
+    # Again, by what the host counts: skipped, shortened and shared out is as ever, and the budget stays one.
+    most = cap.most
+
+    def cost(text: str) -> int:
+        return max(cap.size(text), -(-count(text) * most // max(1, budget)))
+
+    tokens = max(1, most * fitted.tokens // size, sum(layer.cap for layer in layers))  # that the cap is worth
+    fitted = _Fitting([_resized(layer, most, of=tokens) for layer in layers], most, render, cost).fitted()
+    return replace(fitted, tokens=count(fitted.text))
+
+
+def _resized(layer: Layer, most: int, *, of: int) -> Layer:
+    """A layer whose caps are the same part of *most* as *of* so many tokens; none becomes 0, which is off."""
+    groups = {name: tokens * most // of for name, tokens in layer.groups.items()}
+    return replace(layer, cap=-(-layer.cap * most // of), groups=groups)
 
 
 class _Fitting:

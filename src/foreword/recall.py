@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from foreword.recipes import LayerRule, Recipe
     from foreword.search import Searchable
-    from foreword.types import Memory, Moment, Query, Ranked, Vector
+    from foreword.types import Cap, Memory, Moment, Query, Ranked, Vector
 
 CANDIDATES = 2  # times as many as a layer shows are weighed
 FEW = 30  # candidates at least
@@ -58,8 +58,9 @@ def recall(
     family: str = "auto",
     vector: Vector | None = None,
     away: bool = False,
+    cap: Cap | None = None,
 ) -> Recalled | Skipped:
-    """What is worth saying at *moment*, within its budget and its window's; one failing layer costs only itself."""
+    """What is worth saying at *moment*, within its budget, its window's and *cap*; one failing layer costs itself."""
     started = perf_counter()
     problems: list[str] = []
     asked = replace(
@@ -105,7 +106,7 @@ def recall(
         except Exception as exc:  # noqa: BLE001 - memory must never break the agent, nor one layer the others
             skipped[rule.name] = _traced(exc, rule.name, problems)
     family = family_of(moment.model) if family == "auto" else family
-    fitted = _fitted(layers, moment, limit=budget, family=family, skipped=skipped, problems=problems)
+    fitted = _fitted(layers, moment, limit=budget, family=family, cap=cap, skipped=skipped, problems=problems)
     skipped.update(fitted.skipped)
     ms = (perf_counter() - started) * 1000
     if not fitted.text:
@@ -236,7 +237,14 @@ def _traced(exc: Exception, where: str, problems: list[str]) -> str:
 
 
 def _fitted(
-    layers: Sequence[Layer], moment: Moment, *, limit: int, family: str, skipped: dict[str, str], problems: list[str]
+    layers: Sequence[Layer],
+    moment: Moment,
+    *,
+    limit: int,
+    family: str,
+    cap: Cap | None,
+    skipped: dict[str, str],
+    problems: list[str],
 ) -> Fitted:
     """The layers that fit, as one text; where that fails, without those that fail alone."""
 
@@ -248,6 +256,7 @@ def _fitted(
                 chosen, moment=moment.name, project=moment.project.name, form=moment.form
             ),
             count=lambda text: count(text, family=family),
+            cap=cap,
         )
 
     try:

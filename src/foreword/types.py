@@ -154,6 +154,21 @@ class Session:
 
 
 @value
+class Cap:
+    """The most that a host takes whole in one output."""
+
+    most: int
+    counts: str = "characters"  # or "utf-16" units, or "utf-8" bytes
+
+    def size(self, text: str) -> int:
+        """How much of it *text* takes."""
+        if self.counts == "characters" or text.isascii():
+            return len(text)
+        size = len(text.encode(self.counts, "surrogatepass"))
+        return size if self.counts == "utf-8" else size // 2 - 1  # without the mark of byte order
+
+
+@value
 class Moment:
     """When context is wanted, by whom, and how much of it."""
 

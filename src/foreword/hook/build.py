@@ -22,6 +22,7 @@ from types import CodeType
 from typing import Any
 
 from foreword.config import Settings, load_synonyms
+from foreword.hosts import codex
 from foreword.paths import Home
 from foreword.recipes import RECIPES, Recipe, ledger_of
 
@@ -229,6 +230,7 @@ def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, An
         "most_terms": settings.terms_max,
         "postings": settings.postings_budget,
         "family": settings.tokenizer,
+        "caps": caps(settings),
         "synonyms": _packed(load_synonyms(home)[0]),
     }
 
@@ -261,6 +263,11 @@ def thresholds(settings: Settings) -> dict[str, float]:
         "prompt": settings.threshold_prompt,
         "question": settings.threshold_question,
     }
+
+
+def caps(settings: Settings) -> dict[str, int]:
+    """What hosts take in one output, where the user raised it there: host -> what its cap counts."""
+    return {"codex": settings.codex_context_tokens * codex.BYTES_A_TOKEN}
 
 
 def fingerprint() -> str:

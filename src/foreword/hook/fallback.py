@@ -7,7 +7,7 @@ from time import monotonic, time
 from foreword import trouble
 from foreword.capture import capture, injection_id, moment_of
 from foreword.errors import ForewordError
-from foreword.hosts import find
+from foreword.hosts import cap_of, find
 from foreword.jsontext import dumps, loads
 from foreword.payloads import Delivery
 from foreword.projects import is_off
@@ -191,6 +191,7 @@ def _recalled(
         most_terms=config["most_terms"],
         postings=config["postings"],
         family=config["family"],
+        cap=cap_of(moment.host, raised=config["caps"]),
         away=True,
     )
     for problem in got.problems:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from foreword.errors import BadPayload
 from foreword.jsontext import dumps, loads
-from foreword.values import value
+from foreword.values import replace, value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
+    from foreword.types import Cap
     from foreword.wiring import Place, Setup
 
     T = TypeVar("T")
@@ -48,6 +49,7 @@ class Host:
     used: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}  # a tool's use -> the fields of `deeds.Used`
     setup: Callable[[Place], Setup | None] = lambda _: None  # how it is found on a machine, and wired to us
     form: str = "markdown"  # of what it is given
+    cap: Cap | None = None  # what it takes whole in one output; None where it takes all
     variables: tuple[str, ...] = ()  # of the environment, in which it tells its session to a tool's process
 
     def spoken(self, event: str, text: str) -> bytes:
@@ -72,6 +74,12 @@ def find(name: str) -> Host:
     module = __import__(f"foreword.hosts.{FILES[name]}", fromlist=["HOST"])
     host: Host = module.HOST
     return host
+
+
+def cap_of(name: str, *, raised: Mapping[str, int]) -> Cap | None:
+    """What a host takes whole in one output, or so much as its user has *raised* that to; None where nothing is cut."""
+    cap = find(name).cap if name else None
+    return replace(cap, most=raised[name]) if cap and name in raised else cap
 
 
 # Where tools are told their file, over all hosts; `path` is also where a search begins, which is a folder.

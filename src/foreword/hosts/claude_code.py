@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foreword.hosts import Host, Told, apart, dict_of, files_of, text_of
+from foreword.types import Cap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -198,4 +199,5 @@ HOST = Host(
     used=used,
     setup=setup,
     variables=apart(("CLAUDE_CODE_SESSION_ID",)),
+    cap=Cap(10_000, "utf-16"),  # of the text alone; one more, and the agent gets a preview and the name of a file
 )

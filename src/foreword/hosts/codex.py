@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from foreword.hosts import Host, Told, apart, dict_of, exit_of, files_of, text_of
 from foreword.hosts.claude_code import answer
+from foreword.types import Cap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from foreword.wiring import Place, Setup
+BYTES_A_TOKEN = 4  # by Codex's own estimate: 10,000 bytes of any script arrive whole, 10,001 do not
 
 
 def read(payload: Mapping[str, Any]) -> Told:
@@ -90,4 +92,5 @@ HOST = Host(
     answer=answer,
     used=used,
     setup=setup,
+    cap=Cap(2_500 * BYTES_A_TOKEN, "utf-8"),  # of the text alone, unless `additionalContextLimit` raises it
 )

@@ -101,4 +101,5 @@ HOST = Host(
     used=used,
     setup=setup,
     variables=apart(("COPILOT_AGENT_SESSION_ID",)),
+    cap=None,  # 10,240 characters after a tool, where we say nothing; elsewhere 50,000 arrive whole
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foreword.hosts import Host, Told, apart, dict_of, files_of, text_of
+from foreword.types import Cap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,4 +87,5 @@ HOST = Host(
     answer=answer,
     used=used,
     setup=setup,
+    cap=Cap(10_000),  # longer texts become a file, as readers of its client say
 )

@@ -128,4 +128,5 @@ HOST = Host(
     answer=answer,
     used=used,
     setup=setup,
+    cap=None,  # 50,000 characters arrive whole
 )

@@ -19,8 +19,8 @@ from foreword.config import load, load_synonyms
 from foreword.distill import session_uid
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.export import rows
-from foreword.hook.build import fingerprint, key_of, refresh, thresholds
-from foreword.hosts import FILES, find
+from foreword.hook.build import caps, fingerprint, key_of, refresh, thresholds
+from foreword.hosts import FILES, cap_of, find
 from foreword.jsontext import storable
 from foreword.paths import Home
 from foreword.payloads import Delivery
@@ -510,6 +510,7 @@ class Keeper:
             most_terms=self.settings.terms_max,
             postings=self.settings.postings_budget,
             family=self.settings.tokenizer,
+            cap=cap_of(moment.host, raised=caps(self.settings)),
             vector=self._meaning.of_prompt(moment.prompt, seconds=deadline / 1000 / 4),  # half of the time to build
             expired=lambda: time.perf_counter() > until,
         )

@@ -1,0 +1,200 @@
+"""caps: what a host takes in one output is never passed, whatever is known and however high the budgets are set."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword import render
+from foreword.config import load
+from foreword.errors import BadPayload
+from foreword.fit import Layer, fit
+from foreword.hook.build import caps
+from foreword.hosts import FILES, cap_of
+from foreword.paths import Home
+from foreword.recall import recall
+from foreword.recipes import MOST_TOKENS, RECIPES, merged
+from foreword.tokens import count
+from foreword.types import KINDS, Cap, Memory, Moment, Recalled
+from foreword.values import replace
+from tests.unit.test_budget import HERE, NOW, TITLES, InMemory, a_memory
+from tests.unit.test_fit import a_layer, a_line, chosen, is_part, words
+
+COUNTS = ("characters", "utf-16", "utf-8")
+ENDS = {
+    "markdown": ("--- foreword", render.END),
+    "codes": ("--- foreword", render.END),
+    "xml": (render.XML_BEGIN, render.XML_END),
+    "plain": (render.PLAIN_BEGIN, render.PLAIN_END),
+}
+GENEROUS = merged(
+    {
+        name: {"budget": MOST_TOKENS, **{layer.name: {"limit": 200} for layer in recipe.layers}}
+        for name, recipe in RECIPES.items()
+    }
+)[0]
+
+
+@pytest.mark.parametrize("text", ["", "plain", "é", "日本語", "👩‍👩‍👧 family", "lone \ud83d half", "mixed é 日 👍\n"])
+def test_a_cap_counts_what_its_host_counts(text):
+    assert Cap(1).size(text) == len(text)
+    assert Cap(1, "utf-16").size(text) == len(text.encode("utf-16-le", "surrogatepass")) // 2  # as JavaScript does
+    assert Cap(1, "utf-8").size(text) == len(text.encode("utf-8", "surrogatepass"))
+
+
+def test_every_host_says_what_it_takes():
+    taken = {name: cap_of(name, raised={}) for name in FILES}
+    assert taken == {
+        "claude-code": Cap(10_000, "utf-16"),
+        "codex": Cap(10_000, "utf-8"),
+        "cursor": Cap(10_000),
+        "copilot": None,
+        "gemini": None,
+        "opencode": None,
+    }
+    assert cap_of("", raised={}) is None
+
+
+def test_what_codex_was_allowed_to_take_is_taken(tmp_path):
+    home = Home(root=tmp_path)
+    assert cap_of("codex", raised=caps(load(home, {}).settings)) == cap_of("codex", raised={})
+    raised = caps(load(home, {"FOREWORD_CODEX_CONTEXT_TOKENS": "20000"}).settings)
+    assert cap_of("codex", raised=raised) == Cap(80_000, "utf-8")
+    assert cap_of("claude-code", raised=raised) == Cap(10_000, "utf-16")
+
+
+def test_nobody_knows_what_an_unknown_host_takes():
+    with pytest.raises(BadPayload):
+        cap_of("nobody", raised={})
+
+
+def told(memories, *, moment, form, budget, cap, recipes=GENEROUS):
+    wanted = Moment(name=moment, project=HERE, prompt="walrus", budget=budget, form=form)
+    return recall(InMemory(memories), wanted, recipe=recipes[moment], threshold=0.0, now=NOW, cap=cap)
+
+
+def assert_whole(got, *, moment, form, budget, cap):
+    """Within cap and budget, in its frame, and every memory in lines that its renderer wrote."""
+    assert cap.size(got.text) <= cap.most
+    assert count(got.text) == got.tokens <= (budget or GENEROUS[moment].budget) * 95 // 100
+    begin, end = ENDS["plain" if moment == "compaction" else form]
+    assert got.text.startswith(begin)
+    assert got.text.endswith(end)
+    assert got.items
+    assert got.problems == ()
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 260),
+    st.sampled_from(("session_start", "prompt", "compaction", "question")),
+    st.sampled_from(tuple(ENDS)),
+    st.sampled_from((0, 500, 2000, 10_000, 30_000, 100_000)),
+    st.sampled_from(COUNTS),
+    st.sampled_from((700, 3000, 10_000, 10_240)),
+)
+def test_no_store_and_no_budget_ever_passes_the_cap(seed, many, moment, form, budget, counts, most):
+    rand, cap = random.Random(seed), Cap(most, counts)
+    memories = [a_memory(rand) for _ in range(many)]
+    got = told(memories, moment=moment, form=form, budget=budget, cap=cap)
+    free = told(memories, moment=moment, form=form, budget=budget, cap=None)
+    if not isinstance(free, Recalled):
+        assert not isinstance(got, Recalled)
+    elif cap.size(free.text) <= most:
+        assert isinstance(got, Recalled)
+        assert got.text == free.text  # byte for byte
+    elif isinstance(got, Recalled):
+        assert_whole(got, moment=moment, form=form, budget=budget, cap=cap)
+
+
+@pytest.mark.parametrize("host", ["claude-code", "codex", "cursor"])
+@pytest.mark.parametrize("script", TITLES)
+def test_a_host_that_takes_ten_thousand_gets_nearly_as_much_whatever_the_script(host, script):
+    rand, cap = random.Random(7), cap_of(host, raised={})
+    kinds = [kind for kind in KINDS if kind != "goal"]
+    memories = [
+        replace(a_memory(rand), kind=kinds[at % len(kinds)], title=TITLES[script](rand), confidence=1.0, detail={})
+        for at in range(400)
+    ]
+    got = told(memories, moment="session_start", form="markdown", budget=100_000, cap=cap)
+    assert_whole(got, moment="session_start", form="markdown", budget=100_000, cap=cap)
+    assert cap.size(got.text) > 0.9 * cap.most
+    assert {layer.name for layer in RECIPES["session_start"].layers} - {"continuity"} <= set(got.layers)
+
+
+LINES = st.builds(
+    lambda text, score, shorter: a_line(text, score=score, shorter=shorter),
+    st.text(max_size=120) | st.integers(1, 60).map(lambda many: "日👍 " * many),
+    st.floats(0, 1),
+    st.lists(st.text(max_size=40), max_size=3),
+)
+LAYERS = st.lists(
+    st.builds(
+        Layer,
+        name=st.sampled_from(["continuity", "changes", "rules", "past", "else"]),
+        lines=st.lists(LINES, max_size=12).map(tuple),
+        cap=st.integers(-1, 2000),
+        limit=st.integers(0, 12),
+        least=st.sampled_from([0, 0, 1, 3, 12]),
+    ),
+    max_size=5,
+)
+
+
+def real(layers):
+    return render.block(layers, moment="session_start", project="datasette")
+
+
+@settings(deadline=None)
+@given(LAYERS, st.integers(0, 5000), st.builds(Cap, st.integers(1, 1200), st.sampled_from(COUNTS)))
+def test_only_whole_lines_are_shown_and_never_more_than_the_cap(layers, limit, cap):
+    got = fit(layers, limit=limit, render=real, count=count, cap=cap)
+    free = fit(layers, limit=limit, render=real, count=count)
+    assert cap.size(got.text) <= cap.most
+    assert count(got.text) == got.tokens <= limit * 95 // 100
+    assert got.text == (free.text if cap.size(free.text) <= cap.most else real(got.layers))
+    left = iter(layers)
+    for layer in got.layers:
+        source = next(each for each in left if each.name == layer.name and is_part(layer.lines, each.lines))
+        assert 0 < len(layer.lines) <= source.limit
+        assert source.cap > 0
+
+
+def framed(layers):
+    return "begin\n" + "\n".join(line.text for layer in layers for line in layer.lines) + "\nend" if layers else ""
+
+
+def fitted(layers, *, cap, limit=10_000):
+    return fit(layers, limit=limit, render=framed, count=words, cap=Cap(cap))
+
+
+def test_one_long_memory_does_not_hide_ten_short_ones():
+    layer = a_layer("past", "long" * 500, *(f"short {place}" for place in range(10)))
+    assert chosen(fitted([layer], cap=100)) == {"past": [f"short {place}" for place in range(10)]}
+
+
+def test_a_line_that_has_a_shorter_form_is_shown_in_it():
+    layer = Layer(name="past", lines=(a_line("x" * 200, shorter=["y" * 100, "z" * 40]),), cap=500)
+    assert chosen(fitted([layer], cap=60)) == {"past": ["z" * 40]}
+
+
+def test_layers_share_a_cap_as_they_share_a_budget():
+    layers = [a_layer(name, *(["many words " * 5] * 40), cap=2000) for name in ("one", "two", "three")]
+    got = chosen(fitted(layers, cap=1200))
+    assert set(got) == {"one", "two", "three"}
+    assert max(map(len, got.values())) - min(map(len, got.values())) <= 1
+
+
+def test_nothing_is_said_where_not_even_the_frame_is_taken():
+    assert fitted([a_layer("past", "short")], cap=5).text == ""
+
+
+def test_a_memory_of_a_megabyte_is_no_danger():
+    memories = [
+        Memory("decision", "walrus " * 200_000, id=f"dec-{at:08}", scope=HERE.scope, created=NOW) for at in range(9)
+    ]
+    cap = Cap(900, "utf-16")
+    got = told(memories, moment="session_start", form="markdown", budget=100_000, cap=cap)
+    assert_whole(got, moment="session_start", form="markdown", budget=100_000, cap=cap)
