@@ -15,22 +15,36 @@ if TYPE_CHECKING:
     from foreword.types import Moment
 
 MOST_TOUCHED = 50  # files; who touched more works on everything
+# Commands of hosts whose arguments are for the host: a window that is about to be emptied, a model, a server, a file.
+HOSTS_OWN = ("compact", "compress", "clear", "resume", "model", "mcp", "plugin", "config", "add-dir", "export")
 
 
 def query_of(moment: Moment, *, synonyms: Mapping[str, Sequence[str]] = EMPTY) -> Query:
     """What a moment looks for, in the scopes it may see: what its prompt says and names, and what is being done."""
-    said = terms(moment.prompt)
-    files, functions = mentioned(moment.prompt, root=moment.project.root)
+    prompt = topic_of(moment.prompt) if moment.name == "prompt" else moment.prompt  # who asks, asks for every word
+    said = terms(prompt)
+    files, functions = mentioned(prompt, root=moment.project.root)
     return Query(
         scopes=scopes_of(moment),
         terms=said,
-        pairs=pairs(moment.prompt),
+        pairs=pairs(prompt),
         synonyms=_besides(said, synonyms),
         files=files,
         functions=functions,
         touched=moment.touched[:MOST_TOUCHED],
-        task=task_of(moment.prompt, moment.recent),
+        task=task_of(prompt, moment.recent),
     )
+
+
+def topic_of(prompt: str) -> str:
+    """What a prompt is about: of a slash command what stands behind its name; of the host's own and ours, nothing."""
+    if prompt.lstrip()[:1] != "/":
+        return prompt
+    command, _, rest = " ".join(prompt.split(None, 1)).partition(" ")
+    name = command[1:].lower()
+    if "/" in name or "." in name or not name:
+        return prompt  # a path
+    return "" if name in HOSTS_OWN or name.startswith("foreword:") else rest
 
 
 def scopes_of(moment: Moment) -> tuple[str, ...]:

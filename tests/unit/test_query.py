@@ -51,6 +51,33 @@ def test_a_session_start_has_no_words():
     assert (query.terms, query.files, query.functions, query.task, query.touched) == ((), (), (), "", ("a.py",))
 
 
+@pytest.mark.parametrize(
+    ("prompt", "wanted"),
+    [
+        ("/compact", ()),
+        (" /clear\n", ()),
+        ("/compact keep what we said about the transport", ()),
+        ("/model opus", ()),
+        ("/foreword:search checkout transport", ()),  # the agent searches itself, with these words
+        ("/Foreword:handoff vouchers", ()),
+        ("/hey", ()),
+        ("/fix-issue\n\nthe transport hangs", ("transport", "hangs")),
+        ("/review:deep vouchers", ("vouchers",)),
+        ("/srv/shop/pricing.py hangs", ("srv", "shop", "pricing", "py", "hangs")),
+        ("/pricing.py", ("pricing", "py")),
+        ("/ transport", ("transport",)),
+        ("run /compact later", ("run", "compact", "later")),
+    ],
+)
+def test_the_name_of_a_slash_command_is_no_topic(prompt, wanted):
+    assert set(a_query(prompt).terms) == set(terms(" ".join(wanted)))
+
+
+def test_who_searches_for_a_slash_command_finds_it():
+    asked = Moment(name="question", project=HERE, prompt="/compact")
+    assert query_of(asked).terms == ("compact",)
+
+
 @given(st.text(max_size=300), st.text(max_size=20))
 def test_no_prompt_and_no_root_raises(prompt, root):
     moment = Moment(name="prompt", project=Project(key="k", name="n", root=root), prompt=prompt, languages=())

@@ -22,7 +22,7 @@ from types import CodeType
 from typing import Any
 
 from foreword.config import Settings, load_synonyms
-from foreword.hosts import codex
+from foreword.hosts import FILES, codex
 from foreword.paths import Home
 from foreword.recipes import RECIPES, Recipe, ledger_of
 
@@ -59,12 +59,7 @@ LIGHT = (
     "store.finding",
     "store.reading",
     "hosts",
-    "hosts.claude_code",
-    "hosts.codex",
-    "hosts.gemini",
-    "hosts.copilot",
-    "hosts.cursor",
-    "hosts.opencode",
+    *(f"hosts.{file}" for file in FILES.values()),
     "hook.fallback",
 )
 # Packages whose own file is not light, or empty: inside the hook they are only names.

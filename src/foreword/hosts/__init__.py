@@ -6,6 +6,11 @@ from foreword.errors import BadPayload
 from foreword.jsontext import dumps, loads
 from foreword.values import replace, value
 
+try:
+    import posix as system
+except ImportError:  # not on Windows
+    import os as system  # type: ignore[no-redef]
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,22 +62,22 @@ class Host:
         return dumps(self.answer(event, text)).encode() if text else b""
 
 
-FILES = {
-    "claude-code": "claude_code",
-    "codex": "codex",
-    "gemini": "gemini",
-    "copilot": "copilot",
-    "cursor": "cursor",
-    "opencode": "opencode",
-}
+def _files() -> dict[str, str]:
+    """Each host's name with the module beside this one; the hook's one file has no folder, and needs no list."""
+    found = sorted(system.listdir(__path__[0])) if __path__ else []
+    return {file[:-3].replace("_", "-"): file[:-3] for file in found if file[-3:] == ".py" and file[0] != "_"}
+
+
+FILES = _files()
 
 
 def find(name: str) -> Host:
     """The host of that name; an unknown one is told so."""
-    if name not in FILES:
-        raise BadPayload(f"unknown host {name!r}", hint=f"known hosts: {', '.join(FILES)}")
-    module = __import__(f"foreword.hosts.{FILES[name]}", fromlist=["HOST"])
-    host: Host = module.HOST
+    file = name.replace("-", "_") if name.replace("-", "").isalnum() else "-"  # it becomes part of a module's name
+    try:
+        host: Host = __import__(f"foreword.hosts.{file}", fromlist=["HOST"]).HOST
+    except ModuleNotFoundError:
+        raise BadPayload(f"unknown host {name!r}", hint=f"known hosts: {', '.join(FILES)}") from None
     return host
 
 

@@ -30,10 +30,10 @@ def read(payload: Mapping[str, Any]) -> Told:
 
 
 def _own_words(prompt: str) -> str:
-    """The prompt without the `<hook_context>` that Gemini puts before it."""
-    if not prompt.startswith("<hook_context>"):
-        return prompt
-    return prompt.rpartition("</hook_context>")[2].lstrip()
+    """The prompt without the `<hook_context>` that Gemini puts before it, in which it escapes every `<`."""
+    while prompt.startswith("<hook_context>"):
+        prompt = prompt.partition("</hook_context>")[2].lstrip()  # none of it where the end was cut off
+    return prompt
 
 
 @apart
