@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test check lint fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact clean help
+.PHONY: run test check lint contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact clean help
 SHELL := /bin/bash
 
 # The first interpreter that is new enough; PYTHON=... chooses another.
@@ -19,6 +19,9 @@ test: .venv/ready-to-test lint  ## everything that must be true of a commit
 
 lint: .venv/ready-to-test  ## style, types and layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+contract-hosts: .venv/ready-to-test  ## every recorded payload, whole and in pieces, through real hook processes
+	@FOREWORD_ALL=1 $(BIN)/python -m pytest -q tests/flow/test_host_bytes.py
 
 fuzz-private: .venv/ready-to-test  ## 50,000 ways to write <private>, none of which may leave a byte
 	@FOREWORD_FORMS=50000 $(BIN)/python -m pytest -q tests/unit/test_private.py

@@ -18,6 +18,8 @@ MOST_TOUCHED = 50  # files; who touched more works on everything
 # Commands of hosts whose arguments are for the host: a window that is about to be emptied, a model, a server, a file.
 HOSTS_OWN = ("compact", "compress", "clear", "resume", "model", "mcp", "plugin", "config", "add-dir", "export")
 
+NOTIFIED = "<task-notification>"  # Claude's, in the user's name, when something ends in the background: nobody asked
+
 
 def query_of(moment: Moment, *, synonyms: Mapping[str, Sequence[str]] = EMPTY) -> Query:
     """What a moment looks for, in the scopes it may see: what its prompt says and names, and what is being done."""
@@ -39,7 +41,7 @@ def query_of(moment: Moment, *, synonyms: Mapping[str, Sequence[str]] = EMPTY) -
 def topic_of(prompt: str) -> str:
     """What a prompt is about: of a slash command what stands behind its name; of the host's own and ours, nothing."""
     if prompt.lstrip()[:1] != "/":
-        return prompt
+        return "" if prompt.startswith(NOTIFIED) else prompt
     command, _, rest = " ".join(prompt.split(None, 1)).partition(" ")
     name = command[1:].lower()
     if "/" in name or "." in name or not name:

@@ -61,6 +61,8 @@ def test_a_session_start_has_no_words():
         ("/foreword:search checkout transport", ()),  # the agent searches itself, with these words
         ("/Foreword:handoff vouchers", ()),
         ("/hey", ()),
+        ("<task-notification>\n<task-id>b1</task-id>\nthe transport is done", ()),
+        ("<div> in the transport", ("div", "transport")),
         ("/fix-issue\n\nthe transport hangs", ("transport", "hangs")),
         ("/review:deep vouchers", ("vouchers",)),
         ("/srv/shop/pricing.py hangs", ("srv", "shop", "pricing", "py", "hangs")),
