@@ -7,7 +7,7 @@ from foreword.hosts import Told, find
 from foreword.payloads import CUT, ends_of, payload_of
 from foreword.projects import resolve
 from foreword.redact import PRIVATE, each_text, leaves_open, mark, redact, redact_all
-from foreword.types import BASE32, Moment, Project
+from foreword.types import BASE32, Moment, Project, stands
 from foreword.values import replace, value
 
 TYPE_CHECKING = False
@@ -83,11 +83,13 @@ def capture(
 def moment_of(delivery: Delivery, captured: Captured) -> Moment | None:
     """The moment at which a delivery may be answered with context; None where its host takes none."""
     told, project = captured.told, captured.project
-    if captured.kind == "other" or told.inner or project is None:
+    if told.inner or project is None:  # as of a host that nobody knows
         return None
-    name = find(delivery.host).moments.get(delivery.event)
+    host = find(delivery.host)
+    name = host.moments.get(delivery.event)
     if name is None:
         return None
+    form = "plain" if name == "compaction" else host.form
     return Moment(
         name=name,
         project=project,
@@ -96,6 +98,8 @@ def moment_of(delivery: Delivery, captured: Captured) -> Moment | None:
         host=delivery.host,
         source=told.source or ("startup" if name == "session_start" else ""),  # a host that tells none starts anew
         model=told.model,
+        form=form,
+        stable=stands(name, form) and told.session != "",
     )
 
 

@@ -45,6 +45,11 @@ POSTINGS = 5_000
 EMPTY: Mapping[str, Any] = {}
 
 
+def stands(moment: str, form: str) -> bool:
+    """Whether a block is sent again with every request of its session: no compaction takes it out of the window."""
+    return moment == "session_start" and form == "xml"
+
+
 @value
 class Project:
     """Whose memory this is: `key` is the identity, `name` is for people, `root` is where its files are here."""
@@ -181,7 +186,7 @@ class Moment:
     model: str = ""
     budget: int = 0  # 0 means the recipe's own
     form: str = "markdown"  # one of FORMS
-    stable: bool = False  # a host that sends it again with every request gets the same bytes through the window
+    stable: bool = False  # whoever asks again gets the same bytes: through the window, or the session where it stands
     touched: tuple[str, ...] = ()  # files of this session and of git, newest first, relative to the root
     recent: tuple[str, ...] = ()  # the kinds of the last tool events, newest first
     languages: tuple[str, ...] | None = None  # None: not looked for yet

@@ -13,7 +13,7 @@ from foreword.payloads import Delivery
 from foreword.projects import is_off
 from foreword.redact import redact
 from foreword.spool import append, naming
-from foreword.types import GOING_ON
+from foreword.types import GOING_ON, stands
 
 try:
     import posix as system
@@ -126,6 +126,8 @@ def context_for(
     got = recalled(config, moment, now=time(), until=until)
     if got is None:
         return b"", None
+    if isinstance(got, str):  # it stands in every request, and is recorded already
+        return find(delivery.host).spoken(delivery.event, got), None
     from foreword.recall import injection_of
     from foreword.types import Recalled
     from foreword.values import fields
@@ -140,7 +142,7 @@ def context_for(
     return find(delivery.host).spoken(delivery.event, text), record
 
 
-def recalled(config: Mapping[str, Any], moment: Moment, *, now: float, until: float) -> Recalled | Skipped | None:
+def recalled(config: Mapping[str, Any], moment: Moment, *, now: float, until: float) -> Recalled | Skipped | str | None:
     """The recall of the package, over a read-only connection of the stdlib's SQLite; None where there is none yet."""
     from foreword.store.reading import Reader
 
@@ -160,7 +162,7 @@ def recalled(config: Mapping[str, Any], moment: Moment, *, now: float, until: fl
 
 def _recalled(
     config: Mapping[str, Any], moment: Moment, reader: Reader, *, now: float, until: float
-) -> Recalled | Skipped:
+) -> Recalled | Skipped | str:
     from foreword.recall import recall
     from foreword.recipes import RECIPES, merged
     from foreword.store.reading import SCHEMA
@@ -168,6 +170,8 @@ def _recalled(
     schema = reader.schema()
     if schema > SCHEMA:
         raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
+    if moment.stable and schema == SCHEMA and (first := _standing(config, moment, reader)):
+        return str(first["text"])
     window: list[tuple[frozenset[str], Mapping[str, int]]] = []
 
     def given() -> tuple[frozenset[str], Mapping[str, int]]:
@@ -216,7 +220,27 @@ def _window(config: Mapping[str, Any], moment: Moment, reader: Reader) -> tuple[
             spent[payload["moment"]] = spent.get(payload["moment"], 0) + payload["tokens"]
         elif kind != "given" and told.session == moment.session and told.source not in GOING_ON:
             shown, spent = set(), {}
+            if host.form == "xml" and (first := _standing(config, moment, reader)):
+                shown.update(item["memory"] for item in first["items"])
+                spent["session_start"] = first["tokens"]
     return frozenset(shown), spent
+
+
+def _standing(config: Mapping[str, Any], moment: Moment, reader: Reader) -> Mapping[str, Any] | None:
+    """What every request of this session holds, as it was given first; None where nothing was."""
+    from foreword.recall import injection_of
+    from foreword.types import Skipped
+    from foreword.values import fields, replace
+
+    start = replace(moment, name="session_start", form="xml")
+    first = reader.given(injection_of(start, Skipped(why=""), id="", at=0.0))
+    if first is not None and first.text:
+        return {**fields(first), "items": [fields(item) for item in first.items]}
+    for record in naming(config["spool"], moment.session):
+        told = loads(record.raw.decode()) if record.given else {}
+        if told.get("session") == moment.session and told["text"] and stands(told["moment"], told["form"]):
+            return told  # type: ignore[no-any-return]
+    return None
 
 
 def start(config: Mapping[str, Any]) -> None:

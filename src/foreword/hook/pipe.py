@@ -30,9 +30,12 @@ def main() -> None:
     began = monotonic()  # how long the host took to write is not ours
     if posix.environ.get(b"FOREWORD_OFF", b"") not in (b"", b"0"):
         return
+    at, why = asked_before(sys.argv, at)
     call = host, event, at, raw, head, total
     limit = deadline_of(event, total)
     try:
+        if why:
+            raise TimeoutError(why)
         answer = ask(call, until=began + limit * 0.6)
     except (FileNotFoundError, ConnectionRefusedError):
         answer = away(call, until=began + limit, why="")  # nobody there: the ordinary case of a first call
@@ -47,6 +50,13 @@ def named(argv: list[str]) -> tuple[str, str]:
     host = words[words.index("--host") + 1] if "--host" in words[:-1] else ""
     event = words[-1] if words and words[-1] not in ("--host", host) else ""
     return clean(host) or "unknown", clean(event) or "unknown"
+
+
+def asked_before(argv: list[str], at: float) -> tuple[float, str]:
+    """When a plugin asked the worker itself, and what came of it; then nobody asks it twice for the same."""
+    told = argv[argv.index("--asked") + 1] if "--asked" in argv[:-1] else ""
+    when, _, why = told.partition(" ")
+    return (float(when), why) if why else (at, "")
 
 
 def clean(word: str) -> str:
@@ -106,7 +116,8 @@ def deadline_of(event: str, total: int) -> float:
     if total > CONFIG["head"]:
         which = "deadline_huge"
     else:
-        which = "deadline_start" if event.lower() in ("sessionstart", "session.created") else "deadline_prompt"
+        starts = event.lower().endswith(("sessionstart", "session.created", "system.transform", "compacting"))
+        which = "deadline_start" if starts else "deadline_prompt"
     return float(CONFIG[which])
 
 

@@ -4,7 +4,8 @@ A payload is what OpenCode gave the plugin's hook, and what only the plugin know
 `{"directory": ..., "parentID"?: ..., "input": {...}, "output": {...}}`. The `input` of a bus event is the event itself.
 `parentID` is the session's, which OpenCode tells once, when it is created: a session with a parent is a sub-agent's.
 Where there is no `input`, the same fields are read from the payload itself. A tool that failed has no hook in OpenCode:
-the plugin sends its `message.part.updated` with status `error` as `tool.execute.error`.
+the plugin sends its `message.part.updated` with status `error` as `tool.execute.error`. A session that the plugin did
+not see begin is told once, at its first request, as `experimental.chat.system.transform` with the source `resume`.
 """
 
 from __future__ import annotations
@@ -115,6 +116,7 @@ HOST = Host(
     name="opencode",
     events={
         "session.created": "session_start",
+        "experimental.chat.system.transform": "session_start",
         "chat.message": "prompt",
         "tool.execute.after": "tool",
         "tool.execute.error": "tool_failure",
@@ -123,10 +125,16 @@ HOST = Host(
         "session.compacted": "compaction",
         "session.deleted": "session_end",
     },
-    moments={"session.created": "session_start", "chat.message": "prompt"},
+    moments={
+        "session.created": "session_start",
+        "experimental.chat.system.transform": "session_start",
+        "chat.message": "prompt",
+        "experimental.session.compacting": "compaction",
+    },
     read=read,
     answer=answer,
     used=used,
     setup=setup,
     cap=None,  # 50,000 characters arrive whole
+    form="xml",
 )

@@ -39,6 +39,8 @@ _MOST_PARAMETERS = 500  # in one statement
 _GOING_ON = ",".join(f"'{source}'" for source in GOING_ON)
 _WINDOW = f"""max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coalesce((SELECT max(at) FROM injections
  WHERE session = ?1 AND moment = 'session_start' AND source NOT IN ('', 'question', {_GOING_ON})), 0))"""
+# What is in it: what it was given, and what is sent again with every request of its session (`types.stands`).
+_THERE = f"(j.at >= {_WINDOW} OR (j.moment = 'session_start' AND j.form = 'xml'))"
 
 _SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
 
@@ -181,7 +183,7 @@ class Reader(Finder):
 
     def given(self, like: Injection) -> Injection | None:
         found = self._injections(
-            f"""j.session = ?1 AND j.at >= {_WINDOW} AND j.moment = ?2 AND j.project = ?3 AND j.form = ?4
+            f"""j.session = ?1 AND {_THERE} AND j.moment = ?2 AND j.project = ?3 AND j.form = ?4
             AND j.terms = ?5 AND j.files = ?6 ORDER BY j.at, j.id LIMIT 1""",
             (like.session, like.moment, like.project, like.form, dumps(like.terms), dumps(like.files)),
         )
@@ -207,7 +209,7 @@ class Reader(Finder):
         rows = self._all(
             # What a compaction was told went to the summariser, and is not in the window.
             f"""SELECT DISTINCT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
-            WHERE j.session = ?1 AND j.at >= {_WINDOW} AND j.moment <> 'compaction'""",
+            WHERE j.session = ?1 AND {_THERE} AND j.moment <> 'compaction'""",
             (session,),
         )
         return frozenset(memory for (memory,) in rows)
@@ -215,14 +217,14 @@ class Reader(Finder):
     def begun(self, session: str) -> float:
         rows = self._all(
             f"""SELECT max(j.at) FROM injections j WHERE j.session = ?1 AND j.moment = 'session_start' AND j.tokens > 0
-            AND j.at >= {_WINDOW}""",
+            AND {_THERE}""",
             (session,),
         )
         return float(rows[0][0] or 0.0)
 
     def spent(self, session: str) -> dict[str, int]:
         rows = self._all(
-            f"""SELECT j.moment, sum(j.tokens) FROM injections j WHERE j.session = ?1 AND j.at >= {_WINDOW}
+            f"""SELECT j.moment, sum(j.tokens) FROM injections j WHERE j.session = ?1 AND {_THERE}
             GROUP BY j.moment HAVING sum(j.tokens) > 0""",
             (session,),
         )

@@ -216,10 +216,18 @@ class Keeper:
         writing = self._writing.submit(self._remember, [told])  # while it waits for the disk, we look
         try:
             self._catch_up()
-            got, _ = self._recall(moment, id=injection_id(delivery), at=delivery.at)
+            text = self._answer(moment, delivery)
         finally:
             writing.result()
-        return find(delivery.host).spoken(delivery.event, got.text) if isinstance(got, Recalled) else b""
+        return find(delivery.host).spoken(delivery.event, text)
+
+    def _answer(self, moment: Moment, delivery: Delivery) -> str:
+        """What a hook is told at a moment; nothing where nothing is worth saying."""
+        id, at = injection_id(delivery), delivery.at
+        if moment.stable:
+            return str(self._same(moment, id=id, at=at, hold=False)["context"])  # its plugin holds on to a silence
+        got, _ = self._recall(moment, id=id, at=at)
+        return got.text if isinstance(got, Recalled) else ""
 
     def events(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Events from a plugin: `{host, event, payload, at?}`, or a list of them under `events`."""
@@ -385,16 +393,19 @@ class Keeper:
             return self._same(wanted, preview=preview)
         return answers.context(*self._recall(wanted, preview=preview))
 
-    def _same(self, moment: Moment, *, preview: bool) -> dict[str, Any]:
-        """What was given first in this window to whoever asked the same; the first time it is built and recorded."""
+    def _same(
+        self, moment: Moment, *, preview: bool = False, id: str = "", at: float = 0.0, hold: bool = True
+    ) -> dict[str, Any]:
+        """What was given first to whoever asked the same; the first time it is built and recorded, silence where *hold*."""
         query = query_of(moment, synonyms=self._synonyms)
         silence = Skipped(why="", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
         with self._turn(moment):
             first = self.store.given(injection_of(moment, silence, id="", at=0.0))
             if first is not None and first.tokens <= (moment.budget or first.tokens):
                 return answers.again(first)
-            got, id = self._recall(moment, preview=preview)
-            if isinstance(got, Skipped) and not preview and not got.problems and "deadline" not in got.skipped.values():
+            got, id = self._recall(moment, preview=preview, id=id, at=at)
+            held = hold and not preview and not got.problems and "deadline" not in got.skipped.values()
+            if isinstance(got, Skipped) and held:
                 self.store.record(injection_of(moment, got, id=_new_id(), at=time.time()))
             return answers.context(got, id)
 
