@@ -239,7 +239,7 @@ def _standing(config: Mapping[str, Any], moment: Moment, reader: Reader) -> Mapp
     for record in naming(config["spool"], moment.session):
         told = loads(record.raw.decode()) if record.given else {}
         if told.get("session") == moment.session and told["text"] and stands(told["moment"], told["form"]):
-            return told  # type: ignore[no-any-return]
+            return told
     return None
 
 

@@ -30,13 +30,11 @@ def main() -> None:
     began = monotonic()  # how long the host took to write is not ours
     if posix.environ.get(b"FOREWORD_OFF", b"") not in (b"", b"0"):
         return
-    at, why = asked_before(sys.argv, at)
-    call = host, event, at, raw, head, total
+    asked, _, why = asked_before(sys.argv).partition(" ")
+    call = host, event, float(asked or at), raw, head, total
     limit = deadline_of(event, total)
     try:
-        if why:
-            raise TimeoutError(why)
-        answer = ask(call, until=began + limit * 0.6)
+        answer = away(call, until=began + limit, why=why) if asked else ask(call, until=began + limit * 0.6)
     except (FileNotFoundError, ConnectionRefusedError):
         answer = away(call, until=began + limit, why="")  # nobody there: the ordinary case of a first call
     except Exception as exc:
@@ -52,11 +50,9 @@ def named(argv: list[str]) -> tuple[str, str]:
     return clean(host) or "unknown", clean(event) or "unknown"
 
 
-def asked_before(argv: list[str], at: float) -> tuple[float, str]:
-    """When a plugin asked the worker itself, and what came of it; then nobody asks it twice for the same."""
-    told = argv[argv.index("--asked") + 1] if "--asked" in argv[:-1] else ""
-    when, _, why = told.partition(" ")
-    return (float(when), why) if why else (at, "")
+def asked_before(argv: list[str]) -> str:
+    """When a plugin asked the worker itself, and why that came to nothing; then it is not asked for the same again."""
+    return argv[argv.index("--asked") + 1] if "--asked" in argv[:-1] else ""
 
 
 def clean(word: str) -> str:

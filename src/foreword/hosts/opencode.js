@@ -213,7 +213,7 @@ const captures = () => {
       bytes = 0
       for (const each of left) {
         const timeout = until - Date.now()
-        if (timeout > 0) spawnSync(HOOK, words(each), { input: each.body, env: environ(), stdio: "pipe", timeout })
+        if (timeout > 0) spawnSync(HOOK, words(each, ""), { input: each.body, env: environ(), stdio: "pipe", timeout })
       }
     },
   }
@@ -228,13 +228,13 @@ const entry = (event, payload) => ({ event, at: moment(), body: Buffer.from(with
 // The context that comes back; nothing where there is none. It never rejects, and may take longer than *ms*.
 const send = async (told, ms) => {
   try {
-    let why = ""
+    let why
     if (told.body.length <= BIG)
       try {
         return contextOf(await post(told, ms * SHARE))
       } catch (error) {
         const nobody = ["ENOENT", "ECONNREFUSED", "FailedToOpenSocket"].includes(error.code) // as Bun calls it, too
-        why = nobody ? "" : `${error.message}`
+        why = nobody ? undefined : `${error.message}`
       }
     return contextOf(await launch(told, why))
   } catch (error) {
@@ -289,7 +289,7 @@ const launch = (told, why) =>
 const words = ({ event, at }, why) => [
   "--host",
   "opencode",
-  ...(why ? ["--asked", `${at} ${why.replace(/\s+/g, " ").slice(0, 300)}`] : []),
+  ...(why === undefined ? [] : ["--asked", `${at} ${why.replace(/\s+/g, " ").slice(0, 300)}`]),
   event,
 ]
 

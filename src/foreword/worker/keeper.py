@@ -396,7 +396,7 @@ class Keeper:
     def _same(
         self, moment: Moment, *, preview: bool = False, id: str = "", at: float = 0.0, hold: bool = True
     ) -> dict[str, Any]:
-        """What was given first to whoever asked the same; the first time it is built and recorded, silence where *hold*."""
+        """What was given first to whoever asked the same; the first time it is built and recorded."""
         query = query_of(moment, synonyms=self._synonyms)
         silence = Skipped(why="", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
         with self._turn(moment):
