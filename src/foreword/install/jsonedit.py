@@ -1,0 +1,410 @@
+"""The text of a JSON file, with comments or without -> the same with one value put in or taken out, all else as it was."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from foreword.errors import BadConfig
+from foreword.values import value
+
+Path = tuple[str | int, ...]
+Keys = tuple[str, ...]
+
+SPACE = " \t\r\n\ufeff"
+_TRIVIA = re.compile(r"(?:[ \t\r\n\ufeff]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
+_COMMENT = re.compile(r"//[^\r\n]*+|/\*.*?\*/", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\\r\n]++|\\.)*+"')
+_SCALAR = re.compile(r"[-+.\w]++")
+DEFAULT_INDENT = "  "  # what all six hosts write themselves
+
+
+class Missing:
+    """Nothing stands there; unlike null, which does."""
+
+
+MISSING = Missing()
+
+
+@value
+class Put:
+    """A text with a value put in, and what it takes to leave no trace of it."""
+
+    text: str
+    made: tuple[Keys, ...] = ()  # containers that were not there; () is the whole document
+    was: Mapping[Keys, str] = {}  # what stood inside the one that was empty
+
+
+def read(text: str) -> Any:
+    """The whole document as plain values; MISSING where there is none."""
+    root = _tree(text)
+    return MISSING if root is None else _plain(root)
+
+
+def find(text: str, path: Path) -> Any:
+    """What stands at *path*; MISSING where nothing does."""
+    root = _tree(text)
+    node = None if root is None else _at(root, path)
+    return MISSING if node is None else _plain(node)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are one JSON value: the order of keys does not count, and true is not 1."""
+    return bool(_canonical(one) == _canonical(other))
+
+
+def put(text: str, keys: Keys, new: Any, *, append: bool = False) -> Put:
+    """*new* set at *keys*, or appended to the list there; what is missing on the way is made."""
+    root = _tree(text)
+    if root is None:
+        return _begun(text, keys, new, append=append)
+    node = root
+    for depth, key in enumerate(keys):
+        _expect(node, "an object", text, keys[:depth])
+        child = _member(node, key)
+        if child is None:
+            inner = [new] if append else new
+            for each in reversed(keys[depth + 1 :]):
+                inner = {each: inner}
+            made = tuple(keys[:end] for end in range(depth + 1, len(keys) + append))
+            return _inserted(text, root, node, key, inner, keys[:depth], made)
+        node = child.node
+    if append:
+        _expect(node, "a list", text, keys)
+        return _inserted(text, root, node, None, new, keys, ())
+    indent = _indent_of_line(text, node.start)
+    shown = _shown(new, unit=_unit(text, root), indent=indent, newline=_newline(text), inline=_is_inline(text, root))
+    return Put(text[: node.start] + shown + text[node.end :])
+
+
+def replace(text: str, path: Path, new: Any) -> str:
+    """*new* instead of what stands at *path*."""
+    root = _tree(text)
+    node = None if root is None else _at(root, path)
+    if root is None or node is None:
+        raise KeyError(path)
+    indent = _indent_of_line(text, node.start)
+    shown = _shown(new, unit=_unit(text, root), indent=indent, newline=_newline(text), inline=_is_inline(text, root))
+    return text[: node.start] + shown + text[node.end :]
+
+
+def remove(text: str, path: Path) -> str:
+    """Without what stands at *path*: its key, its comma and the space before it; what is not there stays away."""
+    root = _tree(text)
+    parent = None if root is None else _at(root, path[:-1])
+    if parent is None or not path:
+        return text
+    place = _place(parent, path[-1])
+    if place is None:
+        return text
+    child = parent.children[place]
+    cuts = [(_start_of_gap(text, parent, place, child.node.end), child.node.end)]
+    if child.comma >= 0:
+        cuts.append((child.comma, child.comma + 1))
+    elif place and parent.children[place - 1].comma >= 0:
+        before = parent.children[place - 1].comma
+        cuts.insert(0, (before, before + 1))
+    for start, end in reversed(cuts):
+        text = text[:start] + text[end:]
+    return text
+
+
+def emptied(text: str, *, made: Iterable[Keys], was: Mapping[Keys, str]) -> str:
+    """Without the containers that were made and are empty again; others get back the inside that they had when empty."""
+    for path in sorted(made, key=len, reverse=True):
+        if path and _is_bare(text, path):
+            text = remove(text, path)
+    for path, inside in was.items():
+        text = _closed(text, path, inside)
+    return _ended(text, was[()]) if () in set(made) and () in was and _is_bare(text, ()) else text
+
+
+# --- putting in ---
+
+
+def _begun(text: str, keys: Keys, new: Any, *, append: bool) -> Put:
+    newline = _newline(text)
+    gap = newline if text.strip(SPACE) and not text.endswith("\n") else ""
+    done = put(f"{text}{gap}{{}}{newline}", keys, new, append=append)
+    return Put(done.text, ((), *done.made), {(): text})
+
+
+def _inserted(
+    text: str, root: _Node, node: _Node, key: str | None, new: Any, path: Keys, made: tuple[Keys, ...]
+) -> Put:
+    newline, unit = _newline(text), _unit(text, root)
+    last = node.children[-1] if node.children else None
+    if last is not None:
+        spot, is_line = _behind_comments(text, last.comma + 1 if last.comma >= 0 else last.node.end)
+        inline = "\n" not in text[node.start : node.children[0].start] and not is_line
+    else:
+        spot, is_line = _behind_all_comments(text, node.start + 1, node.end - 1)
+        inline = _is_inline(text, root) and not is_line
+    compact = inline and not re.search(r"[:,]\s", _outside_strings(text, root))
+    indent = _indent_of_children(text, node, unit)
+    lead = newline + indent if not inline else " " if last is not None and not compact else ""
+    body = "" if key is None else json.dumps(key, ensure_ascii=False) + (":" if compact else ": ")
+    body += _shown(new, unit=unit, indent=indent, newline=newline, inline=inline, compact=compact)
+    closing = newline + _indent_of_line(text, node.start)
+    tail = closing if last is None and not inline and "\n" not in text[spot : node.end - 1] else ""
+    if last is not None and last.comma >= 0:
+        tail = ","
+    changed = text[:spot] + lead + body + tail + text[spot:]
+    if last is not None and last.comma < 0:
+        changed = changed[: last.node.end] + "," + changed[last.node.end :]
+    was = {path: text[node.start + 1 : node.end - 1]} if last is None else {}
+    return Put(changed, made, was)
+
+
+def _shown(new: Any, *, unit: str, indent: str, newline: str, inline: bool, compact: bool = False) -> str:
+    if inline:
+        return json.dumps(new, ensure_ascii=False, separators=(",", ":") if compact else (", ", ": "))
+    return json.dumps(new, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
+
+
+def _behind_comments(text: str, at: int) -> tuple[int, bool]:
+    """Behind the comments that stand on the same line: they speak of what stands there. And whether one ends it."""
+    spot, is_line = at, False
+    while True:
+        start = spot + len(text[spot:]) - len(text[spot:].lstrip(" \t")) if not is_line else spot
+        found = None if is_line else _COMMENT.match(text, start)
+        if found is None:
+            return spot, is_line
+        spot, is_line = found.end(), found[0].startswith("//")
+
+
+def _behind_all_comments(text: str, start: int, end: int) -> tuple[int, bool]:
+    spot, is_line = start, False
+    for found in _comments(text, start, end):
+        spot, is_line = found.end(), found[0].startswith("//")
+    return spot, is_line
+
+
+# --- taking out ---
+
+
+def _start_of_gap(text: str, parent: _Node, place: int, end: int) -> int:
+    """Where the space in front of a child begins; what would become part of a line comment keeps its own line."""
+    child = parent.children[place]
+    if place:
+        before = parent.children[place - 1]
+        low = max(before.node.end, before.comma + 1)
+    else:
+        low = parent.start + 1
+    start = child.start
+    while start > low and text[start - 1] in SPACE:
+        start -= 1
+    ends_line = any(found.end() == start and found[0].startswith("//") for found in _comments(text, low, child.start))
+    after = child.comma + 1 if child.comma >= 0 else end
+    return child.start if ends_line and text[after : after + 1] not in ("\r", "\n") else start
+
+
+def _comments(text: str, start: int, end: int) -> Iterable[re.Match[str]]:
+    """The comments in a stretch that holds nothing else but space, and commas."""
+    while found := _COMMENT.search(text, start, end):
+        yield found
+        start = found.end()
+
+
+def _is_bare(text: str, path: Path) -> bool:
+    root = _tree(text)
+    node = None if root is None else _at(root, path)
+    if node is None or node.kind == "scalar" or node.children:
+        return False
+    return not path or not text[node.start + 1 : node.end - 1].strip(SPACE)
+
+
+def _closed(text: str, path: Keys, inside: str) -> str:
+    root = _tree(text)
+    node = None if root is None else _at(root, path)
+    if node is None or node.kind == "scalar" or node.children:
+        return text
+    now = text[node.start + 1 : node.end - 1]
+    return text[: node.start + 1] + inside + text[node.end - 1 :] if now.split() == inside.split() else text
+
+
+def _ended(text: str, original: str) -> str:
+    """The document that we began, taken away again."""
+    root = _tree(text)
+    assert root is not None
+    if text[root.start + 1 : root.end - 1].strip(SPACE):
+        return text
+    rest = text[: root.start] + text[root.end :]
+    return original if rest.split() == original.split() else rest
+
+
+# --- the file's own style ---
+
+
+def _newline(text: str) -> str:
+    at = text.find("\n")
+    return "\r\n" if at > 0 and text[at - 1] == "\r" else "\n"
+
+
+def _unit(text: str, root: _Node) -> str:
+    if not root.children:
+        return DEFAULT_INDENT
+    indent = _own_line(text, root.children[0].start)
+    base = _indent_of_line(text, root.start)
+    return DEFAULT_INDENT if indent is None else indent.removeprefix(base)
+
+
+def _is_inline(text: str, root: _Node) -> bool:
+    return bool(root.children) and "\n" not in text[root.start : root.end]
+
+
+def _own_line(text: str, at: int) -> str | None:
+    """The indentation of what begins its line here; None where something else stands before it."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line if "\n" in text[:at] and not line.strip(" \t") else None
+
+
+def _indent_of_line(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    bare = line.lstrip("\ufeff")
+    return bare[: len(bare) - len(bare.lstrip(" \t"))]
+
+
+def _indent_of_children(text: str, node: _Node, unit: str) -> str:
+    for child in reversed(node.children):
+        if "\n" in text[node.start : child.start] and (indent := _own_line(text, child.start)) is not None:
+            return indent
+    return _indent_of_line(text, node.start) + unit
+
+
+def _outside_strings(text: str, root: _Node) -> str:
+    return _STRING.sub('""', text[root.start : root.end])
+
+
+# --- a tree that knows where everything stands ---
+
+
+@value
+class _Node:
+    kind: str  # object, array or scalar
+    start: int
+    end: int
+    children: tuple[_Child, ...] = ()
+    scalar: Any = None
+
+
+@value
+class _Child:
+    key: str | None  # None in a list
+    start: int  # of the key, or of the item
+    node: _Node
+    comma: int  # behind it; -1 where there is none
+
+
+def _tree(text: str) -> _Node | None:
+    """The document with its places; None where there is none. Comments and a comma behind the last are accepted."""
+    try:
+        at = _skip(text, 0)
+        if at == len(text):
+            return None
+        root = _parse(text, at)
+    except RecursionError as exc:
+        raise BadConfig("it is nested too deeply", hint="simplify the file") from exc
+    end = _skip(text, root.end)
+    if end != len(text):
+        raise _wrong(text, end, "something stands behind the end of the document")
+    return root
+
+
+def _parse(text: str, at: int) -> _Node:
+    char = text[at : at + 1]
+    if char == "{":
+        return _container(text, at, kind="object", close="}")
+    if char == "[":
+        return _container(text, at, kind="array", close="]")
+    found = _STRING.match(text, at) or _SCALAR.match(text, at)
+    if found is None:
+        raise _wrong(text, at, "a value is expected")
+    return _Node("scalar", at, found.end(), scalar=_scalar(text, found))
+
+
+def _container(text: str, start: int, *, kind: str, close: str) -> _Node:
+    children = []
+    at = _skip(text, start + 1)
+    while text[at : at + 1] != close:
+        key, begin = None, at
+        if kind == "object":
+            found = _STRING.match(text, at)
+            if found is None:
+                raise _wrong(text, at, "a key in double quotes is expected")
+            key = _scalar(text, found)
+            at = _skip(text, found.end())
+            if text[at : at + 1] != ":":
+                raise _wrong(text, at, "a colon is expected")
+            at = _skip(text, at + 1)
+        node = _parse(text, at)
+        at = _skip(text, node.end)
+        comma = at if text[at : at + 1] == "," else -1
+        children.append(_Child(key, begin, node, comma))
+        if comma >= 0:
+            at = _skip(text, at + 1)
+        elif text[at : at + 1] != close:
+            raise _wrong(text, at, f"a comma or {close} is expected")
+    return _Node(kind, start, at + 1, tuple(children))
+
+
+def _scalar(text: str, found: re.Match[str]) -> Any:
+    try:
+        return json.loads(found[0], strict=False)
+    except ValueError as exc:
+        raise _wrong(text, found.start(), "this is no value") from exc
+
+
+def _skip(text: str, at: int) -> int:
+    found = _TRIVIA.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+def _plain(node: _Node) -> Any:
+    if node.kind == "object":
+        return {child.key: _plain(child.node) for child in node.children}
+    if node.kind == "array":
+        return [_plain(child.node) for child in node.children]
+    return node.scalar
+
+
+def _at(root: _Node, path: Path) -> _Node | None:
+    node = root
+    for step in path:
+        place = _place(node, step)
+        if place is None:
+            return None
+        node = node.children[place].node
+    return node
+
+
+def _place(node: _Node, step: str | int) -> int | None:
+    if isinstance(step, int):
+        return step if node.kind == "array" and 0 <= step < len(node.children) else None
+    # Of a key that stands twice, hosts take the last.
+    places = [place for place, child in enumerate(node.children) if node.kind == "object" and child.key == step]
+    return places[-1] if places else None
+
+
+def _member(node: _Node, key: str) -> _Child | None:
+    place = _place(node, key)
+    return None if place is None else node.children[place]
+
+
+def _expect(node: _Node, what: str, text: str, path: Keys) -> None:
+    if node.kind != {"an object": "object", "a list": "array"}[what]:
+        line = text.count("\n", 0, node.start) + 1
+        where = f"`{'.'.join(path)}`" if path else "the whole document"
+        raise BadConfig(f"{where} in line {line} is not {what}", hint=f"make it {what}, or take it out; then try again")
+
+
+def _wrong(text: str, at: int, what: str) -> BadConfig:
+    line = text.count("\n", 0, at) + 1
+    return BadConfig(f"it is no JSON: {what} in line {line}", hint="correct that line, then try again")
+
+
+def _canonical(item: Any) -> str:
+    return json.dumps(item, sort_keys=True)
