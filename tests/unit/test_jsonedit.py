@@ -21,7 +21,7 @@ VALUES = st.recursive(
 OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4)
 PATHS = st.lists(KEYS, min_size=1, max_size=3).map(tuple)
 GAPS = st.sampled_from(
-    ["", " ", "\n", "\r\n", "\t", "\n\n    ", " /* a, } \" */ ", " // it's { \"\n", "\n  // \\\n", "/*\n*/", "//\r\n "]
+    ["", " ", "\n", "\r\n", "\t", "\n\n    ", ' /* a, } " */ ', " // it's { \"\n", "\n  // \\\n", "/*\n*/", "//\r\n "]
 )
 
 
@@ -40,7 +40,9 @@ def _written(draw: st.DrawFn, item: Any) -> str:
         return draw(GAPS)
 
     if isinstance(item, dict):
-        parts = [f"{gap()}{json.dumps(key)}{gap()}:{gap()}{_written(draw, inner)}{gap()}" for key, inner in item.items()]
+        parts = [
+            f"{gap()}{json.dumps(key)}{gap()}:{gap()}{_written(draw, inner)}{gap()}" for key, inner in item.items()
+        ]
     elif isinstance(item, list):
         parts = [f"{gap()}{_written(draw, inner)}{gap()}" for inner in item]
     else:
@@ -76,7 +78,9 @@ def test_what_is_put_in_can_be_taken_out_and_nothing_else_changes(
 
 
 @given(documents(), st.lists(st.tuples(PATHS, VALUES, st.booleans()), max_size=5))
-def test_several_values_are_taken_out_in_any_number(text: str, changes: list[tuple[tuple[str, ...], Any, bool]]) -> None:
+def test_several_values_are_taken_out_in_any_number(
+    text: str, changes: list[tuple[tuple[str, ...], Any, bool]]
+) -> None:
     now, made, was, places = text, [], {}, []
     for keys, new, append in changes:
         if not append and find(now, keys) is not MISSING:
@@ -112,7 +116,9 @@ def test_an_empty_file_gets_an_object_and_is_empty_again(text: str) -> None:
 
 
 def test_what_is_put_in_looks_like_the_rest_of_the_file() -> None:
-    assert put('{\n\t"a": 1\n}\n', ("b", "c"), [1]).text == '{\n\t"a": 1,\n\t"b": {\n\t\t"c": [\n\t\t\t1\n\t\t]\n\t}\n}\n'
+    assert (
+        put('{\n\t"a": 1\n}\n', ("b", "c"), [1]).text == '{\n\t"a": 1,\n\t"b": {\n\t\t"c": [\n\t\t\t1\n\t\t]\n\t}\n}\n'
+    )
     assert put('{"a":1}', ("b",), {"c": 2}).text == '{"a":1,"b":{"c":2}}'
     assert put('{"a": 1}', ("b",), {"c": 2}).text == '{"a": 1, "b": {"c": 2}}'
     assert put('{\r\n    "a": 1\r\n}', ("b",), 2).text == '{\r\n    "a": 1,\r\n    "b": 2\r\n}'

@@ -19,6 +19,7 @@ from foreword.cli import (
     graph,
     imports,
     init,
+    install,
     memories,
     model,
     resume,
@@ -37,6 +38,7 @@ Foreword keeps what mattered in your agent's sessions, and puts the few lines th
 
 \b
 First steps:
+  foreword install                  tell your agents of it: hooks and MCP server
   foreword init                     fill the memory from what this repository tells
   foreword demo                     see what an agent would be given here, leaving nothing behind
   foreword add decision "Use UTC"   remember something yourself
@@ -69,6 +71,8 @@ def root(
 
 
 app.command("init")(init.init)
+app.command("install")(install.install)
+app.command("uninstall")(install.uninstall)
 app.command("add")(memories.add)
 app.command("note")(memories.note)
 app.command("show")(memories.show)

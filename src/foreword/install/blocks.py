@@ -1,0 +1,154 @@
+"""The text of a settings file -> the same with our lines at its end, between two marks, or without them again."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+from foreword.errors import BadConfig
+from foreword.install.looks import is_ours
+from foreword.values import value
+
+BEGIN = "# >>> foreword {host}: written by `foreword install`; `foreword uninstall {host}` takes it out"
+END = "# <<< foreword {host}"
+_HEADER = re.compile(r"[ \t]*\[\[?[ \t]*([^\]\r\n]+?)[ \t]*\]\]?[ \t]*(?:#.*)?$")
+
+
+@value
+class Placed:
+    """A text with our lines, and what was put between the user's last line and ours."""
+
+    text: str
+    gap: str
+
+
+def put(text: str, body: str, *, host: str) -> Placed:
+    """*body* at the end, between our marks; where a block of ours stands already, in its place."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = [BEGIN.format(host=host), *body.strip("\n").split("\n"), END.format(host=host)]
+    block = "".join(line + newline for line in lines)
+    if span := _span(text, host=host):
+        start, end = span
+        foreign = _foreign(text[start:end], body=body, host=host)
+        return Placed(text[:start] + block + foreign + text[end:], "")
+    gap = (newline if text and not text.endswith("\n") else "") + (newline if text.strip() else "")
+    return Placed(text + gap + block, gap)
+
+
+def holds(text: str, body: str, *, host: str) -> bool:
+    """Whether exactly these lines stand between our marks."""
+    span = _span(text, host=host)
+    if span is None:
+        return False
+    inside = text[span[0] : span[1]].splitlines()[1:-1]
+    return inside == body.strip("\n").split("\n")
+
+
+def remove(text: str, *, host: str, body: str = "", gap: str = "\n") -> str:
+    """Without our lines and marks; what others wrote between the marks, before or behind them stays."""
+    span = _span(text, host=host)
+    if span is None:
+        return _without_tables(text, body=body, host=host)
+    start, end = span
+    kept, rest = _foreign(text[start:end], body=body, host=host), text[end:]
+    before = text[:start].removesuffix(gap) if gap else text[:start]
+    if (kept or rest) and before and not before.endswith("\n"):
+        before += "\r\n" if "\r\n" in gap else "\n"  # else two lines of the user's became one
+    return before + kept + rest
+
+
+def check_toml(text: str, body: str, *, host: str) -> None:
+    """Say so where a TOML file is none, or where the user has tables of the same name."""
+    try:
+        known = tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as exc:
+        raise BadConfig(f"it is no TOML: {exc}", hint="correct that line, then try again") from exc
+    except RecursionError as exc:
+        raise BadConfig("it is nested too deeply", hint="simplify the file") from exc
+    for header in _headers(body):
+        if _stands(known, header):
+            raise BadConfig(
+                f"it has a table [{header}] of your own",
+                hint=f"rename it or take it out, then run `foreword install {host}` again",
+            )
+
+
+def check_result(text: str) -> None:
+    """Say so where our lines do not fit behind the user's."""
+    try:
+        tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as exc:
+        raise BadConfig(
+            f"our tables do not fit behind what stands there: {exc}",
+            hint="write inline tables such as `name = { … }` as tables of their own, `[name.…]`, then try again",
+        ) from exc
+
+
+def _span(text: str, *, host: str) -> tuple[int, int] | None:
+    """Our marks and all between; where the second one is lost, up to the end of the last table that is ours."""
+    begin = re.search(rf"^# >>> foreword {re.escape(host)}\b.*(?:\n|\Z)", text, re.MULTILINE)
+    if begin is None:
+        return None
+    end = re.compile(rf"^# <<< foreword {re.escape(host)}[ \t\r]*(?:\n|\Z)", re.MULTILINE).search(text, begin.end())
+    if end is not None:
+        return begin.start(), end.end()
+    at = last = begin.end()
+    for section in _sections(text[begin.end() :]):
+        at += len(section)
+        if is_ours(section, host=host):
+            last = at
+    return begin.start(), last
+
+
+def _foreign(block: str, *, body: str, host: str) -> str:
+    """What others put between our marks: a host that adds a table at the end adds it before the last comment."""
+    lines = block.splitlines(keepends=True)
+    inside = "".join(lines[1:-1] if lines[-1].startswith("# <<<") else lines[1:])
+    plain = inside.replace("\r\n", "\n")
+    if not body or plain == body.strip("\n") + "\n":
+        return "" if body else _without_tables(inside, body="", host=host)
+    if body.strip("\n") + "\n" in plain:
+        return plain.replace(body.strip("\n") + "\n", "", 1).removeprefix("\n")
+    return _without_tables(inside, body=body, host=host)
+
+
+def _without_tables(text: str, *, body: str, host: str) -> str:
+    """Without the tables that run us, and those that stood in a block with them."""
+    ours = {header for header in _headers(body) if "foreword" in header.lower()}
+    sections = list(_sections(text))
+    gone = {header for each in sections if is_ours(each, host=host) and (header := next(_headers(each), ""))}
+    gone |= ours
+    return "".join(
+        section
+        for section in sections
+        if not any(header == each or header.startswith(f"{each}.") for header in _headers(section) for each in gone)
+    )
+
+
+def _sections(text: str) -> Iterator[str]:
+    """The tables of a TOML text, each with its header; first what stands before any."""
+    held = ""
+    for line in text.splitlines(keepends=True):
+        if _HEADER.match(line.rstrip("\r\n")):
+            yield held
+            held = ""
+        held += line
+    yield held
+
+
+def _headers(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if found := _HEADER.match(line):
+            yield found[1]
+
+
+def _stands(known: Any, header: str) -> bool:
+    table: Any = tomllib.loads(f"[{header}]")
+    while table:
+        (key, table), *_ = table.items()
+        if not isinstance(known, dict) or key not in known:
+            return False
+        known = known[key]
+    return True

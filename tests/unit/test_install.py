@@ -1,0 +1,674 @@
+"""What is installed into real files can be undone, whatever happened in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import stat
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreword.errors import BadConfig, ForewordError
+from foreword.install import blocks, files, manifest
+from foreword.install.apply import apply, undo
+from foreword.install.found import place_of, version_of
+from foreword.install.plan import Plan, plan
+from foreword.install.plan import undo_plan as planned_undo
+from foreword.paths import Home
+from foreword.wiring import Block, Entry, Own, Run, Setup
+
+HOST = "claude-code"
+SETTINGS = """\
+{
+  // mine
+  "model": "opus", /* why not */
+  "hooks": {
+    "Stop": [
+      { "hooks": [{ "type": "command", "command": "say done" }] }
+    ],
+  },
+  "apiKey": "sk-1234567890abcdefghij",
+}
+"""
+TOML = 'model = "gpt"\n\n[mcp_servers.mine]\ncommand = "x"  # mine'
+
+
+class Machine:
+    """A user's home with our own in it, and a host that is wired in every way there is."""
+
+    def __init__(self, root: Path) -> None:
+        self.user = root / "user"
+        self.user.mkdir()
+        self.home = Home(root / "h")
+        self.home.prepare()
+        self.environ = {"HOME": str(self.user), "PATH": os.environ["PATH"]}
+        self.settings = self.user / ".agent" / "settings.json"
+        self.toml = self.user / ".agent" / "config.toml"
+        self.own = self.user / ".agent" / "plugins" / "deep" / "foreword.js"
+
+    def group(self, event: str, **more: Any) -> dict[str, Any]:
+        command = place_of(self.home, self.environ).command(HOST, event)
+        return {"matcher": "*", "hooks": [{"type": "command", "command": command, **more}]}
+
+    def changes(self, *, timeout: int = 5, events: tuple[str, ...] = ("SessionStart", "Stop")) -> tuple[Any, ...]:
+        mcp = str(self.home.mcp)
+        return (
+            *(
+                Entry(self.settings, ("hooks", event), self.group(event, timeout=timeout), append=True)
+                for event in events
+            ),
+            Entry(self.settings, ("mcpServers", "foreword"), {"command": mcp, "args": []}),
+            Entry(self.settings, ("model",), "sonnet", default=True),
+            Block(self.toml, f'[mcp_servers.foreword]\ncommand = "{mcp}"\n'),
+            Own(self.own, "// foreword\nexport default 1\n"),
+        )
+
+    def setup(self, *changes: Any, **how: Any) -> Setup:
+        return Setup("agent", self.user / ".agent", changes or self.changes(**how))
+
+    def plan(self, *changes: Any, **how: Any) -> Plan:
+        return plan(self.setup(*changes, **how), host=HOST, home=self.home)
+
+    def install(self, *changes: Any, **how: Any) -> tuple[str, ...]:
+        return apply(self.plan(*changes, **how), home=self.home, environ=self.environ)
+
+    def uninstall(self, *, setup: Setup | None = None) -> tuple[str, ...]:
+        return undo(HOST, home=self.home, environ=self.environ, setup=setup)
+
+    def have(self, file: Path, text: str, *, mode: int = 0o644) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode())
+        file.chmod(mode)
+
+    def have_all(self) -> None:
+        self.have(self.settings, SETTINGS, mode=0o640)
+        self.have(self.toml, TOML)
+
+    def tree(self) -> dict[str, Any]:
+        """Everything in the user's home: links, bytes and rights."""
+        found: dict[str, Any] = {}
+        for path in sorted(self.user.rglob("*")):
+            mode = stat.S_IMODE(path.lstat().st_mode)
+            told = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+            found[str(path.relative_to(self.user))] = (told, mode)
+        return found
+
+    def read(self, file: Path | None = None) -> Any:
+        from foreword.install.jsonedit import read
+
+        return read((file or self.settings).read_text())
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is killed loses nothing that it gave to the kernel; a busy disk would take most of the time."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+@pytest.fixture(params=["nothing", "folder", "files"])
+def any_machine(machine: Machine, request: pytest.FixtureRequest) -> Machine:
+    if request.param == "folder":
+        machine.settings.parent.mkdir()
+    if request.param == "files":
+        machine.have_all()
+    return machine
+
+
+def test_uninstalling_leaves_the_home_as_it_was(any_machine: Machine) -> None:
+    before = any_machine.tree()
+    any_machine.install()
+    assert any_machine.tree() != before
+    any_machine.uninstall()
+    assert any_machine.tree() == before
+    assert list(any_machine.home.installed.iterdir()) == [any_machine.home.installed / ".lock"]
+
+
+def test_the_host_is_told_everything_and_the_user_loses_nothing(machine: Machine) -> None:
+    machine.have_all()
+    machine.install()
+    told = machine.read()
+    assert told["model"] == "opus"
+    assert told["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
+    assert told["hooks"]["Stop"][1] == machine.group("Stop", timeout=5)
+    assert told["hooks"]["SessionStart"] == [machine.group("SessionStart", timeout=5)]
+    assert told["mcpServers"] == {"foreword": {"command": str(machine.home.mcp), "args": []}}
+    toml = tomllib.loads(machine.toml.read_text())
+    assert toml["mcp_servers"] == {"mine": {"command": "x"}, "foreword": {"command": str(machine.home.mcp)}}
+    assert machine.own.read_text().startswith("// foreword")
+    lines = machine.settings.read_text().splitlines()
+    assert all(line in lines or f"{line}," in lines for line in SETTINGS.splitlines())
+
+
+def test_installing_twice_is_the_same_as_once(any_machine: Machine) -> None:
+    before = any_machine.tree()
+    any_machine.install()
+    once = any_machine.tree()
+    assert not any_machine.plan().changed
+    any_machine.install()
+    assert any_machine.tree() == once
+    any_machine.uninstall()
+    assert any_machine.tree() == before
+
+
+def test_an_upgrade_changes_only_what_differs(any_machine: Machine) -> None:
+    before = any_machine.tree()
+    any_machine.install(timeout=5, events=("SessionStart", "Stop", "Old"))
+    planned = any_machine.plan(timeout=9, events=("SessionStart", "Stop", "New"))
+    assert [each.file for each in planned.files if each.changed] == [any_machine.settings]
+    apply(planned, home=any_machine.home, environ=any_machine.environ)
+    hooks = any_machine.read()["hooks"]
+    assert list(hooks) in (["SessionStart", "Stop", "New"], ["Stop", "SessionStart", "New"])
+    assert any_machine.settings.read_text().count("foreword-hook --host") == 3
+    assert any_machine.settings.read_text().count('"timeout": 9') == 3
+    any_machine.uninstall()
+    assert any_machine.tree() == before
+
+
+def test_a_file_that_a_newer_version_does_not_need_is_as_it_was(any_machine: Machine) -> None:
+    before = any_machine.tree()
+    any_machine.install()
+    any_machine.install(*any_machine.changes()[:1])
+    assert not any_machine.own.exists()
+    assert any_machine.toml.exists() == (".agent/config.toml" in before)
+    any_machine.uninstall()
+    assert any_machine.tree() == before
+
+
+def test_what_the_user_and_the_host_wrote_since_stays(machine: Machine) -> None:
+    machine.have_all()
+    machine.install()
+    told = machine.read()
+    told["theme"] = "dark"
+    told["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "later"}]})
+    told["hooks"]["SessionStart"][0]["hooks"][0]["timeout"] = 77  # the user made it patient
+    machine.settings.write_text(json.dumps(told))  # the host writes it its own way
+    machine.toml.write_text(machine.toml.read_text() + '\n[mcp_servers.other]\ncommand = "y"\n')
+    machine.uninstall()
+    left = machine.read()
+    assert left["theme"] == "dark"
+    assert [each["hooks"][0]["command"] for each in left["hooks"]["Stop"]] == ["say done", "later"]
+    assert "SessionStart" not in left["hooks"]
+    assert "mcpServers" not in left
+    assert "foreword" not in machine.settings.read_text() + machine.toml.read_text()
+    assert tomllib.loads(machine.toml.read_text())["mcp_servers"] == {
+        "mine": {"command": "x"},
+        "other": {"command": "y"},
+    }
+    assert not machine.own.parent.parent.exists()
+
+
+def test_a_hook_that_the_user_put_beside_ours_stays(machine: Machine) -> None:
+    machine.install()
+    told = machine.read()
+    told["hooks"]["Stop"][0]["hooks"].insert(0, {"type": "command", "command": "mine"})
+    machine.settings.write_text(json.dumps(told, indent=4))
+    machine.uninstall()
+    assert machine.read() == {"hooks": {"Stop": [{"matcher": "*", "hooks": [{"type": "command", "command": "mine"}]}]}}
+
+
+def test_after_the_users_own_changes_an_upgrade_can_still_be_undone(machine: Machine) -> None:
+    machine.have_all()
+    machine.install()
+    machine.settings.write_text(machine.settings.read_text().replace('"opus"', '"haiku"'))
+    machine.install(timeout=9)
+    machine.uninstall()
+    assert machine.settings.read_text() == SETTINGS.replace('"opus"', '"haiku"')
+
+
+def test_without_the_manifest_our_entries_are_known_by_their_looks(any_machine: Machine) -> None:
+    before = any_machine.tree()
+    any_machine.install()
+    setup = any_machine.setup()
+    shutil.rmtree(any_machine.home.root)
+    any_machine.uninstall(setup=setup)
+    left = any_machine.tree()
+    assert not any(b"foreword" in (told or b"") for told, _ in left.values())
+    assert not any_machine.own.exists()
+    if ".agent/settings.json" in before:
+        assert any_machine.read() == {**any_machine.read(), "model": "opus"}
+        assert any_machine.read()["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
+    assert not any_machine.home.root.exists()
+
+
+def test_without_the_manifest_nothing_is_doubled(any_machine: Machine) -> None:
+    any_machine.install()
+    once = any_machine.tree()
+    shutil.rmtree(any_machine.home.installed)
+    any_machine.home.prepare()
+    assert not any_machine.plan().changed
+    any_machine.install(timeout=7)
+    assert any_machine.settings.read_text().count("--host claude-code") == 2
+    any_machine.install()
+    assert any_machine.tree() == once
+
+
+def test_an_entry_registered_by_hand_is_replaced_and_not_doubled(machine: Machine) -> None:
+    by_hand = f"/usr/bin/python3 -I -S {machine.home.hook} --host claude-code Stop"
+    machine.have(
+        machine.settings, json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": by_hand}]}]}})
+    )
+    machine.install()
+    assert machine.read()["hooks"]["Stop"] == [machine.group("Stop", timeout=5)]
+
+
+def test_entries_of_another_host_are_left_alone(machine: Machine) -> None:
+    other = {
+        "hooks": [{"type": "command", "command": place_of(machine.home, machine.environ).command("codex", "Stop")}]
+    }
+    machine.have(machine.settings, json.dumps({"hooks": {"Stop": [other]}}))
+    machine.install()
+    assert other in machine.read()["hooks"]["Stop"]
+
+
+def test_a_name_that_the_user_has_taken_is_told_and_nothing_is_written(machine: Machine) -> None:
+    machine.have(machine.settings, '{"mcpServers": {"foreword": {"command": "my-foreword"}}}')
+    before = machine.tree()
+    with pytest.raises(BadConfig, match=r"settings.json: `mcpServers.foreword` stands there already") as raised:
+        machine.install()
+    assert "rename it or take it out" in raised.value.hint
+    assert machine.tree() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"hooks": []}', "`hooks` in line 1 is not an object"),
+        ("{\n oops }", "it is no JSON: a key in double quotes is expected in line 2"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_and_nothing_is_written(machine: Machine, text: str, told: str) -> None:
+    machine.have(machine.settings, text)
+    before = machine.tree()
+    with pytest.raises(BadConfig, match=r"settings\.json") as raised:
+        machine.install()
+    assert told in str(raised.value)
+    assert machine.tree() == before
+
+
+def test_bytes_that_are_no_text_are_told(machine: Machine) -> None:
+    machine.have(machine.settings, "")
+    machine.settings.write_bytes('{"a": "é"}'.encode("utf-16"))
+    with pytest.raises(BadConfig, match="is not UTF-8"):
+        machine.install()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[mcp_servers.foreword]\ncommand = "mine"\n', r"a table \[mcp_servers.foreword\] of your own"),
+        ('mcp_servers = { foreword = { command = "x" } }\n', "of your own"),
+        ('mcp_servers = { mine = { command = "x" } }\n', "do not fit behind"),
+        ("a = \n", "no TOML"),
+    ],
+)
+def test_a_toml_file_where_ours_does_not_fit_is_told(machine: Machine, text: str, told: str) -> None:
+    machine.have(machine.toml, text)
+    before = machine.tree()
+    with pytest.raises(BadConfig, match=told):
+        machine.install()
+    assert machine.tree() == before
+
+
+def test_what_a_default_finds_in_place_stays_the_users(machine: Machine) -> None:
+    machine.have(machine.settings, '{"model": "sonnet"}')
+    machine.install()
+    machine.settings.write_text(machine.settings.read_text() + "\n")
+    machine.uninstall()
+    assert machine.read() == {"model": "sonnet"}
+
+
+@pytest.mark.parametrize("text", ["", "\n", "a = 1", "a = 1\n", "a = 1\r\n[b]\r\n", "\ufeffa = 1\n\n\n"])
+@pytest.mark.parametrize("more", ["", "[later]\nx = 1\n"])
+def test_a_block_goes_and_leaves_what_stands_around_it(text: str, more: str) -> None:
+    body = '[x.foreword]\ncommand = "/h/bin/foreword-mcp"'
+    placed = blocks.put(text, body, host="codex")
+    assert blocks.holds(placed.text, body, host="codex")
+    left = blocks.remove(placed.text + more, host="codex", body=body, gap=placed.gap)
+    assert left == text + more or (more and left in (f"{text}\n{more}", f"{text}\r\n{more}"))
+    again = blocks.put(placed.text + more, body.replace("/h/", "/i/"), host="codex")
+    assert again.text == placed.text.replace("/h/", "/i/") + more
+
+
+def test_a_table_that_a_host_adds_between_our_marks_stays() -> None:
+    body = '[mcp_servers.foreword]\ncommand = "/h/bin/foreword-mcp"'
+    theirs = '\n[projects."/x"]\ntrust_level = "trusted"\n'
+    placed = blocks.put("a = 1\n", body, host="codex")
+    mixed = placed.text.replace("# <<< foreword", f"{theirs}# <<< foreword")
+    left = blocks.remove(mixed, host="codex", body=body, gap=placed.gap)
+    assert tomllib.loads(left) == {"a": 1, "projects": {"/x": {"trust_level": "trusted"}}}
+    assert "foreword" not in left
+    edited = mixed.replace("command =", "enabled = true\ncommand =")
+    assert tomllib.loads(blocks.remove(edited, host="codex", body=body)) == tomllib.loads(left)
+    again = blocks.put(mixed, body.replace("/h/", "/i/"), host="codex").text
+    assert tomllib.loads(again)["projects"] == {"/x": {"trust_level": "trusted"}}
+
+
+def test_our_table_goes_where_the_marks_are_lost() -> None:
+    body = '[mcp_servers.foreword]\ncommand = "/h/bin/foreword-mcp"'
+    text = f'a = 1\n\n{body}\n\n[mcp_servers.foreword.env]\nX = "1"\n\n[b]\nc = 2\n'
+    assert tomllib.loads(blocks.remove(text, host="codex", body=body)) == {"a": 1, "b": {"c": 2}}
+    without_end = blocks.put("a = 1\n", body, host="codex").text.replace("# <<< foreword codex\n", "[b]\nc = 2\n")
+    assert tomllib.loads(blocks.remove(without_end, host="codex", body=body)) == {"a": 1, "b": {"c": 2}}
+
+
+def test_a_file_of_ours_that_was_edited_is_kept_aside(machine: Machine) -> None:
+    machine.install()
+    machine.own.write_text("// foreword, and mine\n")
+    words = machine.uninstall()
+    assert not machine.own.exists()
+    assert "that version is kept as" in words[0]
+    kept = Path(words[0].rpartition(" ")[2])
+    assert kept.read_text() == "// foreword, and mine\n"
+    assert kept.is_relative_to(machine.home.root)
+
+
+def test_a_file_of_the_users_is_never_taken_for_ours(machine: Machine) -> None:
+    machine.have(machine.own, "// mine\n")
+    with pytest.raises(BadConfig, match="a file of your own stands there"):
+        machine.install()
+    machine.uninstall(setup=machine.setup())
+    assert machine.own.read_text() == "// mine\n"
+
+
+def test_a_linked_settings_file_is_written_through(machine: Machine) -> None:
+    real = machine.user / "dotfiles" / "settings.json"
+    machine.have(real, SETTINGS, mode=0o604)
+    machine.settings.parent.mkdir()
+    machine.settings.symlink_to("../dotfiles/settings.json")
+    before = machine.tree()
+    machine.install()
+    assert machine.settings.is_symlink()
+    assert "foreword" in real.read_text()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o604
+    machine.uninstall()
+    assert machine.tree() == before
+
+
+def test_a_link_to_nowhere_stays_a_link(machine: Machine) -> None:
+    machine.settings.parent.mkdir()
+    machine.settings.symlink_to("../dotfiles/settings.json")
+    before = machine.tree()
+    machine.install()
+    assert machine.settings.is_symlink()
+    machine.uninstall()
+    assert machine.tree() == before
+
+
+def test_a_read_only_file_is_told_and_nothing_is_written(machine: Machine) -> None:
+    machine.have_all()
+    machine.toml.chmod(0o444)
+    before = machine.tree()
+    with pytest.raises(ForewordError, match=r"config\.toml is read-only"):
+        machine.install()
+    assert machine.tree() == before
+    assert manifest.load(machine.home, HOST) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_the_owner_of_a_file_stays(machine: Machine) -> None:
+    machine.have_all()
+    os.chown(machine.settings, 1234, 1235)
+    machine.install()
+    found = machine.settings.stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (1234, 1235, 0o640)
+
+
+def test_a_folder_in_the_place_of_a_file_is_told(machine: Machine) -> None:
+    machine.settings.mkdir(parents=True)
+    with pytest.raises(ForewordError, match="is not a file"):
+        machine.install()
+
+
+def test_what_was_kept_is_for_the_user_alone(machine: Machine) -> None:
+    machine.have_all()
+    machine.install()
+    for path in machine.home.installed.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(machine.home.installed.stat().st_mode) == 0o700
+
+
+def test_a_manifest_of_another_version_is_read(machine: Machine) -> None:
+    machine.have_all()
+    before = machine.tree()
+    machine.install()
+    path = machine.home.installed / f"{HOST}.json"
+    told = json.loads(path.read_text())
+    told |= {"format": 99, "more": True}
+    del told["runs"], told["foreword"]
+    path.write_text(json.dumps(told))
+    machine.install(timeout=8)
+    machine.uninstall()
+    assert machine.tree() == before
+
+
+# --- commands ---
+
+
+def agent(machine: Machine, *lines: str) -> str:
+    """A host's own command, as a script."""
+    script = machine.user.parent / "agent"
+    script.write_text("\n".join(["#!/bin/sh", "cd", *lines]) + "\n")
+    script.chmod(0o755)
+    return str(script)
+
+
+def test_commands_are_run_once_and_undone_with_all_they_left(machine: Machine) -> None:
+    machine.have_all()
+    known = machine.user / ".agent" / "known.json"
+    machine.have(known, '{ "mine":   1 }')
+    before = machine.tree()
+    program = agent(
+        machine,
+        'case "$1" in',
+        "  add) echo x >> count; mkdir -p .agent/cache/foreword; echo 1 > .agent/cache/foreword/a",
+        "       echo '{\"mine\": 1, \"ours\": 2}' > .agent/known.json; echo '{}' > .agent/new.json;;",
+        "  remove) echo '{\"mine\": 1}' > .agent/known.json;;",
+        "esac",
+    )
+    folder = machine.user / ".agent"
+    makes = (known, folder / "new.json", folder / "cache", machine.user / "count")
+    run = Run((program, "add"), (program, "remove"), makes=makes)
+    machine.install(*machine.changes(), run)
+    machine.install(*machine.changes(), run)
+    assert (machine.user / "count").read_text() == "x\n"
+    machine.uninstall()
+    assert machine.tree() == before
+
+
+def test_what_others_put_where_a_command_made_room_stays(machine: Machine) -> None:
+    program = agent(machine, '[ "$1" = remove ] || { mkdir -p c/foreword; echo "{}" > c/list.json; }')
+    machine.install(Run((program, "add"), (program, "remove"), makes=(machine.user / "c",)))
+    (machine.user / "c" / "theirs.json").write_text('{"a": [1]}')
+    machine.uninstall()
+    assert list(machine.tree()) == ["c", "c/theirs.json"]
+
+
+def test_a_command_that_fails_undoes_all(any_machine: Machine) -> None:
+    before = any_machine.tree()
+    program = agent(any_machine, '[ "$1" != fail ] || { echo "no way" >&2; exit 3; }', '[ "$1" != add ] || touch made')
+    made = (any_machine.user / "made",)
+    runs = Run((program, "add"), (program, "remove"), makes=made), Run((program, "fail"), (program, "remove"))
+    with pytest.raises(ForewordError, match="failed with code 3: no way"):
+        any_machine.install(*any_machine.changes(), *runs)
+    assert any_machine.tree() == before
+    assert manifest.load(any_machine.home, HOST) is None
+
+
+def test_a_command_that_is_not_there_is_told(machine: Machine) -> None:
+    with pytest.raises(ForewordError, match="is not on the PATH"):
+        machine.install(Run(("no-such-agent", "add"), ()))
+    assert machine.tree() == {}
+
+
+def test_a_host_that_is_gone_does_not_keep_us(machine: Machine) -> None:
+    program = agent(machine, "exit 0")
+    machine.install(*machine.changes(), Run((program, "add"), (program, "remove")))
+    Path(program).unlink()
+    words = machine.uninstall()
+    assert "is not on the PATH" in words[0]
+    assert machine.tree() == {}
+
+
+# --- kill -9 ---
+
+CALLS = ("replace", "mkdir", "unlink", "rmdir")
+
+
+def dies(work: Callable[[], object], *, at: int) -> bool:
+    """Whether a process that does this work, killed before its n-th touch of the disk, ever came to it."""
+    pid = os.fork()
+    if pid == 0:
+        left = at
+
+        def deadly(real: Callable[..., Any], *args: Any, **more: Any) -> Any:
+            nonlocal left
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            left -= 1
+            return real(*args, **more)
+
+        for name in CALLS:
+            setattr(os, name, partial(deadly, getattr(os, name)))
+        with suppress(BaseException):
+            work()
+            os._exit(0)
+        os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    return os.WIFSIGNALED(status)
+
+
+def points(machine: Machine, work: Callable[[], object]) -> Iterator[int]:
+    """Kills the work at every point, one after another; each time the body must put things right again."""
+    at = 0
+    while dies(work, at=at):
+        yield at
+        at += 1
+    assert at > 5
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_killed_anywhere_while_installing_it_can_be_undone(any_machine: Machine, again: bool) -> None:
+    before = any_machine.tree()
+    for at in points(any_machine, any_machine.install):
+        if again:
+            any_machine.install()
+            assert not any_machine.plan().changed, at
+        any_machine.uninstall()
+        assert any_machine.tree() == before, at
+
+
+def test_killed_anywhere_while_upgrading_it_can_be_undone(any_machine: Machine) -> None:
+    before = any_machine.tree()
+    any_machine.install()
+    for at in points(any_machine, lambda: any_machine.install(timeout=9, events=("SessionStart", "New"))):
+        any_machine.uninstall()
+        assert any_machine.tree() == before, at
+        any_machine.install()
+
+
+def test_killed_anywhere_while_uninstalling_it_can_be_done_again(any_machine: Machine) -> None:
+    before = any_machine.tree()
+    any_machine.install()
+    for at in points(any_machine, any_machine.uninstall):
+        any_machine.uninstall()
+        assert any_machine.tree() == before, at
+        assert not list(any_machine.home.installed.glob("*.was")), at
+        any_machine.install()
+
+
+@pytest.mark.parametrize("name", [*CALLS, "fsync"])
+def test_a_disk_that_fails_leaves_all_as_it_was(
+    any_machine: Machine, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, real = any_machine.tree(), getattr(os, name)
+    for at in range(100):
+        left = at
+
+        def failing(*args: Any, **more: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left == -1:
+                raise OSError(28, "No space left on device")
+            return real(*args, **more)
+
+        planned = any_machine.plan()
+        monkeypatch.setattr(os, name, failing)
+        try:
+            apply(planned, home=any_machine.home, environ=any_machine.environ)
+        except OSError:
+            monkeypatch.setattr(os, name, real)
+            assert any_machine.tree() == before, at
+        else:
+            break
+        finally:
+            monkeypatch.setattr(os, name, real)
+    assert not any_machine.plan().changed
+
+
+def test_a_file_that_changes_in_between_is_told(machine: Machine) -> None:
+    machine.have_all()
+    planned = machine.plan()
+    machine.settings.write_text("{}")
+    with pytest.raises(ForewordError, match="was changed in this moment"):
+        apply(planned, home=machine.home, environ=machine.environ)
+    assert machine.settings.read_text() == "{}"
+
+
+def test_what_would_be_undone_is_told_beforehand(machine: Machine) -> None:
+    machine.install()
+    planned = planned_undo(None, host=HOST, home=machine.home)
+    assert {each.file for each in planned.files if each.changed} == {machine.settings, machine.toml, machine.own}
+    assert all(each.new is None for each in planned.files)
+    assert not planned_undo(None, host="codex", home=machine.home).changed
+
+
+# --- found ---
+
+
+def test_a_version_is_read_without_starting_the_program(machine: Machine) -> None:
+    package = machine.user / "node_modules" / "@x" / "agent"
+    machine.have(package / "bin" / "agent.js", "#!/bin/sh\ntouch started\n", mode=0o755)
+    machine.have(package / "package.json", '{"version": "1.2.3", "bin": {"agent": "bin/agent.js"}}')
+    (machine.user / "node_modules" / ".bin").mkdir()
+    link = machine.user / "node_modules" / ".bin" / "agent"
+    link.symlink_to("../@x/agent/bin/agent.js")
+    assert version_of(str(link), environ={}) == "1.2.3"
+    native = machine.user / "share" / "agent" / "versions" / "2.1.325"
+    machine.have(native, "", mode=0o755)
+    assert version_of(str(native), environ={}) == "2.1.325"
+
+
+def test_a_program_is_asked_for_its_version_with_nothing_of_the_users(machine: Machine) -> None:
+    program = machine.user / "agent"
+    machine.have(program, '#!/bin/sh\necho "$HOME $SECRET $1" > $(dirname $0)/seen\necho agent v4.5.6 ok\n', mode=0o755)
+    environ = {"HOME": str(machine.user), "SECRET": "s3cret", "PATH": os.environ["PATH"]}
+    assert version_of(str(program), environ=environ) == "4.5.6"
+    seen = (machine.user / "seen").read_text()
+    assert "s3cret" not in seen
+    assert str(machine.user) not in seen
+    assert "--version" in seen
+    machine.have(program, "#!/bin/sh\nexit 1\n", mode=0o755)
+    assert version_of(str(program), environ=environ) == ""
+
+
+def test_what_a_crash_left_beside_a_file_is_taken_away(machine: Machine) -> None:
+    machine.have_all()
+    files.write(machine.settings, SETTINGS.encode())
+    left = machine.settings.with_name(f".settings.json{files.LATEST}")
+    left.write_text("half")
+    machine.install()
+    assert not left.exists()
