@@ -52,7 +52,8 @@ def topic_of(prompt: str) -> str:
 def scopes_of(moment: Moment) -> tuple[str, ...]:
     """The project's own, its languages', and the universal scope: nothing else is ever a candidate."""
     spoken = languages(moment.project.root) if moment.languages is None else moment.languages
-    return (moment.project.scope, *(f"language:{language}" for language in spoken), UNIVERSAL)
+    every = (moment.project.scope, *(f"language:{language}" for language in spoken), UNIVERSAL)
+    return tuple(each for each in every if each.startswith(moment.scope))
 
 
 def _besides(said: Sequence[str], synonyms: Mapping[str, Sequence[str]]) -> dict[str, str]:

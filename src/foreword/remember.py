@@ -14,7 +14,7 @@ from foreword.payloads import Delivery
 from foreword.projects import is_off
 from foreword.redact import redact
 from foreword.store import Store
-from foreword.types import Event, Project
+from foreword.types import TOOL_BEGIN, Event, Project
 from foreword.values import value
 
 
@@ -64,7 +64,8 @@ def read(
         lasting=bool(told.id),
     )
     off = project is not None and is_off(project, off_projects)
-    return Read(event=event, captured=captured, wanted=keep and not told.inner and not off)
+    passing = told.inner or captured.kind == TOOL_BEGIN
+    return Read(event=event, captured=captured, wanted=keep and not passing and not off)
 
 
 def _key(delivery: Delivery, payload: Mapping[str, Any]) -> str:

@@ -190,6 +190,16 @@ def neutral(text: str, *, width: int) -> str:
     return _cut(clean, width=width, more=len(head) < len(text))
 
 
+def named(memory: Memory) -> str:
+    """`[kind] id`, as a line about it begins."""
+    return f"[{_kind(memory)}] {_id(memory)}"
+
+
+def said_by(memory: Memory) -> str:
+    """Who said it, and never the user where it was somebody else."""
+    return _source(memory) or "user"
+
+
 def age(seconds: float) -> str:
     """How old, as short as it goes: now, 5m, 2h, 5d, 3w, 8mo, 2y."""
     amount, unit = _span(seconds)

@@ -38,6 +38,7 @@ UNIVERSAL = "universal"
 
 # What a host told us, in our words; a name we do not know is kept as "other".
 EVENTS = ("session_start", "prompt", "tool", "tool_failure", "stop", "compaction", "session_end", "other")
+TOOL_BEGIN = "tool_begin"  # tells whose call a tool of ours is about to get; it is not kept
 
 # What one search may read of the words index, rarest first: of 1M memories 2,000 find 99 % of known items, 5,000 all.
 POSTINGS = 5_000
@@ -190,6 +191,7 @@ class Moment:
     touched: tuple[str, ...] = ()  # files of this session and of git, newest first, relative to the root
     recent: tuple[str, ...] = ()  # the kinds of the last tool events, newest first
     languages: tuple[str, ...] | None = None  # None: not looked for yet
+    scope: str = ""  # only this one of project, language and universal; empty means all
 
 
 @value

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import time
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -12,9 +10,10 @@ import typer
 from foreword.cli import door, screen
 from foreword.cli.explain import factors
 from foreword.cli.memories import Json, Project
+from foreword.errors import BadRequest
+from foreword.since import since as ago_or_day
 
 BODY = 240  # characters of a body in a list of results; `show` gives the rest
-SPANS = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 def search(
@@ -138,11 +137,7 @@ def _cost(answer: dict[str, Any]) -> str:
 
 def _moment(told: str, *, now: float) -> float:
     """`7d` or `2026-01-31` as seconds since 1970."""
-    if found := re.fullmatch(r"(\d{1,6})([mhdw])", told.strip().lower()):
-        return max(now - int(found[1]) * SPANS[found[2]], 1.0)
     try:
-        return datetime.fromisoformat(told.strip()).timestamp()
-    except (ValueError, OverflowError, OSError) as exc:
-        raise typer.BadParameter(
-            f"{told!r} is no time; say 30m, 12h, 7d, 2w or 2026-01-31", param_hint="--since"
-        ) from exc
+        return ago_or_day(told, now=now)
+    except BadRequest as exc:
+        raise typer.BadParameter(f"{exc}; {exc.hint}", param_hint="--since") from exc

@@ -20,6 +20,7 @@ from foreword.cli import (
     imports,
     init,
     install,
+    mcp,
     memories,
     model,
     resume,
@@ -93,6 +94,7 @@ app.add_typer(settings.app, name="config")
 app.add_typer(worker.app, name="worker")
 app.add_typer(model.app, name="model")
 app.command("hook")(worker.hook)
+app.command("mcp")(mcp.mcp)
 app.command("demo")(demo.demo)
 app.add_typer(evaluate.app, name="eval")
 

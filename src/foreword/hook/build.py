@@ -90,7 +90,12 @@ def launchers(home: Home) -> dict[Path, str]:
     Without the hook or any Python they leave in peace: exit 2 would block a prompt in some hosts.
     """
     hook = LAUNCH_HOOK.format(python=shlex.quote(interpreter()), hook=shlex.quote(str(home.hook)))
-    mcp = LAUNCH_MCP.format(python=shlex.quote(sys.executable), home=shlex.quote(str(home.root)))
+    mcp = LAUNCH_MCP.format(
+        python=shlex.quote(sys.executable),
+        home=shlex.quote(str(home.root)),
+        package=shlex.quote(str(PACKAGE.parent)),
+        start=shlex.quote(START_MCP),
+    )
     return {home.launcher: hook, home.mcp: mcp}
 
 
@@ -108,8 +113,11 @@ LAUNCH_MCP = """\
 python={python}
 [ -x "$python" ] || {{ echo "foreword: $python is gone; install Foreword again and run foreword doctor" >&2; exit 1; }}
 [ -n "$FOREWORD_HOME" ] || export FOREWORD_HOME={home}
-exec "$python" -P -m foreword.mcp "$@"
+[ -r {package}/foreword/mcp/__main__.py ] || exec "$python" -P -m foreword.mcp
+exec "$python" -I -S -c {start} {package}
 """
+# Without `site` and what it loads for others: a client waits for this at every start of a session.
+START_MCP = "import sys; sys.path.append(sys.argv[1]); from foreword.mcp.__main__ import main; sys.exit(main())"
 
 
 def worker_command() -> list[str]:

@@ -13,7 +13,7 @@ from foreword.payloads import Delivery
 from foreword.projects import is_off
 from foreword.redact import redact
 from foreword.spool import append, naming
-from foreword.types import GOING_ON, stands
+from foreword.types import GOING_ON, TOOL_BEGIN, stands
 
 try:
     import posix as system
@@ -101,7 +101,7 @@ def keep(
     config: Mapping[str, Any], delivery: Delivery, captured: Captured, *, then: Callable[[], Delivery | None]
 ) -> None:
     """The event, redacted, in the spool, and what *then* brings behind it."""
-    if not config["capture"] or captured.told.inner:
+    if not config["capture"] or captured.told.inner or captured.kind == TOOL_BEGIN:
         given = then()
         if given is not None:
             append(config["spool"], given, most=config["spool_most"])

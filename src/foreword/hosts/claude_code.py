@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foreword.hosts import Host, Told, apart, dict_of, files_of, text_of
-from foreword.types import Cap
+from foreword.types import TOOL_BEGIN, Cap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,6 +187,7 @@ HOST = Host(
     events={
         "SessionStart": "session_start",
         "UserPromptSubmit": "prompt",
+        "PreToolUse": TOOL_BEGIN,
         "PostToolUse": "tool",
         "PostToolUseFailure": "tool_failure",
         "Stop": "stop",

@@ -87,6 +87,9 @@ class Store(Protocol):
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
         """What a session has come to, whatever its status, oldest first."""
 
+    def around(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
+        """What came just before and just after a memory in a scope, active ones only, each side oldest first."""
+
     def by_words(self, query: Query) -> tuple[Hit, ...]:
         """What holds any of the query's terms, best first, and what stood next to it in its session."""
 

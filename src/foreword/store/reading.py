@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from foreword.jsontext import dumps, loads
 from foreword.store.finding import FOREVER, FROM, MEMORY, Finder, marks, memory_of, texts
-from foreword.types import GOING_ON, Change, Event, Hit, Injection, Item, Link, Memory, Query, Session
+from foreword.types import GOING_ON, KINDS, Change, Event, Hit, Injection, Item, Link, Memory, Query, Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,6 +75,23 @@ class Reader(Finder):
             (session, limit),
         )
         return tuple(map(memory_of, rows))
+
+    def around(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
+        sides = []
+        for beyond, order in (("<", "DESC"), (">", "ASC")):
+            rows: list[Any] = []
+            for owner, _ in self._owners((scope,)):
+                for kind in KINDS:  # one walk along the index for each, as for recency
+                    rows += self._all(
+                        f"""SELECT created, id, place FROM memories WHERE owner = ?1 AND kind = ?2 AND status = 'active'
+                        AND (created {beyond} ?3 OR (created = ?3 AND id {beyond} ?4))
+                        ORDER BY created {order}, id {order} LIMIT ?5""",
+                        (owner, kind, memory.created, memory.id, limit),
+                    )
+            nearest = sorted(rows, reverse=order == "DESC")[:limit]
+            read = dict(self._memories([place for _, _, place in nearest]))
+            sides.append(tuple(read[place] for _, _, place in sorted(nearest)))
+        return sides[0], sides[1]
 
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
         if query.session:

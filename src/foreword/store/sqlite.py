@@ -187,6 +187,9 @@ class SqliteStore:
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
         return self._ask(lambda reader: reader.of_session(session, limit=limit))
 
+    def around(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
+        return self._ask(lambda reader: reader.around(memory, scope=scope, limit=limit))
+
     def by_words(self, query: Query) -> tuple[Hit, ...]:
         if "index" in self._trouble:
             raise DamagedIndex(self._trouble["index"], hint=WAYS_OUT["index"])

@@ -28,6 +28,7 @@ from foreword.projects import is_off
 from foreword.query import query_of
 from foreword.rank import rank
 from foreword.recall import MOST_RECORDED, POOL, injection_of, look, meant, recall
+from foreword.recipes import Recipe
 from foreword.redact import redact
 from foreword.redact.environment import hiding
 from foreword.remember import Read, read, remember
@@ -41,16 +42,19 @@ from foreword.types import (
     FORMS,
     KINDS,
     MOMENTS,
+    TOOL_BEGIN,
     Hit,
     Moment,
     Project,
     Query,
+    Ranked,
     Recalled,
     Session,
     Skipped,
 )
-from foreword.values import fields, replace
+from foreword.values import fields, replace, value
 from foreword.worker import answers, asked
+from foreword.worker.callers import Callers
 from foreword.worker.distilling import Distilling
 from foreword.worker.importing import Courtesy, Importing
 from foreword.worker.logs import log_to
@@ -72,6 +76,14 @@ MOST_SESSIONS = 1000  # that an abbreviated id is looked for in
 SHOWN_IN = 50  # injections that a memory's explanation names
 
 
+@value
+class Found:
+    """What a search found, best first, and what went wrong on the way."""
+
+    ranked: tuple[Ranked, ...]
+    problems: tuple[str, ...]
+
+
 class Keeper:
     """Owns the store and the settings of one home, for as long as the worker runs."""
 
@@ -89,6 +101,7 @@ class Keeper:
         # One answer at a time for a session: what the first is given, the second must know.
         self._turns = tuple(threading.RLock() for _ in range(TURNS))
         self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
+        self.callers = Callers(store=lambda: self.store, project_of=self._project)
         self._work = Work(earlier=lambda id: self.store.events(id, limit=EVENTS, newest=True), tell=self.tell)
         self._store: SqliteStore | None = None
         self._broken = StoreError("the store is not open yet", hint="ask again")
@@ -308,6 +321,8 @@ class Keeper:
             hide=hiding(delivery.hidden, key=key_of(self.home)) if delivery.hidden else None,
             find_project=self._project,
         )
+        if told.captured.kind == TOOL_BEGIN:
+            self.callers.saw(told.captured, host=delivery.host)
         if told.wanted:
             self._work.saw(told)
         return told
@@ -393,6 +408,27 @@ class Keeper:
             return self._same(wanted, preview=preview)
         return answers.context(*self._recall(wanted, preview=preview))
 
+    def question(
+        self, prompt: str, *, project: Project, session: str, host: str, scope: str = "", kinds: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """What an agent that asks is given, in its window's ledger; *scope* and *kinds* narrow it."""
+        wanted = meant(
+            Moment(
+                name="question",
+                project=project,
+                session=session,
+                prompt=redact(storable(prompt)),
+                host=host,
+                scope=scope,
+            )
+        )
+        if not self.settings.inject:
+            return answers.context(Skipped(why="injection is switched off"), "")
+        self._catch_up()
+        if wanted.name == "session_start":
+            self._distilling.settle(project.key)
+        return answers.context(*self._recall(wanted, kinds=kinds))
+
     def _same(
         self, moment: Moment, *, preview: bool = False, id: str = "", at: float = 0.0, hold: bool = True
     ) -> dict[str, Any]:
@@ -422,14 +458,35 @@ class Keeper:
         explain: bool = False,
     ) -> dict[str, Any]:
         """What holds the words of *q* or is about the same code, best first; an explicit search has no threshold."""
+        now = at or time.time()
+        project = self._project(project_path)
+        found = self.found(q, project=project, kinds=kinds, since=since, at=at, limit=limit, now=now)
+        results = [
+            answers.compact(each, now) if compact else {**answers.memory(each.memory), "score": each.score}
+            for each in found.ranked
+        ]
+        if explain:
+            results = [{**result, "why": dict(each.why)} for result, each in zip(results, found.ranked, strict=True)]
+        return {"project": project.key, "results": results, "problems": list(found.problems)}
+
+    def found(
+        self,
+        q: str,
+        *,
+        project: Project,
+        now: float,
+        kinds: Sequence[str] = (),
+        since: float = 0.0,
+        at: float = 0.0,
+        limit: int = 0,
+    ) -> Found:
+        """What a search finds in a project, best first, and what must be told of it."""
         for kind in kinds:
             if kind not in KINDS:
                 raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
-        now = at or time.time()
         most = min(limit or self.settings.search_limit, MOST_RESULTS)
-        moment = Moment(name="question", project=self._project(project_path), prompt=q)
         query = replace(
-            query_of(moment, synonyms=self._synonyms),
+            query_of(Moment(name="question", project=project, prompt=q), synonyms=self._synonyms),
             kinds=tuple(kinds),
             since=since,
             at=at,
@@ -439,19 +496,11 @@ class Keeper:
             vector=self._meaning.of_prompt(q, seconds=SEARCH_SECONDS),
         )
         if q.strip() and not query.terms:
-            only = "only words that are everywhere: name a thing, a file or a function"
-            return {"project": moment.project.key, "results": [], "problems": [only]}
+            return Found((), ("only words that are everywhere: name a thing, a file or a function",))
         ranked, wrong = look(self.store, query, now=now, moment="question")
-        ranked = ranked[:most]
         for problem in wrong:
             self.tell("search", problem)
-        results = [
-            answers.compact(each, now) if compact else {**answers.memory(each.memory), "score": each.score}
-            for each in ranked
-        ]
-        if explain:
-            results = [{**result, "why": dict(each.why)} for result, each in zip(results, ranked, strict=True)]
-        return {"project": moment.project.key, "results": results, "problems": list(wrong)}
+        return Found(ranked[:most], wrong)
 
     def memory(self, id: str, *, explain: bool = False) -> dict[str, Any]:
         """All that is known of a memory; explained, with its factors and where it was shown, and not as fetched."""
@@ -486,11 +535,11 @@ class Keeper:
         return {**about, "score": ranked.score, "why": dict(ranked.why), "shown": shown}
 
     def _recall(
-        self, moment: Moment, *, preview: bool = False, id: str = "", at: float = 0.0
+        self, moment: Moment, *, preview: bool = False, id: str = "", at: float = 0.0, kinds: Sequence[str] = ()
     ) -> tuple[Recalled | Skipped, str]:
         """The context of a moment and, where there is one, the id it is recorded under."""
         with self._turn(moment):
-            got = self._recalled(moment)
+            got = self._recalled(moment, kinds)
             for problem in got.problems:
                 self.tell("recall", problem)
             if preview:
@@ -504,14 +553,14 @@ class Keeper:
             self.store.record(injection_of(moment, got, id=id, at=at or time.time()))
             return got, id
 
-    def _recalled(self, moment: Moment) -> Recalled | Skipped:
+    def _recalled(self, moment: Moment, kinds: Sequence[str] = ()) -> Recalled | Skipped:
         start = moment.name == "session_start"
         deadline = self.settings.deadline_start_ms if start else self.settings.deadline_prompt_ms
         until = time.perf_counter() + deadline / 1000 / 2  # the hook waits a little longer: a partial answer arrives
         return recall(
             self.store,
             self._work.around(moment),
-            recipe=self.settings.recipes[moment.name],
+            recipe=_narrowed(self.settings.recipes[moment.name], kinds),
             threshold=thresholds(self.settings)[moment.name],
             now=time.time(),
             shown=lambda: self.store.shown(moment.session) if moment.session else frozenset(),
@@ -600,6 +649,7 @@ class Keeper:
             "home": str(self.home.root),
             "uptime_s": round(time.time() - self.started, 1),
             "ok": self._store is not None and not self._store.problems(),
+            "mcp": self.callers.counts(),
         }
         if self._store is None:
             return {**about, "problems": [f"{self._broken}; {self._broken.hint}"], "counts": {}}
@@ -635,6 +685,16 @@ class Keeper:
         if not dry_run:
             log_to(self.home, self.settings)  # the log may be another file now
         return answer
+
+
+def _narrowed(recipe: Recipe, kinds: Sequence[str]) -> Recipe:
+    """*recipe* with these kinds alone; without kinds, as it is."""
+    if not kinds:
+        return recipe
+    layers = [
+        replace(layer, kinds=only) for layer in recipe.layers if (only := tuple(k for k in layer.kinds if k in kinds))
+    ]
+    return replace(recipe, layers=tuple(layers))
 
 
 def _new_id() -> str:

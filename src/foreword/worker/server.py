@@ -14,6 +14,7 @@ from typing import Any
 
 from foreword.errors import BadPayload, BadRequest, ForewordError, NotFound, StoreError
 from foreword.payloads import Delivery
+from foreword.worker import tools
 from foreword.worker.http import Request, Response, Server
 from foreword.worker.keeper import MOST_RESULTS, Keeper
 from foreword.worker.life import Seat
@@ -23,7 +24,13 @@ log = logging.getLogger("foreword")
 THREADS = 64  # each waits for its commit; many waiting together share one
 TEND_EVERY = 1.0
 LOOK_FOR_UPGRADE_EVERY = 5.0
-AWAITED = ("/api/hook", "/api/events", "/api/context", "/api/search")  # somebody waits: what works aside gives way
+AWAITED = (
+    "/api/hook",
+    "/api/events",
+    "/api/context",
+    "/api/search",
+    "/api/mcp",
+)  # somebody waits: what works aside gives way
 STATUS = {BadRequest: 400, BadPayload: 400, NotFound: 404, StoreError: 503}
 
 
@@ -55,6 +62,7 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/events": {"POST": lambda asked: keeper.events(_object(asked))},
         "/api/memories": {"POST": lambda asked: keeper.add(_object(asked))},
         "/api/memories/": {"GET": lambda asked: keeper.memory(_last(asked), explain=_flag(asked, "explain"))},
+        "/api/mcp": {"POST": lambda asked: tools.answer(keeper, _object(asked))},
         "/api/imports": {
             "GET": lambda asked: keeper.imports(project_path=_word(asked, "project_path")),
             "POST": lambda asked: keeper.import_(_object(asked)),

@@ -1,0 +1,1 @@
+"""Any MCP client -> the worker: our memory as tools, over stdin and stdout."""

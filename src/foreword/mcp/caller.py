@@ -1,0 +1,83 @@
+"""A call and this process's surroundings -> who calls, as far as they tell: its folder, its session, its client."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from foreword.errors import ForewordError
+from foreword.hook import pipe
+from foreword.hosts import FILES, find
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from foreword.mcp.protocol import Call
+    from foreword.paths import Home
+
+# Where hosts tell a tool's process which project it works for; ours first, for whoever must say it himself.
+FOLDERS = (
+    "FOREWORD_PROJECT",
+    "CLAUDE_PROJECT_DIR",
+    "GEMINI_PROJECT_DIR",
+    "COPILOT_PROJECT_DIR",
+    "CURSOR_PROJECT_DIR",
+)
+
+
+def caller(call: Call, home: Home) -> dict[str, Any]:
+    """What the worker is told of whoever calls; of the environment only what names a session or a folder."""
+    return {
+        "cwd": _folder(),
+        "tool_use": call.tool_use,
+        "sessions": [
+            {"host": host, "id": os.environ[name]}
+            for host in FILES
+            for name in find(host).variables
+            if os.environ.get(name)
+        ],
+        "client": dict(call.client),
+        "hidden": _hidden(home),
+    }
+
+
+def start_worker(home: Home) -> None:
+    """Start the worker as a hook does: once, apart from us, and with nothing of the agent's environment."""
+    from foreword.config import load
+    from foreword.hook import fallback
+
+    try:  # noqa: SIM105 - as little as possible is imported
+        os.waitpid(-1, os.WNOHANG)  # one that we started before, and that has left
+    except ChildProcessError:
+        pass
+    home.prepare()
+    if not load(home, os.environ).settings.worker_autostart:
+        raise ForewordError("the memory worker is away, and is not to be started", hint="run `foreword worker start`")
+    fallback.start(
+        {
+            "worker": [sys.executable, "-P", "-m", "foreword.worker"],
+            "stamp": str(home.stamp),
+            "start_log": str(home.start_log),
+            "home": str(home.root),
+        }
+    )
+
+
+def _folder() -> str:
+    for name in FOLDERS:
+        if os.path.isabs(told := os.environ.get(name, "")):
+            return told
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""  # it was taken away
+
+
+def _hidden(home: Home) -> str:
+    """Digests of secret variables, as a hook tells them, so that their values are not written down."""
+    try:
+        pipe.CONFIG["key"] = int(home.hook_key.read_text(encoding="ascii"), 16)
+    except (OSError, ValueError):
+        return ""
+    return pipe.digests(pipe.secret_values()).removeprefix("&hidden=")

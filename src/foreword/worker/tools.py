@@ -1,0 +1,449 @@
+"""A call of an MCP tool -> what the agent reads, and the same as data. One function a tool; stored text is quoted."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from foreword import render
+from foreword.capture import project_at
+from foreword.errors import BadRequest, ForewordError, NotFound
+from foreword.hook.build import key_of
+from foreword.jsontext import storable
+from foreword.mcp.tools import BY_NAME, CATEGORIES, unknown
+from foreword.projects import is_off
+from foreword.query import scopes_of
+from foreword.redact import each_text, redact
+from foreword.redact.environment import hiding
+from foreword.since import since
+from foreword.types import KINDS, Link, Memory, Moment, Project
+from foreword.values import value
+from foreword.worker import answers
+from foreword.worker.callers import Caller
+
+if TYPE_CHECKING:
+    from foreword.worker.keeper import Keeper
+
+TITLE = 300  # characters of a title that is shown in full
+LINE = 500  # of a line of a body, a reason, a list of files
+BODY = 8_000  # of a body; with ids for twenty of them, what a client takes from a tool is not far
+DETAILS = 20  # entries of a detail
+INDENT = 24  # columns of a line's own indentation that are kept
+NOTHING = "Nothing that is remembered here fits; try other words, a file, a function, or fewer restrictions."
+
+
+@value
+class Answer:
+    """What a tool says, as text and as data."""
+
+    text: str
+    structured: Mapping[str, Any]
+
+
+def answer(keeper: Keeper, told: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call is answered; what was asked wrongly is told in words that help to ask again."""
+    try:
+        got = _answered(keeper, told)
+    except ForewordError as exc:
+        return {"text": f"{exc}; {exc.hint}", "structured": None, "failed": True}
+    return {"text": got.text, "structured": dict(got.structured), "failed": False}
+
+
+def _answered(keeper: Keeper, told: Mapping[str, Any]) -> Answer:
+    name, caller_told = told.get("tool"), told.get("caller")
+    if not isinstance(name, str) or name not in TOOLS:
+        raise BadRequest(unknown(str(name)), hint="call one of these")
+    caller_told = caller_told if isinstance(caller_told, dict) else {}
+    hide = hiding(str(caller_told.get("hidden") or ""), key=key_of(keeper.home)) or str
+    given = each_text(checked(name, told.get("arguments") or {}), hide)
+    caller = keeper.callers.who(caller_told)
+    if is_off(caller.project, keeper.settings.off_projects):
+        raise BadRequest("memory is switched off for this project", hint="go on without it")
+    return TOOLS[name](keeper, caller, **given)
+
+
+# ---- one function a tool
+
+
+def search(
+    keeper: Keeper,
+    caller: Caller,
+    *,
+    query: str,
+    kinds: Sequence[str] = (),
+    project: str = "",
+    since: str = "",
+    limit: int = 10,
+    compact: bool = False,
+) -> Answer:
+    """What holds these words, best first."""
+    _only_own(caller.project, project)
+    now = time.time()
+    found = keeper.found(query, project=caller.project, kinds=kinds, since=_since(since, now=now), limit=limit, now=now)
+    problems = [render.neutral(each, width=LINE) for each in found.problems]
+    if compact:
+        lines = [answers.compact(each, now)["line"] for each in found.ranked]
+    else:
+        lines = [render.versions(each, moment="question", layer="answer", now=now)[0] for each in found.ranked]
+    name = _name(caller.project)
+    text = _framed(f"{len(lines)} found in {name}", lines, more="memory_get shows all") if lines else NOTHING
+    results = [{**_entry(each.memory), "age": render.age(now - each.memory.created)} for each in found.ranked]
+    scored = [{**result, "score": round(each.score, 4)} for result, each in zip(results, found.ranked, strict=True)]
+    return Answer(
+        text="\n".join((text, *(f"note: {each}" for each in problems))),
+        structured={"project": name, "results": scored, "problems": problems},
+    )
+
+
+def get(keeper: Keeper, caller: Caller, *, ids: Sequence[str]) -> Answer:
+    """All of these memories; that they were fetched is kept."""
+    known = {memory.id: memory for memory in _visible(keeper, caller, ids)}
+    missing = [render.neutral(id, width=64) for id in dict.fromkeys(ids) if id not in known]
+    if not known:
+        raise NotFound(
+            f"no memory of this project has the id {', '.join(missing)[:200]}",
+            hint='memory_search("...") finds ids; other projects are reached from the command line: foreword show ID',
+        )
+    keeper.store.touch(known, how="get", at=time.time(), session=caller.session)
+    now = time.time()
+    links = {id: keeper.store.linked(id) for id in known}
+    records = [_whole(memory, links[id], now=now) for id, memory in known.items()]
+    text = _framed(f"{len(records)} of {_name(caller.project)}", records)
+    if missing:
+        text += f"\nnot found here: {', '.join(missing)}"
+    return Answer(
+        text=text,
+        structured={
+            "memories": [_data(memory, links[id]) for id, memory in known.items()],
+            "missing": missing,
+        },
+    )
+
+
+def timeline(keeper: Keeper, caller: Caller, *, id: str = "", query: str = "", limit: int = 5) -> Answer:
+    """What came before and after a memory in its project."""
+    if bool(id.strip()) == bool(query.strip()):
+        raise BadRequest("a timeline needs either an id or a query", hint='{"id": "dec-..."} or {"query": "words"}')
+    if id:
+        seen = _visible(keeper, caller, [id])
+        if not seen:
+            raise NotFound(
+                f"no memory of this project has the id {render.neutral(id, width=64)}",
+                hint='memory_search("...") finds ids',
+            )
+        middle = seen[0]
+    else:
+        best = keeper.found(query, project=caller.project, limit=1, now=time.time()).ranked
+        if not best:
+            return Answer(text=NOTHING, structured={"id": "", "entries": []})
+        middle = best[0].memory
+    before, after = keeper.store.around(middle, scope=caller.project.scope, limit=limit)
+    told = [("before", each) for each in before] + [("here", middle)] + [("after", each) for each in after]
+    lines = [
+        f"{'>' if place == 'here' else '-'} {_minute(each)} {render.named(each)} | {_title(each)}"
+        for place, each in told
+    ]
+    entries = [
+        {"id": each.id, "kind": _kind(each), "title": _title(each), "at": _minute(each), "place": place}
+        for place, each in told
+    ]
+    text = _framed(f"before and after {middle.id} in {_name(caller.project)}, UTC", lines, more="memory_get shows all")
+    return Answer(text=text, structured={"id": middle.id, "entries": entries})
+
+
+def context(keeper: Keeper, caller: Caller, *, query: str = "", scope: str = "", category: str = "") -> Answer:
+    """What matters now, within what the window's ledger leaves; a silence says why."""
+    got = keeper.question(
+        query,
+        project=caller.project,
+        session=caller.window,
+        host=caller.host,
+        scope=scope,
+        kinds=CATEGORIES.get(category, ()),
+    )
+    told = {name: got[name] for name in ("context", "tokens", "budget", "why")}
+    return Answer(text=got["context"] or f"Nothing to tell: {got['why']}.", structured=told)
+
+
+def remember(
+    keeper: Keeper,
+    caller: Caller,
+    *,
+    kind: str,
+    title: str,
+    body: str = "",
+    why: str = "",
+    fixed_by: str = "",
+    files: Sequence[str] = (),
+    functions: Sequence[str] = (),
+    tags: Sequence[str] = (),
+) -> Answer:
+    """Keep what an agent says, as said by it: whatever it is called, it does not become the user's rule."""
+    detail = {name: text for name, text in (("why", why), ("fixed_by", fixed_by)) if text.strip()}
+    lists = {"files": list(files), "functions": list(functions), "tags": list(tags)}
+    return _kept(keeper, caller, {"kind": kind, "title": title, "body": body, "detail": detail, **lists})
+
+
+def handoff(
+    keeper: Keeper,
+    caller: Caller,
+    *,
+    message: str,
+    next: Sequence[str] = (),
+    blockers: Sequence[str] = (),
+    questions: Sequence[str] = (),
+    files: Sequence[str] = (),
+) -> Answer:
+    """Keep where things stand, for whoever goes on."""
+    title, _, body = message.strip().partition("\n")
+    open_ones = (("next", next), ("blockers", blockers), ("questions", questions))
+    detail = {name: list(each) for name, each in open_ones if each}
+    told = {"kind": "handoff", "title": title, "body": body.strip("\n"), "detail": detail, "files": list(files)}
+    return _kept(keeper, caller, told)
+
+
+TOOLS: Mapping[str, Callable[..., Answer]] = {
+    "memory_search": search,
+    "memory_get": get,
+    "memory_timeline": timeline,
+    "memory_context": context,
+    "memory_remember": remember,
+    "memory_handoff": handoff,
+}
+
+
+# ---- what is asked
+
+
+def checked(name: str, given: Any) -> dict[str, Any]:
+    """The arguments as their schema wants them; what does not fit is told with what would.
+
+    Two slips of models are let pass: a single text for a list of texts, and null for what may be left out.
+    """
+    schema = BY_NAME[name]["inputSchema"]
+    fields = schema["properties"]
+    if not isinstance(given, dict):
+        raise BadRequest("the arguments must be an object", hint=_usage(name))
+    fitting: dict[str, Any] = {}
+    for field, item in given.items():
+        if field not in fields:
+            raise BadRequest(f"{name} has no argument {str(field)[:60]!r}", hint=_usage(name))
+        if item is not None:
+            fitting[field] = _fitting(field, item, fields[field], name)
+    for field in schema.get("required", ()):
+        if field not in fitting:
+            raise BadRequest(f"{name} needs `{field}`", hint=_usage(name))
+    return fitting
+
+
+def _fitting(field: str, item: Any, rule: Mapping[str, Any], name: str) -> Any:
+    kind = rule["type"]
+    if kind == "array":
+        items = [item] if isinstance(item, str) else item
+        if not isinstance(items, list) or not rule.get("minItems", 0) <= len(items) <= rule["maxItems"]:
+            least = rule.get("minItems", 0)
+            raise BadRequest(f"`{field}` must be a list of {least} to {rule['maxItems']} texts", hint=_usage(name))
+        return [_fitting(field, each, rule["items"], name) for each in items]
+    if kind == "boolean" and not isinstance(item, bool):
+        raise BadRequest(f"`{field}` must be true or false", hint=_usage(name))
+    if kind == "integer":
+        if isinstance(item, bool) or not isinstance(item, (int, float)) or item != int(item):
+            raise BadRequest(f"`{field}` must be a whole number", hint=_usage(name))
+        if not rule["minimum"] <= item <= rule["maximum"]:
+            raise BadRequest(f"`{field}` must be from {rule['minimum']} to {rule['maximum']}", hint=_usage(name))
+        return int(item)
+    if kind == "string":
+        return _text(field, item, rule, name)
+    return item
+
+
+def _text(field: str, item: Any, rule: Mapping[str, Any], name: str) -> str:
+    if not isinstance(item, str):
+        raise BadRequest(f"`{field}` must be text", hint=_usage(name))
+    text = storable(item)
+    if "enum" in rule and text not in rule["enum"]:
+        raise BadRequest(f"`{field}` cannot be {text[:60]!r}", hint=f"one of {', '.join(rule['enum'])}")
+    if rule.get("minLength") and not text.strip():
+        raise BadRequest(f"`{field}` must not be empty", hint=_usage(name))
+    if len(text) > rule.get("maxLength", len(text)):
+        raise BadRequest(f"`{field}` has at most {rule['maxLength']} characters", hint="say it shorter")
+    return text
+
+
+def _usage(name: str) -> str:
+    """How a tool is called, in a line."""
+    schema = BY_NAME[name]["inputSchema"]
+    needed = schema.get("required", ())
+    names = [field if field in needed else f"{field}?" for field in schema["properties"]]
+    return f"call {name}({', '.join(names)})"
+
+
+def _since(told: str, *, now: float) -> float:
+    return since(told, now=now) if told.strip() else 0.0
+
+
+def _only_own(own: Project, asked_for: str) -> None:
+    """Refuse any project but the session's own: what lies in others is nobody's business here."""
+    if not asked_for.strip() or asked_for in (own.key, own.name, own.root):
+        return
+    if asked_for.startswith("/") and project_at(asked_for).key == own.key:
+        return
+    raise BadRequest(
+        f"only this session's own project ({_name(own)}) can be searched here",
+        hint="leave `project` out; the user reaches others with `foreword search --project PATH`",
+    )
+
+
+def _visible(keeper: Keeper, caller: Caller, ids: Sequence[str]) -> tuple[Memory, ...]:
+    """The memories of these ids that this project may see."""
+    scopes = scopes_of(Moment(name="question", project=caller.project))
+    return tuple(memory for memory in keeper.store.by_id(list(ids)) if memory.scope in scopes)
+
+
+# ---- what is kept
+
+
+def _kept(keeper: Keeper, caller: Caller, told: Mapping[str, Any]) -> Answer:
+    """Keep it once: the same said again is the same memory, seen once more."""
+    title = redact(str(told["title"])).strip()
+    digest = hashlib.blake2b(
+        "\0".join((caller.project.key, str(told["kind"]), " ".join(title.casefold().split()))).encode(), digest_size=12
+    ).hexdigest()
+    uid = f"agent-{digest}"
+    known = next(iter(keeper.store.by_uid([uid])), None)
+    again: dict[str, Any] = {"uid": uid}
+    if known is not None and known.status == "active":
+        again |= {"seen": known.seen + 1, "created": known.created, "confirmed": time.time()}
+    elif known is not None:
+        again = {}  # what somebody put aside stays so, and this is another
+    memory = {
+        **told,
+        **again,
+        "project_path": caller.project.root,
+        "session": caller.session,
+        "source": caller.host or caller.client or "agent",
+        "trust": "agent",
+    }
+    [kept] = keeper.add(memory)["memories"]
+    redacted = any(storable(str(told[name]).strip()) != kept[name].strip() for name in ("title", "body")) or (
+        dict(told["detail"]) != kept["detail"]
+    )
+    said = f"{kept['id']} is kept{' (seen before)' if 'created' in again else ''}"
+    if redacted:
+        said += "; what looked like a secret was taken out"
+    told_back = {"id": kept["id"], "kind": kept["kind"], "title": render.neutral(kept["title"], width=TITLE)}
+    return Answer(text=said + ".", structured={**told_back, "redacted": redacted})
+
+
+# ---- what is shown
+
+
+def _framed(about: str, lines: Sequence[str], *, more: str = "") -> str:
+    head = f"{render.BEGIN}: {about} ({render.HISTORY}){f'; {more}' if more else ''} ---"
+    return "\n".join((head, *lines, render.END))
+
+
+def _whole(memory: Memory, links: Sequence[Link], *, now: float) -> str:
+    """One record: its head at the margin, everything else set in, so that no text can pass for another record."""
+    when = f"{render.ago(now - memory.created)}, {_date(memory)}"
+    head = f"{render.named(memory)} | {_title(memory)} | {when} | said by {render.said_by(memory)}"
+    rows = [head, *(f"  | {line}" for line in _lines(memory.body))]
+    rows += [f"  {name}: {text}" for name, text in _facts(memory, links).items()]
+    return "\n".join(rows)
+
+
+def _facts(memory: Memory, links: Sequence[Link]) -> dict[str, str]:
+    lists = {name: _joined(each) for name, each in (("files", memory.files), ("functions", memory.functions))}
+    often = f"{memory.seen}x, last {_day(memory.confirmed)}" if memory.seen > 1 else ""
+    status = "" if memory.status == "active" else " by ".join(filter(None, (memory.status, memory.superseded_by)))
+    facts = {
+        **{name: _joined(each) for name, each in _detail(memory).items()},
+        **lists,
+        "tags": _joined(memory.tags),
+        "seen": often,
+        "status": status,
+        "links": "; ".join(_links(links)),
+    }
+    return {name: text for name, text in facts.items() if text}
+
+
+def _data(memory: Memory, links: Sequence[Link]) -> dict[str, Any]:
+    """The record as data, its texts quoted as in the text: some clients show their model this instead."""
+    return {
+        **_entry(memory),
+        "body": "\n".join(_lines(memory.body)),
+        "detail": {name: list(each) for name, each in _detail(memory).items()},
+        "files": _neutrals(memory.files),
+        "functions": _neutrals(memory.functions),
+        "tags": _neutrals(memory.tags),
+        "said_by": render.said_by(memory),
+        "trust": memory.trust,
+        "seen": memory.seen,
+        "status": memory.status,
+        "links": _links(links),
+    }
+
+
+def _entry(memory: Memory) -> dict[str, Any]:
+    return {"id": memory.id, "kind": _kind(memory), "title": _title(memory), "date": _date(memory)}
+
+
+def _lines(body: str) -> list[str]:
+    """A body line by line, each unable to be anything but a line of it; where it is long, its beginning."""
+    lines = []
+    for line in body[:BODY].splitlines():
+        bare = line.lstrip(" \t")
+        lines.append(" " * min(len(line) - len(bare), INDENT) + render.neutral(bare, width=LINE))
+    if len(body) > BODY:
+        lines.append(f"({len(body) - BODY} more characters; the user can run `foreword show`)")
+    return lines
+
+
+def _detail(memory: Memory) -> dict[str, tuple[str, ...]]:
+    """What a kind has of its own, as texts; what is no text, or under a name that is none, is left out."""
+    told: dict[str, tuple[str, ...]] = {}
+    for name, item in list(memory.detail.items())[:DETAILS]:
+        texts = [
+            each for each in (item if isinstance(item, list) else [item]) if isinstance(each, str) and each.strip()
+        ]
+        if texts and name.isidentifier() and name.isascii() and len(name) <= 40:
+            told[name] = tuple(_neutrals(texts))
+    return told
+
+
+def _links(links: Sequence[Link]) -> list[str]:
+    return [render.neutral(f"{link.source} {link.relation} {link.target}", width=120) for link in links]
+
+
+def _neutrals(texts: Sequence[str]) -> list[str]:
+    return [text for each in texts if (text := render.neutral(each, width=LINE))]
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return "; ".join(_neutrals(texts))
+
+
+def _title(memory: Memory) -> str:
+    return (render.neutral(memory.title, width=TITLE) or "(untitled)").replace("|", "/")
+
+
+def _kind(memory: Memory) -> str:
+    return memory.kind if memory.kind in KINDS else "note"
+
+
+def _name(project: Project) -> str:
+    return render.neutral(project.name, width=60) or "this project"
+
+
+def _date(memory: Memory) -> str:
+    return _day(memory.created)
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(at))
+
+
+def _minute(memory: Memory) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(memory.created))
