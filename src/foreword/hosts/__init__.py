@@ -87,6 +87,12 @@ def cap_of(name: str, *, raised: Mapping[str, int]) -> Cap | None:
     return replace(cap, most=raised[name]) if cap and name in raised else cap
 
 
+@apart
+def host_of(client: str) -> str:
+    """The host that an MCP client of this name is; empty for one that we have no hooks for."""
+    return next((host for host in FILES if client.lower().startswith(host)), "")
+
+
 # Where tools are told their file, over all hosts; `path` is also where a search begins, which is a folder.
 _FILE_FIELDS = ("file_path", "filePath", "notebook_path", "absolute_path", "target_file", "path")
 _SEARCHES = ("pattern", "query", "regex", "dir_path")

@@ -31,13 +31,15 @@ def caller(call: Call, home: Home) -> dict[str, Any]:
     return {
         "cwd": _folder(),
         "tool_use": call.tool_use,
+        "session": call.session,
+        "inner": call.inner,
         "sessions": [
             {"host": host, "id": os.environ[name]}
             for host in FILES
             for name in find(host).variables
             if os.environ.get(name)
         ],
-        "client": dict(call.client),
+        "client": dict(call.peer.client),
         "hidden": _hidden(home),
     }
 

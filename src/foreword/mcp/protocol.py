@@ -7,6 +7,7 @@ from 2026-07-28 on every request brings its version and its client along, and `s
 from __future__ import annotations
 
 from foreword.errors import BadPayload
+from foreword.hosts import host_of, text_of
 from foreword.jsontext import decoded, loads
 from foreword.mcp.tools import BY_NAME, INSTRUCTIONS, SERVER, TOOLS, unknown
 from foreword.types import EMPTY
@@ -31,6 +32,7 @@ CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 TOOL_USE_KEY = "claudecode/toolUseId"  # Claude Code's own id of a call, which its hooks tell too
+CODEX_KEY = "x-codex-turn-metadata"  # Codex tells with every call whose it is; a thread of its own is a sub-agent's
 
 CAPABILITIES: Message = {"tools": {"listChanged": False}}
 LISTS = {"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "resourceTemplates"}
@@ -44,6 +46,12 @@ class Peer:
     version: str = GREETED[-1]
     client: Mapping[str, Any] = EMPTY
 
+    @property
+    def takes_data(self) -> bool:
+        """Whether answers come as data too. Not to agents: Claude Code and Codex show their model the data instead of
+        the text, and with it lose the frame that says what it is; Copilot shows both, at twice the price."""
+        return self.version >= STRUCTURED_SINCE and not host_of(self.client.get("name", ""))
+
 
 @value
 class Call:
@@ -52,9 +60,10 @@ class Call:
     id: str | int
     tool: str
     arguments: Mapping[str, Any]
-    tool_use: str
-    client: Mapping[str, Any]
-    version: str
+    peer: Peer
+    tool_use: str = ""
+    session: str = ""  # where the call itself tells it
+    inner: bool = False  # a sub-agent of that session calls
 
 
 @value
@@ -92,9 +101,9 @@ def answered(message: Any, peer: Peer) -> tuple[Message | Call | Cancelled | Non
 def result(call: Call, *, text: str, structured: Message | None, failed: bool) -> Message:
     """The answer to a call; what went wrong in a tool is told to the model, which can do better."""
     told: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": failed}
-    if structured is not None and not failed and call.version >= STRUCTURED_SINCE:
+    if structured is not None and not failed and call.peer.takes_data:
         told["structuredContent"] = structured
-    return _result(call.id, told, version=call.version)
+    return _result(call.id, told, version=call.peer.version)
 
 
 def error(id: str | int | None, code: int, message: str, data: Message | None = None) -> Message:
@@ -151,7 +160,7 @@ def _greeted(id: str | int, params: Message) -> tuple[Message, Peer]:
 def _told(id: str | int, method: str, speaker: Peer) -> Message:
     version = speaker.version
     if method == "tools/list":
-        return _result(id, {"tools": _tools(version)}, version=version, lasting=True)
+        return _result(id, {"tools": _tools(speaker)}, version=version, lasting=True)
     if method == "server/discover":
         told = {"supportedVersions": list(STATELESS), "capabilities": CAPABILITIES, "instructions": INSTRUCTIONS}
         return _result(id, told, version=STATELESS[-1], lasting=True)
@@ -168,23 +177,26 @@ def _called(id: str | int, params: Message, meta: Message, speaker: Peer) -> Mes
         return error(id, INVALID_PARAMS, "tools/call needs the name of a tool")
     if arguments is not None and not isinstance(arguments, dict):
         return error(id, INVALID_PARAMS, "arguments must be an object")
-    tool_use = meta.get(TOOL_USE_KEY)
+    codex = meta.get(CODEX_KEY)
+    codex = codex if isinstance(codex, dict) else {}
+    session = text_of(codex, "session_id")
     call = Call(
         id=id,
         tool=name,
         arguments=arguments or {},
-        tool_use=tool_use if isinstance(tool_use, str) else "",
-        client=speaker.client,
-        version=speaker.version,
+        peer=speaker,
+        tool_use=text_of(meta, TOOL_USE_KEY),
+        session=session,
+        inner=text_of(codex, "thread_id") not in ("", session),
     )
     return call if name in BY_NAME else result(call, text=unknown(name), structured=None, failed=True)
 
 
-def _tools(version: str) -> list[Message]:
-    if version >= STRUCTURED_SINCE:
-        return list(TOOLS)
-    newer = ("title", "outputSchema", "_meta")
-    return [{name: told for name, told in tool.items() if name not in newer} for tool in TOOLS]
+def _tools(speaker: Peer) -> list[Message]:
+    without: tuple[str, ...] = () if speaker.takes_data else ("outputSchema",)
+    if speaker.version < STRUCTURED_SINCE:
+        without = ("title", "outputSchema", "_meta")
+    return [{name: told for name, told in tool.items() if name not in without} for tool in TOOLS]
 
 
 def _result(id: str | int, told: Message, *, version: str, lasting: bool = False) -> Message:

@@ -111,6 +111,7 @@ def _whole(about: str, *, default: int, most: int) -> dict[str, Any]:
 
 _STRING, _NUMBER, _WORDS = {"type": "string"}, {"type": "number"}, {"type": "array", "items": {"type": "string"}}
 _DAY = {"type": "string", "description": "UTC, as 2026-01-31."}
+_NOTE = {"type": "string", "description": "What these texts are, for whoever sees nothing else."}
 _KEPT = {
     "id": _STRING,
     "kind": _STRING,
@@ -139,6 +140,7 @@ Example: {"query": "double booking UNIQUE constraint", "kinds": ["failure", "dec
         },
         needs=("query",),
         gives={
+            "note": _NOTE,
             "project": _STRING,
             "results": {
                 "type": "array",
@@ -173,6 +175,7 @@ Example: {"ids": ["dec-7k2m9qxw", "fai-m3x8ap1c"]}""",
         },
         needs=("ids",),
         gives={
+            "note": _NOTE,
             "memories": {
                 "type": "array",
                 "items": {
@@ -213,6 +216,7 @@ Example: {"id": "dec-7k2m9qxw"} or {"query": "switch to UTC", "limit": 8}""",
             "limit": _whole("At most so many on either side.", default=5, most=MOST_NEIGHBOURS),
         },
         gives={
+            "note": _NOTE,
             "id": _STRING,
             "entries": {
                 "type": "array",
@@ -239,6 +243,7 @@ Example: {} or {"query": "how do we handle time zones?", "category": "decisions"
             "category": _text("Only this sort of memory.", enum=list(CATEGORIES)),
         },
         gives={
+            "note": _NOTE,
             "context": _STRING,
             "tokens": {"type": "integer"},
             "budget": {"type": "integer"},

@@ -1,8 +1,9 @@
 """A call of an MCP tool -> the session behind it and its project; where that cannot be told, no session at all.
 
 Claude Code's hook tells the id of a tool's use before the tool is called: whoever calls with that id is that session.
-Else the host's own variable names it, else it is the one session of that host and project that is in the middle of a
-turn. A guess would charge one window for what another was shown, so two candidates count as none.
+Codex tells its session with every call. Else the host's own variable names it, else it is the one session of that host
+and project that is in the middle of a turn. A guess would charge one window for what another was shown, so two
+candidates count as none.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from foreword.capture import Captured
 from foreword.errors import BadRequest
-from foreword.hosts import FILES
+from foreword.hosts import host_of
 from foreword.jsontext import storable
 from foreword.redact import redact
 from foreword.store import Store
@@ -28,7 +29,7 @@ MOST_USES = 2000  # ids of tool uses that are kept in mind; a call follows its h
 TURN = 15 * 60.0
 MOST_LIVE = 20  # sessions of a project that are looked at
 ENDS = ("stop", "session_end")  # kinds of events after which nobody calls a tool
-WAYS = ("by_tool_use", "by_variable", "by_newest", "ambiguous", "none")
+WAYS = ("by_tool_use", "by_call", "by_variable", "by_newest", "ambiguous", "none")
 
 
 @value
@@ -71,22 +72,23 @@ class Callers:
 
     def who(self, told: Mapping[str, Any]) -> Caller:
         """Who calls, by what its process told of itself."""
-        client = _text(_dict(told.get("client")), "name")
-        host = host_of(client)
-        use = self._uses.get(_text(told, "tool_use"))
-        if use is not None:
-            self._count("by_tool_use")
-            return Caller(
-                project=self._project(use.cwd, _text(told, "cwd")),
-                session=use.session,
-                window="" if use.inner else use.session,
-                host=use.host,
-                client=client,
-            )
-        session, cwd, way = self._by_variable(told, host) or self._by_newest(_text(told, "cwd"), host)
+        client, cwd = _text(_dict(told.get("client")), "name"), _text(told, "cwd")
+        host, inner = host_of(client), False
+        if use := self._uses.get(_text(told, "tool_use")):
+            session, where, way, host, inner = use.session, use.cwd, "by_tool_use", use.host, use.inner
+        elif host and (session := redact(storable(_text(told, "session")))):
+            known = self._store().session(session)
+            where, way, inner = known.cwd if known else "", "by_call", told.get("inner") is True
+        else:
+            session, where, way = self._by_variable(told, host) or self._by_newest(cwd, host)
         self._count(way)
-        project = self._project(cwd, _text(told, "cwd"))
-        return Caller(project=project, session=session, window=session, host=host, client=client)
+        return Caller(
+            project=self._project(where, cwd),
+            session=session,
+            window="" if inner else session,
+            host=host,
+            client=client,
+        )
 
     def counts(self) -> dict[str, int]:
         """How many calls there were, and how their sessions were found."""
@@ -141,12 +143,6 @@ class Callers:
     def _count(self, way: str) -> None:
         with self._lock:
             self._counted[way] += 1
-
-
-def host_of(client: str) -> str:
-    """The host that a client of this name is; empty for one that we have no hooks for."""
-    name = client.lower()
-    return next((host for host in FILES if host.partition("-")[0] in name), "")
 
 
 def _dict(given: Any) -> Mapping[str, Any]:

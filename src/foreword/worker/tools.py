@@ -48,7 +48,8 @@ def answer(keeper: Keeper, told: Mapping[str, Any]) -> dict[str, Any]:
         got = _answered(keeper, told)
     except ForewordError as exc:
         return {"text": f"{exc}; {exc.hint}", "structured": None, "failed": True}
-    return {"text": got.text, "structured": dict(got.structured), "failed": False}
+    note = {} if "redacted" in got.structured else {"note": render.HISTORY}
+    return {"text": got.text, "structured": {**note, **got.structured}, "failed": False}
 
 
 def _answered(keeper: Keeper, told: Mapping[str, Any]) -> Answer:

@@ -1,0 +1,266 @@
+"""Every message of an MCP client gets what the protocol promises, and nothing that is stored is in what we say of us."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import foreword
+from foreword.errors import BadPayload
+from foreword.hosts import FILES
+from foreword.jsontext import dumps
+from foreword.mcp import protocol
+from foreword.mcp.protocol import GREETED, STATELESS, Call, Cancelled, Peer, answered, heard
+from foreword.mcp.tools import CATEGORIES, INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN
+from foreword.types import KINDS
+from foreword.worker.tools import TOOLS as DONE
+
+MODERN = {
+    protocol.VERSION_KEY: STATELESS[-1],
+    protocol.CLIENT_KEY: {"name": "somebody", "version": "1"},
+    protocol.CAPABILITIES_KEY: {},
+}
+PEERS = st.builds(Peer, version=st.sampled_from((*GREETED, *STATELESS)), client=st.just({"name": "somebody"}))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=12,
+)
+METHODS = (
+    "initialize",
+    "server/discover",
+    "tools/list",
+    "tools/call",
+    "ping",
+    "prompts/list",
+    "notifications/cancelled",
+    "notifications/initialized",
+    "nonsense",
+)
+
+
+def ask(method: str, params: Any = None, *, peer: Peer | None = None, id: Any = 7) -> Any:
+    message = {"jsonrpc": "2.0", "id": id, "method": method, **({"params": params} if params is not None else {})}
+    return answered(message, peer or Peer())[0]
+
+
+def greet(version: str, *, name: str = "somebody") -> tuple[Any, Peer]:
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
+    told, peer = answered({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}, Peer())
+    return told, peer
+
+
+@pytest.mark.parametrize("version", GREETED)
+def test_a_version_that_is_known_is_spoken(version: str):
+    told, peer = greet(version)
+    assert told["result"]["protocolVersion"] == peer.version == version
+    assert told["result"]["instructions"] == INSTRUCTIONS
+    assert told["result"]["serverInfo"]["name"] == "foreword"
+
+
+@pytest.mark.parametrize("version", ["1.0", "2030-01-01", STATELESS[-1], ""])
+def test_any_other_version_is_answered_with_the_newest_that_greets(version: str):
+    told, peer = greet(version)
+    assert told["result"]["protocolVersion"] == peer.version == GREETED[-1]
+
+
+def test_discovery_tells_who_we_are_and_what_may_be_kept():
+    result = ask("server/discover", {"_meta": MODERN})["result"]
+    assert result["supportedVersions"] == list(STATELESS)
+    assert result["resultType"] == "complete"
+    assert result["instructions"] == INSTRUCTIONS
+    assert result["ttlMs"] > 0
+    assert result["_meta"][protocol.SERVER_KEY]["name"] == "foreword"
+
+
+def test_a_stateless_request_is_judged_by_what_it_brings_along_whoever_greeted_before():
+    _, peer = greet("2024-11-05")
+    stateless = ask("tools/list", {"_meta": MODERN}, peer=peer)["result"]
+    greeted = ask("tools/list", {}, peer=peer)["result"]
+    assert stateless["resultType"] == "complete"
+    assert "outputSchema" in stateless["tools"][0]
+    assert "resultType" not in greeted
+    assert "outputSchema" not in greeted["tools"][0]
+
+
+def test_a_version_that_nobody_knows_is_told_which_are_known():
+    told = ask("tools/list", {"_meta": {**MODERN, protocol.VERSION_KEY: "2031-01-01"}})["error"]
+    assert told["code"] == protocol.UNSUPPORTED_VERSION
+    assert told["data"] == {"supported": [*STATELESS, *GREETED], "requested": "2031-01-01"}
+
+
+@pytest.mark.parametrize("meta", [{protocol.VERSION_KEY: 3}, {protocol.VERSION_KEY: STATELESS[-1]}])
+def test_half_of_what_a_stateless_request_needs_is_refused(meta: dict[str, Any]):
+    assert ask("tools/list", {"_meta": meta})["error"]["code"] == protocol.INVALID_PARAMS
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("text", protocol.INVALID_REQUEST),
+        (3, protocol.INVALID_REQUEST),
+        ({}, protocol.INVALID_REQUEST),
+        ({"jsonrpc": "1.0", "id": 1, "method": "ping"}, protocol.INVALID_REQUEST),
+        ({"jsonrpc": "2.0", "id": None, "method": "ping"}, protocol.INVALID_REQUEST),
+        ({"jsonrpc": "2.0", "id": True, "method": "ping"}, protocol.INVALID_REQUEST),
+        ({"jsonrpc": "2.0", "id": {}, "method": "ping"}, protocol.INVALID_REQUEST),
+        ({"jsonrpc": "2.0", "id": 1, "method": 3}, protocol.INVALID_REQUEST),
+        ({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}, protocol.INVALID_PARAMS),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tools/call"}, protocol.INVALID_PARAMS),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 1}}, protocol.INVALID_PARAMS),
+        (
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "tools/call",
+                "params": {"name": "memory_search", "arguments": [1]},
+            },
+            protocol.INVALID_PARAMS,
+        ),
+        ({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}, protocol.INVALID_PARAMS),
+        ({"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {}}, protocol.NO_METHOD),
+        ({"jsonrpc": "2.0", "id": 1, "method": "nonsense"}, protocol.NO_METHOD),
+    ],
+)
+def test_what_is_no_request_is_told_so_by_its_code(message: Any, code: int):
+    told, _ = answered(message, Peer())
+    assert told["error"]["code"] == code
+    id = message.get("id") if isinstance(message, dict) else None
+    assert told["id"] == (id if isinstance(id, int) and not isinstance(id, bool) else None)
+
+
+@pytest.mark.parametrize("method", ["prompts/list", "resources/list", "resources/templates/list"])
+def test_what_we_have_none_of_is_an_empty_list(method: str):
+    assert [] in ask(method)["result"].values()
+
+
+def test_a_ping_is_answered():
+    assert ask("ping") == {"jsonrpc": "2.0", "id": 7, "result": {}}
+
+
+@given(JSON, st.sampled_from(METHODS), PEERS)
+def test_a_notification_is_never_answered(params: Any, method: str, peer: Peer):
+    told, _ = answered({"jsonrpc": "2.0", "method": method, "params": params}, peer)
+    assert told is None or isinstance(told, Cancelled)
+
+
+@given(JSON | st.fixed_dictionaries({}, optional={"id": JSON, "result": JSON, "error": JSON}), PEERS)
+def test_any_value_is_answered_at_most_once_and_never_raises(message: Any, peer: Peer):
+    told, after = answered(message, peer)
+    assert after == peer
+    if isinstance(told, dict):
+        assert json.loads(dumps(told)) == json.loads(json.dumps(told))
+
+
+@given(JSON, st.sampled_from(METHODS), PEERS, st.integers() | st.text())
+def test_any_request_gets_one_answer_with_its_id_or_becomes_a_call(params: Any, method: str, peer: Peer, id: Any):
+    told, _ = answered({"jsonrpc": "2.0", "id": id, "method": method, "params": params}, peer)
+    if isinstance(told, Call):
+        assert told.id == id
+    else:
+        assert told["id"] == id
+        assert ("result" in told) != ("error" in told)
+
+
+@given(st.binary())
+def test_any_line_is_heard_or_refused(line: bytes):
+    try:
+        heard(line)
+    except BadPayload as exc:
+        assert protocol.refused(exc)["error"]["code"] == protocol.PARSE_ERROR
+
+
+def test_a_call_knows_whose_it_is_as_far_as_its_client_tells():
+    meta = {
+        protocol.TOOL_USE_KEY: "toolu_1",
+        protocol.CODEX_KEY: {"session_id": "s1", "thread_id": "t2"},
+        "progressToken": 3,
+    }
+    call = ask("tools/call", {"name": "memory_search", "arguments": {"query": "x"}, "_meta": meta})
+    assert (call.tool_use, call.session, call.inner) == ("toolu_1", "s1", True)
+    assert not ask("tools/call", {"name": "memory_context"}).inner
+
+
+def test_an_unknown_tool_is_an_error_that_the_model_reads():
+    told = ask("tools/call", {"name": "memory_forget", "arguments": {}})["result"]
+    assert told["isError"]
+    assert "memory_search" in told["content"][0]["text"]
+
+
+@pytest.mark.parametrize("host", FILES)
+def test_agents_get_text_alone_for_some_show_their_model_the_data_instead(host: str):
+    _, peer = greet("2025-06-18", name=f"{host}-mcp-client")
+    assert not any("outputSchema" in tool for tool in ask("tools/list", peer=peer)["result"]["tools"])
+    call = ask("tools/call", {"name": "memory_search", "arguments": {"query": "x"}}, peer=peer)
+    told = protocol.result(call, text="text", structured={"results": []}, failed=False)["result"]
+    assert told["content"] == [{"type": "text", "text": "text"}]
+    assert "structuredContent" not in told
+
+
+def test_other_clients_get_data_where_their_version_has_a_place_for_it():
+    for version in GREETED:
+        call = ask("tools/call", {"name": "memory_get", "arguments": {"ids": ["x"]}}, peer=greet(version)[1])
+        told = protocol.result(call, text="text", structured={"memories": []}, failed=False)["result"]
+        assert ("structuredContent" in told) == (version >= "2025-06-18")
+        failed = protocol.result(call, text="text", structured={"memories": []}, failed=True)["result"]
+        assert failed["isError"]
+        assert "structuredContent" not in failed
+
+
+def test_instructions_fit_what_claude_code_takes():
+    assert len(INSTRUCTIONS) <= MOST_INSTRUCTIONS
+    for tool in TOOLS:
+        assert tool["name"] in INSTRUCTIONS
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool["name"])
+def test_every_tool_has_whole_schemas_and_says_when_to_use_it(tool: dict[str, Any]):
+    for schema in (tool["inputSchema"], tool["outputSchema"]):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["additionalProperties"] is False
+    assert all("description" in field for field in tool["inputSchema"]["properties"].values())
+    assert "Example: {" in tool["description"]
+    example = tool["description"].rpartition("Example: ")[2].partition(" or ")[0]
+    jsonschema.validate(json.loads(example), tool["inputSchema"])
+
+
+def test_what_is_offered_is_what_there_is():
+    assert [tool["name"] for tool in TOOLS] == list(DONE)
+    assert set(WRITTEN) < set(KINDS)
+    assert {kind for kinds in CATEGORIES.values() for kind in kinds} == set(KINDS) - {"goal"}
+    directly = [tool["name"] for tool in TOOLS if tool.get("_meta", {}).get("anthropic/alwaysLoad")]
+    assert directly == ["memory_search", "memory_get"]
+
+
+def test_starting_imports_nothing_heavy():
+    """The server's start is its cost: a client waits for it at the start of every session."""
+    heavy = (
+        "os",
+        "re",
+        "json",
+        "typing",
+        "collections",
+        "pathlib",
+        "threading",
+        "socket",
+        "http",
+        "apsw",
+        "contextlib",
+    )
+    code = (
+        "import sys; sys.path.append(sys.argv[1]); before = set(sys.modules); import foreword.mcp.__main__;"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    package = str(Path(foreword.__file__).parent.parent)
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, package], check=True, capture_output=True, text=True, timeout=30
+    )
+    assert not set(ran.stdout.split()) & set(heavy)
