@@ -206,6 +206,7 @@ NOT_TYPED = (
     "[Request interrupted by user",
     "Stop hook feedback:",
 )
+UNSAID = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")  # sources of prompts that no user wrote
 OUR_TOOL = re.compile(
     r"(?:^|[^a-z])(?:foreword|memory_(?:search|get|timeline|context|remember|revise|forget|handoff)$)", re.IGNORECASE
 )

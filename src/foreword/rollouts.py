@@ -39,7 +39,7 @@ def copilot_answer(transcript_path: str, *, before: float) -> str:
     """The last thing that Copilot's agent said until then; empty where that cannot be found."""
     for line in _last_lines(transcript_path, holding='"assistant.message"'):
         data = line.get("data")
-        if line.get("type") == "assistant.message" and isinstance(data, dict) and _at(line) <= before + LATER:
+        if line.get("type") == "assistant.message" and isinstance(data, dict) and at(line) <= before + LATER:
             said = data.get("content")
             if isinstance(said, str) and said.strip():
                 return said
@@ -62,7 +62,7 @@ def _ended(item: dict[str, Any]) -> int | None:
 
 def _last_lines(path: str, *, holding: str) -> Iterator[dict[str, Any]]:
     """The lines at the end of a file that hold a text, the last first."""
-    for raw in reversed(_tail(path).split(b"\n")):
+    for raw in reversed(tail(path).split(b"\n")):
         if holding.encode() in raw:
             try:
                 line = json.loads(raw)
@@ -72,7 +72,8 @@ def _last_lines(path: str, *, holding: str) -> Iterator[dict[str, Any]]:
                 yield line
 
 
-def _tail(path: str) -> bytes:
+def tail(path: str) -> bytes:
+    """The last bytes of a transcript; none where it is no file of lines, or cannot be read."""
     if not path.endswith(".jsonl") or not os.path.isabs(path):
         return b""
     try:
@@ -90,7 +91,8 @@ def _tail(path: str) -> bytes:
         os.close(file)
 
 
-def _at(line: dict[str, Any]) -> float:
+def at(line: dict[str, Any]) -> float:
+    """When a line was written, as it says; 0 where it does not."""
     try:
         return datetime.fromisoformat(str(line.get("timestamp"))).timestamp()
     except (ValueError, OverflowError, OSError):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from foreword.deeds import Deed, Todo, Used, own_words, tool_deed
+from foreword.deeds import UNSAID, Deed, Todo, Used, own_words, tool_deed
 from foreword.hosts import text_of
 from foreword.jsontext import storable
 from foreword.lines import Line, is_whole, read
@@ -162,7 +162,6 @@ def _digest(*parts: str) -> str:
 
 REJECTED = "The user doesn't want to proceed with this tool use"
 _ADVICE = ("the user said:\n", "provided the following reason for the rejection:")
-_UNSAID = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")  # prompts that no user wrote
 _EXIT = re.compile(r"Exit code:? (-?[0-9]+)")
 _HEAVY = ("file", "stdout", "content", "base64")  # of a structured result: what the text of the result says as well
 
@@ -262,7 +261,7 @@ class _Claude:
                 yield from self._result(block, said)
             else:
                 texts.append(text_of(block, "text"))
-        text = "" if said.get("source") in _UNSAID else own_words("\n".join(texts))
+        text = "" if said.get("source") in UNSAID else own_words("\n".join(texts))
         if text:
             yield self._prompt(text, text_of(said, "promptId"), uuid)
 

@@ -10,6 +10,7 @@ from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, Q
 if TYPE_CHECKING:
     from foreword.store.ledger import Spending
     from foreword.store.scrub import Cleaner, Scrubbed
+    from foreword.store.seen import Seen
 
 
 class Store(Protocol):
@@ -121,6 +122,12 @@ class Store(Protocol):
 
     def session(self, id: str) -> Session | None:
         """One session."""
+
+    def sessions_of(self, host: str, *, limit: int) -> tuple[Session, ...]:
+        """The sessions of a host that its hooks told of, newest first."""
+
+    def seen(self) -> tuple[Seen, ...]:
+        """What was seen of each host that ever told something."""
 
     def undistilled(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
         """Sessions with events that their memories do not tell of yet, newest first."""

@@ -42,7 +42,7 @@ _WINDOW = f"""max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coal
 # What is in it: what it was given, and what is sent again with every request of its session (`types.stands`).
 _THERE = f"(j.at >= {_WINDOW} OR (j.moment = 'session_start' AND j.form = 'xml'))"
 
-_SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
+SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
 
 
 class Reader(Finder):
@@ -156,18 +156,18 @@ class Reader(Finder):
 
     def sessions(self, project: str = "", *, limit: int = 20) -> tuple[Session, ...]:
         rows = self._all(
-            f"SELECT {_SESSION} FROM sessions WHERE ? = '' OR project = ? ORDER BY last DESC, id LIMIT ?",
+            f"SELECT {SESSION} FROM sessions WHERE ? = '' OR project = ? ORDER BY last DESC, id LIMIT ?",
             (project, project, limit),
         )
         return tuple(Session(*row) for row in rows)
 
     def session(self, id: str) -> Session | None:
-        rows = self._all(f"SELECT {_SESSION} FROM sessions WHERE id = ?", (id,))
+        rows = self._all(f"SELECT {SESSION} FROM sessions WHERE id = ?", (id,))
         return Session(*rows[0]) if rows else None
 
     def undistilled(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
         rows = self._all(
-            f"""SELECT {_SESSION} FROM sessions WHERE newest > distilled AND (? = '' OR project = ?)
+            f"""SELECT {SESSION} FROM sessions WHERE newest > distilled AND (? = '' OR project = ?)
             ORDER BY last DESC, id LIMIT ?""",
             (project, project, limit),
         )

@@ -43,6 +43,7 @@ from foreword.words import split, told_in
 if TYPE_CHECKING:
     from foreword.store.ledger import LedgerReader, Spending
     from foreword.store.scrub import Cleaner, Scrubbed
+    from foreword.store.seen import Seen, SeenReader
     from foreword.store.vectors import Nearest, VectorReader
 
 T = TypeVar("T")
@@ -238,6 +239,13 @@ class SqliteStore:
 
     def session(self, id: str) -> Session | None:
         return self._ask(lambda reader: reader.session(id))
+
+    def sessions_of(self, host: str, *, limit: int) -> tuple[Session, ...]:
+        return self._ask_seen(lambda reader: reader.sessions_of(host, limit=limit))
+
+    def seen(self) -> tuple[Seen, ...]:
+        self._flush()
+        return self._ask_seen(lambda reader: reader.seen())
 
     def undistilled(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
         return self._ask(lambda reader: reader.undistilled(project=project, limit=limit))
@@ -799,6 +807,11 @@ class SqliteStore:
         from foreword.store.ledger import LedgerReader
 
         return self._ask_as(LedgerReader, question)
+
+    def _ask_seen(self, question: Callable[[SeenReader], T]) -> T:
+        from foreword.store.seen import SeenReader
+
+        return self._ask_as(SeenReader, question)
 
     def _ask_as(self, kind: type[R], question: Callable[[R], T]) -> T:
         with self._reader() as connection:

@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from foreword import render
 from foreword.types import Injection, Memory, Ranked, Recalled, Skipped
 from foreword.values import fields
+
+if TYPE_CHECKING:
+    from foreword.store.seen import Seen
+    from foreword.worker.watch import Died
+
+
+def host(seen: Seen, died: Sequence[Died]) -> dict[str, Any]:
+    """What was seen of a host; null for what never was."""
+    event = {"at": seen.at, "name": seen.name, "session": seen.session, "project": seen.project}
+    given = {"at": seen.given, "moment": seen.moment, "tokens": seen.tokens}
+    return {
+        "last_event": event if seen.at else None,
+        "last_injection": given if seen.given else None,
+        "sessions": seen.sessions,
+        "events": seen.events,
+        "died": [fields(each) for each in died],
+    }
 
 
 def context(got: Recalled | Skipped, id: str) -> dict[str, Any]:

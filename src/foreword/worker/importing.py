@@ -24,6 +24,7 @@ from foreword.redact.denied import denied
 from foreword.store import Store
 from foreword.types import Link, Memory, Project, Session
 from foreword.values import replace, value
+from foreword.worker.watch import died
 
 log = logging.getLogger("foreword")
 
@@ -371,9 +372,11 @@ def _told_of(memories: Sequence[Memory], deny: Sequence[str]) -> list[Memory]:
 
 
 def _was_seen(session: Session, *, store: Store) -> bool:
-    """Whether hooks told a session while it went on: what its transcript says is known."""
+    """Whether hooks told a session while it went on: what its transcript says is known, unless they fell silent."""
     known = store.session(session.id)
-    return known is not None and known.newest > 0
+    if known is None or known.newest == 0:
+        return False
+    return all(each.session != session.id for each in died(store, known.host))
 
 
 def _fresh(memories: Sequence[Memory], *, store: Store, gentle: bool) -> tuple[list[Memory], int]:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from foreword import __version__, spool
+from foreword import __version__, spool, wired
 from foreword.capture import injection_id, moment_of, project_at
 from foreword.config import load, load_synonyms
 from foreword.distill import session_uid
@@ -61,6 +61,7 @@ from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
 from foreword.worker.refining import Refining
 from foreword.worker.scrub import scrub
+from foreword.worker.watch import Watching, died
 from foreword.worker.work import EVENTS, Work
 
 log = logging.getLogger("foreword")
@@ -113,6 +114,13 @@ class Keeper:
             tell=self.tell,
             refining=self._refining,
             deny=lambda: self.settings.deny_paths,
+        )
+        self._watching = Watching(
+            store=lambda: self.store,
+            settings=lambda: self.settings,
+            project_of=self._project,
+            hosts=lambda: wired.look(home, os.environ),
+            tell=self.tell,
         )
         self.courtesy = Courtesy()
         self._importing = Importing(
@@ -170,6 +178,7 @@ class Keeper:
                 self.tell("store", problem)
             self._meaning.catch_up(self._store)
             self._distilling.look()
+            self._watching.look()
 
     def upgraded(self) -> bool:
         """Whether the package on the disk is no longer the one that runs."""
@@ -198,6 +207,7 @@ class Keeper:
         self._importing.close()
         self._meaning.close()
         self._distilling.close()
+        self._watching.close()
         self._refining.close()
         self._work.close()
         self._writing.shutdown()
@@ -309,6 +319,7 @@ class Keeper:
         for each, fresh in zip(told, new, strict=True):
             if fresh:
                 self._distilling.saw(each.event.kind, each.event.session)
+                self._watching.saw(each.event.kind, host=each.event.host, session=each.event.session)
         return new
 
     def _read(self, delivery: Delivery) -> Read:
@@ -639,6 +650,11 @@ class Keeper:
         told = answers.injection(found, text=True)
         told["items"] = [{**item, "title": titles.get(item["memory"], "")} for item in told["items"]]
         return {"injection": told}
+
+    def hosts(self) -> dict[str, Any]:
+        """What was seen of each host that ever told something, and which of its sessions went on untold."""
+        self._catch_up()
+        return {"hosts": {each.host: answers.host(each, died(self.store, each.host)) for each in self.store.seen()}}
 
     def health(self) -> dict[str, Any]:
         """Whether it is well, and what is in it; asked of a worker whose store is broken, it tells that."""

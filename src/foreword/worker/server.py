@@ -75,6 +75,7 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/injections": {"GET": lambda asked: keeper.injections(**_injections_query(asked))},
         "/api/injections/": {"GET": lambda asked: keeper.injection(_last(asked))},
         "/api/resume": {"GET": lambda asked: keeper.resume(**_list_query(asked, 10))},
+        "/api/hosts": {"GET": lambda _: keeper.hosts()},
         "/api/health": {"GET": lambda _: keeper.health()},
         "/api/metrics": {"GET": lambda _: keeper.metrics().encode()},
         "/api/model": {

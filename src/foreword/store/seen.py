@@ -1,0 +1,61 @@
+"""Hosts -> what was seen of each: its sessions, its last event, what it was given last. The SQL of `doctor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from foreword.store.reading import SESSION, Reader
+from foreword.types import Session
+from foreword.values import value
+
+LATELY = 20  # sessions of a host whose injections are looked at: a walk through all of them takes seconds at a million
+
+
+@value
+class Seen:
+    """What was seen of one host; times are 0 where there was nothing."""
+
+    host: str
+    sessions: int
+    events: int
+    at: float = 0.0  # of its last event
+    name: str = ""
+    session: str = ""
+    project: str = ""
+    given: float = 0.0  # when it was given something last, in its latest sessions
+    moment: str = ""
+    tokens: int = 0
+
+
+class SeenReader(Reader):
+    """The questions about hosts, of one read-only connection."""
+
+    def seen(self) -> tuple[Seen, ...]:
+        # What an import told of a session is no event of a host: it has no number.
+        rows = self._all(
+            """SELECT host, count(*), sum(events) FROM sessions WHERE newest > 0 AND host <> ''
+            GROUP BY host ORDER BY host""",
+            (),
+        )
+        return tuple(self._seen(*row) for row in rows)
+
+    def sessions_of(self, host: str, *, limit: int) -> tuple[Session, ...]:
+        rows = self._all(
+            f"SELECT {SESSION} FROM sessions WHERE host = ? AND newest > 0 ORDER BY last DESC, id LIMIT ?",
+            (host, limit),
+        )
+        return tuple(Session(*row) for row in rows)
+
+    def _seen(self, host: str, sessions: int, events: int) -> Seen:
+        latest = [each.id for each in self.sessions_of(host, limit=LATELY)]
+        told = self._newest(
+            "SELECT at, name, session, project FROM events WHERE session = ? ORDER BY number DESC LIMIT 1", latest
+        )
+        given = self._newest(
+            "SELECT at, moment, tokens FROM injections WHERE session = ? AND tokens > 0 ORDER BY at DESC LIMIT 1", latest
+        )
+        return Seen(host, sessions, events, *(told or (0.0, "", "", "")), *(given or (0.0, "", 0)))
+
+    def _newest(self, sql: str, sessions: list[str]) -> tuple[Any, ...]:
+        rows = [row for id in sessions for row in self._all(sql, (id,))]
+        return tuple(max(rows, key=lambda row: row[0])) if rows else ()

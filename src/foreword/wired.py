@@ -1,0 +1,196 @@
+"""A host's setup and its files as they lie -> how much of it stands there, and what keeps it from working. Read-only."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from foreword.hosts import FILES, find
+from foreword.paths import Home
+from foreword.types import EMPTY
+from foreword.values import replace, value
+from foreword.wiring import Block, Entry, Own, Place, Run, Setup
+
+MOST_BYTES = 16 * 1024 * 1024  # of a file of settings; a longer one is something else
+LAUNCHER = "bin/foreword-"  # how a line of ours is known, whoever's home it names
+
+# Settings of a host's own that keep every hook from running: in which file, under which name, with which value.
+MANAGED = ("/etc/claude-code/managed-settings.json", "/Library/Application Support/ClaudeCode/managed-settings.json")
+SWITCHES: Mapping[str, tuple[tuple[str, str, object], ...]] = {
+    "claude-code": (
+        *((file, "disableAllHooks", True) for file in ("settings.json", "settings.local.json", *MANAGED)),
+        *((file, "allowManagedHooksOnly", True) for file in ("settings.json", *MANAGED)),
+    ),
+    "codex": (("config.toml", "features.hooks", False),),
+    "gemini": (
+        ("settings.json", "hooksConfig.enabled", False),
+        ("/etc/gemini-cli/settings.json", "hooksConfig.enabled", False),
+    ),
+}
+
+
+@value
+class Lack:
+    """One thing that does not stand where it should: it is missing, changed or unreadable."""
+
+    how: str
+    what: str
+    file: Path
+
+
+@value
+class Wired:
+    """How a host is wired: what stands in its files, and what lacks."""
+
+    setup: Setup
+    there: int = 0  # changes that stand as they were written
+    lacks: tuple[Lack, ...] = ()
+    off: str = ""  # the host's own switch that is off, with its file
+    since: float = 0.0  # when it was wired last, where that is on file
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that hold something of ours, or should."""
+        return tuple(dict.fromkeys(each.file for each in self.setup.changes if not isinstance(each, Run)))
+
+    @property
+    def begun(self) -> bool:
+        """Whether somebody has wired it: something of ours is there, whole or changed."""
+        return self.there > 0 or any(lack.how == "changed" for lack in self.lacks)
+
+
+def place_of(home: Home, environ: Mapping[str, str]) -> Place:
+    """One user's machine, as host files want to know it."""
+    user = Path(environ.get("HOME") or os.path.expanduser("~"))
+    return Place(user=user, environ=environ, hook=home.launcher, mcp=home.mcp, socket=home.socket)
+
+
+def look(home: Home, environ: Mapping[str, str], *, versions: Mapping[str, str] = EMPTY) -> dict[str, Wired]:
+    """Every host that can be wired, as it stands; as a plugin or by its settings, whichever has more of it."""
+    found = {}
+    for name in FILES:
+        as_told = replace(place_of(home, environ), version=versions.get(name, ""))
+        ways = [find(name).setup(as_told), find(name).setup(replace(as_told, plugin=True))]
+        looks = [stands(setup, name=name) for setup in ways if setup is not None]
+        if looks:
+            best = max(looks, key=lambda each: (each.there, -len(each.lacks)))
+            found[name] = replace(best, since=_written(home.installed, name))
+    return found
+
+
+def stands(setup: Setup, *, name: str = "") -> Wired:
+    """What of a setup stands in its files, each read once."""
+    files: dict[Path, Any] = {}
+    lacks = []
+    there = 0
+    for change in setup.changes:
+        lack = _lack(change, files)
+        if lack is None:
+            there += not isinstance(change, Run) and not (isinstance(change, Entry) and change.default)
+        else:
+            lacks.append(lack)
+    return Wired(setup=setup, there=there, lacks=tuple(lacks), off=_switch(name, setup.folder))
+
+
+def settings_of(file: Path) -> Any:
+    """What a file of settings says; comments and commas too many are passed over. Broken ones raise ValueError."""
+    text = _text(file)
+    if file.suffix == ".toml":
+        return tomllib.loads(text)
+    return json.loads(_plain(text)) if text.strip() else {}
+
+
+def _lack(change: Entry | Block | Own | Run, files: dict[Path, Any]) -> Lack | None:
+    if isinstance(change, Run):
+        gone = [path for path in change.makes if not path.exists()]
+        return Lack("missing", f"what `{' '.join(change.command)}` makes", gone[0]) if gone else None
+    what = ".".join(change.keys) if isinstance(change, Entry) else change.file.name
+    try:
+        if isinstance(change, Entry):
+            if change.file not in files:
+                files[change.file] = settings_of(change.file)
+            how = _entry(change, files[change.file])
+        else:
+            how = _whole(change)
+    except FileNotFoundError:
+        how = "missing"
+    except (OSError, ValueError, RecursionError):
+        how = "unreadable"
+    return Lack(how, what, change.file) if how else None
+
+
+def _entry(change: Entry, said: Any) -> str:
+    for key in change.keys:
+        if not isinstance(said, dict) or key not in said:
+            return "missing"
+        said = said[key]
+    if change.default:
+        return ""
+    if not change.append:
+        return "" if said == change.value else "changed"
+    if isinstance(said, list) and change.value in said:
+        return ""
+    return "changed" if LAUNCHER in json.dumps(said) else "missing"
+
+
+def _whole(change: Block | Own) -> str:
+    text = _text(change.file)
+    if isinstance(change, Own):
+        return "" if text == change.text else "changed"
+    if change.text.strip() in text:
+        return ""
+    return "changed" if LAUNCHER in text or change.text.split("\n", 1)[0] in text else "missing"
+
+
+def strays(wired: Wired, *, place: Place) -> tuple[str, ...]:
+    """Launchers that a host's files name and that are not there, ours first."""
+    named = [str(each) for each in (place.hook, place.mcp) if wired.begun]
+    for file in wired.files:
+        try:
+            named += re.findall(r"/[^\s'\"\\]*?/bin/foreword-(?:hook|mcp)\b", _text(file))
+        except (OSError, ValueError):
+            continue
+    return tuple(each for each in dict.fromkeys(named) if not os.access(each, os.X_OK))
+
+
+def _written(folder: Path, name: str) -> float:
+    """When install wrote last what it did for a host."""
+    try:
+        return max((each.stat().st_mtime for each in folder.glob(f"{name}*")), default=0.0)
+    except OSError:
+        return 0.0
+
+
+def _switch(name: str, folder: Path) -> str:
+    for file, keys, off in SWITCHES.get(name, ()):
+        path = folder / file
+        try:
+            said = settings_of(path)
+        except (OSError, ValueError, RecursionError):
+            continue
+        for key in keys.split("."):
+            said = said.get(key) if isinstance(said, dict) else None
+        if said is off:
+            return f"{keys} is {str(off).lower()} in {path}"
+    return ""
+
+
+def _text(file: Path) -> str:
+    with open(file, encoding="utf-8-sig") as opened:
+        return opened.read(MOST_BYTES)
+
+
+def _plain(text: str) -> str:
+    """JSON without comments, and without commas in front of a bracket that closes; strings stay as they are."""
+    bare = _COMMENT.sub(lambda found: found[1] or " ", text)
+    return _COMMA.sub(lambda found: found[1] or "", bare)
+
+
+_STRING = r'("(?:[^"\\]|\\.)*")'
+_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
