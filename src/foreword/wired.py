@@ -1,4 +1,4 @@
-"""A host's setup and its files as they lie -> how much of it stands there, and what keeps it from working. Read-only."""
+"""A host's setup and its files as they lie -> how much of it stands there, and what keeps it off. Read-only."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import typer
@@ -13,7 +14,10 @@ from foreword.cli.memories import Json
 from foreword.values import fields
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from foreword.cli.checks import Finding
+    from foreword.cli.hosts import Standing
     from foreword.cli.troubles import Group
     from foreword.paths import Home
 
@@ -26,19 +30,21 @@ def doctor(json: Json = False) -> None:
     """Check everything, and tell the way out of whatever is wrong.
 
     The home and its rights, the socket, the settings with the line of each mistake, the worker, the database and its
-    index, what waits, the hook and its interpreter, the disk, and what went wrong in the last seven days. Exit 1 if
-    something is wrong now, 0 if all is well.
+    index, what waits, the hook and its interpreter, the disk; of every host whether it is installed, wired, trusted and
+    heard; and what went wrong in the last seven days. Exit 1 if something is wrong now, 0 if all is well.
 
     \b
     Examples:
       foreword doctor
       foreword doctor --json
     """
+    from foreword.cli import hosts
     from foreword.cli.checks import WRONG, findings
 
     home = door.here()
-    found = []
-    for finding in findings(home, os.environ):
+    found: list[Finding] = []
+    standing: list[Standing] = []
+    for finding in chain(findings(home, os.environ), _of_hosts(home, standing)):
         found.append(finding)
         if not json:
             _print(finding)
@@ -47,13 +53,32 @@ def doctor(json: Json = False) -> None:
     if json:
         checks = [fields(finding) for finding in found]
         screen.as_json(
-            {"ok": not wrong, "home": str(home.root), "checks": checks, "troubles": [fields(group) for group in recent]}
+            {
+                "ok": not wrong,
+                "home": str(home.root),
+                "checks": checks,
+                "hosts": [hosts.as_json(each) for each in standing],
+                "troubles": [fields(group) for group in recent],
+            }
         )
     else:
         _print_troubles(recent)
         screen.say(f"\n{wrong} {'thing is' if wrong == 1 else 'things are'} wrong" if wrong else "\nall is well")
     if wrong:
         raise typer.Exit(1)
+
+
+def _of_hosts(home: Home, standing: list[Standing]) -> Iterator[Finding]:
+    """What there is to say of every host; each is put into *standing* as well."""
+    from foreword.cli import hosts
+
+    health, seen = hosts.heard(home)
+    for each in hosts.standings(home, os.environ, seen=seen):
+        standing.append(each)
+        if each.used:
+            yield from hosts.findings(each, now=time.time())
+    yield from hosts.absent(standing)
+    yield from hosts.mcp(health)
 
 
 def _recent(home: Home) -> tuple[Group, ...]:

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from foreword.cli import checks, door, screen, troubles
+from foreword.cli import checks, door, hosts, screen, troubles
 from foreword.cli.memories import Json
 from foreword.errors import ForewordError
 from foreword.values import fields
@@ -61,6 +61,7 @@ def _about(home: Home) -> dict[str, Any]:
         "spool_bytes": waiting(home),
         "last_event": None,
         "last_injection": None,
+        "hosts": {},
         "problems": [],
     }
     if not about["home_exists"]:
@@ -74,6 +75,7 @@ def _about(home: Home) -> dict[str, Any]:
         about |= {"counts": health["counts"], "problems": health["problems"]}
         about["last_event"] = next(iter(client.get("/api/sessions", limit=1)["sessions"]), None)
         about["last_injection"] = next(iter(client.get("/api/injections", limit=1)["injections"]), None)
+        about["hosts"] = client.get("/api/hosts")["hosts"]
     except ForewordError as exc:
         about["problems"] = list(dict.fromkeys([*about["problems"], f"{exc}; {exc.hint}"]))
     return {**about, "database_bytes": _size(home.root, start="memory.db"), "spool_bytes": waiting(home)}
@@ -101,6 +103,7 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
         ("waiting", f"{screen.sized(about['spool_bytes'])} in the spool" if about["spool_bytes"] else "nothing"),
         ("last event", f"{_when(event['last'])}, {event['host']}, {event['project']}" if event else "none yet"),
         ("last given", given),
+        *((name, hosts.line_of(seen, now=time.time())) for name, seen in about["hosts"].items()),
         *(("problem", problem) for problem in about["problems"]),
     ]
 

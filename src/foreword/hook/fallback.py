@@ -37,21 +37,22 @@ START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop 
 def answer(config: Mapping[str, Any], call: Call, *, until: float, why: str, values: Sequence[bytes] = ()) -> bytes:
     """Keep the event, build the context, start a worker: each failure costs only itself and leaves a trace."""
     delivery = Delivery(*call)
+    config = {**config, "host": delivery.host}
     if why and not _is_starting(config["stamp"]):
-        _note(config, "hook: worker", why)
+        _note(config, "worker", why)
     spoken = b""
     if delivery.raw.strip():
         try:
             captured = capture(delivery, deny=config["deny"], hide=_hiding(values, delivery.raw))
         except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
-            _note(config, "hook: redact", f"{type(exc).__name__}: {exc}")
+            _note(config, "redact", f"{type(exc).__name__}: {exc}")
             return b""  # what cannot be redacted is neither kept nor looked at
         if captured.project is None or not is_off(captured.project, config["off_projects"]):
             spoken = _told(config, delivery, captured, until=until, asked=bool(why))
     try:
         start(config)
     except Exception as exc:  # noqa: BLE001
-        _note(config, "hook: start", f"{type(exc).__name__}: {exc}")
+        _note(config, "start", f"{type(exc).__name__}: {exc}")
     return spoken
 
 
@@ -85,14 +86,14 @@ def _told(config: Mapping[str, Any], delivery: Delivery, captured: Captured, *, 
         try:
             spoken[0], record = context_for(config, delivery, captured, until=until, asked=asked)
         except Exception as exc:  # noqa: BLE001
-            _note(config, "hook: context", f"{type(exc).__name__}: {exc}")
+            _note(config, "context", f"{type(exc).__name__}: {exc}")
             return None
         return record
 
     try:
         keep(config, delivery, captured, then=give)
     except Exception as exc:  # noqa: BLE001
-        _note(config, "hook: spool", f"{type(exc).__name__}: {exc}")
+        _note(config, "spool", f"{type(exc).__name__}: {exc}")
     give()  # where the spool failed before it came to that
     return spoken[0]
 
@@ -199,7 +200,7 @@ def _recalled(
         away=True,
     )
     for problem in got.problems:
-        _note(config, "hook: context", problem)
+        _note(config, "context", problem)
     return got
 
 
@@ -341,4 +342,5 @@ def _quoted(path: str) -> str:
 
 
 def _note(config: Mapping[str, Any], where: str, what: str) -> None:
+    where = f"hook of {config.get('host', 'unknown')}: {where}"
     trouble.note(config["trouble"], trouble.Trouble(at=time(), where=where, what=redact(what)))

@@ -255,8 +255,10 @@ def write_stdout(answer: bytes) -> None:
 def trace(exc: BaseException) -> None:
     """Leave what was swallowed where `doctor` finds it."""
     what = f"{type(exc).__name__}: {exc}".encode("ascii", "replace").replace(b'"', b"'").replace(b"\\", b"/")
+    host = named(sys.argv)[0].encode()
     fd = posix.open(CONFIG["trouble"], posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT, 0o600)
-    posix.write(fd, b'{"at":%d,"where":"hook","what":"%s"}\n' % (time(), what.replace(b"\n", b" ")[:500]))
+    what = what.replace(b"\n", b" ")[:500]
+    posix.write(fd, b'{"at":%d,"where":"hook of %s","what":"%s"}\n' % (time(), host, what))
 
 
 if __name__ == "__main__":

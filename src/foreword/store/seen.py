@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from foreword.store.reading import SESSION, Reader
@@ -48,14 +49,11 @@ class SeenReader(Reader):
 
     def _seen(self, host: str, sessions: int, events: int) -> Seen:
         latest = [each.id for each in self.sessions_of(host, limit=LATELY)]
-        told = self._newest(
-            "SELECT at, name, session, project FROM events WHERE session = ? ORDER BY number DESC LIMIT 1", latest
-        )
-        given = self._newest(
-            "SELECT at, moment, tokens FROM injections WHERE session = ? AND tokens > 0 ORDER BY at DESC LIMIT 1", latest
-        )
+        told = self._newest("at, name, session, project FROM events", latest, order="number")
+        given = self._newest("at, moment, tokens FROM injections", latest, order="at", only="AND tokens > 0")
         return Seen(host, sessions, events, *(told or (0.0, "", "", "")), *(given or (0.0, "", 0)))
 
-    def _newest(self, sql: str, sessions: list[str]) -> tuple[Any, ...]:
-        rows = [row for id in sessions for row in self._all(sql, (id,))]
-        return tuple(max(rows, key=lambda row: row[0])) if rows else ()
+    def _newest(self, what: str, sessions: Sequence[str], *, order: str, only: str = "") -> tuple[Any, ...]:
+        sql = f"SELECT {what} WHERE session = ? {only} ORDER BY {order} DESC LIMIT 1"
+        rows = [tuple(row) for id in sessions for row in self._all(sql, (id,))]
+        return max(rows, key=lambda row: row[0], default=())

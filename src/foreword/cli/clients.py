@@ -1,0 +1,141 @@
+"""A host's own program -> its version, and whether it trusts our hooks: as it says itself, in bounded time."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foreword.wiring import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from foreword.wired import Wired
+
+TRUST_SECONDS = 6.0  # Codex answers in 0.9 to 2.5 seconds here
+LEAVE_SECONDS = 2.0  # until it is ended
+VERSION_SECONDS = 5.0  # for a client that must be started to tell it
+NEAR = 4  # folders above a program in which its package.json may lie
+VERSION = re.compile(r"\d+\.\d+\.\d+[\w.-]*")
+# What a host is told of our surroundings when it is started: where things lie, and none of the keys.
+KEPT = ("PATH", "HOME", "LANG", "USER", "TMPDIR", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "GEMINI_CLI_HOME", "COPILOT_HOME")
+
+
+def version_of(program: str, environ: Mapping[str, str]) -> str:
+    """The version of a client: as its own files tell it, else as it says itself; empty where neither does."""
+    real = Path(os.path.realpath(program))
+    if VERSION.fullmatch(real.name):  # a program that is kept under the name of its version
+        return real.name
+    for folder in list(real.parents)[:NEAR]:
+        try:
+            told = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+            if isinstance(told, dict) and told.get("bin") and isinstance(told.get("version"), str):
+                return str(told["version"])
+        except (OSError, ValueError):
+            continue
+    try:
+        asked = [program, "--version"]
+        ended = subprocess.run(  # noqa: S603 - the user's own client
+            asked, capture_output=True, text=True, timeout=VERSION_SECONDS, check=False, env=_clean(environ)
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    found = VERSION.search(ended.stdout)
+    return found[0] if found else ""
+
+
+def codex_trust(program: str, environ: Mapping[str, str], *, wired: Wired) -> dict[str, str]:
+    """Each of our hooks and whether Codex trusts it, as it says itself; else as far as its settings tell."""
+    files = {str(file) for file in wired.files}
+    try:
+        listed = _hooks_of(program, environ, folder=wired.setup.folder)
+    except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError):
+        listed = None
+    if listed is None:
+        return _trust_on_file(wired)
+    return {
+        str(hook.get("eventName")): str(hook.get("trustStatus")) if hook.get("enabled", True) else "disabled"
+        for hook in listed
+        if isinstance(hook, dict) and hook.get("sourcePath") in files and "foreword-hook" in str(hook.get("command"))
+    }
+
+
+def _hooks_of(program: str, environ: Mapping[str, str], *, folder: Path) -> list[Any] | None:
+    """What Codex's own server answers to `hooks/list`; None where it does not in time."""
+    until = time.monotonic() + TRUST_SECONDS
+    env = {**_clean(environ), "CODEX_HOME": str(folder)}
+    us = {"clientInfo": {"name": "foreword", "title": "Foreword", "version": "0"}}
+    with subprocess.Popen(  # noqa: S603 - the user's own client
+        [program, "app-server"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=env,
+        cwd=folder,
+        start_new_session=True,  # what npm installs starts the program itself as a child
+    ) as server:
+        assert server.stdin
+        try:
+            for number, (method, params) in enumerate((("initialize", us), ("hooks/list", {"cwds": [str(folder)]}))):
+                server.stdin.write(json.dumps({"id": number, "method": method, "params": params}).encode() + b"\n")
+                server.stdin.flush()
+                answer = _answer(server.stdout, number, until=until)
+                if answer is None:
+                    return None
+            return [hook for each in answer["data"] for hook in each["hooks"]]
+        finally:
+            with suppress(OSError):
+                server.stdin.close()  # then it leaves by itself, and its databases are whole
+            try:
+                server.wait(LEAVE_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(server.pid, signal.SIGKILL)
+
+
+def _answer(stream: Any, number: int, *, until: float) -> Any:
+    """The result of a call, among the lines that come; None where it is late or the server left."""
+    held = b""
+    while (left := until - time.monotonic()) > 0:
+        if not select.select([stream], [], [], left)[0]:
+            return None
+        part = os.read(stream.fileno(), 1 << 16)
+        if not part:
+            return None
+        *lines, held = (held + part).split(b"\n")
+        for line in lines:
+            told = json.loads(line)
+            if told.get("id") == number:
+                return told["result"]
+    return None
+
+
+def _trust_on_file(wired: Wired) -> dict[str, str]:
+    """What Codex wrote down: a hook it was never told to trust has no entry; one that changed since cannot be told."""
+    from foreword.wired import settings_of
+
+    try:
+        state = settings_of(wired.setup.folder / "config.toml").get("hooks", {}).get("state", {})
+        written = {str(key) for key, told in state.items() if told.get("trusted_hash")}
+    except (OSError, ValueError, AttributeError):
+        written = set()
+    lacking = [lack.what for lack in wired.lacks]
+    found = {}
+    for change in wired.setup.changes:
+        if isinstance(change, Entry) and change.keys[0] == "hooks" and ".".join(change.keys) not in lacking:
+            event = change.keys[-1]
+            snake = re.sub(r"(?<!^)([A-Z])", r"_\1", event).lower()
+            trusted = any(key.startswith(f"{change.file}:{snake}:") for key in written)
+            found[event] = "trusted" if trusted else "untrusted"
+    return found
+
+
+def _clean(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: environ[name] for name in KEPT if name in environ}

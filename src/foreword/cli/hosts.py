@@ -1,0 +1,280 @@
+"""Hosts on this machine, and what the worker saw of them -> findings: installed, wired, trusted, heard, or the way out.
+
+Everything is looked at and nothing is written, but what a host itself writes when it is asked.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from foreword.cli.checks import ANSWER_SECONDS, NOTE, OK, WRONG, Finding
+from foreword.errors import ForewordError
+from foreword.values import fields, value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from foreword.paths import Home
+    from foreword.trouble import Trouble
+    from foreword.wired import Wired
+
+LATELY = 7 * 86_400.0  # seconds; what was untold before last week is history
+MOST_FILES = 2  # of a host that are named in its line
+
+
+@value
+class Standing:
+    """How one host stands, in all that can be told of it."""
+
+    host: str
+    program: str  # where its program lies; empty where the PATH has none
+    version: str
+    wired: Wired
+    strays: tuple[str, ...]  # launchers that its files name and that are gone
+    trust: Mapping[str, str]  # Codex: event -> trusted, modified, untrusted; empty where nobody can tell
+    silent: float  # until when it went on without a word; 0 where it did not
+    seen: Mapping[str, Any]  # of `GET /api/hosts`
+    troubles: tuple[Trouble, ...]  # of its hooks, in the last week
+
+    @property
+    def used(self) -> bool:
+        return bool(self.program or self.seen or self.wired.begun) or self.wired.setup.folder.is_dir()
+
+
+def standings(home: Home, environ: Mapping[str, str], *, seen: Mapping[str, Any]) -> Iterator[Standing]:
+    """Every host that can be wired, one after the other: to ask one for its trust takes seconds."""
+    from foreword.cli.clients import codex_trust, version_of
+    from foreword.config import load
+    from foreword.wired import look, place_of, strays
+
+    path = environ.get("PATH", "")
+    settings = load(home, environ).settings
+    names = look(home, environ)
+    programs = {name: shutil.which(wired.setup.binary, path=path) or "" for name, wired in names.items()}
+    versions = {name: version_of(program, environ) for name, program in programs.items() if program}
+    troubles = _troubles(home)
+    for name, wired in look(home, environ, versions=versions).items():
+        program = programs[name]
+        asked = name == "codex" and wired.begun and program
+        heard = seen.get(name, {})
+        yield Standing(
+            host=name,
+            program=program,
+            version=versions.get(name, ""),
+            wired=wired,
+            strays=strays(wired, place=place_of(home, environ)),
+            trust=codex_trust(program, environ, wired=wired) if asked else {},
+            silent=_silent(name, wired, heard, off=settings.off_projects) if settings.capture else 0.0,
+            seen=heard,
+            troubles=tuple(each for each in troubles if each.where.startswith(f"hook of {name}")),
+        )
+
+
+def findings(standing: Standing, *, now: float) -> Iterator[Finding]:
+    """What is to be said of a host: first what is wrong, each with its way out, then how it stands."""
+    name, wired = standing.host, standing.wired
+    again = f"foreword install {name}"
+    if not wired.begun:
+        yield _unwired(standing, now=now)
+        return
+    for how in ("unreadable", "missing", "changed"):
+        lacks = [lack for lack in wired.lacks if lack.how == how]
+        for file in dict.fromkeys(lack.file for lack in lacks):
+            what = ", ".join(dict.fromkeys(lack.what for lack in lacks if lack.file == file))
+            yield Finding(name, WRONG, SAYS[how].format(what=what, file=file), WAYS[how].format(again=again))
+    if standing.strays:
+        way_out = "run `foreword worker start`, which writes it" if _ours(standing) else f"run `{again}`"
+        yield Finding(name, WRONG, f"it runs {standing.strays[0]}, which is gone", way_out)
+    if wired.off:
+        yield Finding(name, WRONG, f"it runs no hooks: {wired.off}", "take that setting out, or ask who manages it")
+    untrusted = [event for event, trust in standing.trust.items() if trust not in TRUSTED]
+    if untrusted:
+        says = f"it skips hooks that are not trusted, without a word: {', '.join(untrusted)}"
+        yield Finding(name, WRONG, says, "start codex, open /hooks, and trust those that name foreword-hook")
+    if standing.silent:
+        yield _gone_silent(standing, now=now)
+    yield from _died(standing, now=now)
+    if standing.troubles:
+        yield _failures(standing, now=now)
+    yield Finding(name, OK if standing.program else NOTE, _told(standing, now=now), _missing_program(standing))
+
+
+def absent(standings: Sequence[Standing]) -> list[Finding]:
+    """One line for all hosts that are not here."""
+    names = [each.host for each in standings if not each.used]
+    return [Finding("other hosts", OK, f"not found here: {', '.join(names)}")] if names else []
+
+
+def mcp(health: Mapping[str, Any]) -> list[Finding]:
+    """How the sessions behind the calls of tools were found, since the worker began."""
+    told = health.get("mcp") or {}
+    calls = told.get("calls", 0)
+    if not calls:
+        return []
+    ways = {"by_tool_use": "the id of the tool's use", "by_variable": "the host's variable", "by_newest": "the newest"}
+    found = [f"{told[name]} by {way}" for name, way in ways.items() if told.get(name)]
+    found += [f"{told['none']} without one"] if told.get("none") else []
+    says = f"{calls} {'call' if calls == 1 else 'calls'} of its tools; sessions found: {', '.join(found) or 'none'}"
+    if told.get("ambiguous"):
+        several = f"{says}; {told['ambiguous']} could have been of several sessions, and count against none"
+        way_out = "nothing is lost; sessions at once in one folder can be told apart only by hosts with hooks"
+        return [Finding("mcp", NOTE, several, way_out)]
+    return [Finding("mcp", OK, says)]
+
+
+def as_json(standing: Standing) -> dict[str, Any]:
+    """A host, for programs."""
+    wired = standing.wired
+    return {
+        "host": standing.host,
+        "program": standing.program,
+        "version": standing.version,
+        "folder": str(wired.setup.folder),
+        "found": standing.used,
+        "wired": wired.begun,
+        "files": [str(file) for file in wired.files],
+        "lacks": [{**fields(lack), "file": str(lack.file)} for lack in wired.lacks] if wired.begun else [],
+        "gone": list(standing.strays),
+        "switched_off": wired.off,
+        "trust": dict(standing.trust),
+        "silent_until": standing.silent or None,
+        "failures": len(standing.troubles),
+        **NOTHING,
+        **standing.seen,
+    }
+
+
+NOTHING: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0, "events": 0, "died": []}
+TRUSTED = ("trusted", "managed")
+SAYS = {
+    "missing": "{file} lacks what install wrote: {what}",
+    "changed": "{file} has something else than install wrote: {what}",
+    "unreadable": "{file} cannot be read: {what}",
+}
+WAYS = {
+    "missing": "run `{again}`: it writes what lacks, and leaves the rest as it is",
+    "changed": "run `{again}` to have it again, or leave it if the change was yours",
+    "unreadable": "correct the file, then run `{again}`",
+}
+
+
+def heard(home: Home) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a worker tells of itself and of each host; nothing where none runs, or it cannot answer."""
+    from foreword.client import Client
+
+    asks = Client(home, seconds=ANSWER_SECONDS)
+    try:
+        return asks.get("/api/health"), asks.get("/api/hosts")["hosts"]
+    except (ForewordError, OSError):
+        return {}, {}
+
+
+def line_of(seen: Mapping[str, Any], *, now: float) -> str:
+    """What was seen of a host, in a line."""
+    event, given = seen.get("last_event"), seen.get("last_injection")
+    told = f"last event {_ago(now - event['at'])} ({event['name']})" if event else "no event yet"
+    gave = f"last given {_ago(now - given['at'])} ({given['moment']}, {given['tokens']} tokens)" if given else ""
+    number = seen.get("sessions", 0)
+    count = f"{number:,} {'session' if number == 1 else 'sessions'}" if number else ""
+    return ", ".join(filter(None, (told, gave or "nothing given yet", count)))
+
+
+def _unwired(standing: Standing, *, now: float) -> Finding:
+    name = standing.host
+    event = standing.seen.get("last_event")
+    if event and now - event["at"] < LATELY:
+        return Finding(name, OK, f"wired by hand; {line_of(standing.seen, now=now)}")
+    return Finding(name, NOTE, f"{_found(standing)}, not wired: nothing is captured", f"run `foreword install {name}`")
+
+
+def _gone_silent(standing: Standing, *, now: float) -> Finding:
+    event = standing.seen.get("last_event")
+    told = f"the last event of {_ago(now - event['at'])}" if event else "no event was ever seen"
+    says = f"its newest transcript is of {_ago(now - standing.silent)}, {told}: capture is dead"
+    way_out = f"run `foreword install {standing.host}`, and start it anew; a session with FOREWORD_OFF=1 tells nothing"
+    return Finding(standing.host, WRONG, says, way_out)
+
+
+def _died(standing: Standing, *, now: float) -> Iterator[Finding]:
+    from foreword.worker.watch import way_out
+
+    for each in standing.seen.get("died", ()):
+        if now - each["told"] < LATELY:
+            says = f"session {each['session'][:8]} ({each['project']}) told nothing after {_clock(each['since'])}"
+            says += f", and went on until {_clock(each['until'])}"
+            yield Finding(standing.host, NOTE, says, way_out(standing.host))
+
+
+def _failures(standing: Standing, *, now: float) -> Finding:
+    last = standing.troubles[-1]
+    count = len(standing.troubles)
+    says = (
+        f"{count} {'call of a hook' if count == 1 else 'calls of hooks'} had trouble in the last seven days, the last "
+    )
+    says += f"{_ago(now - last.at)}: {last.what}"
+    return Finding(standing.host, NOTE, says, "what was told is in the spool or the database; below is every kind")
+
+
+def _told(standing: Standing, *, now: float) -> str:
+    files = ", ".join(quote(str(file)) for file in standing.wired.files[:MOST_FILES])
+    more = len(standing.wired.files) - MOST_FILES
+    files += f" and {more} more" if more > 0 else ""
+    trust = "; trusted" if standing.trust and all(each in TRUSTED for each in standing.trust.values()) else ""
+    return f"{_found(standing)}, wired in {files}{trust}; {line_of(standing.seen, now=now)}"
+
+
+def _found(standing: Standing) -> str:
+    if not standing.program:
+        return f"its folder is here, and no `{standing.wired.setup.binary}` on the PATH"
+    return f"version {standing.version}" if standing.version else f"{standing.program}, of unknown version"
+
+
+def _missing_program(standing: Standing) -> str:
+    return "" if standing.program else f"if it is gone for good: foreword uninstall {standing.host}"
+
+
+def _ours(standing: Standing) -> bool:
+    """Whether the launcher that is gone is this home's own."""
+    return any(standing.strays[0] in str(change) for change in standing.wired.setup.changes)
+
+
+def _silent(name: str, wired: Wired, seen: Mapping[str, Any], *, off: Sequence[str]) -> float:
+    from foreword.worker.watch import silent
+
+    event = seen.get("last_event")
+    after = max(event["at"] if event else 0.0, wired.since)
+    if not wired.begun or not after:
+        return 0.0  # before it was wired, nobody listened
+    return silent(name, wired, after=after, now=time.time(), is_off=_off(off))
+
+
+def _off(off: Sequence[str]) -> Callable[[str], bool]:
+    from foreword.capture import project_at
+    from foreword.projects import is_off
+
+    def asked(folder: str) -> bool:
+        try:
+            return bool(off and folder) and is_off(project_at(folder), off)
+        except ForewordError:
+            return False
+
+    return asked
+
+
+def _troubles(home: Home) -> tuple[Trouble, ...]:
+    from foreword.trouble import noted
+
+    return tuple(each for each in noted(str(home.trouble)) if each.at > time.time() - LATELY)
+
+
+def _ago(seconds: float) -> str:
+    from foreword.render import ago
+
+    return ago(seconds)
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
