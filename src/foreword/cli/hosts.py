@@ -175,7 +175,9 @@ def heard(home: Home) -> tuple[dict[str, Any], dict[str, Any]]:
 def line_of(seen: Mapping[str, Any], *, now: float) -> str:
     """What was seen of a host, in a line."""
     event, given = seen.get("last_event"), seen.get("last_injection")
-    told = f"last event {_ago(now - event['at'])} ({event['name']})" if event else "no event yet"
+    if not event:
+        return "no event yet"
+    told = f"last event {_ago(now - event['at'])} ({event['name']})"
     gave = f"last given {_ago(now - given['at'])} ({given['moment']}, {given['tokens']} tokens)" if given else ""
     number = seen.get("sessions", 0)
     count = f"{number:,} {'session' if number == 1 else 'sessions'}" if number else ""

@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -16,14 +16,14 @@ from foreword.errors import BadRequest, ForewordError
 from foreword.hosts import text_of
 from foreword.projects import is_off
 from foreword.store import Store
-from foreword.types import Project, Session
+from foreword.types import Event, Project, Session
 from foreword.values import fields, value
 from foreword.wired import Wired
 
 log = logging.getLogger("foreword")
 
 SESSIONS = 10  # of a host that are looked at when another one begins
-EVENTS = 20  # of a session that are asked where its transcript lies; each of them tells, in most hosts
+EVENTS = 8  # the last of a session, which are asked where its transcript lies; each of them tells, in most hosts
 KEPT = 20  # sessions that are remembered as told, for each host
 DAY = 86_400.0  # seconds between two looks at what hosts write without a word to us
 MARK = "capture died: "  # and a host: what was told of its sessions
@@ -122,38 +122,40 @@ class Watching:
         if host not in tails.TELLING:
             return  # it writes nothing that we can read
         sessions = self._store().sessions_of(host, limit=SESSIONS)
-        paths = {each.id: self._transcript(each) for each in sessions}
+        told = {each.id: self._store().events(each.id, limit=EVENTS, newest=True) for each in sessions}
+        paths = {id: _transcript(events) for id, events in told.items()}
         known = next(((id, path) for id, path in paths.items() if path and id in path), None)
-        told = {(each.session, each.since) for each in died(self._store(), host)}
         for session in sessions:
-            if session.id == besides or session.last < since or (session.id, session.last) in told:
-                continue
             # Copilot tells the path at the end of a turn only; it differs from another session's by the id.
             path = paths[session.id] or (known[1].replace(known[0], session.id) if known else "")
-            if path and not self._is_off(session.cwd):
-                self._judge(session, tails.read(path, host=host))
+            if path and session.last >= since and not self._is_off(session.cwd):
+                last = sorted(told[session.id], key=lambda event: -event.at)
+                self._judge(session, last, path, resumed=session.id == besides)
 
-    def _transcript(self, session: Session) -> str:
-        events = self._store().events(session.id, limit=EVENTS, newest=True)
-        paths = (text_of(event.payload, "transcript_path", "transcriptPath") for event in events)
-        return next((path for path in paths if path), "")
-
-    def _judge(self, session: Session, tail: tails.Tail) -> None:
+    def _judge(self, session: Session, told: Sequence[Event], path: str, *, resumed: bool) -> None:
+        """Whether a session went on after its last word; if *resumed*, up to where it begins again."""
+        now = until = time.time()
+        if resumed:
+            began = next((place for place, event in enumerate(told) if event.kind == "session_start"), len(told) - 1)
+            told, until = told[began + 1 :], told[began].at if told else now
+        if not told:
+            return
         # After a start alone nothing was told of what the user said: any prompt shows that something should have been.
-        told = self._store().events(session.id, limit=1, newest=True)
-        grace = 0.0 if told and told[0].kind == "session_start" else tails.GRACE
-        now = time.time()
-        until = tails.went_on(tail, after=session.last, now=now, grace=grace)
-        if until:
-            self._note(session, until, now=now)
+        grace = 0.0 if told[0].kind == "session_start" else tails.GRACE
+        went_on = tails.went_on(tails.read(path, host=session.host), after=told[0].at, now=until, grace=grace)
+        if went_on:
+            self._note(session, since=told[0].at, until=went_on, now=now)
 
-    def _note(self, session: Session, until: float, *, now: float) -> None:
-        this = Died(session=session.id, project=session.project, since=session.last, until=until, told=now)
-        kept = [this, *(each for each in died(self._store(), session.host) if each.session != session.id)][:KEPT]
+    def _note(self, session: Session, *, since: float, until: float, now: float) -> None:
+        this = Died(session=session.id, project=session.project, since=since, until=until, told=now)
+        before = died(self._store(), session.host)
+        if any((each.session, each.since) == (this.session, this.since) for each in before):
+            return
+        kept = [this, *(each for each in before if each.session != this.session)][:KEPT]
         self._store().set_mark(f"{MARK}{session.host}", json.dumps([fields(each) for each in kept]), at=now)
         self._tell(
             "capture",
-            f"session {session.id[:8]} of {session.host} ({session.project}) told nothing after {_clock(this.since)}, "
+            f"session {session.id[:8]} of {session.host} ({session.project}) told nothing after {_clock(since)}, "
             f"and went on until {_clock(until)}; {way_out(session.host)}",
         )
 
@@ -200,6 +202,11 @@ def way_out(host: str) -> str:
     """What brings back what a session did not tell, and keeps the next from losing it."""
     brought = f"`foreword import {host}` in its folder brings it in, and " if host in IMPORTABLE else ""
     return f"{brought}`foreword doctor` tells whether its hooks still run"
+
+
+def _transcript(events: Sequence[Event]) -> str:
+    paths = (text_of(event.payload, "transcript_path", "transcriptPath") for event in events)
+    return next((path for path in paths if path), "")
 
 
 def _clock(at: float) -> str:

@@ -1,0 +1,67 @@
+"""What a store tells of hosts: their sessions, their last event, what they were given last."""
+
+from __future__ import annotations
+
+from foreword.types import Event, Injection, Session
+
+
+def event(session: str, *, host: str = "codex", at: float = 100.0, name: str = "Stop") -> Event:
+    return Event(
+        key=f"{session}-{name}-{at}",
+        host=host,
+        name=name,
+        kind="stop",
+        session=session,
+        project="p",
+        cwd="/p",
+        at=at,
+        payload={},
+    )
+
+
+def injection(session: str, *, host: str = "codex", at: float = 100.0, tokens: int = 7) -> Injection:
+    return Injection(
+        id=f"inj-{session}-{at}",
+        moment="prompt",
+        session=session,
+        project="p",
+        host=host,
+        at=at,
+        tokens=tokens,
+        budget=500,
+        build_ms=1.0,
+        layers={},
+        skipped={},
+        items=(),
+    )
+
+
+def test_nothing_was_seen_in_an_empty_store(store):
+    assert store.seen() == ()
+
+
+def test_each_host_has_its_sessions_its_last_event_and_what_it_was_given_last(store):
+    store.append([event("a", at=100), event("b", at=300, name="SessionEnd"), event("a", at=200)])
+    store.append([event("c", host="gemini", at=50)])
+    store.record(injection("a", at=150))
+    store.record(injection("b", at=250, tokens=0))  # a silence gave nothing
+    codex, gemini = store.seen()
+    assert (codex.host, codex.sessions, codex.events) == ("codex", 2, 3)
+    assert (codex.at, codex.name, codex.session, codex.project) == (300.0, "SessionEnd", "b", "p")
+    assert (codex.given, codex.moment, codex.tokens) == (150.0, "prompt", 7)
+    assert (gemini.host, gemini.at, gemini.given, gemini.moment) == ("gemini", 50.0, 0.0, "")
+
+
+def test_what_an_import_told_of_a_session_is_no_event_of_its_host(store):
+    store.settle(Session(id="old", host="codex", project="p", cwd="/p", started=1.0, last=9_000.0))
+    assert store.seen() == ()
+    store.append([event("a", at=100)])
+    (codex,) = store.seen()
+    assert (codex.sessions, codex.at) == (1, 100.0)
+    assert [each.id for each in store.sessions_of("codex", limit=5)] == ["a"]
+
+
+def test_the_sessions_of_a_host_come_newest_first_and_no_more_than_asked_for(store):
+    store.append([event(f"s{number}", at=float(number)) for number in range(1, 6)])
+    store.append([event("other", host="gemini", at=99.0)])
+    assert [each.id for each in store.sessions_of("codex", limit=3)] == ["s5", "s4", "s3"]

@@ -1,0 +1,202 @@
+"""What doctor says of a host: every wrong finding has its way out, and what is well is one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreword.cli import clients, hosts
+from foreword.cli.checks import NOTE, OK, WRONG, Finding
+from foreword.trouble import Trouble
+from foreword.values import replace
+from foreword.wired import Lack, Wired
+from foreword.wiring import Entry, Setup
+
+NOW = time.time()
+FOLDER = Path("/home/u/.codex")
+SETUP = Setup(
+    binary="codex",
+    folder=FOLDER,
+    changes=(
+        Entry(FOLDER / "hooks.json", ("hooks", "SessionStart"), {"hooks": [{"command": "foreword-hook"}]}, append=True),
+        Entry(FOLDER / "hooks.json", ("hooks", "Stop"), {"hooks": [{"command": "foreword-hook"}]}, append=True),
+    ),
+    transcripts=("sessions/**/*.jsonl",),
+)
+SEEN: dict[str, Any] = {
+    "last_event": {"at": NOW - 7200, "name": "Stop", "session": "s", "project": "p"},
+    "last_injection": {"at": NOW - 7300, "moment": "prompt", "tokens": 412},
+    "sessions": 12,
+    "events": 300,
+    "died": [],
+}
+WELL = hosts.Standing(
+    host="codex",
+    program="/usr/bin/codex",
+    version="0.166.0",
+    wired=Wired(setup=SETUP, there=2),
+    strays=(),
+    trust={"sessionStart": "trusted", "stop": "trusted"},
+    silent=0.0,
+    seen=SEEN,
+    troubles=(),
+)
+
+
+def said(standing: hosts.Standing) -> list[Finding]:
+    return list(hosts.findings(standing, now=NOW))
+
+
+def test_a_host_that_is_well_is_one_line_with_all_of_it():
+    (finding,) = said(WELL)
+    assert finding.state == OK
+    for word in ("0.166.0", "hooks.json", "trusted", "last event 2h ago (Stop)", "412 tokens", "12 sessions"):
+        assert word in finding.says
+
+
+WRONGS = {
+    "lacks": replace(WELL, wired=Wired(SETUP, 1, (Lack("missing", "hooks.Stop", FOLDER / "hooks.json"),))),
+    "something else": replace(WELL, wired=Wired(SETUP, 1, (Lack("changed", "hooks.Stop", FOLDER / "hooks.json"),))),
+    "cannot be read": replace(WELL, wired=Wired(SETUP, 1, (Lack("unreadable", "hooks", FOLDER / "hooks.json"),))),
+    "is gone": replace(WELL, strays=("/old/bin/foreword-hook",)),
+    "runs no hooks": replace(WELL, wired=Wired(SETUP, 2, off="features.hooks is false in config.toml")),
+    "not trusted": replace(WELL, trust={"sessionStart": "trusted", "stop": "modified"}),
+    "capture is dead": replace(WELL, silent=NOW - 3600),
+}
+
+
+@pytest.mark.parametrize("word", WRONGS)
+def test_what_is_wrong_is_said_with_its_way_out(word):
+    wrong = [finding for finding in said(WRONGS[word]) if finding.state == WRONG]
+    assert len(wrong) == 1
+    assert word in wrong[0].says
+    assert wrong[0].way_out
+
+
+def test_hosts_that_are_not_here_share_a_line_and_those_not_wired_are_a_note():
+    nobody = replace(WELL, program="", wired=Wired(Setup(binary="x", folder=Path("/nowhere"), changes=())), seen={})
+    assert [finding.says for finding in hosts.absent([nobody, WELL])] == ["not found here: codex"]
+    (finding,) = said(replace(WELL, wired=Wired(SETUP), seen={}))
+    assert (finding.state, finding.way_out) == (NOTE, "run `foreword install codex`")
+
+
+def test_one_that_was_wired_by_hand_and_is_heard_is_well():
+    (finding,) = said(replace(WELL, wired=Wired(SETUP)))
+    assert finding.state == OK
+
+
+def test_a_session_that_died_stays_in_sight_for_a_week():
+    one = {"session": "abcdefgh-1", "project": "p", "since": NOW - 9000, "until": NOW - 8000, "told": NOW - 100}
+    for told, shown in ((NOW - 100, True), (NOW - 8 * 86_400, False)):
+        found = said(replace(WELL, seen={**SEEN, "died": [{**one, "told": told}]}))
+        assert any("abcdefgh" in each.says and "foreword import codex" in each.way_out for each in found) is shown
+
+
+def test_troubles_of_its_hooks_are_counted():
+    found = said(replace(WELL, troubles=(Trouble(NOW - 60, "hook of codex: worker", "TimeoutError"),) * 2))
+    assert any(each.state == NOTE and "2 calls" in each.says for each in found)
+
+
+def test_every_host_is_told_to_programs():
+    told = hosts.as_json(WELL)
+    assert json.loads(json.dumps(told)) == told
+    assert told["last_event"] == SEEN["last_event"]
+    assert hosts.as_json(replace(WELL, seen={}))["last_event"] is None
+
+
+# ---- calls of tools
+
+
+def test_no_calls_and_an_older_worker_say_nothing():
+    assert hosts.mcp({}) == []
+    assert hosts.mcp({"mcp": {"calls": 0}}) == []
+
+
+def test_calls_that_could_be_of_several_sessions_are_a_note():
+    told = {"calls": 5, "by_tool_use": 3, "by_variable": 1, "by_newest": 0, "ambiguous": 1, "none": 0}
+    (finding,) = hosts.mcp({"mcp": told})
+    assert finding.state == NOTE
+    assert "3 by the id of the tool's use, 1 by the host's variable" in finding.says
+    (finding,) = hosts.mcp({"mcp": {**told, "ambiguous": 0}})
+    assert finding.state == OK
+
+
+# ---- the clients themselves
+
+
+def program(folder: Path, body: str) -> str:
+    path = folder / "codex"
+    path.write_text(f"#!{sys.executable}\n{body}")
+    path.chmod(0o700)
+    return str(path)
+
+
+def test_a_version_is_read_from_what_npm_installed_without_starting_it(tmp_path):
+    package = tmp_path / "node_modules" / "@openai" / "codex"
+    (package / "bin").mkdir(parents=True)
+    (package / "package.json").write_text('{"version": "0.166.0", "bin": {"codex": "bin/codex.js"}}')
+    run = program(package / "bin", "raise SystemExit(1)")
+    os.symlink(run, tmp_path / "codex")
+    assert clients.version_of(str(tmp_path / "codex"), {}) == "0.166.0"
+
+
+def test_a_version_is_a_name_or_what_the_program_says(tmp_path):
+    named = tmp_path / "2.1.325"
+    named.write_text("")
+    os.symlink(named, tmp_path / "claude")
+    assert clients.version_of(str(tmp_path / "claude"), {}) == "2.1.325"
+    assert clients.version_of(program(tmp_path, "print('codex-cli 0.166.0')"), {}) == "0.166.0"
+    assert clients.version_of(program(tmp_path, "raise SystemExit(1)"), {}) == ""
+    assert clients.version_of(str(tmp_path / "gone"), {}) == ""
+
+
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(json.dumps({"method": "configWarning", "params": {}}), flush=True)
+    hooks = [
+        {"eventName": event, "sourcePath": SOURCE, "command": command, "enabled": True, "trustStatus": trust}
+        for event, command, trust in (
+            ("sessionStart", "exec bin/foreword-hook", "trusted"), ("stop", "exec bin/foreword-hook", "untrusted"),
+            ("stop", "exec mine", "untrusted"))
+    ]
+    result = {"data": [{"hooks": hooks}]} if asked["method"] == "hooks/list" else {}
+    print(json.dumps({"id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def wired_in(folder: Path) -> Wired:
+    hook = {"hooks": [{"command": "foreword-hook"}]}
+    changes = tuple(
+        Entry(folder / "hooks.json", ("hooks", event), hook, append=True) for event in ("SessionStart", "Stop")
+    )
+    return Wired(setup=Setup(binary="codex", folder=folder, changes=changes), there=2)
+
+
+def test_codex_is_asked_whom_it_trusts_and_others_hooks_do_not_count(tmp_path):
+    source = repr(str(tmp_path / "hooks.json"))
+    run = program(tmp_path, SERVER.replace("SOURCE", source))
+    found = clients.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
+    assert found == {"sessionStart": "trusted", "stop": "untrusted"}
+
+
+@pytest.mark.parametrize("body", ["raise SystemExit(1)", "print('no json', flush=True)", "import time; time.sleep(60)"])
+def test_where_it_does_not_answer_its_settings_tell_as_much_as_they_can(tmp_path, body, monkeypatch):
+    monkeypatch.setattr(clients, "TRUST_SECONDS", 1.0)
+    monkeypatch.setattr(clients, "LEAVE_SECONDS", 0.1)
+    state = f'[hooks.state."{tmp_path}/hooks.json:session_start:0:0"]\ntrusted_hash = "sha256:1"\n'
+    (tmp_path / "config.toml").write_text(state)
+    found = clients.codex_trust(program(tmp_path, body), {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
+    assert found == {"SessionStart": "trusted", "Stop": "untrusted"}
+
+
+def test_a_client_is_told_where_things_lie_and_no_keys(tmp_path):
+    run = program(tmp_path, "import os; print('9.9.9' if 'SECRET_TOKEN' in os.environ else '1.0.0')")
+    assert clients.version_of(run, {"PATH": os.environ["PATH"], "SECRET_TOKEN": "x"}) == "1.0.0"
