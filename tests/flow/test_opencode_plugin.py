@@ -142,7 +142,7 @@ def away(filled: Home, host: Host) -> Home:
 def kinds(client: Client, host: Host, many: int) -> list[str]:
     """What was captured, once there is that much."""
     wait_for(lambda: client.get("/api/health")["counts"]["events"] >= many)
-    return ["properties" in told.get("input", {}) and told["input"]["type"] or "hook" for told in host.stored()]
+    return [("properties" in told.get("input", {}) and told["input"]["type"]) or "hook" for told in host.stored()]
 
 
 def given(client: Client, **asked: Any) -> list[dict[str, Any]]:

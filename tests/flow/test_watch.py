@@ -51,7 +51,7 @@ def test_a_session_that_lost_its_hooks_is_told_at_the_next_start_and_can_be_brou
     tell(client, "SessionStart", session=SESSION, at=began, source="startup", **about)
     tell(client, "UserPromptSubmit", session=SESSION, at=began + 1, prompt="Please fix the booking test", **about)
     # From here on its hooks are gone, and the agent works on: edits, tests, a second prompt an hour later.
-    retimed.write(path, "claude-code", first=began, last=NOW - 600, more=(recorded.prompt("claude-code"),))
+    retimed.write(path, "claude-code", first=began, last=NOW - 600, more=(retimed.prompt("claude-code"),))
     written = path.stat().st_mtime
     path.write_text(path.read_text().replace("/home/user/project", project))
     os.utime(path, (written, written))

@@ -41,13 +41,13 @@ def test_a_session_that_told_everything_did_not_go_on(host, tmp_path):
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_prompt_long_after_the_last_event_shows_that_it_went_on(host, tmp_path):
-    path = transcript(tmp_path, host, last=NOW - 600, more=(recorded.prompt(host),))
+    path = transcript(tmp_path, host, last=NOW - 600, more=(retimed.prompt(host),))
     until = tails.went_on(tails.read(path, host=host), after=NOW - 7000, now=NOW)
     assert until == pytest.approx(NOW - 600, abs=1)
 
 
 def test_one_tool_is_no_sign_and_three_are(tmp_path):
-    line = recorded.tool("claude-code")
+    line = retimed.tool("claude-code")
     for several, shows in ((1, False), (3, True)):
         path = transcript(tmp_path, "claude-code", last=NOW - 600, more=(line,) * several)
         tail = tails.read(path, host="claude-code")
@@ -74,12 +74,12 @@ def test_what_no_hook_would_tell_is_no_sign(line, tmp_path):
 
 
 def test_what_was_said_a_moment_ago_may_still_be_told(tmp_path):
-    path = transcript(tmp_path, "codex", last=NOW - 5, more=(recorded.prompt("codex"),))
+    path = transcript(tmp_path, "codex", last=NOW - 5, more=(retimed.prompt("codex"),))
     assert tails.went_on(tails.read(path, host="codex"), after=NOW - 7000, now=NOW) == 0.0
 
 
 def test_lines_of_another_clock_in_a_file_that_was_not_written_since_are_no_sign(tmp_path):
-    path = transcript(tmp_path, "codex", last=NOW - 600, more=(recorded.prompt("codex"),))
+    path = transcript(tmp_path, "codex", last=NOW - 600, more=(retimed.prompt("codex"),))
     os.utime(path, (NOW - 7000, NOW - 7000))
     assert tails.went_on(tails.read(path, host="codex"), after=NOW - 7000, now=NOW) == 0.0
 
@@ -89,7 +89,7 @@ def test_of_a_huge_transcript_only_the_end_is_read(tmp_path):
     filling = json.dumps({"type": "attachment", "text": "x" * 1000}) + "\n"
     with open(path, "a") as file:
         file.write(filling * 20_000)
-        file.write(json.dumps({**recorded.prompt("claude-code"), "timestamp": retimed.stamp(NOW - 600)}) + "\n")
+        file.write(json.dumps({**retimed.prompt("claude-code"), "timestamp": retimed.stamp(NOW - 600)}) + "\n")
     tail = tails.read(path, host="claude-code")
     assert len(tail.prompts) == 1
     assert tails.went_on(tail, after=NOW - 7000, now=NOW)

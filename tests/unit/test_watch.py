@@ -70,7 +70,7 @@ class Watch:
 
     def transcript(self, *, session: str = "one", host: str = "claude-code", until: float = NOW - 600) -> None:
         retimed.write(
-            Path(self.path(session)), host, first=NOW - 7200, last=until, more=(recorded.prompt(host),) if until else ()
+            Path(self.path(session)), host, first=NOW - 7200, last=until, more=(retimed.prompt(host),) if until else ()
         )
 
     def begins(self, *, session: str = "two", host: str = "claude-code") -> list[str]:
