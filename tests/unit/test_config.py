@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from foreword import config
 from foreword.config import MOST_BYTES, SETTINGS, Loaded, Setting, change, load, load_synonyms, settings_page, unset
 from foreword.errors import BadConfig, ForewordError
-from foreword.paths import Home
+from foreword.paths import OUR_FOLDERS, Home
 from foreword.recipes import MOST_TOKENS, RECIPES, UNCOUNTED, ledger_of, merged
 from foreword.types import KINDS, MOMENTS
 from foreword.values import fields
@@ -451,7 +451,7 @@ class TestChange:
         change(home, "capture", "false")
         assert stat.S_IMODE(home.config.stat().st_mode) == 0o600
         assert home.config.stat().st_ino != before, "written in place: a crash would leave half a file"
-        assert sorted(path.name for path in home.root.iterdir()) == ["backups", "config.toml", "logs", "run", "spool"]
+        assert sorted(path.name for path in home.root.iterdir()) == sorted([*OUR_FOLDERS, "config.toml"])
 
     def test_keeps_the_link_to_the_users_dotfiles(self, home, tmp_path):
         (tmp_path / "dotfiles.toml").write_text("capture = true\n")
