@@ -81,7 +81,7 @@ class Setup:
 
     binary: str  # what it is called on the PATH
     folder: Path  # where it keeps its settings: it is there when the host was ever used
-    changes: tuple[Change, ...]
+    changes: tuple[Change, ...]  # done in this order, and undone last first
     after: tuple[str, ...] = ()  # what only the user can do then, a sentence each
     transcripts: tuple[str, ...] = ()  # patterns below `folder` of the files that it writes while it works
 
