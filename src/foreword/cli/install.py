@@ -102,6 +102,8 @@ def uninstall(hosts: Hosts = None, *, dry_run: DryRun = False, yes: Yes = False,
     steps = [_planned(host, partial(undo_plan, setups.get(host), host=host, home=home)) for host in known]
     installed = manifest.known_hosts(home)
     steps = [each for each in steps if each.host in (named or installed) or each.problem or each.changed]
+    if not steps and not json:
+        screen.say("nothing is installed")
     _go(
         steps,
         do=lambda each: undo(each.host, home=home, environ=os.environ, setup=setups.get(each.host)),
