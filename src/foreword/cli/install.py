@@ -14,7 +14,7 @@ import typer
 from foreword.cli import door, screen
 from foreword.cli.memories import Json
 from foreword.errors import ForewordError
-from foreword.values import value
+from foreword.values import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from foreword.install.found import Found
     from foreword.install.plan import Plan, Planned
     from foreword.paths import Home
+    from foreword.wiring import Setup
 
 CONTEXT = 2  # lines of the user's own around a change
 LINES = 60  # of one file that are shown; --json has all
@@ -40,8 +41,11 @@ def install(
     hosts: Hosts = None,
     *,
     plugin: Annotated[
-        bool, typer.Option("--plugin", help="As the host's own kind of plugin, where it has one.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--plugin/--no-plugin", help="As the host's own kind of plugin, where it has one; else as before."
+        ),
+    ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     json: Json = False,
@@ -64,7 +68,9 @@ def install(
     home = door.here()
     named = _checked(hosts)
     found = _found(home, named, plugin=plugin)
-    steps = [_planned(each.host, partial(plan, each.setup, host=each.host, home=home)) for each in found]
+    steps = [
+        _planned(each.host, partial(plan, each.setup, host=each.host, home=home, plugin=each.plugin)) for each in found
+    ]
     if not json:
         _show_hosts(found)
     _go(
@@ -92,12 +98,11 @@ def uninstall(hosts: Hosts = None, *, dry_run: DryRun = False, yes: Yes = False,
     """
     from foreword.install import manifest
     from foreword.install.apply import undo
-    from foreword.install.found import look
     from foreword.install.plan import undo_plan
 
     home = door.here()
     named = _checked(hosts)
-    setups = {each.host: each.setup for each in look(home=home, environ=os.environ)}
+    setups = _setups(home)
     known = named or tuple(dict.fromkeys((*manifest.known_hosts(home), *setups)))
     steps = [_planned(host, partial(undo_plan, setups.get(host), host=host, home=home)) for host in known]
     installed = manifest.known_hosts(home)
@@ -142,7 +147,7 @@ def _checked(names: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names or ()))
 
 
-def _found(home: Home, named: tuple[str, ...], *, plugin: bool) -> list[Found]:
+def _found(home: Home, named: tuple[str, ...], *, plugin: bool | None) -> list[Found]:
     from foreword.hosts import FILES
     from foreword.install.found import look
 
@@ -156,6 +161,18 @@ def _found(home: Home, named: tuple[str, ...], *, plugin: bool) -> list[Found]:
             hint=f"name one to set it up anyway: foreword install {next(iter(FILES))}; known: {', '.join(FILES)}",
         )
     return meant
+
+
+def _setups(home: Home) -> dict[str, Setup]:
+    """All that any way of installing writes, to look for where no manifest tells."""
+    from foreword.install.found import look
+
+    plain = {each.host: each.setup for each in look(home=home, environ=os.environ, plugin=False)}
+    plugins = {each.host: each.setup for each in look(home=home, environ=os.environ, plugin=True)}
+    return {
+        host: replace(each, changes=tuple(dict.fromkeys((*each.changes, *plugins[host].changes))))
+        for host, each in plain.items()
+    }
 
 
 def _prepare(home: Home) -> None:

@@ -38,6 +38,7 @@ def apply(plan: Plan, *, home: Home, environ: Mapping[str, str]) -> tuple[str, .
             {**known.files, **{str(each.file): _remembered(each, home=home) for each in plan.files}},
             tuple(dict.fromkeys((*known.folders, *folders))),
             known.runs,
+            plugin=plan.plugin,
         )
         manifest.save(home, begun)
         words = _kept_aside(plan, home=home)
@@ -77,13 +78,18 @@ def undo(host: str, *, home: Home, environ: Mapping[str, str], setup: Setup | No
         except BaseException:
             work.back()
             raise
-        for folder in reversed(known.folders if known is not None else ()):
+        for folder in reversed(known.folders) if known is not None else _named_like_us(plan.files):
             with suppress(OSError):
                 os.rmdir(folder)  # only where nothing of the user's came into it
         if known is not None:
             manifest.drop(home, host)
         manifest.tidy(home)
     return words
+
+
+def _named_like_us(planned: tuple[Planned, ...]) -> list[str]:
+    gone = [each.file.parent for each in planned if each.new is None]
+    return [str(folder) for folder in dict.fromkeys(gone) if "foreword" in folder.name.lower()]
 
 
 class _Work:

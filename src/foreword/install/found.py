@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from foreword import hosts
+from foreword.install import manifest
 from foreword.paths import Home, expand
 from foreword.values import replace, value
 from foreword.wiring import Place, Setup
@@ -29,6 +30,7 @@ class Found:
     setup: Setup
     binary: str = ""  # its path; empty where it is not on the PATH
     version: str = ""
+    plugin: bool = False
 
     @property
     def is_here(self) -> bool:
@@ -36,16 +38,22 @@ class Found:
 
 
 def look(
-    names: Iterable[str] = hosts.FILES, *, home: Home, environ: Mapping[str, str], plugin: bool = False
+    names: Iterable[str] = hosts.FILES, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None
 ) -> tuple[Found, ...]:
-    """Every host that can be wired, in our order; nothing of it is started where its version can be read."""
+    """Every host that can be wired, in our order; nothing of it is started where its version can be read.
+
+    Whether as a plugin: None leaves it as it is.
+    """
     found = (one(name, home=home, environ=environ, plugin=plugin) for name in names)
     return tuple(each for each in found if each is not None)
 
 
-def one(name: str, *, home: Home, environ: Mapping[str, str], plugin: bool = False) -> Found | None:
+def one(name: str, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None) -> Found | None:
     """One host; None where it cannot be wired."""
     host = hosts.find(name)
+    if plugin is None:
+        known = manifest.load(home, name)
+        plugin = known is not None and known.plugin
     place = place_of(home, environ, plugin=plugin)
     setup = host.setup(place)
     if setup is None:
@@ -54,7 +62,7 @@ def one(name: str, *, home: Home, environ: Mapping[str, str], plugin: bool = Fal
     version = version_of(binary, environ=environ) if binary else ""
     if version:
         setup = host.setup(replace(place, version=version)) or setup
-    return Found(name, setup, binary, version)
+    return Found(name, setup, binary, version, plugin)
 
 
 def place_of(home: Home, environ: Mapping[str, str], *, plugin: bool = False) -> Place:

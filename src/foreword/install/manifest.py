@@ -57,6 +57,7 @@ class Manifest:
     files: Mapping[str, Filed] = {}
     folders: tuple[str, ...] = ()  # that were made, outermost first
     runs: tuple[Ran, ...] = ()
+    plugin: bool = False  # as the host's own kind of plugin
     foreword: str = __version__
 
 
@@ -156,6 +157,7 @@ def _manifest(host: str, told: Mapping[str, Any]) -> Manifest:
         {path: _filed(path, each) for path, each in told.get("files", {}).items()},
         tuple(told.get("folders", ())),
         tuple(_ran(each) for each in told.get("runs", ())),
+        bool(told.get("plugin", False)),
         str(told.get("foreword", "")),
     )
 

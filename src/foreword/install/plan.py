@@ -43,13 +43,14 @@ class Plan:
     undone: tuple[Ran, ...] = ()  # commands that were run once, and are undone
     runs: tuple[Run, ...] = ()
     after: tuple[str, ...] = ()
+    plugin: bool = False
 
     @property
     def changed(self) -> bool:
         return bool(self.undone or self.runs or any(each.changed for each in self.files))
 
 
-def plan(setup: Setup, *, host: str, home: Home) -> Plan:
+def plan(setup: Setup, *, host: str, home: Home, plugin: bool = False) -> Plan:
     """How to tell a host what it must know; where its files stand in the way, an error, and nothing is written."""
     known = manifest.load(home, host) or Manifest(host)
     wanted: dict[Path, list[Entry | Block | Own]] = {}
@@ -66,8 +67,8 @@ def plan(setup: Setup, *, host: str, home: Home) -> Plan:
     afresh = any(each.changed and each.filed is not None and each.filed.own for each in planned)
     ran = tuple(each.command for each in known.runs if each.done)
     if ran == tuple(run.command for run in runs) and not (afresh and runs):
-        return Plan(host, tuple(planned), after=setup.after)
-    return Plan(host, tuple(planned), undone=known.runs, runs=runs, after=setup.after)
+        return Plan(host, tuple(planned), after=setup.after, plugin=plugin)
+    return Plan(host, tuple(planned), undone=known.runs, runs=runs, after=setup.after, plugin=plugin)
 
 
 def undo_plan(setup: Setup | None, *, host: str, home: Home) -> Plan:
@@ -85,11 +86,6 @@ def undo_plan(setup: Setup | None, *, host: str, home: Home) -> Plan:
             undone.append(Ran(change.command, change.undo, done=True))
     planned = [_untold(file, changes, None, host=host, home=home) for file, changes in wanted.items()]
     return Plan(host, tuple(each for each in planned if each.changed), undone=tuple(undone))
-
-
-def is_there(setup: Setup, *, host: str, home: Home) -> bool:
-    """Whether a host is told all that it must know, and nothing older of ours."""
-    return not plan(setup, host=host, home=home).changed
 
 
 # --- one file, with us ---
