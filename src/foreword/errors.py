@@ -4,7 +4,7 @@ ForewordError
 ├── BadPayload      a host sent something that is not an event
 ├── BadRequest      a caller of the worker asked for something that makes no sense (400)
 ├── NotFound        an id that nobody knows (404)
-├── BadConfig       config.toml or synonyms.toml cannot be read
+├── BadConfig       config.toml, synonyms.toml or a file of a host's settings cannot be read, or not be added to
 ├── StoreError      the database cannot be opened, read or written
 │   ├── NewerStore      it was written by a newer Foreword
 │   └── DamagedIndex    the words index is missing or damaged; the memories are safe

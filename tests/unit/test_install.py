@@ -237,6 +237,8 @@ def test_without_the_manifest_our_entries_are_known_by_their_looks(any_machine: 
     left = any_machine.tree()
     assert not any(b"foreword" in (told or b"") for told, _ in left.values())
     assert not any_machine.own.exists()
+    if ".agent/config.toml" in before:
+        assert tomllib.loads(any_machine.toml.read_text()) == tomllib.loads(TOML)
     if ".agent/settings.json" in before:
         assert any_machine.read() == {**any_machine.read(), "model": "opus"}
         assert any_machine.read()["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
@@ -354,6 +356,20 @@ def test_a_table_that_a_host_adds_between_our_marks_stays() -> None:
     assert tomllib.loads(blocks.remove(edited, host="codex", body=body)) == tomllib.loads(left)
     again = blocks.put(mixed, body.replace("/h/", "/i/"), host="codex").text
     assert tomllib.loads(again)["projects"] == {"/x": {"trust_level": "trusted"}}
+
+
+def test_codex_writes_the_tables_anew_and_ours_are_still_known(machine: Machine) -> None:
+    machine.have(machine.toml, TOML + "\n")
+    machine.install()
+    text = machine.toml.read_text()
+    begin = text.index("# >>> foreword")
+    rewritten = text[:begin] + text[text.index("[mcp_servers.foreword]") :]
+    rewritten = rewritten.replace("# <<< foreword", '\n[mcp_servers.other]\ncommand = "y"\n# <<< foreword')
+    machine.toml.write_text(rewritten)
+    assert not machine.plan().changed
+    machine.install()
+    machine.uninstall()
+    assert machine.toml.read_text() == TOML + '\n\n[mcp_servers.other]\ncommand = "y"\n'
 
 
 def test_our_table_goes_where_the_marks_are_lost() -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from foreword.wiring import Setup
 
 CONTEXT = 2  # lines of the user's own around a change
-LINES = 60  # of one file that are shown; --json has all
+LINES = {"change": 60, "create": 12, "remove": 0}  # of one file that are shown; --json has all
 
 Hosts = Annotated[
     list[str] | None,
@@ -262,14 +262,19 @@ def _show(step: _Step) -> None:
         screen.say(f"  run  {shlex.join(ran.undo)}")
     for each in step.plan.files:
         if each.changed:
-            screen.say(f"  {_what(each)}  {each.file}")
-            lines = diff(each)
-            for line in lines[:LINES]:
-                screen.say(f"    {line}")
-            if len(lines) > LINES:
-                screen.say(f"    … {len(lines) - LINES} more lines")
+            _show_file(each)
     for run in step.plan.runs:
         screen.say(f"  run  {shlex.join(run.command)}")
+
+
+def _show_file(planned: Planned) -> None:
+    what = _what(planned)
+    screen.say(f"  {what}  {planned.file}")
+    lines, most = diff(planned), LINES[what]
+    for line in lines[:most]:
+        screen.say(f"    {line}")
+    if len(lines) > most:
+        screen.say(f"    … {len(lines) - most} more lines")
 
 
 def _what(planned: Planned) -> str:
@@ -283,7 +288,7 @@ def diff(planned: Planned) -> list[str]:
     if planned.new is None:
         return []
     old, new = (redact((data or b"").decode(errors="replace")).splitlines() for data in (planned.old, planned.new))
-    lines = list(difflib.unified_diff(old, new, n=CONTEXT, lineterm=""))[2:]
+    lines = list(difflib.unified_diff(old, new, n=CONTEXT, lineterm=""))[3 if planned.old is None else 2 :]
     return redact("\n".join(lines)).splitlines()
 
 

@@ -33,24 +33,30 @@ def put(text: str, body: str, *, host: str) -> Placed:
         start, end = span
         foreign = _foreign(text[start:end], body=body, host=host)
         return Placed(text[:start] + block + foreign + text[end:], "")
+    text = _without_marks(text, host=host)
     gap = (newline if text and not text.endswith("\n") else "") + (newline if text.strip() else "")
     return Placed(text + gap + block, gap)
 
 
-def holds(text: str, body: str, *, host: str) -> bool:
-    """Whether exactly these lines stand between our marks."""
+def holds(text: str, body: str, *, host: str, toml: bool = False) -> bool:
+    """Whether these lines stand between our marks; of a TOML file, whether its tables say the same wherever they stand.
+
+    Codex, when it adds a server, writes the tables of all servers anew and loses the comment before them.
+    """
     span = _span(text, host=host)
-    if span is None:
+    if span is not None and text[span[0] : span[1]].splitlines()[1:-1] == body.strip("\n").split("\n"):
+        return True
+    try:
+        return toml and _includes(tomllib.loads(text.removeprefix("\ufeff")), tomllib.loads(body))
+    except (tomllib.TOMLDecodeError, RecursionError):
         return False
-    inside = text[span[0] : span[1]].splitlines()[1:-1]
-    return inside == body.strip("\n").split("\n")
 
 
 def remove(text: str, *, host: str, body: str = "", gap: str = "\n") -> str:
     """Without our lines and marks; what others wrote between the marks, before or behind them stays."""
     span = _span(text, host=host)
     if span is None:
-        return _without_tables(text, body=body, host=host)
+        return _without_marks(_without_tables(text, body=body, host=host), host=host)
     start, end = span
     kept, rest = _foreign(text[start:end], body=body, host=host), text[end:]
     before = text[:start].removesuffix(gap) if gap else text[:start]
@@ -125,6 +131,17 @@ def _without_tables(text: str, *, body: str, host: str) -> str:
         for section in sections
         if not any(header == each or header.startswith(f"{each}.") for header in _headers(section) for each in gone)
     )
+
+
+def _without_marks(text: str, *, host: str) -> str:
+    return re.sub(rf"^# (?:>>>|<<<) foreword {re.escape(host)}\b.*(?:\n|\Z)", "", text, flags=re.MULTILINE)
+
+
+def _includes(known: Any, wanted: Any) -> bool:
+    """Whether all that is wanted stands there, whatever else does."""
+    if isinstance(wanted, dict) and isinstance(known, dict):
+        return all(key in known and _includes(known[key], inner) for key, inner in wanted.items())
+    return bool(known == wanted)
 
 
 def _sections(text: str) -> Iterator[str]:

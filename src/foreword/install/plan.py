@@ -125,10 +125,10 @@ def _own(change: Own, old: bytes | None, filed: Filed | None, *, host: str, home
 
 
 def _with_block(file: Path, text: str, body: str, filed: Filed, *, host: str) -> tuple[str, Filed]:
-    if blocks.holds(text, body, host=host):
-        return text, Filed(block=body, gap=filed.gap or "\n")
-    bare = blocks.remove(text, host=host, body=filed.block, gap=filed.gap or "\n")
     is_toml = file.suffix == ".toml"
+    if blocks.holds(text, body, host=host, toml=is_toml):
+        return text, Filed(block=body, gap=filed.gap)
+    bare = blocks.remove(text, host=host, body=filed.block, gap=filed.gap)
     if is_toml:
         blocks.check_toml(bare, body, host=host)
     placed = blocks.put(text if _is_marked(text, host=host) else bare, body, host=host)
