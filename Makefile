@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test check lint contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact clean help
+.PHONY: run test check lint contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp clean help
 SHELL := /bin/bash
 
 # The first interpreter that is new enough; PYTHON=... chooses another.
@@ -52,6 +52,9 @@ bench-transcripts: .venv/ready-to-test  ## reading 100 MB of transcripts against
 
 bench-redact: .venv/ready-to-test  ## how fast secrets are looked for, and how often something else is hit
 	@$(BIN)/python bench/redact.py $(ARGS)
+
+bench-mcp: .venv/ready-to-test  ## our MCP server next to the official SDK's own: to the first answer, and for a call
+	@$(BIN)/python bench/mcp.py $(ARGS)
 
 clean:  ## what the verbs above have made
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

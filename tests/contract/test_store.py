@@ -1003,3 +1003,32 @@ def test_a_lost_table_of_injections_is_made_anew_with_every_column(sqlite):
     given = an_injection("i", text="x", terms=("a",), source="clear")
     sqlite.record(given, at_once=True)
     assert sqlite.injection("i") == given
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    times=st.lists(st.tuples(st.integers(1, 6), st.sampled_from(tuple(KINDS))), min_size=1, max_size=12),
+    at=st.integers(0, 11),
+    limit=st.integers(1, 5),
+)
+def test_what_came_before_and_after_is_nearest_in_time_and_tells_every_neighbour_once(shared_store, times, at, limit):
+    project = next(fresh)
+    kept = shared_store.keep(
+        [
+            a_memory(str(place), kind=kind, project=project, created=float(when))
+            for place, (when, kind) in enumerate(times)
+        ]
+    )
+    order = sorted(kept, key=lambda memory: (memory.created, memory.id))
+    middle = at % len(order)
+    before, after = shared_store.around(order[middle], scope=f"project:{project}", limit=limit)
+    assert list(before) == order[max(0, middle - limit) : middle]
+    assert list(after) == order[middle + 1 : middle + 1 + limit]
+
+
+def test_neighbours_are_active_and_of_the_scope_that_was_asked_for(store):
+    store.keep([a_memory("elsewhere", project="there"), a_memory("stale", status="stale"), a_memory("near")])
+    [middle] = store.keep([a_memory("middle", scope="universal", created=2.0)])
+    before, after = store.around(middle, scope="project:here", limit=9)
+    assert [memory.title for memory in before] == ["near"]
+    assert after == ()
