@@ -84,7 +84,7 @@ class Reader(Finder):
                 for kind in KINDS:  # one walk along the index for each, as for recency
                     rows += self._all(
                         f"""SELECT created, id, place FROM memories WHERE owner = ?1 AND kind = ?2 AND status = 'active'
-                        AND (created {beyond} ?3 OR (created = ?3 AND id {beyond} ?4))
+                        AND created {beyond}= ?3 AND (created {beyond} ?3 OR id {beyond} ?4)
                         ORDER BY created {order}, id {order} LIMIT ?5""",
                         (owner, kind, memory.created, memory.id, limit),
                     )
