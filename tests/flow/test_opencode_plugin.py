@@ -1,4 +1,4 @@
-"""OpenCode's plugin in a real JavaScript engine, against real workers: what it adds, what it tells, what it survives."""
+"""OpenCode's plugin in a real JavaScript engine, against real workers: what it adds, tells and survives."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_a_session_that_nobody_saw_begin_is_resumed(filled: Home, start, opencod
     agent = opencode()
     assert "make test" in agent.system()[1]
     assert [each["source"] for each in given(client)] == ["resume"]
-    wait_for(lambda: host.stored())
+    wait_for(host.stored)
     assert [told["source"] for told in host.stored()] == ["resume"]
 
 

@@ -55,6 +55,7 @@ class Host:
     setup: Callable[[Place], Setup | None] = lambda _: None  # how it is found on a machine, and wired to us
     form: str = "markdown"  # of what it is given
     cap: Cap | None = None  # what it takes whole in one output; None where it takes all
+    second_chance: bool = False  # its start may be lost: what it said comes again with the first prompt
     variables: tuple[str, ...] = ()  # of the environment, in which it tells its session to a tool's process
 
     def spoken(self, event: str, text: str) -> bytes:

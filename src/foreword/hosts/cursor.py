@@ -44,8 +44,10 @@ def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def answer(_event: str, text: str) -> Mapping[str, Any]:
-    return {"additional_context": text}
+def answer(event: str, text: str) -> Mapping[str, Any]:
+    # An answer that does not say so might be read as a no, and the prompt would be gone.
+    goes_on = {"continue": True} if event == "beforeSubmitPrompt" else {}
+    return {**goes_on, "additional_context": text}
 
 
 @apart
@@ -88,4 +90,5 @@ HOST = Host(
     used=used,
     setup=setup,
     cap=Cap(10_000),  # longer texts become a file, as readers of its client say
+    second_chance=True,
 )

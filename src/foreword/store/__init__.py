@@ -158,6 +158,9 @@ class Store(Protocol):
     def begun(self, session: str) -> float:
         """When the session's present context window was last given what a session begins with; 0 for never."""
 
+    def prompted(self, session: str, *, before: float) -> bool:
+        """Whether the session's present context window saw a prompt before that time."""
+
     def spent(self, session: str) -> Mapping[str, int]:
         """The tokens that the session's present context window was given, by moment."""
 

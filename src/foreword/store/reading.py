@@ -239,6 +239,13 @@ class Reader(Finder):
         )
         return float(rows[0][0] or 0.0)
 
+    def prompted(self, session: str, *, before: float) -> bool:
+        rows = self._all(
+            f"SELECT 1 FROM events WHERE session = ?1 AND kind = 'prompt' AND at >= {_WINDOW} AND at < ?2 LIMIT 1",
+            (session, before),
+        )
+        return bool(rows)
+
     def spent(self, session: str) -> dict[str, int]:
         rows = self._all(
             f"""SELECT j.moment, sum(j.tokens) FROM injections j WHERE j.session = ?1 AND {_THERE}

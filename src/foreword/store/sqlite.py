@@ -279,6 +279,9 @@ class SqliteStore:
         self._flush()
         return self._ask(lambda reader: reader.begun(session))
 
+    def prompted(self, session: str, *, before: float) -> bool:
+        return self._ask(lambda reader: reader.prompted(session, before=before))
+
     def spent(self, session: str) -> Mapping[str, int]:
         self._flush()
         return self._ask(lambda reader: reader.spent(session))

@@ -14,13 +14,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from foreword import __version__, spool, wired
-from foreword.capture import injection_id, moment_of, project_at
+from foreword.capture import Captured, injection_id, moment_of, project_at
 from foreword.config import load, load_synonyms
 from foreword.distill import session_uid
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.export import rows
 from foreword.hook.build import caps, fingerprint, key_of, refresh, thresholds
-from foreword.hosts import FILES, cap_of, find
+from foreword.hosts import FILES, cap_of, find, text_of
 from foreword.jsontext import storable
 from foreword.paths import Home
 from foreword.payloads import Delivery
@@ -54,6 +54,7 @@ from foreword.types import (
 )
 from foreword.values import fields, replace, value
 from foreword.worker import answers, asked
+from foreword.worker.arrived import arrived
 from foreword.worker.callers import Callers
 from foreword.worker.distilling import Distilling
 from foreword.worker.importing import Courtesy, Importing
@@ -75,6 +76,7 @@ SOON = 256 * 1024  # bytes in the spool that a prompt waits for: some hooks' wor
 TURNS = 32  # sessions that share a lock wait for each other some milliseconds
 MOST_SESSIONS = 1000  # that an abbreviated id is looked for in
 SHOWN_IN = 50  # injections that a memory's explanation names
+BETWEEN = "\n\n"  # two blocks in one answer
 
 
 @value
@@ -239,18 +241,32 @@ class Keeper:
         writing = self._writing.submit(self._remember, [told])  # while it waits for the disk, we look
         try:
             self._catch_up()
-            text = self._answer(moment, delivery)
+            text = self._answer(moment, delivery, told.captured)
         finally:
             writing.result()
         return find(delivery.host).spoken(delivery.event, text)
 
-    def _answer(self, moment: Moment, delivery: Delivery) -> str:
+    def _answer(self, moment: Moment, delivery: Delivery, captured: Captured) -> str:
         """What a hook is told at a moment; nothing where nothing is worth saying."""
         id, at = injection_id(delivery), delivery.at
-        if moment.stable:
-            return str(self._same(moment, id=id, at=at, hold=False)["context"])  # its plugin holds on to a silence
-        got, _ = self._recall(moment, id=id, at=at)
-        return got.text if isinstance(got, Recalled) else ""
+        again = find(delivery.host).second_chance
+        raced = again and moment.session and moment.name == "session_start"  # by the first prompt, which may be first
+        if moment.stable or raced:
+            return str(self._same(moment, id=id, at=at, hold=False)["context"])  # a plugin holds on to a silence itself
+        begun = self._second_chance(moment, captured, at=at) if again and moment.name == "prompt" else ""
+        got, _ = self._recall(moment, id=id, at=at, beside=begun)
+        return BETWEEN.join(filter(None, (begun, got.text if isinstance(got, Recalled) else "")))
+
+    def _second_chance(self, moment: Moment, captured: Captured, *, at: float) -> str:
+        """What a session begins with, at the first prompt of a window, unless its transcript shows that it arrived."""
+        if not moment.session or self.store.prompted(moment.session, before=at):
+            return ""
+        began = self.store.begun(moment.session)
+        if began and (not self.settings.capture or arrived(text_of(captured.payload, "transcript_path"))):
+            return ""  # without capture nobody knows which prompt is the first
+        start = replace(moment, name="session_start", prompt="", source="")
+        seconds = self.settings.deadline_prompt_ms / 1000 / 4  # the prompt's own block needs as much
+        return str(self._same(start, at=at, hold=False, seconds=seconds)["context"])
 
     def events(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Events from a plugin: `{host, event, payload, at?}`, or a list of them under `events`."""
@@ -441,7 +457,14 @@ class Keeper:
         return answers.context(*self._recall(wanted, kinds=kinds))
 
     def _same(
-        self, moment: Moment, *, preview: bool = False, id: str = "", at: float = 0.0, hold: bool = True
+        self,
+        moment: Moment,
+        *,
+        preview: bool = False,
+        id: str = "",
+        at: float = 0.0,
+        hold: bool = True,
+        seconds: float = 0.0,
     ) -> dict[str, Any]:
         """What was given first to whoever asked the same; the first time it is built and recorded."""
         query = query_of(moment, synonyms=self._synonyms)
@@ -450,7 +473,7 @@ class Keeper:
             first = self.store.given(injection_of(moment, silence, id="", at=0.0))
             if first is not None and first.tokens <= (moment.budget or first.tokens):
                 return answers.again(first)
-            got, id = self._recall(moment, preview=preview, id=id, at=at)
+            got, id = self._recall(moment, preview=preview, id=id, at=at, seconds=seconds)
             held = hold and not preview and not got.problems and "deadline" not in got.skipped.values()
             if isinstance(got, Skipped) and held:
                 self.store.record(injection_of(moment, got, id=_new_id(), at=time.time()))
@@ -546,11 +569,19 @@ class Keeper:
         return {**about, "score": ranked.score, "why": dict(ranked.why), "shown": shown}
 
     def _recall(
-        self, moment: Moment, *, preview: bool = False, id: str = "", at: float = 0.0, kinds: Sequence[str] = ()
+        self,
+        moment: Moment,
+        *,
+        preview: bool = False,
+        id: str = "",
+        at: float = 0.0,
+        kinds: Sequence[str] = (),
+        beside: str = "",
+        seconds: float = 0.0,
     ) -> tuple[Recalled | Skipped, str]:
-        """The context of a moment and, where there is one, the id it is recorded under."""
+        """The context of a moment, in one answer with *beside*, and where there is one, the id it is recorded under."""
         with self._turn(moment):
-            got = self._recalled(moment, kinds)
+            got = self._recalled(moment, kinds, beside=beside, seconds=seconds)
             for problem in got.problems:
                 self.tell("recall", problem)
             if preview:
@@ -564,10 +595,16 @@ class Keeper:
             self.store.record(injection_of(moment, got, id=id, at=at or time.time()))
             return got, id
 
-    def _recalled(self, moment: Moment, kinds: Sequence[str] = ()) -> Recalled | Skipped:
+    def _recalled(
+        self, moment: Moment, kinds: Sequence[str] = (), *, beside: str = "", seconds: float = 0.0
+    ) -> Recalled | Skipped:
         start = moment.name == "session_start"
         deadline = self.settings.deadline_start_ms if start else self.settings.deadline_prompt_ms
-        until = time.perf_counter() + deadline / 1000 / 2  # the hook waits a little longer: a partial answer arrives
+        # The hook waits a little longer: a partial answer arrives.
+        until = time.perf_counter() + (seconds or deadline / 1000 / 2)
+        cap = cap_of(moment.host, raised=caps(self.settings))
+        if cap and beside:
+            cap = replace(cap, most=max(0, cap.most - cap.size(beside + BETWEEN)))
         return recall(
             self.store,
             self._work.around(moment),
@@ -581,7 +618,7 @@ class Keeper:
             most_terms=self.settings.terms_max,
             postings=self.settings.postings_budget,
             family=self.settings.tokenizer,
-            cap=cap_of(moment.host, raised=caps(self.settings)),
+            cap=cap,
             vector=self._meaning.of_prompt(moment.prompt, seconds=deadline / 1000 / 4),  # half of the time to build
             expired=lambda: time.perf_counter() > until,
         )

@@ -1,0 +1,159 @@
+"""A host that may lose what a session begins with: it comes again with the first prompt, once, and within bounds."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreword.client import Client
+from foreword.paths import Home
+from foreword.projects import resolve
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Memory
+from tests.flow.conftest import Host
+
+PROMPT = "why does the checkout transport time out?"
+PAYLOADS = Path(__file__).resolve().parents[1] / "payloads" / "cursor"
+
+
+@pytest.fixture
+def filled(home: Home, project: str) -> Home:
+    store = SqliteStore(home.database, backups=home.backups)
+    owner = resolve(project)
+    about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
+    old = {**about, "created": time.time() - 900 * 86400}
+    store.keep(
+        [
+            Memory("preference", "Run the tests with make test", **about),
+            Memory("observation", "The checkout HTTPTransport was looked at", **old),  # too old for a start
+        ]
+    )
+    store.close()
+    return home
+
+
+@pytest.fixture
+def tell(host: Host, project: str):
+    """An event of Cursor; the whole answer, as it stands on stdout."""
+
+    def told(event: str, *, session: str = "c1", **more: Any) -> dict[str, Any]:
+        payload = json.loads((PAYLOADS / f"{event}.json").read_text(encoding="utf-8"))["payload"]
+        own = {"conversation_id": session, "generation_id": str(time.time_ns()), "workspace_roots": [project]}
+        ended = host.tell(event, {**payload, **own, **more}, host="cursor")
+        assert (ended.returncode, ended.stderr) == (0, b"")
+        return dict(json.loads(ended.stdout)) if ended.stdout else {}
+
+    return told
+
+
+def given(client: Client) -> list[str]:
+    return sorted(each["moment"] for each in client.get("/api/injections")["injections"])
+
+
+def test_the_first_prompt_brings_the_start_again_and_its_own_block_behind_it(filled: Home, start, tell):
+    client = start()
+    began = tell("sessionStart")["additional_context"]
+    assert "make test" in began
+    answer = tell("beforeSubmitPrompt", prompt=PROMPT)
+    assert answer["continue"] is True
+    again, end, own = answer["additional_context"].partition("--- end foreword ---\n\n")
+    assert again + end.rstrip() == began
+    assert "HTTPTransport" in own
+    assert given(client) == ["prompt", "session_start"]  # the ledger counts it once
+    assert "additional_context" not in tell("beforeSubmitPrompt", prompt=PROMPT)
+
+
+def test_a_start_that_was_never_told_is_built_at_the_first_prompt(filled: Home, start, tell):
+    client = start()
+    text = tell("beforeSubmitPrompt", prompt=PROMPT)["additional_context"]
+    assert text.index("make test") < text.index("HTTPTransport")
+    assert text.count("--- end foreword ---") == 2
+    assert given(client) == ["prompt", "session_start"]
+    late = tell("sessionStart")["additional_context"]  # it was under way, and arrives behind the prompt
+    assert "make test" in late
+    assert tell("beforeSubmitPrompt", session="c2", prompt="hello there")["additional_context"].count("make test") == 1
+
+
+def test_a_transcript_that_shows_the_block_is_believed(filled: Home, start, tell, tmp_path: Path):
+    client = start()
+    transcript = tmp_path / "transcript.jsonl"
+    began = tell("sessionStart")["additional_context"]
+    transcript.write_text("x" * 300_000 + json.dumps({"system": began}) + "\n")
+    answer = tell("beforeSubmitPrompt", prompt=PROMPT, transcript_path=str(transcript))
+    assert "make test" not in answer["additional_context"]
+    assert "HTTPTransport" in answer["additional_context"]
+    tell("preCompact")
+    text = tell("beforeSubmitPrompt", prompt=PROMPT, transcript_path=str(transcript))["additional_context"]
+    assert "make test" in text  # a new window: what the transcript tells was before it
+    assert given(client) == ["prompt", "prompt", "session_start", "session_start"]
+
+
+def test_without_capture_a_start_that_was_given_is_not_given_again(filled: Home, start, tell):
+    filled.config.write_text("capture = false")
+    start()
+    assert "make test" in tell("beforeSubmitPrompt", prompt="hello there")["additional_context"]
+    assert tell("beforeSubmitPrompt", prompt="hello again") == {}
+
+
+def test_both_blocks_together_stay_within_what_the_host_shows(filled: Home, start, tell, project):
+    client = start()
+    filler = [
+        {"kind": "preference", "title": f"Rule {n}: " + "aa bb " * 24, "project_path": project} for n in range(60)
+    ] + [
+        {"kind": "observation", "title": f"checkout transport {n} " + "x" * 30, "project_path": project}
+        for n in range(30)
+    ]
+    client.post("/api/memories", {"memories": filler})
+    filled.config.write_text(
+        "[recipes.session_start]\nbudget = 6000\n[recipes.session_start.rules]\nlimit = 50\n[recipes.prompt]\nbudget = 3000\n"
+    )
+    time.sleep(1.5)  # the worker looks every second
+    text = tell("beforeSubmitPrompt", prompt=PROMPT)["additional_context"]
+    assert 8_000 < len(text) <= 10_000
+    assert given(client) == ["session_start"]  # the prompt's own did not fit beside it, and counts as not given
+
+
+def test_other_hosts_start_once(filled: Home, start, host: Host, project):
+    start()
+    told = {"session_id": "s1", "cwd": project}
+    assert "make test" in host.context("SessionStart", {**told, "source": "startup"})
+    assert "make test" not in host.context("UserPromptSubmit", {**told, "prompt": PROMPT})
+
+
+# -- what a fork and a resumed session are given ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def claude(host: Host, shared: Path, project: str):
+    """A recorded start of Claude Code, of this project."""
+
+    def started(source: str, session: str) -> str:
+        name = f"claude.SessionStart.{source}.json"
+        told = json.loads((shared / "payloads" / name).read_text(encoding="utf-8"))["stdin"]
+        return host.context("SessionStart", {**told, "session_id": session, "cwd": project})
+
+    return started
+
+
+def test_a_fork_is_given_everything_for_it_does_not_tell_its_parent(filled: Home, start, claude, project):
+    client = start()
+    began = claude("startup", "parent")
+    assert claude("resume", "parent") == ""  # ages alone are not new
+    assert claude("fork", "child") == began
+    assert claude("resume", "child") == ""
+    assert claude("fork", "child") == ""
+    client.post("/api/memories", {"kind": "preference", "title": "No wombats on Friday", "project_path": project})
+    for session in ("parent", "child"):
+        news = claude("resume", session)
+        assert "wombats" in news
+        assert "make test" not in news
+
+
+@pytest.mark.parametrize("source", ["clear", "compact"])
+def test_an_emptied_window_is_given_everything_again(filled: Home, start, claude, source):
+    start()
+    assert claude("startup", "s") == claude(source, "s") != ""

@@ -1,0 +1,29 @@
+"""arrived: whether a transcript shows that our block is in it, whatever the path leads to."""
+
+import os
+
+import pytest
+
+from foreword import render
+from foreword.fit import Layer, Line
+from foreword.types import Memory, Ranked
+from foreword.worker.arrived import TAIL, arrived
+
+
+@pytest.mark.parametrize("form", ["markdown", "xml"])
+def test_a_block_as_it_is_rendered_is_found_in_the_end_of_a_transcript(tmp_path, form):
+    line = Line(text="- x", ranked=Ranked(memory=Memory("note", "x"), score=1.0, why={}), group="")
+    text = render.block(
+        [Layer(name="rules", lines=(line,), cap=9, limit=9)], moment="session_start", project="shop", form=form
+    )
+    file = tmp_path / "t.jsonl"
+    file.write_text("y" * TAIL + text + "\n")
+    assert arrived(str(file))
+    file.write_text(text + "y" * TAIL)
+    assert not arrived(str(file))
+
+
+def test_what_cannot_be_read_shows_nothing(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("", "\0", str(tmp_path), str(tmp_path / "none"), str(tmp_path / "pipe")):
+        assert not arrived(path)
