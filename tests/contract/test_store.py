@@ -637,6 +637,21 @@ def an_injection(id, *, at=1000.0, session="s", items=(), **more):
     )
 
 
+def test_what_a_session_was_given_in_all_counts_each_memory_once_and_every_token(store):
+    def items(*ids):
+        return tuple(Item(id, "index", 0.5, 3, {}) for id in ids)
+
+    assert store.given_in_all("s") == (0, 0)
+    store.record(an_injection("inj-1", items=items("dec-1", "dec-2"), tokens=30))
+    store.record(
+        an_injection("inj-2", at=1001.0, moment="session_start", source="clear", items=items("dec-2"), tokens=12)
+    )
+    store.record(an_injection("inj-3", at=1002.0, tokens=0))  # a kept silence
+    store.record(an_injection("inj-4", session="other", items=items("dec-3"), tokens=400))
+    assert store.given_in_all("s") == (2, 42)
+    assert store.given_in_all("nobody") == (0, 0)
+
+
 def test_injections_come_back_with_their_items(store):
     items = tuple(Item(f"not-{n}", "index", 0.5, 3, {"match": 0.25, "recency": 1.0}) for n in range(12))
     injection = an_injection("inj-1", items=items)

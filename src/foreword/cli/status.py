@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from foreword.cli import checks, door, hosts, screen, troubles
 from foreword.cli.memories import Json
-from foreword.errors import ForewordError
+from foreword.errors import BadRequest, ForewordError
 from foreword.values import fields
 
 if TYPE_CHECKING:
@@ -17,20 +20,36 @@ if TYPE_CHECKING:
 
     from foreword.paths import Home
 
+LINE_SECONDS = 0.5  # a status line is drawn often, and an empty one is better than a late one
+MOST_BYTES = 1 << 20  # that a host tells of itself
 COUNTED = ("memories", "sessions", "events", "injections")
 
 
-def status(json: Json = False) -> None:
+def status(
+    line: Annotated[bool, typer.Option("--line", help="Only what this session was given, in a line.")] = False,
+    session: Annotated[str, typer.Option("--session", metavar="ID", help="Of this session; with --line.")] = "",
+    json: Json = False,
+) -> None:
     """Show what is remembered and what went wrong.
 
     What went wrong since you last asked is shown once; `foreword doctor` keeps showing it.
     A worker that is away is started.
 
+    With --line: the items and tokens that a session was given, for a status line. The session is the one that the
+    host names on stdin, else the last one in this folder. Nothing is started, and nothing is said without a worker.
+
     \b
-    Example:
+    Examples:
       foreword status
+      foreword status --line
     """
     home = door.here()
+    if line:
+        told = _line(home, session)
+        screen.as_json(told) if json else screen.say(told["line"])
+        return
+    if session:
+        raise BadRequest("--session goes with --line", hint="`foreword sessions ID` tells all of one")
     about = _about(home)
     new = troubles.untold(home)
     about["troubles"] = [fields(group) for group in troubles.grouped(new)]
@@ -43,6 +62,40 @@ def status(json: Json = False) -> None:
     for each in about["troubles"]:
         screen.say(f"  {_when(each['last'])}, {each['count']}x, {each['where']}: {each['what']}")
     troubles.told(home, new)
+
+
+def _line(home: Home, session: str) -> dict[str, Any]:
+    """What a session was given, from a worker that is there; at once, or an empty line."""
+    from foreword.client import Client
+    from foreword.hosts import dict_of, find, text_of
+
+    told = {} if session else _from_host()
+    read = find("claude-code").read(told)
+    place = read.cwd or text_of(dict_of(told.get("workspace")), "current_dir")
+    asked = {"session_id": session or read.session}
+    try:
+        asked |= {} if asked["session_id"] else {"project_path": door.folder(place)}
+        return Client(home, seconds=LINE_SECONDS).get("/api/line", **asked)
+    except ForewordError:
+        return {"line": "", "items": 0, "tokens": 0, "session": asked["session_id"]}
+
+
+def _from_host() -> dict[str, Any]:
+    """What a host writes to the command of its status line; nothing where a person typed it, or it does not come."""
+    import select
+    from json import loads
+
+    raw, until = b"", time.monotonic() + LINE_SECONDS
+    with suppress(OSError, ValueError, TypeError, RecursionError):  # no stdin, or no JSON object
+        if sys.stdin.isatty():
+            return {}
+        while select.select([sys.stdin], [], [], max(0.0, until - time.monotonic()))[0]:
+            part = os.read(sys.stdin.fileno(), 1 << 16)
+            raw += part
+            if not part or len(raw) > MOST_BYTES:
+                break
+        return dict(loads(raw))
+    return {}
 
 
 def waiting(home: Home) -> int:

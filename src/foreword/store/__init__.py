@@ -164,6 +164,9 @@ class Store(Protocol):
     def spent(self, session: str) -> Mapping[str, int]:
         """The tokens that the session's present context window was given, by moment."""
 
+    def given_in_all(self, session: str) -> tuple[int, int]:
+        """How many memories a session was given since it began, each counted once, and for how many tokens."""
+
     def spendings(self, since: float = 0.0, limit: int = 20) -> tuple[Spending, ...]:
         """The calls of models from then on, newest first."""
 

@@ -254,6 +254,14 @@ class Reader(Finder):
         )
         return dict(rows)
 
+    def given_in_all(self, session: str) -> tuple[int, int]:
+        ((items, tokens),) = self._all(
+            """SELECT count(DISTINCT i.memory), (SELECT ifnull(sum(tokens), 0) FROM injections WHERE session = ?1)
+            FROM injections j JOIN injection_items i ON i.injection = j.id WHERE j.session = ?1""",
+            (session,),
+        )
+        return items, tokens
+
     def mark(self, name: str) -> str:
         rows = self._all("SELECT text FROM marks WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""

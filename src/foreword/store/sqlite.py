@@ -286,6 +286,10 @@ class SqliteStore:
         self._flush()
         return self._ask(lambda reader: reader.spent(session))
 
+    def given_in_all(self, session: str) -> tuple[int, int]:
+        self._flush()
+        return self._ask(lambda reader: reader.given_in_all(session))
+
     def spendings(self, since: float = 0.0, limit: int = 20) -> tuple[Spending, ...]:
         return self._ask_ledger(lambda reader: reader.spendings(since=since, limit=limit))
 

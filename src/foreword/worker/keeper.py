@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from foreword import __version__, spool, wired
-from foreword.capture import Captured, injection_id, moment_of, project_at
+from foreword.capture import Captured, capture, injection_id, moment_of, project_at
 from foreword.config import load, load_synonyms
 from foreword.distill import session_uid
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
@@ -76,6 +76,7 @@ SOON = 256 * 1024  # bytes in the spool that a prompt waits for: some hooks' wor
 TURNS = 32  # sessions that share a lock wait for each other some milliseconds
 MOST_SESSIONS = 1000  # that an abbreviated id is looked for in
 SHOWN_IN = 50  # injections that a memory's explanation names
+STATUS_LINE = "statusLine"  # what Claude calls it; hook/pipe.py knows the word too
 BETWEEN = "\n\n"  # two blocks in one answer
 
 
@@ -228,6 +229,9 @@ class Keeper:
     # -- remember -----------------------------------------------------------------------------------------------
     def hook(self, delivery: Delivery) -> bytes:
         """One call of a hook: keep what it told, and answer with the bytes its host accepts."""
+        if delivery.event == STATUS_LINE:
+            session = capture(delivery, find_project=self._project).told.session
+            return str(self.line(session_id=session)["line"]).encode()
         self.counted["hooks"] += 1
         if not delivery.raw.strip():
             return b""
@@ -677,6 +681,16 @@ class Keeper:
         session = redact(storable(session_id))
         found = self.store.injections(session=session, project=project, memory=memory, limit=limit, texts=text)
         return {"injections": [answers.injection(each, text=text) for each in found]}
+
+    def line(self, *, session_id: str = "", project_path: str = "") -> dict[str, Any]:
+        """What a session was given, in a line for people; without an id, the last session of the project."""
+        session = redact(storable(session_id))
+        if not session and project_path:
+            found = self.store.sessions(self._project(project_path).key, limit=1)
+            session = found[0].id if found else ""
+        items, tokens = self.store.given_in_all(session) if session else (0, 0)
+        said = f"{items} item{'' if items == 1 else 's'}, {tokens:,} tokens" if tokens else "quiet"
+        return {"line": f"foreword: {said}", "items": items, "tokens": tokens, "session": session}
 
     def injection(self, id: str) -> dict[str, Any]:
         self._catch_up()

@@ -74,6 +74,9 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/sessions/": {"GET": lambda asked: keeper.session(_last(asked))},
         "/api/injections": {"GET": lambda asked: keeper.injections(**_injections_query(asked))},
         "/api/injections/": {"GET": lambda asked: keeper.injection(_last(asked))},
+        "/api/line": {
+            "GET": lambda asked: keeper.line(**{name: _word(asked, name) for name in ("session_id", "project_path")})
+        },
         "/api/resume": {"GET": lambda asked: keeper.resume(**_list_query(asked, 10))},
         "/api/hosts": {"GET": lambda _: keeper.hosts()},
         "/api/health": {"GET": lambda _: keeper.health()},

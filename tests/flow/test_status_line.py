@@ -1,0 +1,161 @@
+"""The status line: what a session was given, in a line, at once or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from foreword.client import Client
+from foreword.paths import Home
+from foreword.projects import resolve
+from foreword.store.sqlite import SqliteStore
+from foreword.trouble import noted
+from foreword.types import Memory
+from foreword.worker import life
+from tests.flow.conftest import CLEAN, Host
+from tests.recorded import recorded
+
+PROMPT = {"session_id": "s1", "hook_event_name": "UserPromptSubmit", "prompt": "why does the transport time out?"}
+START = {"session_id": "s1", "hook_event_name": "SessionStart", "source": "startup"}
+
+
+@pytest.fixture
+def known(home: Home, project: str) -> Home:
+    store, owner, now = SqliteStore(home.database, backups=home.backups), resolve(project), time.time()
+    about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
+    store.keep([Memory(kind="decision", title="The transport retries twice", **about)])
+    store.keep([Memory(kind="handoff", title="Sandbox", detail={"next": ["ask for a sandbox"]}, **about)])
+    store.close()
+    return home
+
+
+def asked(project: str, *, session: str = "s1") -> dict[str, object]:
+    """What Claude writes to a status line's command, as recorded where that is at hand."""
+    found = [each for each in recorded() if each.event == "statusLine"]
+    if found:
+        return found[0].placed(folder=project, session=session).payload
+    return {"session_id": session, "cwd": project, "workspace": {"current_dir": project}}
+
+
+def drawn(host: Host, payload: object) -> str:
+    ended = host.tell("statusLine", payload)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    return ended.stdout.decode()
+
+
+def command(home: Home, *words: str, stdin: bytes | int = b"", cwd: str = "/", tries: int = 1) -> str:
+    """What the command prints; where a line is expected, once more if a busy machine was too slow to tell one."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "foreword", "status", "--line", *words],
+        check=False,
+        capture_output=True,
+        timeout=30,
+        env={**CLEAN, "FOREWORD_HOME": str(home.root)},
+        cwd=cwd,
+        **({"input": stdin} if isinstance(stdin, bytes) else {"stdin": stdin}),
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    late = tries > 1 and ended.stdout == b"\n" and isinstance(stdin, bytes)
+    return command(home, *words, stdin=stdin, cwd=cwd, tries=tries - 1) if late else ended.stdout.decode()
+
+
+def said(home: Home, *words: str, stdin: bytes | int = b"", cwd: str = "/") -> str:
+    return command(home, *words, stdin=stdin, cwd=cwd, tries=5)
+
+
+def given(client: Client, session: str = "s1") -> str:
+    """The line that the list of injections comes to."""
+    found = client.get("/api/injections", session_id=session)["injections"]
+    items = {item["memory"] for each in found for item in each["items"]}
+    plural = "" if len(items) == 1 else "s"
+    return f"foreword: {len(items)} item{plural}, {sum(each['tokens'] for each in found):,} tokens"
+
+
+def test_the_line_counts_every_memory_once_and_every_token_of_the_session(known, host: Host, start, project):
+    client = start()
+    assert drawn(host, asked(project)) == "foreword: quiet"
+    host.context("UserPromptSubmit", {**PROMPT, "cwd": project})
+    assert drawn(host, asked(project)) == given(client)
+    assert given(client).startswith("foreword: 1 item, ")
+    host.context("SessionStart", {**START, "cwd": project})  # a new window: the same memory again, and another
+    assert drawn(host, asked(project)) == given(client)
+    assert given(client).startswith("foreword: 2 items, ")
+    assert drawn(host, asked(project, session="s2")) == "foreword: quiet"
+
+
+def test_drawing_it_leaves_no_trace(known, host: Host, start, project):
+    client = start()
+    for payload in (asked(project), b"", b"no JSON", b"[]", {"cwd": project}, {"session_id": 7}):
+        assert drawn(host, payload) in ("", "foreword: quiet")
+    assert host.stored() == []
+    assert host.spooled() == 0
+    assert client.get("/api/sessions")["sessions"] == []
+    assert client.get("/api/injections")["injections"] == []
+    assert noted(str(known.trouble)) == ()
+
+
+@pytest.mark.parametrize("worker", ["away", "hung"])
+def test_without_a_worker_nothing_is_said_kept_started_or_complained_of(known, host: Host, start, project, worker):
+    pid = 0
+    if worker == "hung":
+        start()
+        pid = life.pid_of(known)
+        os.kill(pid, signal.SIGSTOP)
+    counter = known.root / "started"
+    host.write_hook(worker=["/bin/sh", "-c", f"echo x >> {counter}"], FOREWORD_DEADLINE_PROMPT_MS="300")
+    assert drawn(host, asked(project)) == ""
+    assert command(known, stdin=json.dumps(asked(project)).encode()) == "\n"
+    time.sleep(0.2)
+    assert not counter.exists()
+    assert host.spooled() == 0
+    assert noted(str(known.trouble)) == ()
+    if pid:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_the_command_says_the_same_however_it_is_told_the_session(known, host: Host, start, project):
+    client = start()
+    host.context("UserPromptSubmit", {**PROMPT, "cwd": project})
+    line = given(client) + "\n"
+    assert said(known, stdin=json.dumps(asked(project)).encode()) == line
+    assert said(known, "--session", "s1") == line
+    assert said(known, cwd=project) == line  # the last one in this folder
+    assert said(known, stdin=b'{"workspace": {"current_dir": "%s"}}' % project.encode()) == line
+    assert said(known, "--session", "s2") == "foreword: quiet\n"
+    assert said(known, stdin=b"no JSON", cwd="/") == "foreword: quiet\n"
+    told = json.loads(said(known, "--session", "s1", "--json"))
+    assert (told["line"], told["items"], told["session"]) == (given(client), 1, "s1")
+
+
+def test_a_host_that_never_closes_stdin_is_not_waited_for(known, start, project):
+    start()
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, b'{"session_id": "s2"}')
+        assert said(known, stdin=reading) in ("foreword: quiet\n", "\n")
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_a_home_that_is_not_there_is_an_empty_line_and_stays_away(tmp_path):
+    nowhere = Home(root=tmp_path / "nowhere")
+    assert command(nowhere, "--session", "s1") == "\n"
+    assert not nowhere.root.exists()
+
+
+def test_a_session_without_a_line_is_asked_wrongly(known):
+    ended = subprocess.run(
+        [sys.executable, "-m", "foreword", "status", "--session", "s1"],
+        check=False,
+        capture_output=True,
+        env={**CLEAN, "FOREWORD_HOME": str(known.root)},
+    )
+    assert ended.returncode == 1
+    assert b"--session goes with --line" in ended.stderr
