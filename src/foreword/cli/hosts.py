@@ -75,11 +75,21 @@ def standings(home: Home, environ: Mapping[str, str], *, seen: Mapping[str, Any]
 
 def findings(standing: Standing, *, now: float) -> Iterator[Finding]:
     """What is to be said of a host: first what is wrong, each with its way out, then how it stands."""
-    name, wired = standing.host, standing.wired
-    again = f"foreword install {name}"
-    if not wired.begun:
+    if not standing.wired.begun:
         yield _unwired(standing, now=now)
         return
+    wrong = list(_wrong(standing, now=now))
+    yield from wrong
+    yield from _died(standing, now=now)
+    if standing.troubles:
+        yield _failures(standing, now=now)
+    state = NOTE if wrong or not standing.program else OK
+    yield Finding(standing.host, state, _told(standing, now=now), _missing_program(standing))
+
+
+def _wrong(standing: Standing, *, now: float) -> Iterator[Finding]:
+    name, wired = standing.host, standing.wired
+    again = f"foreword install {name}"
     for how in ("unreadable", "missing", "changed"):
         lacks = [lack for lack in wired.lacks if lack.how == how]
         for file in dict.fromkeys(lack.file for lack in lacks):
@@ -96,10 +106,6 @@ def findings(standing: Standing, *, now: float) -> Iterator[Finding]:
         yield Finding(name, WRONG, says, "start codex, open /hooks, and trust those that name foreword-hook")
     if standing.silent:
         yield _gone_silent(standing, now=now)
-    yield from _died(standing, now=now)
-    if standing.troubles:
-        yield _failures(standing, now=now)
-    yield Finding(name, OK if standing.program else NOTE, _told(standing, now=now), _missing_program(standing))
 
 
 def absent(standings: Sequence[Standing]) -> list[Finding]:
@@ -201,13 +207,13 @@ def _gone_silent(standing: Standing, *, now: float) -> Finding:
 
 
 def _died(standing: Standing, *, now: float) -> Iterator[Finding]:
-    from foreword.worker.watch import way_out
+    from foreword.worker.watch import SHORT, brought_in
 
     for each in standing.seen.get("died", ()):
         if now - each["told"] < LATELY:
-            says = f"session {each['session'][:8]} ({each['project']}) told nothing after {_clock(each['since'])}"
+            says = f"session {each['session'][:SHORT]} ({each['project']}) told nothing after {_clock(each['since'])}"
             says += f", and went on until {_clock(each['until'])}"
-            yield Finding(standing.host, NOTE, says, way_out(standing.host))
+            yield Finding(standing.host, NOTE, says, brought_in(standing.host))
 
 
 def _failures(standing: Standing, *, now: float) -> Finding:

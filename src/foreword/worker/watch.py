@@ -29,6 +29,7 @@ DAY = 86_400.0  # seconds between two looks at what hosts write without a word t
 MARK = "capture died: "  # and a host: what was told of its sessions
 ON = "capture is on"  # since when; what happened before was not meant to be kept
 QUIET = "hosts were looked at"
+SHORT = 13  # characters of a session's id: those of Codex begin with the time, down to the millisecond
 IMPORTABLE = ("claude-code", "codex")  # whose transcripts `foreword import` reads
 
 
@@ -155,8 +156,9 @@ class Watching:
         self._store().set_mark(f"{MARK}{session.host}", json.dumps([fields(each) for each in kept]), at=now)
         self._tell(
             "capture",
-            f"session {session.id[:8]} of {session.host} ({session.project}) told nothing after {_clock(since)}, "
-            f"and went on until {_clock(until)}; {way_out(session.host)}",
+            f"session {session.id[:SHORT]} of {session.host} ({session.project}) told nothing after {_clock(since)}, "
+            f"and went on until {_clock(until)}; {brought_in(session.host)}, and `foreword doctor` tells whether its "
+            "hooks run",
         )
 
     def _look_at_hosts(self, *, since: float) -> None:
@@ -198,10 +200,11 @@ def silent(
     return until
 
 
-def way_out(host: str) -> str:
-    """What brings back what a session did not tell, and keeps the next from losing it."""
-    brought = f"`foreword import {host}` in its folder brings it in, and " if host in IMPORTABLE else ""
-    return f"{brought}`foreword doctor` tells whether its hooks still run"
+def brought_in(host: str) -> str:
+    """What brings in what a session did not tell, where something does."""
+    if host in IMPORTABLE:
+        return f"`foreword import {host}` in its folder brings it in"
+    return "its transcript cannot be imported"
 
 
 def _transcript(events: Sequence[Event]) -> str:
