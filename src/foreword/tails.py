@@ -22,6 +22,7 @@ GRACE = 60.0  # seconds: a hook tells within five, what was spooled is taken in 
 ENOUGH = 3  # tools that came back untold: one or two may be of a kind that its host tells nobody of
 FOLDERS = 20  # newest ones that are looked into, at each level
 ENTRIES = 20_000  # of one folder that are looked at: a bound, not a promise
+PROMPTS = 10  # of a transcript that are enough
 FILES = 5  # newest ones that are read
 
 
@@ -35,8 +36,11 @@ class Tail:
     written: float = 0.0  # the file itself, by the clock of this machine
 
 
-def read(path: str, *, host: str) -> Tail:
-    """The end of a host's transcript; an empty one where the file is gone, moved, or of no kind that we know."""
+def read(path: str, *, host: str, after: float = 0.0) -> Tail:
+    """The end of a host's transcript; an empty one where the file is gone, moved, or of no kind that we know.
+
+    Only what was written *after* then is looked at, and of many prompts the last: to tell what was typed takes a while.
+    """
     try:
         written = os.stat(path).st_mtime
     except (OSError, ValueError):
@@ -44,14 +48,16 @@ def read(path: str, *, host: str) -> Tail:
     telling = TELLING.get(host)
     if telling is None:
         return Tail(written=written)
-    prompts, tools, cwd = [], [], ""
+    prompts: list[float] = []
+    tools: list[float] = []
+    cwd = ""
     for line in _lines(tail(path)):
-        when, what = at(line), telling(line)
-        if when and what == "prompt":
-            prompts.append(when)
-        elif when and what == "tool":
-            tools.append(when)
-        cwd = text_of(line, "cwd") or cwd
+        when = at(line)
+        if when > after and len(prompts) < PROMPTS:
+            what = telling(line)
+            if what:
+                (prompts if what == "prompt" else tools).append(when)
+        cwd = cwd or text_of(line, "cwd")
     return Tail(prompts=tuple(prompts), tools=tuple(tools), cwd=cwd, written=written)
 
 
@@ -74,7 +80,8 @@ def newest(folder: str, patterns: Sequence[str], *, files: int = FILES) -> tuple
 
 
 def _lines(end: bytes) -> Iterator[dict[str, Any]]:
-    for raw in end.split(b"\n"):
+    """What each line says, the last first."""
+    for raw in reversed(end.split(b"\n")):
         try:
             line = json.loads(raw)
         except (ValueError, RecursionError):

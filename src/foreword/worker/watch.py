@@ -143,7 +143,8 @@ class Watching:
             return
         # After a start alone nothing was told of what the user said: any prompt shows that something should have been.
         grace = 0.0 if told[0].kind == "session_start" else tails.GRACE
-        went_on = tails.went_on(tails.read(path, host=session.host), after=told[0].at, now=until, grace=grace)
+        tail = tails.read(path, host=session.host, after=told[0].at)
+        went_on = tails.went_on(tail, after=told[0].at, now=until, grace=grace)
         if went_on:
             self._note(session, since=told[0].at, until=went_on, now=now)
 
@@ -194,7 +195,7 @@ def silent(
     until = 0.0
     if host in tails.TELLING:
         for path in tails.newest(str(wired.setup.folder), wired.setup.transcripts):
-            tail = tails.read(path, host=host)
+            tail = tails.read(path, host=host, after=after)
             if not is_off(tail.cwd):
                 until = max(until, tails.went_on(tail, after=after, now=now))
     return until
