@@ -78,6 +78,7 @@ def test_a_session_that_lost_its_hooks_is_told_at_the_next_start_and_can_be_brou
     assert brought.returncode == 0, brought.stderr
     after = client.get(f"/api/sessions/{SESSION}")["memories"]
     assert len(after) > len(before)
+    assert client.get("/api/hosts")["hosts"]["claude-code"]["died"] == []
     assert any("cents" in memory["title"] for memory in after)  # what the user laid down when no hook listened
 
 

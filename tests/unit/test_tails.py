@@ -57,12 +57,12 @@ def test_one_tool_is_no_sign_and_three_are(tmp_path):
 def test_gemini_tells_prompts_and_rewrites_its_own_surroundings(tmp_path):
     context = {"text": "<session_context>\nThis is the Gemini CLI.</session_context>"}
     told = (
-        {"sessionId": "s", "startTime": recorded.stamp(NOW - 7200), "kind": "main"},
-        {"$set": {"messages": [{"timestamp": recorded.stamp(NOW - 600), "type": "user", "content": [context]}]}},
-        {"timestamp": recorded.stamp(NOW - 600), "type": "user", "content": [context]},
-        {"timestamp": recorded.stamp(NOW - 700), "type": "user", "content": [{"text": "first things first"}]},
-        {"timestamp": recorded.stamp(NOW - 690), "type": "gemini", "content": "done"},
-        {"$set": {"lastUpdated": recorded.stamp(NOW - 600)}},
+        {"sessionId": "s", "startTime": retimed.stamp(NOW - 7200), "kind": "main"},
+        {"$set": {"messages": [{"timestamp": retimed.stamp(NOW - 600), "type": "user", "content": [context]}]}},
+        {"timestamp": retimed.stamp(NOW - 600), "type": "user", "content": [context]},
+        {"timestamp": retimed.stamp(NOW - 700), "type": "user", "content": [{"text": "first things first"}]},
+        {"timestamp": retimed.stamp(NOW - 690), "type": "gemini", "content": "done"},
+        {"$set": {"lastUpdated": retimed.stamp(NOW - 600)}},
     )
     path = tmp_path / "session.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in told))

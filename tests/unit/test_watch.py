@@ -16,7 +16,7 @@ from foreword.types import Event, Project
 from foreword.values import replace
 from foreword.wired import Wired
 from foreword.wiring import Setup
-from foreword.worker.watch import Watching, died, silent
+from foreword.worker.watch import Watching, bring_in, died, silent, untold
 from tests import retimed
 
 NOW = time.time()
@@ -158,6 +158,16 @@ def test_one_that_is_resumed_is_judged_up_to_where_it_begins_again(watch):
     assert len(watch.begins(session="one")) == 1
     (one,) = died(watch.store, "claude-code")
     assert one.since == LAST
+
+
+def test_one_that_was_brought_in_is_settled_and_not_told_again(watch):
+    watch.event("prompt")
+    watch.transcript()
+    watch.begins()
+    assert [each.session for each in untold(watch.store, "claude-code")] == ["one"]
+    bring_in(watch.store, "claude-code", "one", at=NOW)
+    assert untold(watch.store, "claude-code") == ()
+    assert len(watch.begins(session="three")) == 1
 
 
 def test_one_that_is_resumed_and_told_everything_is_not_noticed(watch):

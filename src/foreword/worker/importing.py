@@ -24,7 +24,7 @@ from foreword.redact.denied import denied
 from foreword.store import Store
 from foreword.types import Link, Memory, Project, Session
 from foreword.values import replace, value
-from foreword.worker.watch import died
+from foreword.worker.watch import bring_in, untold
 
 log = logging.getLogger("foreword")
 
@@ -235,6 +235,8 @@ class Importing:
             run.kept += self._written(rows, run, row=(batch.row, batch.left + len(fresh) - place), **with_mark)
             run.count(rows)
             if last:
+                if session is not None:
+                    bring_in(store, session.host, session.id, at=time.time())
                 return
             if lately:
                 self._closing.wait(BREATH)
@@ -376,7 +378,7 @@ def _was_seen(session: Session, *, store: Store) -> bool:
     known = store.session(session.id)
     if known is None or known.newest == 0:
         return False
-    return all(each.session != session.id for each in died(store, known.host))
+    return all(each.session != session.id for each in untold(store, known.host))
 
 
 def _fresh(memories: Sequence[Memory], *, store: Store, gentle: bool) -> tuple[list[Memory], int]:

@@ -62,7 +62,7 @@ from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
 from foreword.worker.refining import Refining
 from foreword.worker.scrub import scrub
-from foreword.worker.watch import Watching, died
+from foreword.worker.watch import Watching, untold
 from foreword.worker.work import EVENTS, Work
 
 log = logging.getLogger("foreword")
@@ -705,7 +705,7 @@ class Keeper:
     def hosts(self) -> dict[str, Any]:
         """What was seen of each host that ever told something, and which of its sessions went on untold."""
         self._catch_up()
-        return {"hosts": {each.host: answers.host(each, died(self.store, each.host)) for each in self.store.seen()}}
+        return {"hosts": {each.host: answers.host(each, untold(self.store, each.host)) for each in self.store.seen()}}
 
     def health(self) -> dict[str, Any]:
         """Whether it is well, and what is in it; asked of a worker whose store is broken, it tells that."""

@@ -17,7 +17,7 @@ from foreword.hosts import text_of
 from foreword.projects import is_off
 from foreword.store import Store
 from foreword.types import Event, Project, Session
-from foreword.values import fields, value
+from foreword.values import fields, replace, value
 from foreword.wired import Wired
 
 log = logging.getLogger("foreword")
@@ -42,6 +42,7 @@ class Died:
     since: float
     until: float
     told: float
+    brought: float = 0.0  # when an import read it; 0 for not yet
 
 
 def died(store: Store, host: str) -> tuple[Died, ...]:
@@ -50,6 +51,19 @@ def died(store: Store, host: str) -> tuple[Died, ...]:
         return tuple(Died(**each) for each in json.loads(store.mark(f"{MARK}{host}") or "[]"))
     except (ValueError, TypeError):
         return ()
+
+
+def untold(store: Store, host: str) -> tuple[Died, ...]:
+    """Those of them that nobody has brought in since."""
+    return tuple(each for each in died(store, host) if not each.brought)
+
+
+def bring_in(store: Store, host: str, session: str, *, at: float) -> None:
+    """An import has read what a session did not tell."""
+    before = died(store, host)
+    after = tuple(replace(each, brought=at) if each.session == session else each for each in before)
+    if after != before:
+        _keep(store, host, after, at=at)
 
 
 class Watching:
@@ -105,6 +119,7 @@ class Watching:
             log.exception("looking at transcripts failed")
             self._tell("watch", f"it could not be seen whether capture works: {type(exc).__name__}: {exc}")
         finally:
+            self._looked = self._looked or time.time()  # what failed, or is off, is not tried again every second
             self._looking.release()
 
     def _on_since(self) -> float | None:
@@ -153,8 +168,7 @@ class Watching:
         before = died(self._store(), session.host)
         if any((each.session, each.since) == (this.session, this.since) for each in before):
             return
-        kept = [this, *(each for each in before if each.session != this.session)][:KEPT]
-        self._store().set_mark(f"{MARK}{session.host}", json.dumps([fields(each) for each in kept]), at=now)
+        _keep(self._store(), session.host, [this, *(each for each in before if each.session != this.session)], at=now)
         self._tell(
             "capture",
             f"session {session.id[:SHORT]} of {session.host} ({session.project}) told nothing after {_clock(since)}, "
@@ -206,6 +220,10 @@ def brought_in(host: str) -> str:
     if host in IMPORTABLE:
         return f"`foreword import {host}` in its folder brings it in"
     return "its transcript cannot be imported"
+
+
+def _keep(store: Store, host: str, told: Sequence[Died], *, at: float) -> None:
+    store.set_mark(f"{MARK}{host}", json.dumps([fields(each) for each in told[:KEPT]]), at=at)
 
 
 def _transcript(events: Sequence[Event]) -> str:
