@@ -180,7 +180,11 @@ def wired_in(folder: Path) -> Wired:
     return Wired(setup=Setup(binary="codex", folder=folder, changes=changes), there=2)
 
 
+TRUSTED = '[hooks.state."FOLDER/hooks.json:session_start:0:0"]\ntrusted_hash = "sha256:1"\n'
+
+
 def test_codex_is_asked_whom_it_trusts_and_others_hooks_do_not_count(tmp_path):
+    (tmp_path / "config.toml").write_text(TRUSTED.replace("FOLDER", str(tmp_path)))
     source = repr(str(tmp_path / "hooks.json"))
     run = program(tmp_path, SERVER.replace("SOURCE", source))
     found = clients.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
@@ -191,10 +195,16 @@ def test_codex_is_asked_whom_it_trusts_and_others_hooks_do_not_count(tmp_path):
 def test_where_it_does_not_answer_its_settings_tell_as_much_as_they_can(tmp_path, body, monkeypatch):
     monkeypatch.setattr(clients, "TRUST_SECONDS", 1.0)
     monkeypatch.setattr(clients, "LEAVE_SECONDS", 0.1)
-    state = f'[hooks.state."{tmp_path}/hooks.json:session_start:0:0"]\ntrusted_hash = "sha256:1"\n'
-    (tmp_path / "config.toml").write_text(state)
+    (tmp_path / "config.toml").write_text(TRUSTED.replace("FOLDER", str(tmp_path)))
     found = clients.codex_trust(program(tmp_path, body), {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
     assert found == {"SessionStart": "trusted", "Stop": "untrusted"}
+
+
+def test_codex_is_not_started_where_nothing_was_ever_trusted(tmp_path):
+    run = program(tmp_path, "import pathlib; pathlib.Path(__file__).with_name('started').touch()")
+    found = clients.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
+    assert found == {"SessionStart": "untrusted", "Stop": "untrusted"}
+    assert not (tmp_path / "started").exists()
 
 
 def test_a_client_is_told_where_things_lie_and_no_keys(tmp_path):

@@ -54,13 +54,16 @@ def version_of(program: str, environ: Mapping[str, str]) -> str:
 
 def codex_trust(program: str, environ: Mapping[str, str], *, wired: Wired) -> dict[str, str]:
     """Each of our hooks and whether Codex trusts it, as it says itself; else as far as its settings tell."""
+    on_file = _trust_on_file(wired)
+    if "trusted" not in on_file.values():
+        return on_file  # to ask Codex would make its databases, where it was never used
     files = {str(file) for file in wired.files}
     try:
         listed = _hooks_of(program, environ, folder=wired.setup.folder)
     except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError):
         listed = None
     if listed is None:
-        return _trust_on_file(wired)
+        return on_file
     return {
         str(hook.get("eventName")): str(hook.get("trustStatus")) if hook.get("enabled", True) else "disabled"
         for hook in listed
