@@ -175,6 +175,15 @@ def test_parts_tell_what_whole_files_tell(name: str, data: st.DataObject):
         assert sorted(told(quick)) == sorted(told(whole))
 
 
+def test_a_function_at_the_margin_ends_the_class_that_it_was_put_into():
+    before = "class Store:\n    a = 1\n\n    def first(self):\n        pass\n\n    def second(self):\n        pass\n"
+    after = before.replace("    def second", "def new():\n    pass\n\n    def second").replace("\n\ndef", "\ndef")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "_LARGE", 0)
+        quick = comparing._in_parts("a.py", before.encode(), after.encode(), most_ms=400.0)
+    assert quick is None or ("DELETED", "Store.second") in told(quick)
+
+
 def _is_sound(name: str, text: str) -> bool:
     """tree-sitter takes any margin for Python; of code that no Python reads, parts and whole may tell differently."""
     try:

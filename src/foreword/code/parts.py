@@ -25,6 +25,8 @@ _LARGE = 1_000
 _CLASS = re.compile(
     rb"^(?:[@#\[/].*\n)*[^\n(=]*\b(?:class|struct|impl|trait|interface|module|object|namespace|enum|extension|protocol|record)\b[^\n]*\n"
 )
+# What stands at the margin behind the first line of a class, and does not belong to it: its members end there.
+_OUTSIDE = re.compile(rb"^(?!" + _GOES_ON + rb"|(?:public|private|protected)\b)[^\s})\]#{]", re.MULTILINE)
 _INDENT = re.compile(rb"^([ \t]+)\S", re.MULTILINE)
 _FOOT = frozenset({b"", b"}", b"};", b"},", b"})", b"});", b"end"})
 
@@ -121,7 +123,7 @@ def _between(text: bytes, places: list[int]) -> list[bytes]:
 
 def _members(part: bytes) -> _Class:
     """All of *part* in the head where it is no class, or not worth it."""
-    if len(part) < _LARGE or not (opened := _CLASS.match(part)):
+    if len(part) < _LARGE or not (opened := _CLASS.match(part)) or _OUTSIDE.search(part, opened.end()):
         return _Class(part)
     inside = _INDENT.search(part, opened.end() - 1)
     if not inside:
