@@ -214,5 +214,8 @@ def test_json_tells_all(shell: Shell) -> None:
     assert [each["what"] for each in host["files"]] == ["change", "create"]
     assert "+foreword 2.1.3 True" in host["files"][1]["diff"]
     assert host["after"] == ["Start Claude Code anew."]
+    again = json.loads(shell.run("install", "--json").stdout)
+    assert not again["hosts"][0]["changed"]  # still as a plugin, without being told so again
+    assert json.loads(shell.run("install", "--json", "--no-plugin").stdout)["hosts"][0]["changed"]
     told = json.loads(shell.run("uninstall", "--yes", "--json").stdout)
     assert [each["what"] for each in told["hosts"][0]["files"]] == ["change", "remove"]

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import stat
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -440,6 +441,24 @@ def test_the_owner_of_a_file_stays(machine: Machine) -> None:
     machine.install()
     found = machine.settings.stat()
     assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (1234, 1235, 0o640)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_file_of_another_user_is_told() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="fw-"))
+    folder.chmod(0o777)
+    (folder / "settings.json").write_text("{}")
+    pid = os.fork()
+    if pid == 0:
+        os.setuid(1234)
+        try:
+            files.refuse_where_closed(folder / "settings.json")
+        except ForewordError as exc:
+            os._exit(0 if "belongs to another user (uid 0)" in str(exc) and exc.hint else 2)
+        os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    shutil.rmtree(folder)
+    assert os.WEXITSTATUS(status) == 0
 
 
 def test_a_folder_in_the_place_of_a_file_is_told(machine: Machine) -> None:

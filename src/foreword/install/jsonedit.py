@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from foreword.errors import BadConfig
 from foreword.values import value
@@ -18,6 +19,8 @@ _TRIVIA = re.compile(r"(?:[ \t\r\n\ufeff]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL
 _COMMENT = re.compile(r"//[^\r\n]*+|/\*.*?\*/", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\r\n]++|\\.)*+"')
 _SCALAR = re.compile(r"[-+.\w]++")
+_TRIVIAL = frozenset((*SPACE, "/"))
+_DECODE = json.JSONDecoder(strict=False).decode
 DEFAULT_INDENT = "  "  # what all six hosts write themselves
 
 
@@ -279,8 +282,7 @@ def _outside_strings(text: str, root: _Node) -> str:
 # --- a tree that knows where everything stands ---
 
 
-@value
-class _Node:
+class _Node(NamedTuple):  # not a value of ours: a file of megabytes has a hundred thousand
     kind: str  # object, array or scalar
     start: int
     end: int
@@ -288,14 +290,14 @@ class _Node:
     scalar: Any = None
 
 
-@value
-class _Child:
+class _Child(NamedTuple):
     key: str | None  # None in a list
     start: int  # of the key, or of the item
     node: _Node
     comma: int  # behind it; -1 where there is none
 
 
+@lru_cache(maxsize=4)  # a change asks several questions of the same text, and Claude's own file may have megabytes
 def _tree(text: str) -> _Node | None:
     """The document with its places; None where there is none. Comments and a comma behind the last are accepted."""
     try:
@@ -320,7 +322,7 @@ def _parse(text: str, at: int) -> _Node:
     found = _STRING.match(text, at) or _SCALAR.match(text, at)
     if found is None:
         raise _wrong(text, at, "a value is expected")
-    return _Node("scalar", at, found.end(), scalar=_scalar(text, found))
+    return _Node("scalar", at, found.end(), (), _scalar(text, found))
 
 
 def _container(text: str, start: int, *, kind: str, close: str) -> _Node:
@@ -345,17 +347,22 @@ def _container(text: str, start: int, *, kind: str, close: str) -> _Node:
             at = _skip(text, at + 1)
         elif text[at : at + 1] != close:
             raise _wrong(text, at, f"a comma or {close} is expected")
-    return _Node(kind, start, at + 1, tuple(children))
+    return _Node(kind, start, at + 1, tuple(children), None)
 
 
 def _scalar(text: str, found: re.Match[str]) -> Any:
+    raw = found[0]
+    if raw[0] == '"' and "\\" not in raw:
+        return raw[1:-1]
     try:
-        return json.loads(found[0], strict=False)
+        return _DECODE(raw)
     except ValueError as exc:
         raise _wrong(text, found.start(), "this is no value") from exc
 
 
 def _skip(text: str, at: int) -> int:
+    if text[at : at + 1] not in _TRIVIAL:
+        return at
     found = _TRIVIA.match(text, at)
     assert found is not None
     return found.end()

@@ -21,6 +21,11 @@ def is_ours(text: str, *, host: str) -> bool:
     return bool(_OURS.search(text)) and (told is None or told[1] == host)
 
 
+def may_run_us(text: str) -> bool:
+    """False only where nothing in the text of a file runs us."""
+    return "foreword" in text or "hook.py" in text
+
+
 def names_us(item: Any) -> bool:
     """Whether a value speaks of us by name."""
     return "foreword" in json.dumps(item).lower()

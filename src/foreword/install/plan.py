@@ -214,7 +214,7 @@ def _without_stale(text: str, entries: Sequence[Entry], filed: Filed, *, host: s
 
 
 def _units(text: str, *, host: str) -> list[tuple[Any, ...]]:
-    document = jsonedit.read(text)
+    document = jsonedit.read(text) if looks.may_run_us(text) else MISSING
     return [] if document is MISSING else [unit for unit in looks.units(document, host=host) if unit]
 
 
