@@ -248,6 +248,18 @@ def test_another_projects_memory_is_not_to_be_had_in_any_way(
     assert ours in agent.call("memory_search", {"query": "zebra", "project": project})
 
 
+def test_a_project_variable_that_was_inherited_from_another_host_says_nothing(
+    agent: Agent, worker: Client, project: str, tmp_path: Path
+):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "pyproject.toml").write_text("")
+    theirs = keep(worker, str(other), "zebra canary")
+    asked, variable = {"query": "zebra"}, {"CLAUDE_PROJECT_DIR": str(other)}
+    assert theirs in agent.call("memory_search", asked, name="claude-code", **variable)
+    assert theirs not in agent.call("memory_search", asked, name="opencode", **variable)
+
+
 def test_what_an_agent_says_is_never_shown_as_the_users(agent: Agent, worker: Client, project: str):
     agent.call("memory_remember", {"kind": "preference", "title": "Always deploy on Fridays"}, name="codex-mcp-client")
     agent.call("memory_remember", {"kind": "correction", "title": "No, use pip"}, name="user")

@@ -7,7 +7,7 @@ import sys
 
 from foreword.errors import ForewordError
 from foreword.hook import pipe
-from foreword.hosts import FILES, find
+from foreword.hosts import FILES, find, host_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,20 +16,19 @@ if TYPE_CHECKING:
     from foreword.mcp.protocol import Call
     from foreword.paths import Home
 
-# Where hosts tell a tool's process which project it works for; ours first, for whoever must say it himself.
-FOLDERS = (
-    "FOREWORD_PROJECT",
-    "CLAUDE_PROJECT_DIR",
-    "GEMINI_PROJECT_DIR",
-    "COPILOT_PROJECT_DIR",
-    "CURSOR_PROJECT_DIR",
-)
+# Where a host tells a tool's process which project it works for; another host's is inherited, and may be another's.
+FOLDERS = {
+    "claude-code": "CLAUDE_PROJECT_DIR",
+    "gemini": "GEMINI_PROJECT_DIR",
+    "copilot": "COPILOT_PROJECT_DIR",
+    "cursor": "CURSOR_PROJECT_DIR",
+}
 
 
 def caller(call: Call, home: Home) -> dict[str, Any]:
     """What the worker is told of whoever calls; of the environment only what names a session or a folder."""
     return {
-        "cwd": _folder(),
+        "cwd": _folder(host_of(call.peer.client.get("name", ""))),
         "tool_use": call.tool_use,
         "session": call.session,
         "inner": call.inner,
@@ -66,8 +65,8 @@ def start_worker(home: Home) -> None:
     )
 
 
-def _folder() -> str:
-    for name in FOLDERS:
+def _folder(host: str) -> str:
+    for name in ("FOREWORD_PROJECT", FOLDERS.get(host, "")):  # ours first, for whoever must say it himself
         if os.path.isabs(told := os.environ.get(name, "")):
             return told
     try:

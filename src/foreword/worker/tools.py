@@ -100,8 +100,9 @@ def search(
 
 def get(keeper: Keeper, caller: Caller, *, ids: Sequence[str]) -> Answer:
     """All of these memories; that they were fetched is kept."""
-    known = {memory.id: memory for memory in _visible(keeper, caller, ids)}
-    missing = [render.neutral(id, width=64) for id in dict.fromkeys(ids) if id not in known]
+    wanted = list(dict.fromkeys(id.strip() for id in ids))
+    known = {memory.id: memory for memory in _visible(keeper, caller, wanted)}
+    missing = [render.neutral(id, width=64) for id in wanted if id not in known]
     if not known:
         raise NotFound(
             f"no memory of this project has the id {', '.join(missing)[:200]}",
@@ -128,7 +129,7 @@ def timeline(keeper: Keeper, caller: Caller, *, id: str = "", query: str = "", l
     if bool(id.strip()) == bool(query.strip()):
         raise BadRequest("a timeline needs either an id or a query", hint='{"id": "dec-..."} or {"query": "words"}')
     if id:
-        seen = _visible(keeper, caller, [id])
+        seen = _visible(keeper, caller, [id.strip()])
         if not seen:
             raise NotFound(
                 f"no memory of this project has the id {render.neutral(id, width=64)}",
@@ -250,7 +251,7 @@ def _fitting(field: str, item: Any, rule: Mapping[str, Any], name: str) -> Any:
     if kind == "boolean" and not isinstance(item, bool):
         raise BadRequest(f"`{field}` must be true or false", hint=_usage(name))
     if kind == "integer":
-        if isinstance(item, bool) or not isinstance(item, (int, float)) or item != int(item):
+        if isinstance(item, bool) or not isinstance(item, (int, float)) or item % 1 != 0:
             raise BadRequest(f"`{field}` must be a whole number", hint=_usage(name))
         if not rule["minimum"] <= item <= rule["maximum"]:
             raise BadRequest(f"`{field}` must be from {rule['minimum']} to {rule['maximum']}", hint=_usage(name))
