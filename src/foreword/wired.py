@@ -152,7 +152,7 @@ def strays(wired: Wired, *, place: Place) -> tuple[str, ...]:
     named = [str(each) for each in (place.hook, place.mcp) if wired.begun]
     for file in wired.files:
         try:
-            named += re.findall(r"/[^\s'\"\\]*?/bin/foreword-(?:hook|mcp)\b", _text(file))
+            named += _NAMED.findall(_text(file))
         except (OSError, ValueError):
             continue
     return tuple(each for each in dict.fromkeys(named) if not os.access(each, os.X_OK))
@@ -191,6 +191,7 @@ def _plain(text: str) -> str:
     return _COMMA.sub(lambda found: found[1] or "", bare)
 
 
+_NAMED = re.compile(r"""(?<![^\s'"=])/[^\s'"\\]*?/bin/foreword-(?:hook|mcp)\b""")  # a path with spaces is passed over
 _STRING = r'("(?:[^"\\]|\\.)*")'
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)

@@ -110,6 +110,19 @@ def test_a_launcher_that_is_gone_is_named(setup, tmp_path):
     assert wired.strays(wired.stands(setup), place=place) == (str(home.mcp),)
 
 
+def test_a_home_with_a_space_in_its_name_is_no_other_home(tmp_path):
+    folder = tmp_path / "my folder"
+    folder.mkdir()
+    setup = setup_of(folder)
+    write(setup)
+    home = Home(folder / "home")
+    for path in (home.launcher, home.mcp):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o700)
+    assert wired.strays(wired.stands(setup), place=wired.place_of(home, {"HOME": str(folder)})) == ()
+
+
 def test_what_a_command_of_the_host_makes_is_looked_for(tmp_path):
     made = tmp_path / "cache"
     setup = Setup(binary="claude", folder=tmp_path, changes=(Run(("claude", "x"), undo=(), makes=(made,)),))
