@@ -79,6 +79,11 @@ def test_what_says_something_else_is_changed(setup):
     assert found.begun
 
 
+def test_settings_that_the_host_wrote_anew_still_hold_what_install_wrote(setup):
+    (setup.folder / "config.toml").write_text('[mcp_servers]\n[mcp_servers.foreword]\nenabled = true\ncommand = "x"\n')
+    assert wired.stands(setup).lacks == ()
+
+
 def test_a_file_that_cannot_be_read_is_told_as_such(setup):
     (setup.folder / "hooks.json").write_text('{"hooks": ')
     assert ("unreadable", "hooks.Stop") in lacks(wired.stands(setup))
