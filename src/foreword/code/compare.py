@@ -88,6 +88,8 @@ def _in_parts(file: str, before: bytes, after: bytes, *, most_ms: float) -> tupl
             if tree
             else outlined(part.source, language=language)
         )
+        if any(part.spans(each.line, each.end_line) for each in of_part):
+            return None  # a bracket was moved, and one part closes what another opens
         found.append(tuple(_moved(each, part) for each in of_part))
     told = differing(file, before=found[0], after=found[1])
     whole = {each.function for each in told if each.what != MODIFIED}

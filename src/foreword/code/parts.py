@@ -39,11 +39,16 @@ class Parts:
     here: tuple[int, ...]
     there: tuple[int, ...]
     classes: tuple[tuple[int, int], ...]  # first and last line in the text of those that lack members here
+    begins: tuple[int, ...]  # where a part begins that is no other's member, lines here from 0 on
 
     def line(self, line: int) -> int:
         """The line in the text of a line here, both from 1 on."""
         at = bisect_right(self.here, line - 1) - 1
         return line if at < 0 else line - self.here[at] + self.there[at]
+
+    def spans(self, line: int, end_line: int) -> bool:
+        """Whether what stands here in these lines, from 1 on, goes over from one part into another."""
+        return any(line <= begin < end_line for begin in self.begins)
 
     def end_of_class(self, line: int, end_line: int) -> int:
         """The last line of what begins at *line* of the text and may lack members here."""
@@ -161,6 +166,7 @@ def _joined(
     left = Counter(wanted)
     taken, here, there = [head], [], []
     classes = []
+    begins = []
     at = head.count(b"\n")
 
     def take(piece: bytes) -> None:
@@ -180,6 +186,7 @@ def _joined(
         left[part] -= 1
         first = line
         one = cut[part]
+        begins.append(at)
         take(one.head)
         line += one.head.count(b"\n")
         for key, member in one.members:
@@ -191,4 +198,6 @@ def _joined(
         line += one.foot.count(b"\n")
         if one.members:
             classes.append((first + 1, first + part.rstrip().count(b"\n") + 1))
-    return Parts(source=b"".join(taken), here=tuple(here), there=tuple(there), classes=tuple(classes))
+    return Parts(
+        source=b"".join(taken), here=tuple(here), there=tuple(there), classes=tuple(classes), begins=tuple(begins)
+    )
