@@ -787,7 +787,7 @@ def test_a_window_whose_beginning_is_told_late_holds_what_was_given_since(store)
 
 def test_the_first_answer_of_a_window_is_found_by_what_was_asked(store):
     store.append([an_event("start", at=10.0, kind="session_start")])
-    first = an_injection("i", at=11.0, moment="session_start", form="xml", text="first", terms=("a", "版"))
+    first = an_injection("i", at=11.0, moment="session_start", text="first", terms=("a", "版"))
     store.record(first)
     store.record(replace(first, id="j", at=12.0, text="second"))
     assert store.given(replace(first, id="", at=0.0, text="")) == first
@@ -796,6 +796,30 @@ def test_the_first_answer_of_a_window_is_found_by_what_was_asked(store):
     assert store.given(replace(first, files=("a.py",))) is None
     store.append([an_event("end", at=20.0, kind="compaction")])
     assert store.given(first) is None
+
+
+def test_a_start_in_xml_stands_in_every_request_and_no_compaction_takes_it_away(store):
+    store.append([an_event("start", at=10.0, kind="session_start", payload={"source": "startup"})])
+    held, lost = (Item("not-a", "past", 1.0, 1, {}),), (Item("not-b", "index", 1.0, 1, {}),)
+    first = an_injection("i", at=10.0, moment="session_start", form="xml", source="startup", items=held, text="x")
+    store.record(first)
+    store.record(an_injection("j", at=12.0, form="xml", items=lost))
+    store.append([an_event("compacted", at=20.0, kind="compaction")])
+    assert store.given(replace(first, id="", at=0.0, text="")) == first
+    assert store.shown("s") == {"not-a"}
+    assert store.spent("s") == {"session_start": 7}
+    assert store.begun("s") == 10.0
+
+
+def test_a_window_knows_whether_it_saw_a_prompt(store):
+    assert not store.prompted("s", before=99.0)
+    store.append([an_event("start", at=10.0, kind="session_start"), an_event("said", at=11.0, kind="prompt")])
+    store.append([an_event("used", at=12.0, kind="tool")])
+    assert store.prompted("s", before=11.5)
+    assert not store.prompted("s", before=11.0)  # itself
+    assert not store.prompted("t", before=99.0)
+    store.append([an_event("compacted", at=20.0, kind="compaction")])
+    assert not store.prompted("s", before=99.0)
 
 
 def test_links_are_seen_from_both_ends_once(store):

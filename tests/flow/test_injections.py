@@ -346,7 +346,7 @@ def test_a_question_without_words_gives_the_start_once_where_no_hook_gave_it(fil
 # -- the same bytes through a window ----------------------------------------------------------------------------------
 
 
-def test_a_stable_block_stays_the_same_through_its_window_whatever_happens(filled: Home, start, project):
+def test_a_block_of_every_request_stays_the_same_through_its_session_whatever_happens(filled: Home, start, project):
     client = start()
     asked = {"project_path": project, "session_id": "s1", "moment": "session_start", "stable": 1, "host": "opencode"}
     first = client.get("/api/context", form="xml", **asked)
@@ -361,9 +361,12 @@ def test_a_stable_block_stays_the_same_through_its_window_whatever_happens(fille
     assert (told["form"], told["host"]) == ("xml", "opencode")
     event = {"host": "opencode", "event": "session.compacted", "payload": {"sessionID": "s1", "directory": project}}
     client.post("/api/events", event)
-    fresh = client.get("/api/context", form="xml", **asked)
+    assert client.get("/api/context", form="xml", **asked)["context"] == first["context"]
+    fresh = client.get("/api/context", **asked)  # another form is none of every request, and has the window's time
     assert "the wombat is new" in fresh["context"]
-    assert client.get("/api/context", form="xml", **asked)["context"] == fresh["context"]
+    client.post("/api/events", {**event, "payload": {**event["payload"], "again": True}})
+    remember(client, project, "the quokka is newer")
+    assert "the quokka is newer" in client.get("/api/context", **asked)["context"]
 
 
 def test_a_silence_stays_one_through_its_window(home: Home, start, project):

@@ -100,18 +100,20 @@ def test_without_capture_a_start_that_was_given_is_not_given_again(filled: Home,
 
 
 def test_both_blocks_together_stay_within_what_the_host_shows(filled: Home, start, tell, project):
-    client = start()
-    filler = [
-        {"kind": "preference", "title": f"Rule {n}: " + "aa bb " * 24, "project_path": project} for n in range(60)
-    ] + [
-        {"kind": "observation", "title": f"checkout transport {n} " + "x" * 30, "project_path": project}
-        for n in range(30)
-    ]
-    client.post("/api/memories", {"memories": filler})
     filled.config.write_text(
-        "[recipes.session_start]\nbudget = 6000\n[recipes.session_start.rules]\nlimit = 50\n[recipes.prompt]\nbudget = 3000\n"
+        """[recipes.session_start]
+budget = 6000
+[recipes.session_start.rules]
+limit = 50
+[recipes.prompt]
+budget = 3000
+"""
     )
-    time.sleep(1.5)  # the worker looks every second
+    client = start()
+    rules = [("preference", f"Rule {number}: " + "aa bb " * 24) for number in range(60)]
+    seen = [("observation", f"checkout transport {number} " + "x" * 30) for number in range(30)]
+    told = [{"kind": kind, "title": title, "project_path": project} for kind, title in (*rules, *seen)]
+    client.post("/api/memories", {"memories": told})
     text = tell("beforeSubmitPrompt", prompt=PROMPT)["additional_context"]
     assert 8_000 < len(text) <= 10_000
     assert given(client) == ["session_start"]  # the prompt's own did not fit beside it, and counts as not given
