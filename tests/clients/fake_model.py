@@ -2,7 +2,8 @@
 
 A step is `Say(text)` or `Use(tool, with_)`. The n-th request that offers tools is answered with the n-th step: nothing
 of the script stands in a prompt, so that recorded prompts read as a person wrote them. Requests without tools (titles,
-counts, summaries) get a short text and take no step.
+counts) get a short text and take no step, and so do those that ask for a summary of the conversation. A step may claim
+to have read so many tokens that a client thinks its window full. Every request is kept, and logged where one asks so.
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 TITLE = "Fix bookings"
-USAGE = {"in": 1200, "out": 40}
+READ, WROTE = 1200, 40  # tokens of every request and answer, unless a step claims another number
+SUMMARY = "The tests of bookings were looked at."
+# How clients ask for a summary: Claude Code for one in tags, Codex and OpenCode by these words of their prompts.
+COMPACTIONS = ("<summary>", "CONTEXT CHECKPOINT COMPACTION", "summary of the conversation", "anchored summary")
 
 
 @dataclass(frozen=True)
@@ -24,28 +29,46 @@ class Say:
     """The agent answers, and its turn is over."""
 
     text: str
+    read: int = READ  # tokens that it claims to have read
 
 
 @dataclass(frozen=True)
 class Use:
     """The agent uses a tool; a text instead of fields is for tools without a schema."""
 
-    tool: str
+    tool: str  # `space/name` for one that is offered inside a namespace
     with_: Mapping[str, Any] | str = field(default_factory=dict)
     name: str = ""  # what this use shows, for the file it is recorded in
+    read: int = READ
 
 
 Step = Say | Use
 
 
+@dataclass(frozen=True)
+class Asked:
+    """One request of a client."""
+
+    path: str
+    body: Any
+    tools: frozenset[str] = frozenset()
+    compaction: bool = False  # whether it asked for a summary of the conversation
+
+    @property
+    def turn(self) -> bool:
+        """Whether it was the agent's turn: titles, counts and summaries are not."""
+        return bool(self.tools) and not self.compaction
+
+
 class FakeModel:
     """A model that follows *steps*, for as long as it is open; `offered` and `asked` tell what clients sent."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[Step] = (), *, log: Path | None = None) -> None:
         self.steps = steps
         self.at = 0
         self.offered: set[str] = set()
-        self.asked: list[tuple[str, Any]] = []
+        self.asked: list[Asked] = []
+        self._log = log
         self._turn = threading.Lock()
         model = self
 
@@ -64,17 +87,31 @@ class FakeModel:
         self._server.shutdown()
         self._server.server_close()
 
-    def next(self, offered: set[str]) -> tuple[Step, int]:
-        """What to answer now, and its number; without tools it is no turn of the agent."""
+    def play(self, steps: Sequence[Step]) -> int:
+        """Follow these steps from now on; how many requests there were before."""
         with self._turn:
-            self.offered |= offered
-            if not offered or self.at >= len(self.steps):
-                return Say(TITLE), 900 + len(self.asked)
+            self.steps, self.at = steps, 0
+            return len(self.asked)
+
+    def next(self, asked: Asked) -> tuple[Step, int]:
+        """What to answer now, and its number, which no other answer has."""
+        with self._turn:
+            self.offered |= asked.tools
+            self.asked.append(asked)
+            number = len(self.asked)
+            if self._log:
+                line = {"number": number, "path": asked.path, "compaction": asked.compaction, "body": asked.body}
+                with self._log.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+            if asked.compaction:
+                return Say(f"<summary>{SUMMARY}</summary>"), number
+            if not asked.turn or self.at >= len(self.steps):
+                return Say(TITLE), number
             self.at += 1
             step = self.steps[self.at - 1]
-            if isinstance(step, Use) and step.tool not in offered:
-                return Say(f"{step.tool} is not offered, only {', '.join(sorted(offered))}"), self.at
-            return step, self.at
+            if isinstance(step, Use) and step.tool not in asked.tools:
+                return Say(f"{step.tool} is not offered, only {', '.join(sorted(asked.tools))}"), number
+            return step, number
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -97,19 +134,18 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:
             body = {}
         path = self.path.partition("?")[0]
-        self.fake.asked.append((path, body))
         if path.endswith("/count_tokens"):
             self._give({"input_tokens": len(raw) // 4 + 1})
         elif path.endswith(":countTokens"):
             self._give({"totalTokens": len(raw) // 4 + 1})
         elif path.endswith("/messages"):
-            self._speak(body, tools=_names(body), parts=_anthropic, whole=_anthropic_whole)
+            self._speak(body, path, parts=_anthropic, whole=_anthropic_whole)
         elif path.endswith("/chat/completions"):
-            self._speak(body, tools=_names(body), parts=_chat, whole=_chat_whole)
+            self._speak(body, path, parts=_chat, whole=_chat_whole)
         elif path.endswith("/responses"):
-            self._speak(body, tools=_names(body), parts=_responses, whole=_responses_whole)
+            self._speak(body, path, parts=_responses, whole=_responses_whole)
         elif "enerateContent" in path:
-            self._speak({**body, "stream": "stream" in path}, tools=_names(body), parts=_gemini, whole=_gemini_whole)
+            self._speak({**body, "stream": "stream" in path}, path, parts=_gemini, whole=_gemini_whole)
         else:
             self._give({})
 
@@ -124,8 +160,8 @@ class _Handler(BaseHTTPRequestHandler):
             raw = self.rfile.read(int(self.headers.get("content-length") or 0))
         return gzip.decompress(raw) if self.headers.get("content-encoding") == "gzip" else raw
 
-    def _speak(self, body: dict[str, Any], *, tools: set[str], parts: Any, whole: Any) -> None:
-        step, number = self.fake.next(tools)
+    def _speak(self, body: dict[str, Any], path: str, *, parts: Any, whole: Any) -> None:
+        step, number = self.fake.next(Asked(path, body, frozenset(_names(body)), _is_compaction(body)))
         model = body.get("model", "fake-model")
         if not body.get("stream"):
             self._give(whole(step, number, model))
@@ -137,8 +173,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         for kind, data in parts(step, number, model):
             head = f"event: {kind}\n" if kind else ""
-            self.wfile.write(f"{head}data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode())
-            self.wfile.flush()
+            try:
+                self.wfile.write(f"{head}data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode())
+                self.wfile.flush()
+            except (BrokenPipeError, ConnectionResetError):  # a client that was ended
+                return
 
     def _give(self, answer: Any) -> None:
         data = json.dumps(answer).encode()
@@ -156,9 +195,17 @@ def _names(body: Mapping[str, Any]) -> set[str]:
     later = [each for item in asked if "tools" in item for each in item["tools"]] if isinstance(asked, list) else []
     found = set()
     for tool in (*(body.get("tools") or ()), *later):
-        found |= {each.get("name", "") for name in ("functionDeclarations", "tools") for each in tool.get(name, ())}
+        found |= {each.get("name", "") for each in tool.get("functionDeclarations", ())}
+        found |= {f"{tool.get('name', '')}/{each.get('name', '')}" for each in tool.get("tools", ())}
         found.add(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type", ""))
     return found - {""}
+
+
+def _is_compaction(body: Mapping[str, Any]) -> bool:
+    """Whether the last thing said in a request is the client's own wish for a summary."""
+    said = next((body[name] for name in ("messages", "input", "contents") if body.get(name)), [])
+    last = json.dumps(said[-1:] if isinstance(said, list) else said, ensure_ascii=False)
+    return any(mark in last for mark in COMPACTIONS)
 
 
 # -- Anthropic Messages -------------------------------------------------------------------------------------------
@@ -171,7 +218,7 @@ def _anthropic_whole(step: Step, number: int, model: str) -> dict[str, Any]:
         "content": [_block(step, number)],
         "stop_reason": "tool_use" if isinstance(step, Use) else "end_turn",
         "stop_sequence": None,
-        "usage": {"input_tokens": USAGE["in"], "output_tokens": USAGE["out"]},
+        "usage": {"input_tokens": step.read, "output_tokens": WROTE},
     }
 
 
@@ -215,7 +262,7 @@ def _chat_message(step: Step, number: int) -> dict[str, Any]:
 
 def _chat_base(step: Step, number: int, model: str) -> tuple[dict[str, Any], str, dict[str, int]]:
     base = {"id": f"chatcmpl-{number:04}", "created": 1_790_000_000, "model": model}
-    usage = {"prompt_tokens": USAGE["in"], "completion_tokens": USAGE["out"], "total_tokens": sum(USAGE.values())}
+    usage = {"prompt_tokens": step.read, "completion_tokens": WROTE, "total_tokens": step.read + WROTE}
     return base, "tool_calls" if isinstance(step, Use) else "stop", usage
 
 
@@ -245,7 +292,10 @@ def _responses_item(step: Step, number: int) -> dict[str, Any]:
             "status": "completed",
             "content": said,
         }
-    call = {"call_id": f"call_{number:04}", "name": step.tool, "status": "completed"}
+    space, _, name = step.tool.rpartition("/")
+    call = {"call_id": f"call_{number:04}", "name": name, "status": "completed"}
+    if space:
+        call["namespace"] = space
     if isinstance(step.with_, str):
         return {"type": "custom_tool_call", "id": f"ctc_{number:04}", **call, "input": step.with_}
     return {"type": "function_call", "id": f"fc_{number:04}", **call, "arguments": json.dumps(step.with_)}
@@ -253,11 +303,11 @@ def _responses_item(step: Step, number: int) -> dict[str, Any]:
 
 def _responses_whole(step: Step, number: int, model: str) -> dict[str, Any]:
     usage = {
-        "input_tokens": USAGE["in"],
+        "input_tokens": step.read,
         "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": USAGE["out"],
+        "output_tokens": WROTE,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": sum(USAGE.values()),
+        "total_tokens": step.read + WROTE,
     }
     base = {"id": f"resp_{number:04}", "object": "response", "created_at": 1_790_000_000, "status": "completed"}
     return {**base, "model": model, "output": [_responses_item(step, number)], "usage": usage}
@@ -282,10 +332,10 @@ def _gemini_whole(step: Step, number: int, model: str) -> dict[str, Any]:
         part: dict[str, Any] = {"text": step.text}
     else:
         part = {"functionCall": {"id": f"call_{number:04}", "name": step.tool, "args": step.with_}}
-    counts = {"promptTokenCount": USAGE["in"], "candidatesTokenCount": USAGE["out"]}
+    counts = {"promptTokenCount": step.read, "candidatesTokenCount": WROTE}
     return {
         "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}],
-        "usageMetadata": {**counts, "totalTokenCount": sum(USAGE.values())},
+        "usageMetadata": {**counts, "totalTokenCount": step.read + WROTE},
         "modelVersion": model,
     }
 

@@ -1,0 +1,152 @@
+"""Pinned versions -> each client installed once by npm, in a folder outside the checkout that later runs use again.
+
+    python tests/clients/install.py [claude-code opencode codex gemini copilot]
+
+The folder is FOREWORD_CLIENTS, else `~/.cache/foreword/clients`. Ends with 1 when one could not be installed that npm
+serves, with 2 when npm serves nothing here (there is none, or no network).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.clients.versions import VERSIONS, Pinned
+
+AT_ONCE = 2  # npm unpacks some hundred megabytes for each
+SECONDS = 600  # for one of them, with a cold cache
+# What npm needs to find its registry and its cache; nothing else of the environment concerns it or install scripts.
+NPM_NEEDS = ("PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")
+NPM_BEGINS = ("npm_config_", "xdg_")
+NPM_ENDS = ("_proxy",)
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A client that can be started."""
+
+    host: str
+    binary: Path
+    seconds: float = 0.0  # that npm took just now
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A client that cannot; `served` is whether npm would have had it."""
+
+    host: str
+    why: str
+    served: bool
+
+
+def main() -> int:
+    found = install(sys.argv[1:] or list(VERSIONS), folder=clients(os.environ), environ=os.environ)
+    for each in found:
+        spec = VERSIONS[each.host].spec
+        if isinstance(each, Installed):
+            took = f"in {each.seconds:.0f} s" if each.seconds else "already there"
+            print(f"{spec:40} {took}: {each.binary}")
+        else:
+            print(f"{spec:40} MISSING: {each.why}")
+    missing = [each for each in found if isinstance(each, Missing)]
+    return 0 if not missing else 1 if any(each.served for each in missing) else 2
+
+
+def clients(environ: Mapping[str, str]) -> Path:
+    """The folder that holds them."""
+    cache = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME", "/")) / ".cache"
+    return Path(environ.get("FOREWORD_CLIENTS") or Path(cache) / "foreword" / "clients")
+
+
+def binary(pinned: Pinned, folder: Path) -> Path:
+    """Its program, once it is installed."""
+    return folder / pinned.folder / "node_modules" / ".bin" / pinned.binary
+
+
+def install(hosts: Sequence[str], *, folder: Path, environ: Mapping[str, str]) -> list[Installed | Missing]:
+    """Leave each installed, or say why it is not; what is there already is not touched."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(lambda host: _installed(host, folder=folder, environ=environ), hosts))
+
+
+def _installed(host: str, *, folder: Path, environ: Mapping[str, str]) -> Installed | Missing:
+    pinned = VERSIONS[host]
+    there = binary(pinned, folder)
+    if there.exists():
+        return Installed(host, there)
+    began = time.monotonic()
+    if not shutil.which("npm", path=environ.get("PATH")):
+        return Missing(host, "there is no npm on the PATH (Node 20 or newer brings it)", served=False)
+    why = _npm_install(pinned, folder, environ)
+    if why and _is_served(pinned, environ):
+        print(f"{pinned.spec} could not be installed, trying once more: {why}", file=sys.stderr)
+        why = _npm_install(pinned, folder, environ)
+        if why:
+            return Missing(host, why, served=True)
+    if why:
+        return Missing(host, f"npm does not serve it here: {why}", served=False)
+    return Installed(host, there, time.monotonic() - began)
+
+
+def _npm_install(pinned: Pinned, folder: Path, environ: Mapping[str, str]) -> str:
+    """Install it beside its place and move it there when it runs; why not, or nothing.
+
+    Node 20 is older than Claude Code's `engines` ask for, which npm only warns of, and npm 11 runs no install scripts:
+    the programs that the clients need come in packages of their own.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    unready = Path(tempfile.mkdtemp(prefix=f".{pinned.folder}-", dir=folder))
+    try:
+        why = _npm(["install", "--prefix", str(unready), "--no-audit", "--no-fund", pinned.spec], environ)
+        why = why or _does_not_run(unready / "node_modules" / ".bin" / pinned.binary, pinned.version)
+        if not why and not (folder / pinned.folder).exists():
+            unready.rename(folder / pinned.folder)
+        return why
+    finally:
+        shutil.rmtree(unready, ignore_errors=True)
+
+
+def _does_not_run(program: Path, version: str) -> str:
+    """Why this is not the program in this version, asked in a home of its own."""
+    with tempfile.TemporaryDirectory(prefix="client-") as home:
+        environ = {"PATH": os.environ.get("PATH", ""), "HOME": home, "LANG": "C.UTF-8"}
+        try:
+            said = subprocess.run(
+                [program, "--version"], env=environ, cwd=home, capture_output=True, text=True, timeout=120, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as exc:
+            return f"it does not start: {exc}"
+    return "" if version in said.stdout else f"it says {(said.stdout + said.stderr)[:200]!r}, not {version}"
+
+
+def _is_served(pinned: Pinned, environ: Mapping[str, str]) -> bool:
+    return not _npm(["view", pinned.spec, "version"], environ)
+
+
+def _npm(args: Sequence[str], environ: Mapping[str, str]) -> str:
+    """What npm complained of, or nothing."""
+    passed = {name: value for name, value in environ.items() if _is_npms(name)}
+    try:
+        ended = subprocess.run(["npm", *args], env=passed, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        return str(exc)
+    return "" if ended.returncode == 0 else (ended.stderr.strip() or f"npm left with {ended.returncode}")[-400:]
+
+
+def _is_npms(name: str) -> bool:
+    small = name.lower()
+    return name in NPM_NEEDS or small.startswith(NPM_BEGINS) or small.endswith(NPM_ENDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""The real clients that we are tested with: where npm has each, in which version, and what its program is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """One client in one version."""
+
+    package: str
+    version: str
+    binary: str
+
+    @property
+    def spec(self) -> str:
+        """As npm is asked for it."""
+        return f"{self.package}@{self.version}"
+
+    @property
+    def folder(self) -> str:
+        """Where it lies among the installed ones; another version lies beside it."""
+        return f"{self.binary}-{self.version}"
+
+
+VERSIONS = {
+    "claude-code": Pinned("@anthropic-ai/claude-code", "2.1.325", "claude"),
+    "opencode": Pinned("opencode-ai", "1.18.33", "opencode"),
+    "codex": Pinned("@openai/codex", "0.166.0", "codex"),
+    "gemini": Pinned("@google/gemini-cli", "0.61.0", "gemini"),
+    "copilot": Pinned("@github/copilot", "1.0.102", "copilot"),
+}
