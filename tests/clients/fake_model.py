@@ -195,8 +195,8 @@ def _names(body: Mapping[str, Any]) -> set[str]:
     later = [each for item in asked if "tools" in item for each in item["tools"]] if isinstance(asked, list) else []
     found = set()
     for tool in (*(body.get("tools") or ()), *later):
-        found |= {each.get("name", "") for each in tool.get("functionDeclarations", ())}
-        found |= {f"{tool.get('name', '')}/{each.get('name', '')}" for each in tool.get("tools", ())}
+        inside = {each.get("name", "") for name in ("functionDeclarations", "tools") for each in tool.get(name, ())}
+        found |= inside | {f"{tool['name']}/{name}" for name in inside if tool.get("name")}
         found.add(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type", ""))
     return found - {""}
 
