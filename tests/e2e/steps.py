@@ -1,0 +1,210 @@
+"""What every client must show, a function a step: it returns what it saw, raises what went wrong, or says why it cannot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tests.clients import scripts
+from tests.clients.fake_model import Asked, Say, Step, Use
+from tests.clients.run import COMPACTS_AT
+from tests.e2e import homes, places
+from tests.e2e.requests import Said, holding, said
+from tests.e2e.trial import Cannot, Trial, ours, told, turns, wait_for
+
+HELLO = "Good morning! What is this project about?"
+AGAIN = "The import of members crashes with a UnicodeDecodeError in read_members(), have we seen that before?"
+FAILURE = "UnicodeDecodeError in read_members(): the export of members is Latin-1"
+FIX = "open() the members file with encoding='latin-1'"
+ASK_MEMORY = "Ask your memory how prices are kept, please."
+GO_ON = "Where were we?"
+LOOK = {
+    "claude-code": Use("Bash", {"command": "ls rooms"}),
+    "opencode": Use("bash", {"command": "ls rooms", "description": "Look"}),
+    "codex": Use("exec_command", {"cmd": "ls rooms"}),
+}
+# How each client names a tool of a server.
+TOOLS = {
+    "claude-code": "mcp__{server}__{tool}",
+    "opencode": "{server}_{tool}",
+    "codex": "mcp__{server}/{tool}",
+    "gemini": "mcp_{server}_{tool}",
+    "copilot": "{server}-{tool}",
+}
+
+
+def plain(trial: Trial) -> str:
+    """Before Foreword: the client runs, its own first files are written, and the home is looked at."""
+    trial.talk()
+    asked = trial.say(HELLO, Say("A plan of rehearsal rooms."))
+    trial.hang_up()
+    assert not any(ours(said(each.body)) for each in asked)
+    assert _rang(trial), "the user's own hook did not run"
+    trial.before, trial.servers = homes.looked_at(trial.home), homes.servers(trial.client)
+    return f"{len(trial.before)} files"
+
+
+def install(trial: Trial) -> str:
+    """`foreword install`, twice: the second time changes nothing."""
+    trial.foreword("install", trial.host, "--yes", *trial.form)
+    once = homes.looked_at(trial.home)
+    trial.foreword("install", trial.host, "--yes", *trial.form)
+    again = homes.differences(once, homes.looked_at(trial.home), host=trial.host)
+    assert not again, f"a second install changed the home: {again}"
+    changed = [name for name in once if trial.before.get(name) != once[name] and not name.startswith(".foreword/")]
+    return ", ".join(changed) or "a plugin"
+
+
+def first_session(trial: Trial) -> str:
+    """An edit, a command that fails, its fix, a decision and a rule; nothing is known yet, so nothing is said."""
+    script = scripts.SESSIONS[trial.host]
+    first = next(at for at, step in enumerate(script.steps) if isinstance(step, Say)) + 1
+    trial.talk()
+    asked = trial.say(script.prompts[0], *script.steps[:first])
+    asked += trial.say(script.prompts[1], *script.steps[first:])
+    trial.hang_up()
+    too_soon = [part.text[:200] for each in asked for part in ours(said(each.body))]
+    assert not too_soon, f"something was said though nothing was known: {too_soon[0]!r}"
+    wanted = {"failure", "decision", "preference", "summary"}
+    kinds = wait_for(lambda: kinds_of(trial) if wanted <= set(kinds_of(trial)) else None)
+    assert kinds, f"what became of it: {kinds_of(trial)}"
+    return ", ".join(f"{many} {kind}" for kind, many in sorted(kinds.items()))
+
+
+def second_session(trial: Trial) -> str:
+    """The next session's first request holds what matters, in its place, once, and the same bytes in later ones."""
+    trial.talk(more=trial.options)
+    asked = trial.say(HELLO, Say("Rooms, by the hour."))
+    given = trial.given("session_start")
+    text = given["text"]
+    for what, words in REMEMBERED.items():
+        missing = [word for word in words if word not in text]
+        assert not missing, f"the {what} is not told: {missing[0]!r} is not in {text!r}"
+    (first, *later) = turns(asked)
+    if wrong := places.at_start(trial.host, first, text, prompt=HELLO):
+        raise AssertionError(f"{wrong}; ours: {_briefly(ours(first))}")
+    assert len(ours(first)) == 1, f"more than one block: {_briefly(ours(first))}"
+    assert all(len(holding(each, text)) == 1 for each in later)
+    trial.start = text
+    return f"{given['tokens']} tokens, {places.STARTS[trial.host][0]}"
+
+
+def prompt(trial: Trial) -> str:
+    """A later prompt brings a compact index of what fits it: here a failure that came to be known meanwhile."""
+    added = json.loads(trial.foreword("add", "failure", FAILURE, "--fixed-by", FIX, "--json"))
+    id = _id_of(added)
+    asked = trial.say(AGAIN, Say("Yes: it is Latin-1."))
+    given = trial.given("prompt")
+    assert f"[failure] {id} |" in given["text"], f"no line of the failure {id} in {given['text']!r}"
+    request = turns(asked)[-1]
+    if wrong := places.at_prompt(trial.host, request, given["text"], prompt=AGAIN):
+        raise AssertionError(f"{wrong}; ours: {_briefly(ours(request))}")
+    _started_once(trial, request)
+    return f"{given['tokens']} tokens, {places.PROMPTS[trial.host][0]}"
+
+
+def memory_tools(trial: Trial) -> str:
+    """The model searches and gets by MCP through its client; the result holds the memory."""
+    decision = next(each for each in trial.known() if each["kind"] == "decision")
+    search, get = tool(trial, "memory_search"), tool(trial, "memory_get")
+    asked = trial.say(
+        ASK_MEMORY,
+        Use(search, {"query": "integer cents"}),
+        Use(get, {"ids": [decision["id"]]}),
+        Say("In integer cents."),
+    )
+    _, found, got = turns(asked)[-3:]
+    results = [part.text for part in got if part.role == "tool"][-2:]
+    assert len(results) == 2, f"no results of both tools: {_briefly(got)}"
+    assert decision["id"] in results[0], f"memory_search did not find {decision['id']}: {results[0]!r}"
+    assert "17.50 / 3" in results[1], f"memory_get did not show why: {results[1]!r}"
+    own = tool(trial, "clock_now", server="clock")
+    assert own in {name for each in asked for name in each.tools}, f"the user's own server is not offered: {own}"
+    return f"{search}, {get}, beside the user's {own}"
+
+
+def compaction(trial: Trial) -> str:
+    """The client shortens its conversation; afterwards the context is there again."""
+    if trial.host not in LOOK:
+        raise Cannot("its hook at a compaction takes no context, and no event tells the end of one")
+    if trial.host == "claude-code":
+        asked = trial.say("/compact")
+    else:
+        full = COMPACTS_AT + 10_000
+        asked = trial.say(
+            "Have a look at the rooms.", _reading(LOOK[trial.host], full), Say("Two files."), Say("Two files.")[:0]
+        )
+    return _compacted(trial, asked)
+
+
+def uninstall(trial: Trial) -> str:
+    """`foreword uninstall`, and everything is as it was but for what the client wrote itself."""
+    trial.hang_up()
+    trial.foreword("uninstall", trial.host, "--yes")
+    after = homes.looked_at(trial.home)
+    differ = homes.differences(trial.before, after, host=trial.host)
+    assert not differ, f"the home is not as it was: {differ}"
+    assert homes.servers(trial.client) == trial.servers, "the MCP servers in .claude.json are not as they were"
+    in_project = [name for name in after if name.startswith("project/") and "foreword" in name]
+    assert not in_project, f"left in the project: {in_project}"
+    same = sum(after.get(name) == looks for name, looks in trial.before.items())
+    return f"{same} of {len(trial.before)} files have the same bytes, the others are the client's own"
+
+
+def plain_again(trial: Trial) -> str:
+    """Without Foreword the client runs as before, and nothing of ours is said."""
+    rang = _rang(trial)
+    trial.talk()
+    asked = trial.say(HELLO, Say("A plan of rehearsal rooms."))
+    trial.hang_up()
+    assert not any(ours(said(each.body)) for each in asked), "something of ours is still said"
+    assert _rang(trial) > rang, "the user's own hook does not run any more"
+    return ""
+
+
+# What the second session must be told, in words of the first one's script.
+REMEMBERED = {
+    "failure with its fix": ("failure", "fixed"),
+    "decision": ("integer cents",),
+    "rule": ("tests/conftest.py",),
+    "summary": ("Recent sessions",),
+}
+STEPS: dict[str, Callable[[Trial], str]] = {
+    "a plain run": plain,
+    "install": install,
+    "first session": first_session,
+    "second session": second_session,
+    "a prompt": prompt,
+    "MCP": memory_tools,
+    "compaction": compaction,
+    "uninstall": uninstall,
+    "a plain run again": plain_again,
+}
+
+
+def kinds_of(trial: Trial) -> dict[str, int]:
+    kinds: dict[str, int] = {}
+    for memory in trial.known():
+        kinds[memory["kind"]] = kinds.get(memory["kind"], 0) + 1
+    return kinds
+
+
+def tool(trial: Trial, name: str, *, server: str = "foreword") -> str:
+    """A tool of a server as this client names it; a plugin's server has a longer name."""
+    if trial.form and server == "foreword":
+        server = "plugin_foreword_foreword"
+    return TOOLS[trial.host].format(server=server, tool=name)
+
+
+def _rang(trial: Trial) -> int:
+    log = trial.home / homes.RANG
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def _briefly(parts: Sequence[Said]) -> str:
+    return "; ".join(f"{part.role} {part.message}: {part.text[:160]!r}" for part in parts) or "nothing"
+
+
+def _id_of(added: Any) -> str:
+    return str((added.get("memories") or [added.get("memory", added)])[0]["id"])

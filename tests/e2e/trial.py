@@ -1,0 +1,172 @@
+"""A client and a scratch folder -> a home, a project, a model and a memory of their own, and what is asked of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from foreword.client import Client as Worker
+from foreword.errors import ForewordError
+from foreword.paths import Home
+from foreword.worker import life
+from tests.clients import scripts
+from tests.clients.fake_model import Asked, FakeModel, Step
+from tests.clients.run import CLIENTS, Answer, Conversation
+from tests.e2e import homes
+from tests.e2e.requests import Said, said
+
+MARKS = ("--- foreword:", "<foreword_context", "[foreword]")  # how every block of ours begins, in each form
+CHANNEL = 60.0  # seconds for what happens aside; the machine may be busy
+
+
+class Cannot(Exception):
+    """A host has no way to do this; the reason is printed, and it counts as no failure."""
+
+
+class Trial:
+    """One client in a home of its own, for as long as it is open."""
+
+    def __init__(self, host: str, *, binary: Path, scratch: Path) -> None:
+        self.host, self.scratch = host, scratch
+        self.home, self.project = scratch / "home", scratch / "home" / "project"
+        self.model = FakeModel(log=scratch / "requests.jsonl")
+        self.home.mkdir(parents=True)
+        self.client = CLIENTS[host](binary, home=self.home, project=self.project, url=self.model.url)
+        self.client.env["PATH"] = f"{binary.parent}:{self.client.env['PATH']}"  # so that `install` finds it
+        self.memory = Home(self.home / ".foreword")
+        self.before: dict[str, str] = {}
+        self.servers: Any = None
+        self.conversation: Conversation | None = None
+
+    @contextmanager
+    def open(self) -> Iterator[Trial]:
+        """Ready to be used; nothing that it started is left running."""
+        scripts.make_project(self.project)
+        homes.furnish(self.client)
+        with self.model:
+            try:
+                yield self
+            finally:
+                if self.conversation:
+                    self.conversation.close()
+                self.end_worker()
+
+    # -- the client ---------------------------------------------------------------------------------------------
+    def talk(self, **more: Any) -> Conversation:
+        """A new conversation; the one before is ended."""
+        self.hang_up()
+        self.conversation = self.client.talk(**more)
+        return self.conversation
+
+    def hang_up(self) -> None:
+        if self.conversation:
+            self.conversation.close()
+        self.conversation = None
+
+    def say(self, prompt: str, *steps: Step) -> list[Asked]:
+        """Tell the client a prompt while the model follows *steps*; what was asked of the model, which all went well."""
+        assert self.conversation
+        mark = self.model.play(scripts.placed(steps, str(self.project)))
+        answer = self.conversation.say(prompt)
+        self.log(prompt, answer)
+        assert answer.code == 0, f"it left with {answer.code}: {(answer.err or answer.out)[-300:]!r}"
+        missed = [step for step in steps[self.model.at :]]
+        assert not missed, f"the model was not asked for {len(missed)} of its {len(steps)} steps: {answer.out[-300:]!r}"
+        return self.model.asked[mark:]
+
+    def log(self, prompt: str, answer: Answer) -> None:
+        with (self.scratch / "said.txt").open("a") as file:
+            file.write(f"### {prompt}\n({answer.code}, {answer.seconds:.1f} s)\n{answer.out}\n{answer.err}\n")
+
+    # -- Foreword -----------------------------------------------------------------------------------------------
+    def foreword(self, *args: str) -> str:
+        """What a command of ours prints, started as the user would."""
+        program = Path(sys.prefix) / "bin" / "foreword"
+        ended = subprocess.run(
+            [program, *args], env=self.client.env, cwd=self.project, capture_output=True, text=True, check=False, timeout=120
+        )
+        with (self.scratch / "foreword.txt").open("a") as file:
+            file.write(f"$ foreword {' '.join(args)}\n{ended.stdout}{ended.stderr}\n({ended.returncode})\n")
+        assert ended.returncode == 0, f"foreword {args[0]}: {(ended.stderr or ended.stdout)[-400:]}"
+        return ended.stdout
+
+    def ask(self, path: str, **query: object) -> dict[str, Any]:
+        """The worker's own answer."""
+        with suppress(ForewordError):
+            life.start(self.memory)
+        return Worker(self.memory, seconds=20).get(path, **query)
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """The newest first."""
+        return list(self.ask("/api/sessions", project_path=str(self.project))["sessions"])
+
+    def given(self, moment: str, *, session: str = "") -> dict[str, Any]:
+        """The last injection at a moment of this host's newest session, with its exact text."""
+        session = session or self.sessions()[0]["id"]
+        found = self.ask("/api/injections", session_id=session, text=1)["injections"]
+        here = [each for each in found if each["moment"] == moment and each["text"]]
+        assert here, f"nothing was given at {moment} to session {session}: {[each['moment'] for each in found]}"
+        return dict(here[0])
+
+    def known(self) -> list[dict[str, Any]]:
+        """All memories of the project."""
+        rows, after = [], 0
+        while True:
+            page = self.ask("/api/export", part="memory", project_path=str(self.project), after=after)
+            rows += page["rows"]
+            after = page["next"]
+            if not after:
+                return rows
+
+    def worker(self) -> int:
+        """The id of the process of its worker, or 0."""
+        return life.pid_of(self.memory)
+
+    def end_worker(self) -> None:
+        """End the worker of this home, by its id, and wait until it is gone."""
+        for _ in until(10):
+            pid = self.worker()
+            if not pid:
+                return
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+                os.kill(pid, signal.SIGKILL)
+
+
+def until(seconds: float) -> Iterator[None]:
+    """Tries until the time is over."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield
+        time.sleep(0.1)
+
+
+def wait_for(what: Callable[[], Any], *, seconds: float = CHANNEL) -> Any:
+    """The first answer that is one, or the last one that is none."""
+    found = None
+    for _ in until(seconds):
+        if found := what():
+            break
+    return found
+
+
+def ours(parts: Sequence[Said]) -> list[Said]:
+    """The parts of a request in which a block of ours begins, not counting what tools gave."""
+    return [part for part in parts if part.role != "tool" and any(mark in part.text for mark in MARKS)]
+
+
+def turns(asked: Sequence[Asked]) -> list[list[Said]]:
+    """The requests of the agent's own turns, part by part."""
+    return [said(each.body) for each in asked if each.turn]
+
+
+def told(body: Any) -> str:
+    return json.dumps(body, ensure_ascii=False)
