@@ -20,6 +20,7 @@ from typing import Any
 TITLE = "Fix bookings"
 READ, WROTE = 1200, 40  # tokens of every request and answer, unless a step claims another number
 SUMMARY = "The tests of bookings were looked at."
+SEARCH = "tool_search"  # where Codex lets a model look for the tools of MCP servers
 # How clients ask for a summary: Claude Code for one in tags, Codex and OpenCode by these words of their prompts.
 COMPACTIONS = ("<summary>", "CONTEXT CHECKPOINT COMPACTION", "summary of the conversation", "anchored summary")
 
@@ -292,6 +293,9 @@ def _responses_item(step: Step, number: int) -> dict[str, Any]:
             "status": "completed",
             "content": said,
         }
+    if step.tool == SEARCH:  # a kind of its own, whose answer offers what it found
+        call = {"call_id": f"call_{number:04}", "execution": "client", "status": "completed"}
+        return {"type": f"{SEARCH}_call", "id": f"tsc_{number:04}", **call, "arguments": step.with_}
     space, _, name = step.tool.rpartition("/")
     call = {"call_id": f"call_{number:04}", "name": name, "status": "completed"}
     if space:

@@ -157,7 +157,8 @@ class PipedConversation(Conversation):
 class ClaudeCode(Client):
     host = "claude-code"
     transcripts = ".claude/projects/*/*.jsonl"
-    tools: tuple[str, ...] = ("Bash", "Edit", "Write", "Read", "TaskCreate", "TaskUpdate", "TaskList", "Agent")
+    tools = ("Bash", "Edit", "Write", "Read", "TaskCreate", "TaskUpdate", "TaskList", "Agent")
+    servers = ("mcp__foreword", "mcp__plugin_foreword_foreword")
 
     def variables(self) -> dict[str, str]:
         return {
@@ -174,8 +175,8 @@ class ClaudeCode(Client):
 
     def args(self, prompt: str, *, again: bool) -> list[str]:
         form = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
-        # As root it refuses to skip its permissions, so that each tool is allowed by its name.
-        return [*form, *(["--continue"] if again else []), "--allowedTools", *self.tools]
+        # As root it refuses to skip its permissions, so that each tool and server is allowed by its name.
+        return [*form, *(["--continue"] if again else []), "--allowedTools", *self.tools, *self.servers]
 
 
 class Codex(Client):

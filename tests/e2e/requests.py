@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ def holding(parts: Sequence[Said], text: str) -> list[Said]:
 
 
 def _message(message: Mapping[str, Any], number: int) -> Iterator[Said]:
-    role = {"model": "assistant"}.get(message.get("role", ""), message.get("role", "tool"))
+    role = {"model": "assistant"}.get(message.get("role", ""), message.get("role", "user"))
     if "output" in message:  # Responses: what a tool gave
         yield Said("tool", number, _joined(message["output"]))
         return
@@ -48,7 +49,12 @@ def _message(message: Mapping[str, Any], number: int) -> Iterator[Said]:
         elif "functionResponse" in given:
             yield Said("tool", number, _joined(given["functionResponse"].get("response", "")))
         elif isinstance(given.get("text"), str):
-            yield Said(role, number, given["text"])
+            yield Said(role, number, _unescaped(given["text"]))
+
+
+def _unescaped(text: str) -> str:
+    """Gemini CLI escapes what a hook said."""
+    return html.unescape(text) if text.startswith("<hook_context>") else text
 
 
 def _texts(item: Any) -> list[str]:

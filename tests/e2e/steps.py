@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
 from tests.clients import scripts
-from tests.clients.fake_model import Asked, Say, Step, Use
+from tests.clients.fake_model import Say, Use
 from tests.clients.run import COMPACTS_AT
 from tests.e2e import homes, places
 from tests.e2e.requests import Said, holding, said
-from tests.e2e.trial import Cannot, Trial, ours, told, turns, wait_for
+from tests.e2e.trial import Cannot, Trial, ours, turns, wait_for
 
 HELLO = "Good morning! What is this project about?"
 AGAIN = "The import of members crashes with a UnicodeDecodeError in read_members(), have we seen that before?"
 FAILURE = "UnicodeDecodeError in read_members(): the export of members is Latin-1"
 FIX = "open() the members file with encoding='latin-1'"
 ASK_MEMORY = "Ask your memory how prices are kept, please."
+YEAR = 365 * 86_400
+LOOK_AT = "Have a look at the rooms."
 GO_ON = "Where were we?"
 LOOK = {
     "claude-code": Use("Bash", {"command": "ls rooms"}),
@@ -62,7 +64,7 @@ def first_session(trial: Trial) -> str:
     first = next(at for at, step in enumerate(script.steps) if isinstance(step, Say)) + 1
     trial.talk()
     asked = trial.say(script.prompts[0], *script.steps[:first])
-    asked += trial.say(script.prompts[1], *script.steps[first:])
+    trial.say(script.prompts[1], *script.steps[first:])
     trial.hang_up()
     too_soon = [part.text[:200] for each in asked for part in ours(said(each.body))]
     assert not too_soon, f"something was said though nothing was known: {too_soon[0]!r}"
@@ -74,13 +76,12 @@ def first_session(trial: Trial) -> str:
 
 def second_session(trial: Trial) -> str:
     """The next session's first request holds what matters, in its place, once, and the same bytes in later ones."""
+    _seen_long_ago(trial)
     trial.talk(more=trial.options)
     asked = trial.say(HELLO, Say("Rooms, by the hour."))
     given = trial.given("session_start")
     text = given["text"]
-    for what, words in REMEMBERED.items():
-        missing = [word for word in words if word not in text]
-        assert not missing, f"the {what} is not told: {missing[0]!r} is not in {text!r}"
+    _remembered(trial, text)
     (first, *later) = turns(asked)
     if wrong := places.at_start(trial.host, first, text, prompt=HELLO):
         raise AssertionError(f"{wrong}; ours: {_briefly(ours(first))}")
@@ -91,16 +92,18 @@ def second_session(trial: Trial) -> str:
 
 
 def prompt(trial: Trial) -> str:
-    """A later prompt brings a compact index of what fits it: here a failure that came to be known meanwhile."""
-    added = json.loads(trial.foreword("add", "failure", FAILURE, "--fixed-by", FIX, "--json"))
-    id = _id_of(added)
+    """A later prompt brings a compact index of what fits it: here a failure too old for a session's start."""
+    id = next(each["id"] for each in trial.known() if each["title"] == FAILURE)
+    assert id not in trial.start
     asked = trial.say(AGAIN, Say("Yes: it is Latin-1."))
     given = trial.given("prompt")
-    assert f"[failure] {id} |" in given["text"], f"no line of the failure {id} in {given['text']!r}"
+    line = f'<entry id="{id}" kind="failure"' if trial.host == "opencode" else f"[failure] {id} |"
+    assert line in given["text"], f"no line of the failure {id} in {given['text']!r}"
     request = turns(asked)[-1]
     if wrong := places.at_prompt(trial.host, request, given["text"], prompt=AGAIN):
         raise AssertionError(f"{wrong}; ours: {_briefly(ours(request))}")
-    _started_once(trial, request)
+    if trial.host == "opencode":  # it sends its system messages again with every request
+        assert len(holding(request, trial.start)) == 1, "the system message is not byte-identical any more"
     return f"{given['tokens']} tokens, {places.PROMPTS[trial.host][0]}"
 
 
@@ -108,13 +111,11 @@ def memory_tools(trial: Trial) -> str:
     """The model searches and gets by MCP through its client; the result holds the memory."""
     decision = next(each for each in trial.known() if each["kind"] == "decision")
     search, get = tool(trial, "memory_search"), tool(trial, "memory_get")
-    asked = trial.say(
-        ASK_MEMORY,
-        Use(search, {"query": "integer cents"}),
-        Use(get, {"ids": [decision["id"]]}),
-        Say("In integer cents."),
-    )
-    _, found, got = turns(asked)[-3:]
+    uses = [Use(search, {"query": "integer cents"}), Use(get, {"ids": [decision["id"]]})]
+    if trial.host == "codex":  # offers the tools of servers only to a model that has looked for them
+        uses.insert(0, Use("tool_search", {"query": "memory_search memory_get clock_now"}))
+    asked = trial.say(ASK_MEMORY, *uses, Say("In integer cents."))
+    got = turns(asked)[-1]
     results = [part.text for part in got if part.role == "tool"][-2:]
     assert len(results) == 2, f"no results of both tools: {_briefly(got)}"
     assert decision["id"] in results[0], f"memory_search did not find {decision['id']}: {results[0]!r}"
@@ -125,17 +126,33 @@ def memory_tools(trial: Trial) -> str:
 
 
 def compaction(trial: Trial) -> str:
-    """The client shortens its conversation; afterwards the context is there again."""
+    """The client shortens its conversation; afterwards the context is there again, once."""
     if trial.host not in LOOK:
-        raise Cannot("its hook at a compaction takes no context, and no event tells the end of one")
+        raise Cannot("no hook of this host can give context at a compaction, and none tells the end of one")
     if trial.host == "claude-code":
         asked = trial.say("/compact")
     else:
-        full = COMPACTS_AT + 10_000
-        asked = trial.say(
-            "Have a look at the rooms.", _reading(LOOK[trial.host], full), Say("Two files."), Say("Two files.")[:0]
-        )
-    return _compacted(trial, asked)
+        asked = trial.say(LOOK_AT, replace(LOOK[trial.host], read=COMPACTS_AT + 10_000), Say("Two files."))
+    shortened = [said(each.body) for each in asked if each.compaction]
+    assert shortened, "the client did not ask for a summary"
+    how = _prompted(trial, shortened[-1])
+    later = trial.say(GO_ON, Say("At the prices."))
+    request = turns(later)[-1]
+    assert len(ours(request)) == 1, f"not one block of ours afterwards: {_briefly(ours(request))}"
+    _remembered(trial, ours(request)[0].text)
+    return how
+
+
+def _prompted(trial: Trial, request: Sequence[Said]) -> str:
+    """What the request for a summary was given: OpenCode's plain text; to others nothing is said there."""
+    last = max(part.message for part in request)
+    there = [part for part in ours(request) if part.message == last]
+    if trial.host != "opencode":
+        assert not there, f"something was said in the request for a summary: {_briefly(there)}"
+        return "a session start of source compact"
+    given = trial.given("compaction")
+    assert holding(there, given["text"].strip()), f"nothing in the request for a summary: {_briefly(request[-1:])}"
+    return f"{given['tokens']} tokens of plain text at the end of its prompt, and the system message again"
 
 
 def uninstall(trial: Trial) -> str:
@@ -163,12 +180,13 @@ def plain_again(trial: Trial) -> str:
     return ""
 
 
-# What the second session must be told, in words of the first one's script.
+# What the second session must be told, in words of the first one's script; OpenCode's index says only "fixed".
 REMEMBERED = {
-    "failure with its fix": ("failure", "fixed"),
-    "decision": ("integer cents",),
-    "rule": ("tests/conftest.py",),
-    "summary": ("Recent sessions",),
+    "failure": ("test_back_to_back_is_free", "fixed"),
+    "decision": ("Use integer cents for prices", "17.50 / 3"),
+    "rule": ("Never touch tests/conftest.py",),
+    "summary": ("Members complain that they can't book",),
+    "change": ("overlaps(a: Booking, b: Booking)",),
 }
 STEPS: dict[str, Callable[[Trial], str]] = {
     "a plain run": plain,
@@ -181,6 +199,21 @@ STEPS: dict[str, Callable[[Trial], str]] = {
     "uninstall": uninstall,
     "a plain run again": plain_again,
 }
+
+
+def _remembered(trial: Trial, text: str) -> None:
+    """Everything that the first session came to is told."""
+    for what, words in REMEMBERED.items():
+        missing = [word for word in words if word not in text]
+        assert not missing, f"the {what} is not told: {missing[0]!r} is not in {text!r}"
+    fix = "overlaps() in rooms/bookings.py: `return a.room == b.room"
+    assert trial.host == "opencode" or fix in text, f"what fixed the failure is not told: {text!r}"
+
+
+def _seen_long_ago(trial: Trial) -> None:
+    """Let the project have a failure from years ago, with its fix."""
+    told = {"kind": "failure", "title": FAILURE, "detail": {"fixed_by": FIX}, "project_path": str(trial.project)}
+    trial.tell("/api/memories", {**told, "created": time.time() - 3 * YEAR, "confirmed": time.time() - 3 * YEAR})
 
 
 def kinds_of(trial: Trial) -> dict[str, int]:
@@ -204,7 +237,3 @@ def _rang(trial: Trial) -> int:
 
 def _briefly(parts: Sequence[Said]) -> str:
     return "; ".join(f"{part.role} {part.message}: {part.text[:160]!r}" for part in parts) or "nothing"
-
-
-def _id_of(added: Any) -> str:
-    return str((added.get("memories") or [added.get("memory", added)])[0]["id"])

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from foreword.client import Client as Worker
-from foreword.errors import ForewordError
 from foreword.paths import Home
 from foreword.worker import life
 from tests.clients import scripts
@@ -23,7 +21,8 @@ from tests.clients.run import CLIENTS, Answer, Conversation
 from tests.e2e import homes
 from tests.e2e.requests import Said, said
 
-MARKS = ("--- foreword:", "<foreword_context", "[foreword]")  # how every block of ours begins, in each form
+# How a block of ours begins, in each form; the MCP server's instructions only name these, without the space.
+MARKS = ("--- foreword: ", "<foreword_context ", "[foreword] ")
 CHANNEL = 60.0  # seconds for what happens aside; the machine may be busy
 
 
@@ -34,8 +33,11 @@ class Cannot(Exception):
 class Trial:
     """One client in a home of its own, for as long as it is open."""
 
-    def __init__(self, host: str, *, binary: Path, scratch: Path) -> None:
+    def __init__(
+        self, host: str, *, binary: Path, scratch: Path, form: Sequence[str] = (), options: Sequence[str] = ()
+    ) -> None:
         self.host, self.scratch = host, scratch
+        self.form, self.options = form, options  # of `foreword install`, and of the client in its second session
         self.home, self.project = scratch / "home", scratch / "home" / "project"
         self.model = FakeModel(log=scratch / "requests.jsonl")
         self.home.mkdir(parents=True)
@@ -44,6 +46,7 @@ class Trial:
         self.memory = Home(self.home / ".foreword")
         self.before: dict[str, str] = {}
         self.servers: Any = None
+        self.start = ""  # what the second session was given when it began
         self.conversation: Conversation | None = None
 
     @contextmanager
@@ -72,14 +75,14 @@ class Trial:
         self.conversation = None
 
     def say(self, prompt: str, *steps: Step) -> list[Asked]:
-        """Tell the client a prompt while the model follows *steps*; what was asked of the model, which all went well."""
+        """Tell the client a prompt while the model follows all of *steps*; what was asked of the model."""
         assert self.conversation
         mark = self.model.play(scripts.placed(steps, str(self.project)))
         answer = self.conversation.say(prompt)
         self.log(prompt, answer)
         assert answer.code == 0, f"it left with {answer.code}: {(answer.err or answer.out)[-300:]!r}"
-        missed = [step for step in steps[self.model.at :]]
-        assert not missed, f"the model was not asked for {len(missed)} of its {len(steps)} steps: {answer.out[-300:]!r}"
+        missed = len(steps) - self.model.at
+        assert not missed, f"the model was not asked for {missed} of its {len(steps)} steps: {answer.out[-300:]!r}"
         return self.model.asked[mark:]
 
     def log(self, prompt: str, answer: Answer) -> None:
@@ -89,9 +92,17 @@ class Trial:
     # -- Foreword -----------------------------------------------------------------------------------------------
     def foreword(self, *args: str) -> str:
         """What a command of ours prints, started as the user would."""
-        program = Path(sys.prefix) / "bin" / "foreword"
+        program = [str(Path(sys.prefix) / "bin" / "foreword")]
+        if args[0] in ("install", "uninstall") and "STANDIN" in os.environ:
+            program = [sys.executable, os.environ["STANDIN"]]
         ended = subprocess.run(
-            [program, *args], env=self.client.env, cwd=self.project, capture_output=True, text=True, check=False, timeout=120
+            [*program, *args],
+            env=self.client.env,
+            cwd=self.project,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
         )
         with (self.scratch / "foreword.txt").open("a") as file:
             file.write(f"$ foreword {' '.join(args)}\n{ended.stdout}{ended.stderr}\n({ended.returncode})\n")
@@ -100,9 +111,13 @@ class Trial:
 
     def ask(self, path: str, **query: object) -> dict[str, Any]:
         """The worker's own answer."""
-        with suppress(ForewordError):
-            life.start(self.memory)
+        if not self.worker():
+            self.foreword("worker", "start")
         return Worker(self.memory, seconds=20).get(path, **query)
+
+    def tell(self, path: str, body: Mapping[str, Any]) -> None:
+        """Tell the worker something."""
+        Worker(self.memory, seconds=20).post(path, body)
 
     def sessions(self) -> list[dict[str, Any]]:
         """The newest first."""
@@ -166,7 +181,3 @@ def ours(parts: Sequence[Said]) -> list[Said]:
 def turns(asked: Sequence[Asked]) -> list[list[Said]]:
     """The requests of the agent's own turns, part by part."""
     return [said(each.body) for each in asked if each.turn]
-
-
-def told(body: Any) -> str:
-    return json.dumps(body, ensure_ascii=False)
