@@ -175,6 +175,7 @@ class ClaudeCode(Client):
 
     def args(self, prompt: str, *, again: bool) -> list[str]:
         form = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
+        form += ["--include-hook-events"]  # how each hook ended
         # As root it refuses to skip its permissions, so that each tool and server is allowed by its name.
         return [*form, *(["--continue"] if again else []), "--allowedTools", *self.tools, *self.servers]
 

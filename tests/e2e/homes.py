@@ -1,4 +1,4 @@
-"""A client -> a home as its user left it, with settings of their own; two looks at a home -> what differs, and whose it is."""
+"""A client -> a home with its user's own settings; two looks at a home -> what differs, and whose it is."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ deadline_huge_ms = 4000
 """
 
 
-def furnish(client: Client) -> None:
-    """Write what a user has before Foreword comes: a hook, an MCP server, comments where they are allowed, odd spaces."""
+def furnish(client: Client, *, patient: bool) -> None:
+    """Write what a user has already: a hook, an MCP server, comments where they are allowed, odd spaces."""
     client.settle()
     ring = f"cat >/dev/null; echo rang >> {client.home / RANG}"
     server = {"command": sys.executable, "args": ["-I", "-S", str(CLOCK)]}
     for name, text in OWN[client.host](client, ring, server).items():
         write(client.home / name, text)
-    write(client.home / ".foreword" / "config.toml", PATIENT)
-    (client.home / ".foreword").chmod(0o700)
+    if patient:
+        write(client.home / ".foreword" / "config.toml", PATIENT)
+        (client.home / ".foreword").chmod(0o700)
 
 
 def _claude_code(client: Client, ring: str, server: Mapping[str, Any]) -> dict[str, str]:
@@ -43,7 +44,8 @@ def _claude_code(client: Client, ring: str, server: Mapping[str, Any]) -> dict[s
 
 
 def _codex(client: Client, ring: str, server: Mapping[str, Any]) -> dict[str, str]:
-    mine = f"\n[mcp_servers.clock]   # mine\ncommand = {json.dumps(server['command'])}\nargs = {json.dumps(server['args'])}"
+    run = f"command = {json.dumps(server['command'])}\nargs = {json.dumps(server['args'])}"
+    mine = f"\n[mcp_servers.clock]   # mine\n{run}"
     hooks = {"SessionStart": [{"matcher": "*", "hooks": [{"type": "command", "command": ring}]}]}
     return {
         # No newline at the end, as some editors leave it.
@@ -72,9 +74,8 @@ def _opencode(client: Client, ring: str, server: Mapping[str, Any]) -> dict[str,
     base = client.files()[".config/opencode/opencode.json"]
     clock = {"type": "local", "command": [server["command"], *server["args"]], "enabled": True}
     text = json.dumps({**base, "mcp": {"clock": clock}}, indent=3)
-    plugin = f"""import {{ appendFileSync }} from "node:fs"
-export const Mine = async () => ({{ "chat.message": async () => appendFileSync({json.dumps(str(client.home / RANG))}, "rang\\n") }})
-"""
+    rings = f'"chat.message": async () => appendFileSync({json.dumps(str(client.home / RANG))}, "rang\\n")'
+    plugin = f'import {{ appendFileSync }} from "node:fs"\nexport const Mine = async () => ({{ {rings} }})\n'
     return {
         ".config/opencode/opencode.json": "// Mine.\n" + text.replace('   "share"', '   // nobody else\n   "share"'),
         ".config/opencode/plugins/mine.js": plugin,
@@ -110,7 +111,7 @@ STATE: dict[str, dict[str, str]] = {
         ".claude/session-env/*": "its shells",
         ".claude/sessions/*": "which sessions run",
         ".claude/file-history/*": "what files were before it edited them",
-        ".claude/plugins/*.json": "its own lists of plugins and marketplaces; they name none of ours, which is looked at apart",
+        ".claude/plugins/*.json": "its own lists of plugins and marketplaces",
         ".claude/debug/*": "its logs",
         ".claude/telemetry/*": "its logs",
         ".claude/.last-cleanup": "when it last tidied up",

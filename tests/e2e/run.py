@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.clients.install import Installed, Missing, clients, install
 from tests.clients.run import be_alone
 from tests.clients.versions import VERSIONS
-from tests.e2e import steps
+from tests.e2e import broken, steps
 from tests.e2e.trial import Cannot, Trial
 
 AT_ONCE = 2  # OpenCode takes half a gigabyte, and each client most of a core
@@ -43,14 +43,20 @@ class Plan:
     steps: Mapping[str, Step]
     form: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    patient: bool = True  # with deadlines for a slow machine
 
 
 PLANS = {
     "opencode": Plan("opencode", steps.STEPS),  # the slowest first
-    "codex": Plan("codex", steps.STEPS),
-    "claude-code": Plan("claude-code", steps.STEPS),
+    "codex": Plan("codex", steps.CODEX),
     "gemini": Plan("gemini", steps.STEPS),
+    "claude-code broken": Plan("claude-code", broken.STEPS, patient=False),
     "copilot": Plan("copilot", steps.STEPS),
+    "claude-code": Plan("claude-code", steps.CLAUDE),
+    # An older model, which is told what hooks say in another place.
+    "claude-code plugin": Plan(
+        "claude-code", steps.PLUGIN, form=("--plugin",), options=("--model", "claude-sonnet-4-5")
+    ),
 }
 
 
@@ -113,8 +119,8 @@ def main() -> int:
 def _go(name: str, binary: Path, report: Report, *, keep: bool) -> None:
     """One client through all of its steps; after a failure the later ones are still tried, for what they tell."""
     plan = PLANS[name]
-    scratch = Path(tempfile.mkdtemp(prefix=f"e2e-{name[:12]}-"))
-    trial = Trial(plan.host, binary=binary, scratch=scratch, form=plan.form, options=plan.options)
+    scratch = Path(tempfile.mkdtemp(prefix=f"e2e-{name.replace(' ', '-')}-"))
+    trial = Trial(plan.host, binary=binary, scratch=scratch, form=plan.form, options=plan.options, patient=plan.patient)
     well = True
     with trial.open():
         for title, step in plan.steps.items():

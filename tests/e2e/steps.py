@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tests.clients import scripts
 from tests.clients.fake_model import Say, Use
-from tests.clients.run import COMPACTS_AT
+from tests.clients.run import COMPACTS_AT, Codex, end
 from tests.e2e import homes, places
 from tests.e2e.requests import Said, holding, said
 from tests.e2e.trial import Cannot, Trial, ours, turns, wait_for
@@ -20,6 +22,7 @@ FIX = "open() the members file with encoding='latin-1'"
 ASK_MEMORY = "Ask your memory how prices are kept, please."
 YEAR = 365 * 86_400
 LOOK_AT = "Have a look at the rooms."
+LEARNED = "Prices are shown with two digits"
 GO_ON = "Where were we?"
 LOOK = {
     "claude-code": Use("Bash", {"command": "ls rooms"}),
@@ -108,21 +111,30 @@ def prompt(trial: Trial) -> str:
 
 
 def memory_tools(trial: Trial) -> str:
-    """The model searches and gets by MCP through its client; the result holds the memory."""
+    """The model asks by MCP through its client; the results hold the memory, and count for the right session."""
     decision = next(each for each in trial.known() if each["kind"] == "decision")
     search, get = tool(trial, "memory_search"), tool(trial, "memory_get")
-    uses = [Use(search, {"query": "integer cents"}), Use(get, {"ids": [decision["id"]]})]
+    keep = {"kind": "learning", "title": LEARNED}
+    uses = [
+        Use(search, {"query": "integer cents"}),
+        Use(get, {"ids": [decision["id"]]}),
+        Use(tool(trial, "memory_remember"), keep),
+    ]
     if trial.host == "codex":  # offers the tools of servers only to a model that has looked for them
         uses.insert(0, Use("tool_search", {"query": "memory_search memory_get clock_now"}))
     asked = trial.say(ASK_MEMORY, *uses, Say("In integer cents."))
     got = turns(asked)[-1]
-    results = [part.text for part in got if part.role == "tool"][-2:]
-    assert len(results) == 2, f"no results of both tools: {_briefly(got)}"
+    results = [part.text for part in got if part.role == "tool"][-3:]
+    assert len(results) == 3, f"no results of all tools: {_briefly(got)}"
     assert decision["id"] in results[0], f"memory_search did not find {decision['id']}: {results[0]!r}"
     assert "17.50 / 3" in results[1], f"memory_get did not show why: {results[1]!r}"
     own = tool(trial, "clock_now", server="clock")
     assert own in {name for each in asked for name in each.tools}, f"the user's own server is not offered: {own}"
-    return f"{search}, {get}, beside the user's {own}"
+    [session] = [each["session"] for each in trial.known() if each["title"] == LEARNED]
+    assert session == trial.sessions()[0]["id"], (
+        f"the call counts for session {session!r}, not for the one that made it"
+    )
+    return f"{search}, {get} and memory_remember, of the right session, beside the user's {own}"
 
 
 def compaction(trial: Trial) -> str:
@@ -155,10 +167,70 @@ def _prompted(trial: Trial, request: Sequence[Said]) -> str:
     return f"{given['tokens']} tokens of plain text at the end of its prompt, and the system message again"
 
 
+def slash(trial: Trial) -> str:
+    """A command of ours expands in the client."""
+    asked = trial.say("/foreword:search the rounding of prices", Say("Integer cents."))
+    request = turns(asked)[-1]
+    words = "Search the memory of this project for:\n\nthe rounding of prices"
+    assert holding(request, words), f"it did not expand: {_briefly(request[-3:])}"
+    return "/foreword:search"
+
+
+def trust(trial: Trial) -> str:
+    """Codex runs no hook that its user has not trusted: without, nothing is said; with it kept in its settings, all."""
+    client = trial.client
+    assert isinstance(client, Codex)
+    client.trusting = ()
+    try:
+        trial.talk()
+        untrusted = trial.say(HELLO, Say("Rooms."))
+        assert not any(ours(each) for each in turns(untrusted)), "an untrusted hook was run"
+        trial.trusted = _trusted(client)
+        with (trial.home / ".codex/config.toml").open("a") as file:
+            file.write(trial.trusted)
+        trial.talk()
+        asked = trial.say(HELLO, Say("Rooms."))
+        trial.hang_up()
+    finally:
+        client.trusting = Codex.trusting
+    text = trial.given("session_start")["text"]
+    if wrong := places.at_start(trial.host, turns(asked)[0], text, prompt=HELLO):
+        raise AssertionError(wrong)
+    return "nothing without, everything with trust kept in config.toml as /hooks keeps it"
+
+
+def _trusted(client: Codex) -> str:
+    """What config.toml holds once the user has trusted every hook, by what `codex app-server` lists."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with client.start(["app-server"], **pipes) as server:
+        assert server.stdin
+        assert server.stdout
+        try:
+            for number, (method, params) in enumerate(
+                (
+                    ("initialize", {"clientInfo": {"name": "e2e", "title": "e2e", "version": "0"}}),
+                    ("hooks/list", {"cwds": [str(client.project)]}),
+                )
+            ):
+                server.stdin.write(json.dumps({"id": number, "method": method, "params": params}) + "\n")
+                server.stdin.flush()
+                answer = next(each for each in map(json.loads, server.stdout) if each.get("id") == number)
+        finally:
+            end(server)
+    hooks = answer["result"]["data"][0]["hooks"]
+    lines = [f'[hooks.state.{json.dumps(each["key"])}]\ntrusted_hash = "{each["currentHash"]}"\n' for each in hooks]
+    return "\n" + "".join(lines)
+
+
 def uninstall(trial: Trial) -> str:
     """`foreword uninstall`, and everything is as it was but for what the client wrote itself."""
     trial.hang_up()
     trial.foreword("uninstall", trial.host, "--yes")
+    if trial.trusted:  # Codex's own, which stays; a user would take it back in /hooks
+        settings = trial.home / ".codex/config.toml"
+        text = settings.read_text()
+        assert trial.trusted in text, "what Codex wrote meanwhile is gone"
+        settings.write_text(text.replace(trial.trusted, ""))
     after = homes.looked_at(trial.home)
     differ = homes.differences(trial.before, after, host=trial.host)
     assert not differ, f"the home is not as it was: {differ}"
@@ -199,6 +271,18 @@ STEPS: dict[str, Callable[[Trial], str]] = {
     "uninstall": uninstall,
     "a plain run again": plain_again,
 }
+LAST = ("uninstall", "a plain run again")
+
+
+def with_(more: dict[str, Callable[[Trial], str]], *, without: Sequence[str] = ()) -> dict[str, Callable[[Trial], str]]:
+    """The steps with some more before the last ones, and without some."""
+    first = {name: step for name, step in STEPS.items() if name not in (*LAST, *without)}
+    return {**first, **more, **{name: STEPS[name] for name in LAST}}
+
+
+CLAUDE = with_({"a command": slash})
+PLUGIN = with_({"a command": slash}, without=["compaction"])
+CODEX = with_({"trust": trust})
 
 
 def _remembered(trial: Trial, text: str) -> None:
@@ -206,8 +290,9 @@ def _remembered(trial: Trial, text: str) -> None:
     for what, words in REMEMBERED.items():
         missing = [word for word in words if word not in text]
         assert not missing, f"the {what} is not told: {missing[0]!r} is not in {text!r}"
-    fix = "overlaps() in rooms/bookings.py: `return a.room == b.room"
-    assert trial.host == "opencode" or fix in text, f"what fixed the failure is not told: {text!r}"
+    fix = ("overlaps() in rooms/bookings.py: `", "a.starts ‹= b.ends and b.starts ‹= a.ends` became")
+    if trial.host != "opencode":
+        assert all(word in text for word in fix), f"what fixed the failure is not told: {text!r}"
 
 
 def _seen_long_ago(trial: Trial) -> None:

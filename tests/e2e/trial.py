@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -34,7 +36,14 @@ class Trial:
     """One client in a home of its own, for as long as it is open."""
 
     def __init__(
-        self, host: str, *, binary: Path, scratch: Path, form: Sequence[str] = (), options: Sequence[str] = ()
+        self,
+        host: str,
+        *,
+        binary: Path,
+        scratch: Path,
+        form: Sequence[str] = (),
+        options: Sequence[str] = (),
+        patient: bool = True,
     ) -> None:
         self.host, self.scratch = host, scratch
         self.form, self.options = form, options  # of `foreword install`, and of the client in its second session
@@ -43,17 +52,19 @@ class Trial:
         self.home.mkdir(parents=True)
         self.client = CLIENTS[host](binary, home=self.home, project=self.project, url=self.model.url)
         self.client.env["PATH"] = f"{binary.parent}:{self.client.env['PATH']}"  # so that `install` finds it
+        self.patient = patient
         self.memory = Home(self.home / ".foreword")
         self.before: dict[str, str] = {}
         self.servers: Any = None
         self.start = ""  # what the second session was given when it began
+        self.trusted = ""  # what Codex keeps of the user's trust in our hooks
         self.conversation: Conversation | None = None
 
     @contextmanager
     def open(self) -> Iterator[Trial]:
         """Ready to be used; nothing that it started is left running."""
         scripts.make_project(self.project)
-        homes.furnish(self.client)
+        homes.furnish(self.client, patient=self.patient)
         with self.model:
             try:
                 yield self
@@ -81,6 +92,7 @@ class Trial:
         answer = self.conversation.say(prompt)
         self.log(prompt, answer)
         assert answer.code == 0, f"it left with {answer.code}: {(answer.err or answer.out)[-300:]!r}"
+        assert not (wrong := hooks_that_failed(answer)), f"a hook failed, and it is shown: {wrong[0]}"
         missed = len(steps) - self.model.at
         assert not missed, f"the model was not asked for {missed} of its {len(steps)} steps: {answer.out[-300:]!r}"
         return self.model.asked[mark:]
@@ -92,11 +104,9 @@ class Trial:
     # -- Foreword -----------------------------------------------------------------------------------------------
     def foreword(self, *args: str) -> str:
         """What a command of ours prints, started as the user would."""
-        program = [str(Path(sys.prefix) / "bin" / "foreword")]
-        if args[0] in ("install", "uninstall") and "STANDIN" in os.environ:
-            program = [sys.executable, os.environ["STANDIN"]]
+        program = Path(sys.prefix) / "bin" / "foreword"
         ended = subprocess.run(
-            [*program, *args],
+            [program, *args],
             env=self.client.env,
             cwd=self.project,
             capture_output=True,
@@ -141,6 +151,11 @@ class Trial:
             if not after:
                 return rows
 
+    def told(self, session: str) -> str:
+        """All that is kept of what a session's hooks told, as one text."""
+        page = self.ask("/api/export", part="event", project_path=str(self.project), of=session)
+        return json.dumps(page["rows"], ensure_ascii=False)
+
     def worker(self) -> int:
         """The id of the process of its worker, or 0."""
         return life.pid_of(self.memory)
@@ -154,6 +169,18 @@ class Trial:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
                 os.kill(pid, signal.SIGKILL)
+
+
+def hooks_that_failed(answer: Answer) -> list[str]:
+    """What a client shows of hooks that did not end well; Claude Code tells how each of them ended."""
+    lines = [json.loads(line) for line in answer.out.splitlines() if '"hook_response"' in line]
+    bad = [line for line in lines if line.get("exit_code") != 0 or line.get("stderr") or line["outcome"] != "success"]
+    said = [line for line in (answer.out + answer.err).splitlines() if HOOK_ERROR.search(line)]
+    return [json.dumps(line) for line in bad] + said
+
+
+# As Claude Code, Codex, Gemini CLI and Copilot CLI tell that a hook failed.
+HOOK_ERROR = re.compile(r"hook[^\n{}]{0,40}(error|failed|timed out|exited with)", re.IGNORECASE)
 
 
 def until(seconds: float) -> Iterator[None]:

@@ -1,0 +1,112 @@
+"""A real Claude Code session while the worker is killed, hangs or crashes -> it answers all the same, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.clients.fake_model import Say, Use
+from tests.clients.run import PipedConversation
+from tests.e2e.steps import install
+from tests.e2e.trial import Trial, until, wait_for
+
+PROMPTS = 3
+MOST_STARTS = 6  # a minute, of a worker that dies every time
+# Stands in for a dependency that an upgrade has broken: the worker cannot even begin.
+BROKEN = """import os, time
+with open({log!r}, "a") as file:
+    file.write(f"{{time.time()}}\\n")
+raise ImportError("broken by an upgrade")
+"""
+
+
+def away(trial: Trial) -> str:
+    """Killed before every prompt: whatever comes to take its place is killed too."""
+    install(trial)
+    return _session(trial, "killed", trial.end_worker)
+
+
+def hung(trial: Trial) -> str:
+    """Stopped before every prompt: it holds its socket, and never answers."""
+
+    def stop() -> None:
+        pid = wait_for(trial.worker)
+        os.kill(pid, signal.SIGSTOP)
+
+    try:
+        return _session(trial, "hung", stop, before_end=lambda: _go_on(trial))
+    finally:
+        _go_on(trial)
+
+
+def crashing(trial: Trial) -> str:
+    """Dies at every start, which hooks try again and again, but not too often."""
+    starts = trial.scratch / "starts.txt"
+    folder = trial.scratch / "broken"
+    folder.mkdir(exist_ok=True)
+    (folder / "apsw.py").write_text(BROKEN.format(log=str(starts)))
+    trial.client.env["PYTHONPATH"] = str(folder)  # which our hooks do not look at, and the worker does
+    try:
+        what = _session(trial, "crashed", trial.end_worker, before_end=lambda: trial.client.env.pop("PYTHONPATH"))
+    finally:
+        trial.client.env.pop("PYTHONPATH", None)
+    times = [float(line) for line in starts.read_text().split()]
+    most = max(sum(0 <= other - each < 60 for other in times) for each in times)
+    assert most <= MOST_STARTS, f"{most} starts in a minute"
+    return f"{what}; {most} starts in a minute"
+
+
+STEPS: dict[str, Callable[[Trial], str]] = {"worker killed": away, "worker hung": hung, "worker crashing": crashing}
+
+
+def _session(
+    trial: Trial, word: str, hurt: Callable[[], None], *, before_end: Callable[[], object] = lambda: None
+) -> str:
+    """A session in which the worker is hurt before each prompt; all that was said is there in the end."""
+    prompts = [f"Please remember sentence {number} of the {word} worker." for number in range(1, PROMPTS + 1)]
+    trial.end_worker()
+    if word == "hung":
+        trial.foreword("worker", "start")
+    hurt()
+    conversation = trial.talk()
+    assert isinstance(conversation, PipedConversation)
+    began = time.monotonic()
+    for prompt in prompts:
+        hurt()
+        trial.say(prompt, Use("Bash", {"command": f"echo {word}"}), Say(f"Done: {prompt}"))
+        told = [json.loads(line) for line in conversation.answers[-1].out.splitlines()]
+        results = [line for line in told if line["type"] == "result"]
+        assert [line["is_error"] for line in results] == [False], f"no answer, or an error: {results}"
+    took = time.monotonic() - began
+    session = conversation.session
+    last = conversation.close()
+    trial.log("(the end)", last)
+    trial.conversation = None
+    assert last.code == 0, f"Claude Code left with {last.code}: {last.err[-300:]!r}"
+    assert not last.err.strip(), f"it wrote to stderr: {last.err[-300:]!r}"
+    spooled = _spooled(trial.memory.spool)
+    before_end()
+    missing = prompts
+    for _ in until(30):
+        kept = trial.told(session)
+        missing = [prompt for prompt in prompts if prompt not in kept or f"Done: {prompt}" not in kept]
+        if not missing:
+            break
+    assert not missing, f"lost: {missing}"
+    uses = sum(f"echo {word}" in json.dumps(event) for event in json.loads(kept))
+    assert uses >= PROMPTS, f"{PROMPTS - uses} uses of a tool are lost"
+    assert not _spooled(trial.memory.spool), "the spool was not taken in"
+    return f"{PROMPTS} prompts answered in {took:.1f} s, {spooled} bytes waited in the spool, all kept"
+
+
+def _spooled(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir() if path.is_file() and path.name != "reserve")
+
+
+def _go_on(trial: Trial) -> None:
+    if pid := trial.worker():
+        os.kill(pid, signal.SIGCONT)
