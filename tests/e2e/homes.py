@@ -112,6 +112,7 @@ STATE: dict[str, dict[str, str]] = {
         ".claude/sessions/*": "which sessions run",
         ".claude/file-history/*": "what files were before it edited them",
         ".claude/plugins/*.json": "its own lists of plugins and marketplaces",
+        ".claude/plugins/*/": "empty folders that it makes when it first looks at a plugin",
         ".claude/debug/*": "its logs",
         ".claude/telemetry/*": "its logs",
         ".claude/.last-cleanup": "when it last tidied up",

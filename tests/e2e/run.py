@@ -3,8 +3,8 @@
     python tests/e2e/run.py [NAME…] [--keep] [--one]
 
 Installs the pinned clients where they are not yet (see tests/clients/install.py), then starts itself again in a network
-that has only loopback. Ends with 1 when a step failed, or a client that npm serves did not run; where npm serves none, it
-says so and ends with 0, unless FOREWORD_E2E=required.
+that has only loopback. Ends with 1 when a step failed, or a client that npm serves did not run; where npm serves none,
+it says so and ends with 0, unless FOREWORD_E2E=required.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every client must show, a function a step: it returns what it saw, raises what went wrong, or says why it cannot."""
+"""What every client must show, a function a step: it returns what it saw, or raises what went wrong."""
 
 from __future__ import annotations
 
