@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test check lint contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp clean help
+.PHONY: run test check lint clients e2e contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp clean help
 SHELL := /bin/bash
 
 # The first interpreter that is new enough; PYTHON=... chooses another.
@@ -9,13 +9,19 @@ PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.1
 BIN := .venv/bin
 
 help:  ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 run: .venv/ready  ## fill a scratch memory from this repository, and print what an agent would be given
 	@$(BIN)/foreword demo
 
 test: .venv/ready-to-test lint  ## everything that must be true of a commit
 	@$(BIN)/python -m pytest
+
+e2e: .venv/ready-to-test  ## real agents from npm against a fake model: install, remember, recall, uninstall (ARGS=codex ...)
+	@$(BIN)/python tests/e2e/run.py $(ARGS)
+
+clients: .venv/python  ## install the pinned agents that `make e2e` runs, once, outside of this folder
+	@$(BIN)/python tests/clients/install.py $(ARGS)
 
 lint: .venv/ready-to-test  ## style, types and layers
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

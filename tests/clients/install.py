@@ -51,15 +51,18 @@ class Missing:
 
 def main() -> int:
     found = install(sys.argv[1:] or list(VERSIONS), folder=clients(os.environ), environ=os.environ)
-    for each in found:
-        spec = VERSIONS[each.host].spec
-        if isinstance(each, Installed):
-            took = f"in {each.seconds:.0f} s" if each.seconds else "already there"
-            print(f"{spec:40} {took}: {each.binary}")
-        else:
-            print(f"{spec:40} MISSING: {each.why}")
+    print("\n".join(map(line, found)))
     missing = [each for each in found if isinstance(each, Missing)]
     return 0 if not missing else 1 if any(each.served for each in missing) else 2
+
+
+def line(found: Installed | Missing) -> str:
+    """What became of one, for a person."""
+    spec = VERSIONS[found.host].spec
+    if isinstance(found, Missing):
+        return f"{spec:34} MISSING: {found.why}"
+    took = f"installed in {found.seconds:.0f} s" if found.seconds else "there"
+    return f"{spec:34} {took}: {found.binary}"
 
 
 def clients(environ: Mapping[str, str]) -> Path:

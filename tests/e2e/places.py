@@ -17,6 +17,13 @@ def at_prompt(host: str, parts: Sequence[Said], text: str, *, prompt: str) -> st
     return _wrong(PROMPTS[host], parts, text, prompt)
 
 
+def named(parts: Sequence[Said], text: str) -> str:
+    """Where a text was found, for a person."""
+    [found] = holding(parts, text.strip())
+    tag = found.text.lstrip().partition(">")[0] + ">" if found.text.lstrip().startswith("<") else ""
+    return f"a {found.role} message{' as ' + tag if tag and ' ' not in tag else ''}"
+
+
 Place = Callable[[Said, Said, Sequence[Said]], bool]  # ours, the prompt's part, all of them
 
 

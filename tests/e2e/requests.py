@@ -75,5 +75,5 @@ def _joined(item: Any) -> str:
                 return item
         return item
     if isinstance(item, dict):
-        return "\n".join(filter(None, map(_joined, item.values())))
+        return "\n".join(filter(None, (_joined(each) for name, each in item.items() if name != "type")))
     return "\n".join(filter(None, map(_joined, item))) if isinstance(item, list) else ""

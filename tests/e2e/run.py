@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.clients.install import Installed, Missing, clients, install
+from tests.clients.install import Installed, Missing, clients, install, line
 from tests.clients.run import be_alone
 from tests.clients.versions import VERSIONS
 from tests.e2e import broken, steps
@@ -50,11 +50,11 @@ PLANS = {
     "opencode": Plan("opencode", steps.STEPS),  # the slowest first
     "codex": Plan("codex", steps.CODEX),
     "gemini": Plan("gemini", steps.STEPS),
-    "claude-code broken": Plan("claude-code", broken.STEPS, patient=False),
+    "claude-code-broken": Plan("claude-code", broken.STEPS, patient=False),
     "copilot": Plan("copilot", steps.STEPS),
     "claude-code": Plan("claude-code", steps.CLAUDE),
     # An older model, which is told what hooks say in another place.
-    "claude-code plugin": Plan(
+    "claude-code-plugin": Plan(
         "claude-code", steps.PLUGIN, form=("--plugin",), options=("--model", "claude-sonnet-4-5")
     ),
 }
@@ -100,9 +100,9 @@ def main() -> int:
     if unknown := [name for name in names if name not in PLANS]:
         asked.error(f"no such plan: {unknown[0]}; there are {', '.join(PLANS)}")
     hosts = list(dict.fromkeys(PLANS[name].host for name in names))
-    if ALONE not in os.environ:
-        print("clients:", flush=True)
     found = install(hosts, folder=clients(os.environ), environ=os.environ)  # with a network, and then without
+    if ALONE not in os.environ:
+        print("\n".join(map(line, found)), flush=True)
     alone = be_alone(ALONE)
     print(
         "no network but loopback" if alone else "NOT ALONE: `unshare -n` is not allowed here, so a network can be seen"
@@ -113,13 +113,14 @@ def main() -> int:
     with ThreadPoolExecutor(1 if given.one else AT_ONCE) as pool:
         todo = [name for name in names if PLANS[name].host in ready]
         list(pool.map(lambda name: _go(name, ready[PLANS[name].host], report, keep=given.keep), todo))
-    return _ended(report, found, took=time.monotonic() - began)
+    required = os.environ.get("FOREWORD_E2E") == "required"
+    return ended(report, found, took=time.monotonic() - began, required=required)
 
 
 def _go(name: str, binary: Path, report: Report, *, keep: bool) -> None:
     """One client through all of its steps; after a failure the later ones are still tried, for what they tell."""
     plan = PLANS[name]
-    scratch = Path(tempfile.mkdtemp(prefix=f"e2e-{name.replace(' ', '-')}-"))
+    scratch = Path(tempfile.mkdtemp(prefix=f"e2e-{name}-"))
     trial = Trial(plan.host, binary=binary, scratch=scratch, form=plan.form, options=plan.options, patient=plan.patient)
     well = True
     with trial.open():
@@ -145,7 +146,8 @@ def _tried(step: Step, trial: Trial) -> tuple[str, str]:
         return "FAILED", traceback.format_exc(limit=-4)
 
 
-def _ended(report: Report, found: Sequence[Installed | Missing], *, took: float) -> int:
+def ended(report: Report, found: Sequence[Installed | Missing], *, took: float, required: bool) -> int:
+    """Print the table and which clients ran; 1 when something failed, or did not run that should have."""
     print("\n" + "-" * 100)
     for name in PLANS:
         for each in report.results:
@@ -154,7 +156,6 @@ def _ended(report: Report, found: Sequence[Installed | Missing], *, took: float)
     ran = dict.fromkeys(PLANS[each.plan].host for each in report.results)
     print(f"\nran, in {took:.0f} s: {', '.join(VERSIONS[host].spec for host in ran) or 'NO CLIENT AT ALL'}")
     missing = [each for each in found if isinstance(each, Missing)]
-    required = os.environ.get("FOREWORD_E2E") == "required"
     for each in missing:
         print(f"DID NOT RUN: {VERSIONS[each.host].spec}: {each.why}")
     if missing and not required and not any(each.served for each in missing):

@@ -91,7 +91,7 @@ def second_session(trial: Trial) -> str:
     assert len(ours(first)) == 1, f"more than one block: {_briefly(ours(first))}"
     assert all(len(holding(each, text)) == 1 for each in later)
     trial.start = text
-    return f"{given['tokens']} tokens, {places.STARTS[trial.host][0]}"
+    return f"{given['tokens']} tokens in {places.named(first, text)}"
 
 
 def prompt(trial: Trial) -> str:
@@ -107,7 +107,7 @@ def prompt(trial: Trial) -> str:
         raise AssertionError(f"{wrong}; ours: {_briefly(ours(request))}")
     if trial.host == "opencode":  # it sends its system messages again with every request
         assert len(holding(request, trial.start)) == 1, "the system message is not byte-identical any more"
-    return f"{given['tokens']} tokens, {places.PROMPTS[trial.host][0]}"
+    return f"{given['tokens']} tokens in {places.named(request, given['text'])}"
 
 
 def memory_tools(trial: Trial) -> str:
