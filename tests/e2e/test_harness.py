@@ -198,6 +198,15 @@ def test_the_verdict(
     assert ("DID NOT RUN: @google/gemini-cli@0.61.0" in out) == bool(missing)
 
 
+def test_the_page_names_every_client_and_every_step() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "testing.md").read_text()
+    for pinned in VERSIONS.values():
+        assert f"`{pinned.spec}`" in page
+    for plan in PLANS.values():
+        for step in plan.steps:
+            assert f"| {step} |" in page or step.removeprefix("worker ") in page
+
+
 def _post(url: str, body: dict[str, Any]) -> Any:
     asked = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
     with urllib.request.urlopen(asked, timeout=10) as answer:
