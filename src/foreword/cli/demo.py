@@ -250,6 +250,6 @@ def _next_steps(home: Home, *, keep: bool) -> None:
     screen.say(
         'foreword add decision "…" --why "…"              remember something in your own memory\n'
         'foreword context "a question"                    see what an agent would be given with it\n'
-        "foreword hook claude-code SessionStart           the command line for your agent's hook settings\n"
+        "foreword install                                 tell your agents: their hooks and their MCP server\n"
         "foreword doctor                                  check that everything works"
     )

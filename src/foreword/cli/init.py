@@ -131,7 +131,7 @@ def _picture(home: Home, folder: str) -> None:
         screen.aside("nothing of it is new enough to begin a session with; prompts and searches find it")
     screen.say(
         "\nNext:\n"
-        '  foreword context "a question"             what an agent would be given with it\n'
-        "  foreword search WORDS                     look around in what was learnt\n"
-        "  foreword hook claude-code SessionStart    the command line for your agent's hook settings"
+        "  foreword install                  tell your agents: what they are asked next, they know this\n"
+        '  foreword context "a question"     what an agent would be given with it\n'
+        "  foreword search WORDS             look around in what was learnt"
     )
