@@ -123,8 +123,8 @@ def hook(
 ) -> None:
     """Print the command line that a host must run at one of its events.
 
-    Put it into the host's own hook settings. The hook is one file with no needs but an interpreter; it is written, or
-    brought up to date, before its command line is printed.
+    `foreword install` puts it into a host's settings for you; this is for those who do it by hand. The hook is one file
+    with no needs but an interpreter; it is written, or brought up to date, before its command line is printed.
 
     \b
     Examples:
@@ -135,7 +135,7 @@ def hook(
     import shlex
 
     from foreword.config import load
-    from foreword.hook.build import command, refresh
+    from foreword.hook.build import refresh
     from foreword.hosts import find
 
     known = find(host).events
@@ -144,4 +144,4 @@ def hook(
     home = door.here()
     home.prepare()
     refresh(home, load(home, os.environ).settings)
-    screen.say(shlex.join(command(home, host=host, event=event)))
+    screen.say(shlex.join([str(home.launcher), "--host", host, event]))
