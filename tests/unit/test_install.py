@@ -475,6 +475,16 @@ def test_what_was_kept_is_for_the_user_alone(machine: Machine) -> None:
     assert stat.S_IMODE(machine.home.installed.stat().st_mode) == 0o700
 
 
+def test_without_the_kept_bytes_our_entries_are_taken_out_by_their_place(machine: Machine) -> None:
+    machine.have_all()
+    before = machine.tree()
+    machine.install()
+    for path in machine.home.installed.glob("*.was"):
+        path.unlink()
+    machine.uninstall()
+    assert machine.tree() == before
+
+
 def test_a_manifest_of_another_version_is_read(machine: Machine) -> None:
     machine.have_all()
     before = machine.tree()

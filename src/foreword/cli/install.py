@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import shlex
 import sys
@@ -283,6 +282,8 @@ def _what(planned: Planned) -> str:
 
 def diff(planned: Planned) -> list[str]:
     """What changes, with a few of the user's lines around it, and none of their secrets."""
+    import difflib
+
     from foreword.redact import redact
 
     if planned.new is None:

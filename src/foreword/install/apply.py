@@ -133,8 +133,8 @@ class _Work:
         except ForewordError as exc:
             words = (f"{exc} ({exc.hint})",)
         for path, (before, _) in ran.touched.items():
-            if alone.get(path) and path not in ran.absent:
-                files.write(Path(path), manifest.kept(self.home, before))
+            if alone.get(path) and (data := manifest.kept(self.home, before)) is not None:
+                files.write(Path(path), data)
         for path in ran.absent:
             _take_away(Path(path), wholly=alone.get(path, False))
         self._note(tuple(each for each in self.manifest.runs if each != ran))

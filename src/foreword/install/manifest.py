@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from foreword import __version__
-from foreword.errors import ForewordError
 from foreword.install import files
 from foreword.install.jsonedit import Keys
 from foreword.paths import Home
@@ -99,12 +98,13 @@ def keep(home: Home, data: bytes) -> str:
     return name
 
 
-def kept(home: Home, name: str) -> bytes:
+def kept(home: Home, name: str) -> bytes | None:
+    """What was kept by that name; None where somebody took it away or changed it."""
     try:
         data = (home.installed / f"{name}{ORIGINAL}").read_bytes()
-    except OSError as exc:
-        raise ForewordError(f"cannot read what was kept as {name}{ORIGINAL} in {home.installed}: {exc}") from exc
-    return data
+    except OSError:
+        return None
+    return data if digest(data) == name else None
 
 
 def tidy(home: Home) -> None:

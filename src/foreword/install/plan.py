@@ -246,7 +246,9 @@ def without(
     if old is None:
         return None
     if filed is not None and manifest.digest(old) in filed.known:
-        return manifest.kept(home, filed.original) if filed.existed else None
+        original = manifest.kept(home, filed.original) if filed.existed else None
+        if original is not None or not filed.existed:
+            return original
     if (filed is not None and filed.own) or any(isinstance(each, Own) for each in changes):
         return None if filed is not None or _says_foreword(old) else old
     text = _text(old)
