@@ -20,8 +20,11 @@ def at_prompt(host: str, parts: Sequence[Said], text: str, *, prompt: str) -> st
 def named(parts: Sequence[Said], text: str) -> str:
     """Where a text was found, for a person."""
     [found] = holding(parts, text.strip())
-    tag = found.text.lstrip().partition(">")[0] + ">" if found.text.lstrip().startswith("<") else ""
-    return f"a {found.role} message{' as ' + tag if tag and ' ' not in tag else ''}"
+    tag = next((each for each in TAGS if each in found.text), "")
+    return f"a {found.role} message{' in ' + tag if tag else ''}"
+
+
+TAGS = ("<hook_context>", "<system-reminder>", "<system_reminder>")  # in which some hosts wrap what hooks say
 
 
 Place = Callable[[Said, Said, Sequence[Said]], bool]  # ours, the prompt's part, all of them

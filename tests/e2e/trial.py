@@ -53,6 +53,8 @@ class Trial:
         self.client = CLIENTS[host](binary, home=self.home, project=self.project, url=self.model.url)
         self.client.env["PATH"] = f"{binary.parent}:{self.client.env['PATH']}"  # so that `install` finds it
         self.patient = patient
+        if patient:  # as the settings in its home say it too: a plugin does not read those
+            self.client.env |= {"FOREWORD_DEADLINE_PROMPT_MS": "3000", "FOREWORD_DEADLINE_START_MS": "4000"}
         self.memory = Home(self.home / ".foreword")
         self.before: dict[str, str] = {}
         self.servers: Any = None
