@@ -40,10 +40,8 @@ export const Foreword = async ({ client, directory }) => {
   // A session with a parent is a sub-agent's: it is neither captured nor answered.
   const isInner = async (id) => {
     const session = known(id)
-    session.parent ??= asked(() => client.session.get({ path: { id } })).then(
-      (got) => (session.parent = got?.parentID ?? ""),
-    )
-    return Boolean(await within(session.parent, PROMPT))
+    session.parent ??= awaited(asked(() => client.session.get({ path: { id } })).then((got) => got?.parentID ?? ""), PROMPT)
+    return Boolean(await session.parent.got())
   }
 
   // What stands in every request of a session: asked for once, and the same bytes from then on.
@@ -64,29 +62,23 @@ export const Foreword = async ({ client, directory }) => {
     return HIDDEN.test(system) || prompts.some((prompt) => system.trimStart().startsWith(prompt))
   }
 
+  const capture = (event, id, payload) => queue.add(entry(event, payload), () => isInner(id))
   const saw = async ({ event }) => {
     const told = event.properties ?? {}
     const { info = {}, part = {} } = told
     const id = told.sessionID ?? info.id ?? part.sessionID
     if (event.type === "session.created") {
-      known(info.id).parent = info.parentID ?? ""
+      known(info.id).parent = awaited(Promise.resolve(info.parentID ?? ""), PROMPT)
       if (!info.parentID) begin(info.id, "session.created", { directory, input: event })
     } else if (event.type === "message.updated") {
       if (info.summary === true || info.mode === "compaction") remember(summaries, info.id, true)
     } else if (event.type === "message.part.updated") {
       if (part.type !== "tool" || part.state?.status !== "error" || failed.has(part.callID)) return
       remember(failed, part.callID, true)
-      if (!(await isInner(id))) queue.add("tool.execute.error", { directory, input: event })
+      capture("tool.execute.error", id, { directory, input: event })
     } else if (CAPTURED.includes(event.type)) {
-      if (!(await isInner(id))) queue.add(event.type, { directory, input: event })
-      if (event.type === "session.deleted") sessions.delete(id)
+      capture(event.type, id, { directory, input: event })
     }
-  }
-
-  const capture = (event) => async (input, output) => {
-    if (summaries.has(input.messageID)) return // what a compaction wrote, nobody said
-    const taken = entry(event, { directory, input, output }) // as it is now: other plugins may change it
-    if (!(await isInner(input.sessionID))) queue.take(taken)
   }
 
   open.add(queue)
@@ -96,7 +88,7 @@ export const Foreword = async ({ client, directory }) => {
       const { sessionID } = input
       if (output.parts.some(isOurs) || (await isInner(sessionID))) return // a second copy of this file finds ours
       // What a session begins with comes first: the prompt's own must not say it again.
-      await started(sessionID, input.model ?? output.message.model).text()
+      await started(sessionID, input.model ?? output.message.model).got()
       const text = await within(ask("chat.message", { directory, input, output }, PROMPT), PROMPT)
       if (text) output.parts.push(beside(output, sessionID, text))
     },
@@ -104,7 +96,7 @@ export const Foreword = async ({ client, directory }) => {
       const { system } = output
       if (!input.sessionID || system.slice(1).some((text) => OURS.test(text))) return
       if ((await isHidden(system[0] ?? "")) || (await isInner(input.sessionID))) return
-      const text = await started(input.sessionID, { modelID: input.model?.id }).text()
+      const text = await started(input.sessionID, { modelID: input.model?.id }).got()
       if (text) system.push(text)
     },
     "experimental.session.compacting": async (input, output) => {
@@ -112,8 +104,12 @@ export const Foreword = async ({ client, directory }) => {
       const text = await within(ask("experimental.session.compacting", { directory, input }, START), START)
       if (text) output.context.push(text)
     },
-    "tool.execute.after": capture("tool.execute.after"),
-    "experimental.text.complete": capture("experimental.text.complete"),
+    "tool.execute.after": async (input, output) =>
+      capture("tool.execute.after", input.sessionID, { directory, input, output }),
+    "experimental.text.complete": async (input, output) => {
+      if (summaries.has(input.messageID)) return // what a compaction wrote, nobody said
+      capture("experimental.text.complete", input.sessionID, { directory, input, output })
+    },
     dispose: async () => {
       await within(queue.empty(), FLUSH)
       queue.rescue()
@@ -144,12 +140,12 @@ const within = (promise, ms) =>
     )
   })
 
-// A text that whoever needs it waits for until its deadline, and that comes late rather than never.
+// Something that whoever needs it waits for until one deadline, and that comes late rather than never.
 const awaited = (promise, ms) => {
   const until = Date.now() + ms
-  let text
-  promise.then((got) => (text = got))
-  return { text: async () => text ?? (await within(promise, until - Date.now())) }
+  let known
+  promise.then((got) => (known = got))
+  return { got: async () => known ?? (await within(promise, until - Date.now())) }
 }
 
 // Hooks that never throw, and leave a trace where `foreword doctor` finds it.
@@ -192,24 +188,25 @@ const captures = () => {
   const one = async () => {
     const first = waiting[0]
     if (!first) return
-    await send(first, PROMPT)
+    first.inner = await first.isInner()
+    if (!first.inner) await send(first, PROMPT)
     if (waiting[0] === first) bytes -= waiting.shift().body.length // else it was rescued meanwhile
   }
-  const take = (taken) => {
+  // The payload as it is now, for other plugins may change it; whose it is may take a while to know.
+  const add = (taken, isInner) => {
     if (waiting.length >= WAITING || bytes + taken.body.length > WAITING_BYTES)
       return trace("too many events waited, and some were not kept")
     bytes += taken.body.length
-    waiting.push(taken)
+    waiting.push({ ...taken, isInner })
     turn = turn.then(one).catch((error) => trace(`${taken.event}: ${error}`))
   }
   return {
-    take,
-    add: (event, payload) => take(entry(event, payload)),
+    add,
     empty: () => turn,
     // The host ends now: what still waits is spooled, as far as a second allows.
     rescue: () => {
       const until = Date.now() + 1000
-      const left = waiting.splice(0)
+      const left = waiting.splice(0).filter((each) => !each.inner)
       bytes = 0
       for (const each of left) {
         const timeout = until - Date.now()
