@@ -533,6 +533,16 @@ def test_commands_are_run_once_and_undone_with_all_they_left(machine: Machine) -
     assert machine.tree() == before
 
 
+def test_a_command_finds_nothing_of_ours_in_the_users_files_that_it_would_write_anew(machine: Machine) -> None:
+    machine.have_all()
+    before = machine.tree()
+    settings = machine.settings.relative_to(machine.user)
+    program = agent(machine, f'[ "$1" = add ] || ! grep -q foreword {settings} || echo "{{}}" > {settings}')
+    machine.install(*machine.changes(), Run((program, "add"), (program, "remove")))
+    machine.uninstall()
+    assert machine.tree() == before
+
+
 def test_what_others_put_where_a_command_made_room_stays(machine: Machine) -> None:
     program = agent(machine, '[ "$1" = remove ] || { mkdir -p c/foreword; echo "{}" > c/list.json; }')
     machine.install(Run((program, "add"), (program, "remove"), makes=(machine.user / "c",)))

@@ -68,12 +68,16 @@ def undo(host: str, *, home: Home, environ: Mapping[str, str], setup: Setup | No
         known = manifest.load(home, host)
         work = _Work(home, environ, known or Manifest(host))
         words: tuple[str, ...] = ()
-        for ran in reversed(first.undone):
-            words += work.unrun(ran)
-        # Again: a command of the host's may just have changed the same files.
-        plan = undo_plan(setup, host=host, home=home) if first.undone else first
-        words += _kept_aside(plan, home=home)
+        plan = first
         try:
+            if first.undone:
+                # Out of the user's files first: a host's command that finds us in them writes them in its own form.
+                work.write(tuple(each for each in first.files if each.new is not None))
+                for ran in reversed(first.undone):
+                    words += work.unrun(ran)
+                # Again: it may have changed the same files all the same.
+                plan = undo_plan(setup, host=host, home=home)
+            words += _kept_aside(plan, home=home)
             work.write(plan.files)
         except BaseException:
             work.back()
