@@ -83,6 +83,8 @@ class Setup:
     folder: Path  # where it keeps its settings: it is there when the host was ever used
     changes: tuple[Change, ...]  # done in this order, and undone last first
     after: tuple[str, ...] = ()  # what only the user can do then, a sentence each
+    # Its own settings that keep every hook from running: in which file, under which name, with which value.
+    switches: tuple[tuple[str, str, bool], ...] = ()
     transcripts: tuple[str, ...] = ()  # patterns below `folder` of the files that it writes while it works
 
 

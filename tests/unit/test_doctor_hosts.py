@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from foreword.cli import clients, hosts
+from foreword.cli import codex, hosts
 from foreword.cli.checks import NOTE, OK, WRONG, Finding
+from foreword.install.wired import Lack, Wired
 from foreword.trouble import Trouble
 from foreword.values import replace
-from foreword.wired import Lack, Wired
 from foreword.wiring import Entry, Setup
 
 NOW = time.time()
@@ -137,25 +137,6 @@ def program(folder: Path, body: str) -> str:
     return str(path)
 
 
-def test_a_version_is_read_from_what_npm_installed_without_starting_it(tmp_path):
-    package = tmp_path / "node_modules" / "@openai" / "codex"
-    (package / "bin").mkdir(parents=True)
-    (package / "package.json").write_text('{"version": "0.166.0", "bin": {"codex": "bin/codex.js"}}')
-    run = program(package / "bin", "raise SystemExit(1)")
-    os.symlink(run, tmp_path / "codex")
-    assert clients.version_of(str(tmp_path / "codex"), {}) == "0.166.0"
-
-
-def test_a_version_is_a_name_or_what_the_program_says(tmp_path):
-    named = tmp_path / "2.1.325"
-    named.write_text("")
-    os.symlink(named, tmp_path / "claude")
-    assert clients.version_of(str(tmp_path / "claude"), {}) == "2.1.325"
-    assert clients.version_of(program(tmp_path, "print('codex-cli 0.166.0')"), {}) == "0.166.0"
-    assert clients.version_of(program(tmp_path, "raise SystemExit(1)"), {}) == ""
-    assert clients.version_of(str(tmp_path / "gone"), {}) == ""
-
-
 SERVER = """
 import json, sys
 for line in sys.stdin:
@@ -187,26 +168,21 @@ def test_codex_is_asked_whom_it_trusts_and_others_hooks_do_not_count(tmp_path):
     (tmp_path / "config.toml").write_text(TRUSTED.replace("FOLDER", str(tmp_path)))
     source = repr(str(tmp_path / "hooks.json"))
     run = program(tmp_path, SERVER.replace("SOURCE", source))
-    found = clients.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
+    found = codex.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
     assert found == {"sessionStart": "trusted", "stop": "untrusted"}
 
 
 @pytest.mark.parametrize("body", ["raise SystemExit(1)", "print('no json', flush=True)", "import time; time.sleep(60)"])
 def test_where_it_does_not_answer_its_settings_tell_as_much_as_they_can(tmp_path, body, monkeypatch):
-    monkeypatch.setattr(clients, "TRUST_SECONDS", 1.0)
-    monkeypatch.setattr(clients, "LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr(codex, "TRUST_SECONDS", 1.0)
+    monkeypatch.setattr(codex, "LEAVE_SECONDS", 0.1)
     (tmp_path / "config.toml").write_text(TRUSTED.replace("FOLDER", str(tmp_path)))
-    found = clients.codex_trust(program(tmp_path, body), {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
+    found = codex.codex_trust(program(tmp_path, body), {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
     assert found == {"SessionStart": "trusted", "Stop": "untrusted"}
 
 
 def test_codex_is_not_started_where_nothing_was_ever_trusted(tmp_path):
     run = program(tmp_path, "import pathlib; pathlib.Path(__file__).with_name('started').touch()")
-    found = clients.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
+    found = codex.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
     assert found == {"SessionStart": "untrusted", "Stop": "untrusted"}
     assert not (tmp_path / "started").exists()
-
-
-def test_a_client_is_told_where_things_lie_and_no_keys(tmp_path):
-    run = program(tmp_path, "import os; print('9.9.9' if 'SECRET_TOKEN' in os.environ else '1.0.0')")
-    assert clients.version_of(run, {"PATH": os.environ["PATH"], "SECRET_TOKEN": "x"}) == "1.0.0"

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from foreword.config import load
+from foreword.install.wired import Wired
 from foreword.paths import Home
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Event, Project
 from foreword.values import replace
-from foreword.wired import Wired
 from foreword.wiring import Setup
 from foreword.worker.watch import Watching, bring_in, died, silent, untold
 from tests import retimed

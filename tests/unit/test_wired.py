@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from foreword import wired
+from foreword.hosts import find
+from foreword.install import wired
 from foreword.paths import Home
+from foreword.values import replace
 from foreword.wiring import Block, Entry, Own, Run, Setup
 
 
@@ -95,13 +95,6 @@ def test_comments_and_commas_too_many_are_passed_over(setup):
     assert wired.stands(setup).lacks == ()
 
 
-@given(
-    st.recursive(st.text() | st.integers() | st.none(), lambda each: st.lists(each) | st.dictionaries(st.text(), each))
-)
-def test_reading_leniently_changes_nothing_of_what_is_strict(item):
-    assert json.loads(wired._plain(json.dumps(item, ensure_ascii=False, indent=1))) == item
-
-
 def test_a_launcher_that_is_gone_is_named(setup, tmp_path):
     home = Home(tmp_path / "home")
     place = wired.place_of(home, {"HOME": str(tmp_path)})
@@ -145,11 +138,12 @@ def test_what_a_command_of_the_host_makes_is_looked_for(tmp_path):
         ("gemini", "settings.json", '{"hooksConfig": {"enabled": false}} // mine'),
     ],
 )
-def test_a_switch_of_the_host_is_named_with_its_file(tmp_path, host, file, text):
-    setup = Setup(binary=host, folder=tmp_path, changes=())
-    assert wired.stands(setup, name=host).off == ""
+def test_a_switch_of_the_host_is_named_with_its_file(home, tmp_path, host, file, text):
+    found = find(host).setup(wired.place_of(home, {"HOME": str(tmp_path)}))
+    setup = replace(found, folder=tmp_path, changes=())
+    assert wired.stands(setup).off == ""
     (tmp_path / file).write_text(text)
-    assert str(tmp_path / file) in wired.stands(setup, name=host).off
+    assert str(tmp_path / file) in wired.stands(setup).off
 
 
 def test_when_it_was_wired_is_told_by_what_install_left(home):

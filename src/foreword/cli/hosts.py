@@ -17,9 +17,9 @@ from foreword.values import fields, value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from foreword.install.wired import Wired
     from foreword.paths import Home
     from foreword.trouble import Trouble
-    from foreword.wired import Wired
 
 LATELY = 7 * 86_400.0  # seconds; what was untold before last week is history
 MOST_FILES = 2  # of a host that are named in its line
@@ -46,15 +46,16 @@ class Standing:
 
 def standings(home: Home, environ: Mapping[str, str], *, seen: Mapping[str, Any]) -> Iterator[Standing]:
     """Every host that can be wired, one after the other: to ask one for its trust takes seconds."""
-    from foreword.cli.clients import codex_trust, version_of
+    from foreword.cli.codex import codex_trust
     from foreword.config import load
-    from foreword.wired import look, place_of, strays
+    from foreword.install.found import place_of, version_of
+    from foreword.install.wired import look, strays
 
     path = environ.get("PATH", "")
     settings = load(home, environ).settings
     names = look(home, environ)
     programs = {name: shutil.which(wired.setup.binary, path=path) or "" for name, wired in names.items()}
-    versions = {name: version_of(program, environ) for name, program in programs.items() if program}
+    versions = {name: version_of(program, environ=environ) for name, program in programs.items() if program}
     troubles = _troubles(home)
     for name, wired in look(home, environ, versions=versions).items():
         program = programs[name]

@@ -68,6 +68,7 @@ def setup(place: Place) -> Setup:
         folder=folder,
         changes=_plugin(place, folder) if place.plugin and not too_old else _settings(place, folder),
         after=after,
+        switches=_switches(),
         transcripts=("projects/*/*.jsonl",),
     )
 
@@ -136,6 +137,18 @@ def _registered(market: Any, folder: Any) -> tuple[Change, ...]:
             undo=(*claude, "uninstall", "foreword@foreword"),
             makes=(folder / "plugins" / "cache" / "foreword", folder / "plugins" / "data" / "foreword-foreword"),
         ),
+    )
+
+
+@apart
+def _switches() -> tuple[tuple[str, str, bool], ...]:
+    managed = (
+        "/etc/claude-code/managed-settings.json",
+        "/Library/Application Support/ClaudeCode/managed-settings.json",
+    )
+    return (
+        *((file, "disableAllHooks", True) for file in ("settings.json", "settings.local.json", *managed)),
+        *((file, "allowManagedHooksOnly", True) for file in ("settings.json", *managed)),
     )
 
 

@@ -62,6 +62,7 @@ def setup(place: Place) -> Setup:
             Block(folder / "config.toml", f"[mcp_servers.foreword]\ncommand = {quoted(str(place.mcp))}\n"),
         ),
         after=("In Codex, open /hooks and trust Foreword's: until then Codex skips them without a word.",),
+        switches=(("config.toml", "features.hooks", False),),
         transcripts=("sessions/**/*.jsonl",),
     )
 

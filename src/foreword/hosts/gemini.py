@@ -86,6 +86,9 @@ def setup(place: Place) -> Setup:
             ),
             Entry(settings, ("mcpServers", "foreword"), {"command": str(place.mcp), "args": []}),
         ),
+        switches=tuple(
+            (file, "hooksConfig.enabled", False) for file in ("settings.json", "/etc/gemini-cli/settings.json")
+        ),
         transcripts=("tmp/*/chats/*.json*",),
     )
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from foreword import __version__, spool, wired
+from foreword import __version__, spool
 from foreword.capture import Captured, capture, injection_id, moment_of, project_at
 from foreword.config import load, load_synonyms
 from foreword.distill import session_uid
@@ -21,6 +21,7 @@ from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.export import rows
 from foreword.hook.build import caps, fingerprint, key_of, refresh, thresholds
 from foreword.hosts import FILES, cap_of, find, text_of
+from foreword.install import wired
 from foreword.jsontext import storable
 from foreword.paths import Home
 from foreword.payloads import Delivery

@@ -14,11 +14,11 @@ from foreword import tails
 from foreword.config import Settings
 from foreword.errors import BadRequest, ForewordError
 from foreword.hosts import text_of
+from foreword.install.wired import Wired
 from foreword.projects import is_off
 from foreword.store import Store
 from foreword.types import Event, Project, Session
 from foreword.values import fields, replace, value
-from foreword.wired import Wired
 
 log = logging.getLogger("foreword")
 

@@ -1,4 +1,4 @@
-"""A host's own program -> its version, and whether it trusts our hooks: as it says itself, in bounded time."""
+"""Codex's own program -> whether it trusts our hooks: as it says itself, in bounded time."""
 
 from __future__ import annotations
 
@@ -18,38 +18,12 @@ from foreword.wiring import Entry
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from foreword.wired import Wired
+    from foreword.install.wired import Wired
 
 TRUST_SECONDS = 6.0  # Codex answers in 0.9 to 2.5 seconds here
 LEAVE_SECONDS = 2.0  # until it is ended
-VERSION_SECONDS = 5.0  # for a client that must be started to tell it
-NEAR = 4  # folders above a program in which its package.json may lie
-VERSION = re.compile(r"\d+\.\d+\.\d+[\w.-]*")
 # What a host is told of our surroundings when it is started: where things lie, and none of the keys.
-KEPT = ("PATH", "HOME", "LANG", "USER", "TMPDIR", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "GEMINI_CLI_HOME", "COPILOT_HOME")
-
-
-def version_of(program: str, environ: Mapping[str, str]) -> str:
-    """The version of a client: as its own files tell it, else as it says itself; empty where neither does."""
-    real = Path(os.path.realpath(program))
-    if VERSION.fullmatch(real.name):  # a program that is kept under the name of its version
-        return real.name
-    for folder in list(real.parents)[:NEAR]:
-        try:
-            told = json.loads((folder / "package.json").read_text(encoding="utf-8"))
-            if isinstance(told, dict) and told.get("bin") and isinstance(told.get("version"), str):
-                return str(told["version"])
-        except (OSError, ValueError):
-            continue
-    try:
-        asked = [program, "--version"]
-        ended = subprocess.run(  # noqa: S603 - the user's own client
-            asked, capture_output=True, text=True, timeout=VERSION_SECONDS, check=False, env=_clean(environ)
-        )
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return ""
-    found = VERSION.search(ended.stdout)
-    return found[0] if found else ""
+KEPT = ("PATH", "HOME", "LANG", "USER", "TMPDIR")
 
 
 def codex_trust(program: str, environ: Mapping[str, str], *, wired: Wired) -> dict[str, str]:
@@ -74,7 +48,7 @@ def codex_trust(program: str, environ: Mapping[str, str], *, wired: Wired) -> di
 def _hooks_of(program: str, environ: Mapping[str, str], *, folder: Path) -> list[Any] | None:
     """What Codex's own server answers to `hooks/list`; None where it does not in time."""
     until = time.monotonic() + TRUST_SECONDS
-    env = {**_clean(environ), "CODEX_HOME": str(folder)}
+    env = {**{name: environ[name] for name in KEPT if name in environ}, "CODEX_HOME": str(folder)}
     us = {"clientInfo": {"name": "foreword", "title": "Foreword", "version": "0"}}
     with subprocess.Popen(  # noqa: S603 - the user's own client
         [program, "app-server"],
@@ -122,7 +96,7 @@ def _answer(stream: Any, number: int, *, until: float) -> Any:
 
 def _trust_on_file(wired: Wired) -> dict[str, str]:
     """What Codex wrote down: a hook it was never told to trust has no entry; one that changed since cannot be told."""
-    from foreword.wired import settings_of
+    from foreword.install.wired import settings_of
 
     try:
         state = settings_of(wired.setup.folder / "config.toml").get("hooks", {}).get("state", {})
@@ -138,7 +112,3 @@ def _trust_on_file(wired: Wired) -> dict[str, str]:
             trusted = any(key.startswith(f"{change.file}:{snake}:") for key in written)
             found[event] = "trusted" if trusted else "untrusted"
     return found
-
-
-def _clean(environ: Mapping[str, str]) -> dict[str, str]:
-    return {name: environ[name] for name in KEPT if name in environ}

@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from foreword.errors import ForewordError
 from foreword.hosts import FILES, find
+from foreword.install import jsonedit
+from foreword.install.found import place_of
 from foreword.paths import Home
 from foreword.types import EMPTY
 from foreword.values import replace, value
@@ -18,20 +21,6 @@ from foreword.wiring import Block, Entry, Own, Place, Run, Setup
 
 MOST_BYTES = 16 * 1024 * 1024  # of a file of settings; a longer one is something else
 LAUNCHER = "bin/foreword-"  # how a line of ours is known, whoever's home it names
-
-# Settings of a host's own that keep every hook from running: in which file, under which name, with which value.
-MANAGED = ("/etc/claude-code/managed-settings.json", "/Library/Application Support/ClaudeCode/managed-settings.json")
-SWITCHES: Mapping[str, tuple[tuple[str, str, object], ...]] = {
-    "claude-code": (
-        *((file, "disableAllHooks", True) for file in ("settings.json", "settings.local.json", *MANAGED)),
-        *((file, "allowManagedHooksOnly", True) for file in ("settings.json", *MANAGED)),
-    ),
-    "codex": (("config.toml", "features.hooks", False),),
-    "gemini": (
-        ("settings.json", "hooksConfig.enabled", False),
-        ("/etc/gemini-cli/settings.json", "hooksConfig.enabled", False),
-    ),
-}
 
 
 @value
@@ -64,26 +53,20 @@ class Wired:
         return self.there > 0 or any(lack.how == "changed" for lack in self.lacks)
 
 
-def place_of(home: Home, environ: Mapping[str, str]) -> Place:
-    """One user's machine, as host files want to know it."""
-    user = Path(environ.get("HOME") or os.path.expanduser("~"))
-    return Place(user=user, environ=environ, hook=home.launcher, mcp=home.mcp, socket=home.socket)
-
-
 def look(home: Home, environ: Mapping[str, str], *, versions: Mapping[str, str] = EMPTY) -> dict[str, Wired]:
     """Every host that can be wired, as it stands; as a plugin or by its settings, whichever has more of it."""
     found = {}
     for name in FILES:
         as_told = replace(place_of(home, environ), version=versions.get(name, ""))
         ways = [find(name).setup(as_told), find(name).setup(replace(as_told, plugin=True))]
-        looks = [stands(setup, name=name) for setup in ways if setup is not None]
+        looks = [stands(setup) for setup in ways if setup is not None]
         if looks:
             best = max(looks, key=lambda each: (each.there, -len(each.lacks)))
             found[name] = replace(best, since=_written(home.installed, name))
     return found
 
 
-def stands(setup: Setup, *, name: str = "") -> Wired:
+def stands(setup: Setup) -> Wired:
     """What of a setup stands in its files, each read once."""
     files: dict[Path, Any] = {}
     lacks = []
@@ -94,7 +77,7 @@ def stands(setup: Setup, *, name: str = "") -> Wired:
             there += not isinstance(change, Run) and not (isinstance(change, Entry) and change.default)
         else:
             lacks.append(lack)
-    return Wired(setup=setup, there=there, lacks=tuple(lacks), off=_switch(name, setup.folder))
+    return Wired(setup=setup, there=there, lacks=tuple(lacks), off=_switch(setup))
 
 
 def settings_of(file: Path) -> Any:
@@ -102,7 +85,11 @@ def settings_of(file: Path) -> Any:
     text = _text(file)
     if file.suffix == ".toml":
         return tomllib.loads(text)
-    return json.loads(_plain(text)) if text.strip() else {}
+    try:
+        said = jsonedit.read(text)
+    except ForewordError as exc:
+        raise ValueError(str(exc)) from exc
+    return {} if said is jsonedit.MISSING else said
 
 
 def _lack(change: Entry | Block | Own | Run, files: dict[Path, Any]) -> Lack | None:
@@ -175,9 +162,9 @@ def _written(folder: Path, name: str) -> float:
         return 0.0
 
 
-def _switch(name: str, folder: Path) -> str:
-    for file, keys, off in SWITCHES.get(name, ()):
-        path = folder / file
+def _switch(setup: Setup) -> str:
+    for file, keys, off in setup.switches:
+        path = setup.folder / file
         try:
             said = settings_of(path)
         except (OSError, ValueError, RecursionError):
@@ -194,13 +181,4 @@ def _text(file: Path) -> str:
         return opened.read(MOST_BYTES)
 
 
-def _plain(text: str) -> str:
-    """JSON without comments, and without commas in front of a bracket that closes; strings stay as they are."""
-    bare = _COMMENT.sub(lambda found: found[1] or " ", text)
-    return _COMMA.sub(lambda found: found[1] or "", bare)
-
-
 _NAMED = re.compile(r"""(?<![^\s'"=])/[^\s'"\\]*?/bin/foreword-(?:hook|mcp)\b""")  # a path with spaces is passed over
-_STRING = r'("(?:[^"\\]|\\.)*")'
-_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
-_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
