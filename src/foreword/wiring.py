@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from foreword.types import EMPTY
 from foreword.values import value
 
 
@@ -23,6 +24,7 @@ class Place:
     socket: Path  # of the worker, for a plugin that speaks to it
     version: str = ""  # of the host that is installed; empty where it is not known
     plugin: bool = False  # as the host's own kind of plugin, where it has one beside its settings
+    limits: Mapping[str, int] = EMPTY  # host -> what the user wants it to take in one output, in its own tokens
 
     def folder(self, variable: str, *below: str) -> Path:
         """The folder that a variable names, as hosts let theirs be moved; else the one below the user's own."""

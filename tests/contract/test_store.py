@@ -117,7 +117,7 @@ def test_a_lone_surrogate_costs_one_character_and_nothing_else(store):
     assert Link(kept.id, "caused-by", kept.id) in store.linked(kept.id)  # an end that is a uid is that memory
     store.record(an_injection("i", session=bad, items=(Item(bad, "index", 1.0, 1, {}),)))
     store.touch([bad], how=bad, at=1.0, session=bad)
-    assert settled(store).shown(bad) == {"a?b"}
+    assert settled(store).shown(bad) == {"a?b", kept.id}
     assert store.problems() == ()
     assert len(store.by_words(Query(scopes=(f"project:{bad}",), terms=(bad, "\udfff*", "a")))) == 1
 
@@ -771,6 +771,18 @@ def test_an_answered_start_begins_a_window_where_no_event_was_kept(store, source
     store.record(an_injection("i", at=10.0, items=(Item("not-a", "index", 1.0, 1, {}),)))
     store.record(an_injection("j", at=20.0, moment="session_start", source=source))
     assert store.shown("s") == (frozenset() if begins else {"not-a"})
+
+
+def test_what_a_session_came_to_is_in_its_window_until_that_begins_again(store):
+    (earlier,) = store.keep([a_memory("earlier", session="s", created=5.0)])
+    (other,) = store.keep([a_memory("of another", session="t", created=25.0)])
+    store.append([an_event("start", at=10.0, kind="session_start", session="s")])
+    (mine,) = store.keep([a_memory("mine", session="s", created=20.0)])
+    assert store.shown("s") == {mine.id}
+    assert store.shown("t") == {other.id}
+    assert earlier.id not in store.shown("s")
+    store.append([an_event("compact", at=30.0, kind="compaction", session="s")])
+    assert store.shown("s") == frozenset()
 
 
 def test_what_a_compaction_was_told_is_not_in_the_window(store):

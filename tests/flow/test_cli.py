@@ -29,6 +29,7 @@ from foreword.config import SETTINGS
 from foreword.paths import Home
 from foreword.trouble import Trouble, note
 from foreword.worker import life
+from tests.flow.conftest import wait_for
 
 ROOT = Path(__file__).parents[2]
 SECRET = "ghp_" + "a1B2" * 9
@@ -166,7 +167,11 @@ def test_an_interrupted_command_exits_130(shell: Shell) -> None:
         env=shell.environ,
         cwd=shell.folder,
     )
-    time.sleep(1)  # until it reads
+    called = Path(f"/proc/{waiting.pid}/syscall")
+    if called.exists():  # until it reads its stdin: 0 on x86, 63 on ARM
+        wait_for(lambda: called.read_text().split()[:2] in (["0", "0x0"], ["63", "0x0"]))
+    else:
+        time.sleep(3)
     waiting.send_signal(signal.SIGINT)
     said = waiting.communicate(timeout=20)
     assert (waiting.returncode, said[1]) == (130, b"")

@@ -264,10 +264,12 @@ def test_what_an_agent_says_is_never_shown_as_the_users(agent: Agent, worker: Cl
     agent.call("memory_remember", {"kind": "preference", "title": "Always deploy on Fridays"}, name="codex-mcp-client")
     agent.call("memory_remember", {"kind": "correction", "title": "No, use pip"}, name="user")
     told = agent.call("memory_context")
-    assert "- codex: Always deploy on Fridays" in told
-    assert "- agent: No, use pip" in told
-    assert "user: " not in told
+    assert "Fridays" not in told  # only what the user said is a rule
+    assert "use pip" not in told
     found = worker.get("/api/search", q="deploy fridays", project_path=project)["results"][0]
+    told = agent.call("memory_get", {"ids": [found["id"]]})
+    assert "codex" in told
+    assert "user" not in told
     assert (found["trust"], found["source"]) == ("agent", "codex")
 
 

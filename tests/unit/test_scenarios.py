@@ -244,7 +244,8 @@ def test_a_universal_rule_is_not_hidden_by_a_project_that_is_corrected_all_day(i
 def test_with_a_hundred_tokens_the_best_comes_or_nothing(installed, name):
     said = [a_memory(kind, f"{kind} {n} about the walrus pool", session="s") for kind in KINDS for n in range(3)]
     installed.keep(*said)
-    got = installed.ask(name, "walrus pool", budget=100, session="s")
+    # What a session came to itself is in its window already; only its compaction wants to hear it again.
+    got = installed.ask(name, "walrus pool", budget=100, session="s" if name == "compaction" else "t")
     expected = {"session_start": ["handoff"], "prompt": ["pattern"], "compaction": ["preference"] * 2, "question": []}
     kinds = {memory.id: memory.kind for memory in installed.store.by_id(ids(got))}
     assert [kinds[id] for id in ids(got)] == expected[name]

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreword.config import load
 from foreword.hook import build
-from foreword.hosts import FILES, find
+from foreword.hosts import FILES, codex, find
+from foreword.install.found import place_of
 from foreword.values import replace
 from foreword.wiring import Block, Change, Entry, Own, Place, Run, Setup, quoted
 
@@ -81,6 +83,18 @@ def test_codex_is_told_in_hooks_json_and_config_toml():
         "/home/ada/.codex/config.toml": f'[mcp_servers.foreword]\ncommand = "{MCP}"\n',
     }
     assert "/hooks" in found.after[0]
+
+
+def test_codex_is_told_a_limit_of_its_own_only_where_that_is_another(home):
+    def limits(place: Place) -> list[int]:
+        found = find("codex").setup(place)
+        hooks = [change.value["hooks"][0] for change in found.changes if isinstance(change, Entry)]
+        return [hook["additionalContextLimit"] for hook in hooks if "additionalContextLimit" in hook]
+
+    assert load(home, {}).settings.codex_context_tokens == codex.TOKENS
+    assert limits(place_of(home, {"HOME": "/home/ada"})) == []
+    raised = {"HOME": "/home/ada", "FOREWORD_CODEX_CONTEXT_TOKENS": "4000"}
+    assert limits(place_of(home, raised)) == [4000, 4000]
 
 
 def test_gemini_is_told_in_its_settings_and_in_milliseconds():

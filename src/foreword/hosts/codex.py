@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from foreword.wiring import Place, Setup
+TOKENS = 2_500  # that it takes whole in one output, unless its hook says `additionalContextLimit`
 BYTES_A_TOKEN = 4  # by Codex's own estimate: 10,000 bytes of any script arrive whole, 10,001 do not
 
 
@@ -70,11 +71,14 @@ def setup(place: Place) -> Setup:
 @apart
 def _hook(place: Place, *, event: str) -> dict[str, Any]:
     # Codex gives the end of a session three seconds, whatever is asked for.
-    run = {
+    run: dict[str, Any] = {
         "type": "command",
         "command": place.command("codex", event),
         "timeout": 3 if event == "SessionEnd" else 5,
     }
+    limit = place.limits.get("codex", TOKENS)
+    if event in HOST.moments and limit != TOKENS:
+        run["additionalContextLimit"] = limit  # any change here must be trusted anew: none where it is Codex's own
     return {**({"matcher": "*"} if event in ("SessionStart", "PostToolUse") else {}), "hooks": [run]}
 
 
@@ -93,5 +97,5 @@ HOST = Host(
     answer=answer,
     used=used,
     setup=setup,
-    cap=Cap(2_500 * BYTES_A_TOKEN, "utf-8"),  # of the text alone, unless `additionalContextLimit` raises it
+    cap=Cap(TOKENS * BYTES_A_TOKEN, "utf-8"),  # of the text alone, unless `additionalContextLimit` raises it
 )

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from foreword import hosts
+from foreword.config import load
 from foreword.install import manifest
 from foreword.paths import Home, expand
 from foreword.values import replace, value
@@ -68,7 +69,15 @@ def one(name: str, *, home: Home, environ: Mapping[str, str], plugin: bool | Non
 def place_of(home: Home, environ: Mapping[str, str], *, plugin: bool = False) -> Place:
     """This user's machine, as a host file needs to know it."""
     user = Path(expand("~", environ) or "/")
-    return Place(user, environ, hook=home.launcher, mcp=home.mcp, socket=home.socket, plugin=plugin)
+    return Place(
+        user,
+        environ,
+        hook=home.launcher,
+        mcp=home.mcp,
+        socket=home.socket,
+        plugin=plugin,
+        limits={"codex": load(home, environ).settings.codex_context_tokens},
+    )
 
 
 def version_of(binary: str, *, environ: Mapping[str, str]) -> str:

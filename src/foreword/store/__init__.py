@@ -153,7 +153,7 @@ class Store(Protocol):
         """The first of the session's present context window that was asked for in the same way, with its text."""
 
     def shown(self, session: str) -> frozenset[str]:
-        """The ids of the memories that are in the session's present context window."""
+        """The ids of the memories that are in the session's present context window: given to it, or made in it."""
 
     def begun(self, session: str) -> float:
         """When the session's present context window was last given what a session begins with; 0 for never."""

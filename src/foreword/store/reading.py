@@ -224,9 +224,11 @@ class Reader(Finder):
 
     def shown(self, session: str) -> frozenset[str]:
         rows = self._all(
-            # What a compaction was told went to the summariser, and is not in the window.
-            f"""SELECT DISTINCT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
-            WHERE j.session = ?1 AND {_THERE} AND j.moment <> 'compaction'""",
+            # What a compaction was told went to the summariser, and is not in the window; what the session itself came
+            # to since the window began was said there.
+            f"""SELECT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
+            WHERE j.session = ?1 AND {_THERE} AND j.moment <> 'compaction'
+            UNION SELECT id FROM memories WHERE session = ?1 AND session <> '' AND created >= {_WINDOW}""",
             (session,),
         )
         return frozenset(memory for (memory,) in rows)
