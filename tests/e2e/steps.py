@@ -62,12 +62,12 @@ def install(trial: Trial) -> str:
 
 
 def first_session(trial: Trial) -> str:
-    """An edit, a command that fails, its fix, a decision and a rule; nothing is known yet, so nothing is said."""
+    """An edit, a command that fails, its fix, a decision and a rule; nothing but that is known, so nothing is said."""
     script = scripts.SESSIONS[trial.host]
     first = next(at for at, step in enumerate(script.steps) if isinstance(step, Say)) + 1
     trial.talk()
     asked = trial.say(script.prompts[0], *script.steps[:first])
-    trial.say(script.prompts[1], *script.steps[first:])
+    asked += trial.say(script.prompts[1], *script.steps[first:])
     trial.hang_up()
     too_soon = [part.text[:200] for each in asked for part in ours(said(each.body))]
     assert not too_soon, f"something was said though nothing was known: {too_soon[0]!r}"
