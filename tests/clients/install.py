@@ -110,7 +110,9 @@ def _npm_install(pinned: Pinned, folder: Path, environ: Mapping[str, str]) -> st
     folder.mkdir(parents=True, exist_ok=True)
     unready = Path(tempfile.mkdtemp(prefix=f".{pinned.folder}-", dir=folder))
     try:
-        why = _npm(["install", "--prefix", str(unready), "--no-audit", "--no-fund", pinned.spec], environ)
+        # Not by --prefix, which would also move where npm looks for the machine's own settings (proxies, authorities).
+        (unready / "package.json").write_text('{"private": true}\n')
+        why = _npm(["install", "--no-audit", "--no-fund", "--no-package-lock", pinned.spec], environ, folder=unready)
         why = why or _does_not_run(unready / "node_modules" / ".bin" / pinned.binary, pinned.version)
         if not why and not (folder / pinned.folder).exists():
             unready.rename(folder / pinned.folder)
@@ -136,11 +138,13 @@ def _is_served(pinned: Pinned, environ: Mapping[str, str]) -> bool:
     return not _npm(["view", pinned.spec, "version"], environ)
 
 
-def _npm(args: Sequence[str], environ: Mapping[str, str]) -> str:
+def _npm(args: Sequence[str], environ: Mapping[str, str], *, folder: Path | None = None) -> str:
     """What npm complained of, or nothing."""
     passed = {name: value for name, value in environ.items() if _is_npms(name)}
     try:
-        ended = subprocess.run(["npm", *args], env=passed, capture_output=True, text=True, timeout=SECONDS, check=False)
+        ended = subprocess.run(
+            ["npm", *args], env=passed, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as exc:
         return str(exc)
     return "" if ended.returncode == 0 else (ended.stderr.strip() or f"npm left with {ended.returncode}")[-400:]
