@@ -66,15 +66,17 @@ class Own:
 
 
 @value
-class Run:
-    """A command of the host itself, and the one that undoes it."""
+class Left:
+    """What a host writes down by itself because of us: never written by us, and taken out again with all the rest.
 
-    command: tuple[str, ...]
-    undo: tuple[str, ...]
-    makes: tuple[Path, ...] = ()  # what it leaves behind where there was nothing before, and we take away
+    An entry at *keys* in a JSON file of the host's own; without keys, a whole file or folder.
+    """
+
+    file: Path
+    keys: tuple[str, ...] = ()
 
 
-Change = Entry | Block | Own | Run
+Change = Entry | Block | Own | Left
 
 
 @value

@@ -235,8 +235,9 @@ def uninstall(trial: Trial) -> str:
     differ = homes.differences(trial.before, after, host=trial.host)
     assert not differ, f"the home is not as it was: {differ}"
     assert homes.servers(trial.client) == trial.servers, "the MCP servers in .claude.json are not as they were"
-    lists = [path for path in trial.home.glob(".claude/plugins/*.json") if "foreword" in path.read_text()]
-    assert not lists, f"Claude Code still lists our plugin: {lists}"
+    own = [*trial.home.glob(".claude.json"), *trial.home.glob(".claude/plugins/**/*.json")]
+    naming = [path for path in own if "foreword" in path.read_text()]
+    assert not naming, f"what Claude Code wrote of us by itself is still there: {naming}"
     in_project = [name for name in after if name.startswith("project/") and "foreword" in name]
     assert not in_project, f"left in the project: {in_project}"
     same = sum(after.get(name) == looks for name, looks in trial.before.items())

@@ -161,7 +161,7 @@ def test_an_unknown_host_is_told_with_those_that_are_known(shell: Shell) -> None
     for command in ("install", "uninstall"):
         ended = shell.run(command, "emacs", code=2)
         assert "unknown host 'emacs'" in ended.stderr
-        assert "claude-code, codex, gemini" in ended.stderr
+        assert "claude-code, codex, copilot" in ended.stderr
 
 
 def test_a_host_that_is_not_here_is_set_up_when_it_is_named(shell: Shell) -> None:

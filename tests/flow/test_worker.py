@@ -80,6 +80,17 @@ def test_it_is_replaced_when_the_package_changes(home: Home, start, tmp_path: Pa
     assert client.get("/api/health")["build"] != before["build"]
 
 
+@pytest.mark.parametrize("name", ["a.py", "store/a.sql", "a.toml", "hosts/a.js", "hosts/claude/A.md"])
+def test_another_build_is_known_by_any_file_of_the_package(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "PACKAGE", tmp_path)
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("1")
+    before = build.fingerprint()
+    file.write_text("22")
+    assert build.fingerprint() != before
+
+
 def test_it_leaves_when_asked_and_takes_its_socket_along(home: Home, start):
     start()
     assert life.stop(home) is True

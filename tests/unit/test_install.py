@@ -24,7 +24,7 @@ from foreword.install.found import place_of, version_of
 from foreword.install.plan import Plan, plan
 from foreword.install.plan import undo_plan as planned_undo
 from foreword.paths import Home
-from foreword.wiring import Block, Entry, Own, Run, Setup
+from foreword.wiring import Block, Entry, Left, Own, Setup
 
 HOST = "claude-code"
 SETTINGS = """\
@@ -79,10 +79,10 @@ class Machine:
         return plan(self.setup(*changes, **how), host=HOST, home=self.home)
 
     def install(self, *changes: Any, **how: Any) -> tuple[str, ...]:
-        return apply(self.plan(*changes, **how), home=self.home, environ=self.environ)
+        return apply(self.plan(*changes, **how), home=self.home)
 
     def uninstall(self, *, setup: Setup | None = None) -> tuple[str, ...]:
-        return undo(HOST, home=self.home, environ=self.environ, setup=setup)
+        return undo(HOST, home=self.home, setup=setup)
 
     def have(self, file: Path, text: str, *, mode: int = 0o644) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -169,7 +169,7 @@ def test_an_upgrade_changes_only_what_differs(any_machine: Machine) -> None:
     any_machine.install(timeout=5, events=("SessionStart", "Stop", "Old"))
     planned = any_machine.plan(timeout=9, events=("SessionStart", "Stop", "New"))
     assert [each.file for each in planned.files if each.changed] == [any_machine.settings]
-    apply(planned, home=any_machine.home, environ=any_machine.environ)
+    apply(planned, home=any_machine.home)
     hooks = any_machine.read()["hooks"]
     assert list(hooks) in (["SessionStart", "Stop", "New"], ["Stop", "SessionStart", "New"])
     assert any_machine.settings.read_text().count("foreword-hook --host") == 3
@@ -491,90 +491,187 @@ def test_a_manifest_of_another_version_is_read(machine: Machine) -> None:
     machine.install()
     path = machine.home.installed / f"{HOST}.json"
     told = json.loads(path.read_text())
-    told |= {"format": 99, "more": True}
-    del told["runs"], told["foreword"]
+    told |= {"format": 99, "more": True, "runs": [{"command": ["agent", "add"], "undo": ["agent", "remove"]}]}
+    del told["left"], told["theirs"], told["foreword"]
     path.write_text(json.dumps(told))
     machine.install(timeout=8)
     machine.uninstall()
     assert machine.tree() == before
 
 
-# --- commands ---
+# --- what the host writes by itself ---
 
 
-def agent(machine: Machine, *lines: str) -> str:
-    """A host's own command, as a script."""
-    script = machine.user.parent / "agent"
-    script.write_text("\n".join(["#!/bin/sh", "cd", *lines]) + "\n")
-    script.chmod(0o755)
-    return str(script)
+class Lists:
+    """A host's own files, into which it writes of us when it is started."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.folder = machine.user / ".agent" / "own"
+        self.known, self.state = self.folder / "known.json", machine.user / ".agent.json"
+        self.data, self.room = self.folder / "data" / "foreword-x", self.folder / "room"
+
+    def changes(self) -> tuple[Left, ...]:
+        return (
+            Left(self.known, ("plugins", "foreword@x")),
+            Left(self.state, ("usage", "foreword@x")),
+            Left(self.state, ("usage", "foreword:go")),
+            Left(self.data),
+            Left(self.room),
+        )
+
+    def start(self) -> None:
+        """Let the host load us, as a host writes its lists: whole, and in its own form."""
+        for file, frame, path in (
+            (self.known, {"version": 2, "plugins": {}}, "plugins"),
+            (self.state, {"starts": 1}, "usage"),
+        ):
+            told = json.loads(file.read_text()) if file.exists() else frame
+            told.setdefault(path, {})["foreword@x"] = {"at": "/somewhere"}
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(told, indent=2))
+        self.data.mkdir(parents=True, exist_ok=True)
+        (self.data / "some").write_text("x")
+        self.room.mkdir(exist_ok=True)
 
 
-def test_commands_are_run_once_and_undone_with_all_they_left(machine: Machine) -> None:
-    machine.have_all()
-    known = machine.user / ".agent" / "known.json"
-    machine.have(known, '{ "mine":   1 }')
-    before = machine.tree()
-    program = agent(
-        machine,
-        'case "$1" in',
-        "  add) echo x >> count; mkdir -p .agent/cache/foreword; echo 1 > .agent/cache/foreword/a",
-        "       echo '{\"mine\": 1, \"ours\": 2}' > .agent/known.json; echo '{}' > .agent/new.json;;",
-        "  remove) echo '{\"mine\": 1}' > .agent/known.json;;",
-        "esac",
-    )
-    folder = machine.user / ".agent"
-    makes = (known, folder / "new.json", folder / "cache", machine.user / "count")
-    run = Run((program, "add"), (program, "remove"), makes=makes)
-    machine.install(*machine.changes(), run)
-    machine.install(*machine.changes(), run)
-    assert (machine.user / "count").read_text() == "x\n"
-    machine.uninstall()
-    assert machine.tree() == before
+@pytest.fixture(params=["no lists", "empty lists", "lists"])
+def lists(any_machine: Machine, request: pytest.FixtureRequest) -> Lists:
+    found = Lists(any_machine)
+    any_machine.have(found.state, json.dumps({"starts": 1}, indent=2))
+    if request.param == "empty lists":
+        any_machine.have(found.known, json.dumps({"version": 2, "plugins": {}}, indent=2))
+    if request.param == "lists":
+        any_machine.have(found.known, json.dumps({"version": 2, "plugins": {"mine": [1, {"a": "b"}]}}, indent=2))
+        any_machine.have(found.folder / "data" / "mine" / "some", "x")
+        found.room.mkdir()
+    return found
 
 
-def test_a_command_finds_nothing_of_ours_in_the_users_files_that_it_would_write_anew(machine: Machine) -> None:
-    machine.have_all()
-    before = machine.tree()
-    settings = machine.settings.relative_to(machine.user)
-    program = agent(machine, f'[ "$1" = add ] || ! grep -q foreword {settings} || echo "{{}}" > {settings}')
-    machine.install(*machine.changes(), Run((program, "add"), (program, "remove")))
-    machine.uninstall()
-    assert machine.tree() == before
-
-
-def test_what_others_put_where_a_command_made_room_stays(machine: Machine) -> None:
-    program = agent(machine, '[ "$1" = remove ] || { mkdir -p c/foreword; echo "{}" > c/list.json; }')
-    machine.install(Run((program, "add"), (program, "remove"), makes=(machine.user / "c",)))
-    (machine.user / "c" / "theirs.json").write_text('{"a": [1]}')
-    machine.uninstall()
-    assert list(machine.tree()) == ["c", "c/theirs.json"]
-
-
-def test_a_command_that_fails_undoes_all(any_machine: Machine) -> None:
+def test_what_a_host_writes_of_us_is_not_written_by_us(any_machine: Machine, lists: Lists) -> None:
     before = any_machine.tree()
-    program = agent(any_machine, '[ "$1" != fail ] || { echo "no way" >&2; exit 3; }', '[ "$1" != add ] || touch made')
-    made = (any_machine.user / "made",)
-    runs = Run((program, "add"), (program, "remove"), makes=made), Run((program, "fail"), (program, "remove"))
-    with pytest.raises(ForewordError, match="failed with code 3: no way"):
-        any_machine.install(*any_machine.changes(), *runs)
+    any_machine.install(*lists.changes())
     assert any_machine.tree() == before
-    assert manifest.load(any_machine.home, HOST) is None
+    assert not any_machine.plan(*lists.changes()).changed
+    any_machine.uninstall()
+    assert any_machine.tree() == before
 
 
-def test_a_command_that_is_not_there_is_told(machine: Machine) -> None:
-    with pytest.raises(ForewordError, match="is not on the PATH"):
-        machine.install(Run(("no-such-agent", "add"), ()))
-    assert machine.tree() == {}
+def test_what_a_host_wrote_of_us_goes_with_the_rest(any_machine: Machine, lists: Lists) -> None:
+    before = any_machine.tree()
+    any_machine.install(*any_machine.changes(), *lists.changes())
+    lists.start()
+    assert not any_machine.plan(*any_machine.changes(), *lists.changes()).changed
+    any_machine.install(*any_machine.changes(), *lists.changes())
+    lists.start()
+    any_machine.uninstall()
+    assert any_machine.tree() == before
 
 
-def test_a_host_that_is_gone_does_not_keep_us(machine: Machine) -> None:
-    program = agent(machine, "exit 0")
-    machine.install(*machine.changes(), Run((program, "add"), (program, "remove")))
-    Path(program).unlink()
-    words = machine.uninstall()
-    assert "is not on the PATH" in words[0]
-    assert machine.tree() == {}
+def test_what_is_not_wanted_any_more_goes_at_the_next_install(any_machine: Machine, lists: Lists) -> None:
+    before = any_machine.tree()
+    any_machine.install(*any_machine.changes())
+    without = any_machine.tree()
+    any_machine.install(*any_machine.changes(), *lists.changes())
+    lists.start()
+    assert any_machine.plan(*any_machine.changes()).changed
+    any_machine.install(*any_machine.changes())
+    left = {path: told for path, told in any_machine.tree().items() if told != without.get(path)}
+    assert all(told is None for told, _ in left.values())  # folders that the host made, which go at last
+    any_machine.uninstall()
+    assert any_machine.tree() == before
+
+
+def test_what_was_named_like_us_before_stays(machine: Machine) -> None:
+    lists = Lists(machine)
+    lists.start()
+    before = machine.tree()
+    machine.install(*machine.changes(), *lists.changes())
+    machine.install(*machine.changes(timeout=9), *lists.changes())
+    machine.uninstall()
+    assert machine.tree() == before
+
+
+def test_what_others_wrote_beside_us_since_stays(machine: Machine) -> None:
+    lists = Lists(machine)
+    machine.install(*machine.changes(), *lists.changes())
+    lists.start()
+    told = json.loads(lists.known.read_text())
+    lists.known.write_text(json.dumps(told | {"plugins": told["plugins"] | {"mine": 1}}))
+    (lists.room / "theirs").write_text("{}")
+    machine.uninstall()
+    assert json.loads(lists.known.read_text()) == {"version": 2, "plugins": {"mine": 1}}
+    assert json.loads(lists.state.read_text()) == {"starts": 1}
+    assert [path.name for path in sorted(lists.folder.rglob("*"))] == ["known.json", "room", "theirs"]
+    assert not machine.settings.exists()
+
+
+def test_without_the_manifest_only_what_is_named_after_us_goes(machine: Machine) -> None:
+    lists = Lists(machine)
+    changes = (*machine.changes(), *lists.changes())
+    machine.install(*changes)
+    lists.start()
+    shutil.rmtree(machine.home.root)
+    machine.uninstall(setup=machine.setup(*changes))
+    assert json.loads(lists.known.read_text()) == {"version": 2, "plugins": {}}
+    assert lists.room.exists()
+    assert not lists.data.exists()
+
+
+def test_installed_again_without_the_manifest_what_is_named_after_us_is_still_ours(machine: Machine) -> None:
+    lists = Lists(machine)
+    changes = (*machine.changes(), *lists.changes())
+    machine.install(*changes)
+    lists.start()
+    shutil.rmtree(machine.home.root)
+    machine.home.prepare()
+    machine.install(*changes)
+    machine.uninstall()
+    assert not lists.data.exists()
+    assert "foreword" not in lists.known.read_text() + lists.state.read_text()
+
+
+def test_a_plugin_of_a_version_that_told_no_such_things_leaves_none(machine: Machine) -> None:
+    lists = Lists(machine)
+    changes = (*machine.changes(), *lists.changes())
+    apply(plan(machine.setup(*changes), host=HOST, home=machine.home, plugin=True), home=machine.home)
+    lists.start()
+    path = machine.home.installed / f"{HOST}.json"
+    told = json.loads(path.read_text())
+    del told["left"], told["theirs"]
+    path.write_text(json.dumps(told | {"runs": [{"command": ["agent", "add"], "undo": ["agent", "remove"]}]}))
+    machine.uninstall(setup=machine.setup(*changes))
+    assert not lists.data.exists()
+    assert "foreword" not in lists.known.read_text() + lists.state.read_text()
+
+
+@pytest.mark.parametrize("text", ["{ oops", "[]", "", "null", '{"plugins": 1}', '{"plugins": ["foreword@x"]}'])
+def test_a_list_that_is_not_what_we_know_is_left_to_its_host(machine: Machine, text: str) -> None:
+    lists = Lists(machine)
+    machine.install(*machine.changes(), *lists.changes())
+    machine.have(lists.known, text)
+    machine.uninstall()
+    assert lists.known.read_text() == text
+    assert not machine.own.exists()
+
+
+@pytest.mark.parametrize("text", ["{ }", '{"plugins": {\n}, "version": 2}', '{"plugins" : { "mine" : 1 , } } // mine'])
+def test_a_list_in_which_nothing_of_us_stands_stays_byte_for_byte(machine: Machine, text: str) -> None:
+    lists = Lists(machine)
+    machine.have(lists.known, text)
+    before = machine.tree()
+    machine.install(*machine.changes(), *lists.changes())
+    machine.uninstall()
+    assert machine.tree() == before
+
+
+def test_a_link_named_after_us_goes_and_what_it_leads_to_stays(machine: Machine) -> None:
+    lists = Lists(machine)
+    machine.install(*lists.changes())
+    machine.have(machine.user / "mine" / "some", "x")
+    lists.data.parent.mkdir(parents=True)
+    lists.data.symlink_to(machine.user / "mine")
+    machine.uninstall()
+    assert list(machine.tree()) == ["mine", "mine/some"]
 
 
 # --- kill -9 ---
@@ -645,6 +742,22 @@ def test_killed_anywhere_while_uninstalling_it_can_be_done_again(any_machine: Ma
         any_machine.install()
 
 
+def test_killed_anywhere_while_uninstalling_what_the_host_wrote_goes_all_the_same(
+    any_machine: Machine, lists: Lists
+) -> None:
+    before = any_machine.tree()
+
+    def install() -> None:
+        any_machine.install(*any_machine.changes(), *lists.changes())
+        lists.start()
+
+    install()
+    for at in points(any_machine, any_machine.uninstall):
+        any_machine.uninstall()
+        assert any_machine.tree() == before, at
+        install()
+
+
 @pytest.mark.parametrize("name", [*CALLS, "fsync"])
 def test_a_disk_that_fails_leaves_all_as_it_was(
     any_machine: Machine, name: str, monkeypatch: pytest.MonkeyPatch
@@ -663,7 +776,7 @@ def test_a_disk_that_fails_leaves_all_as_it_was(
         planned = any_machine.plan()
         monkeypatch.setattr(os, name, failing)
         try:
-            apply(planned, home=any_machine.home, environ=any_machine.environ)
+            apply(planned, home=any_machine.home)
         except OSError:
             monkeypatch.setattr(os, name, real)
             assert any_machine.tree() == before, at
@@ -679,7 +792,7 @@ def test_a_file_that_changes_in_between_is_told(machine: Machine) -> None:
     planned = machine.plan()
     machine.settings.write_text("{}")
     with pytest.raises(ForewordError, match="was changed in this moment"):
-        apply(planned, home=machine.home, environ=machine.environ)
+        apply(planned, home=machine.home)
     assert machine.settings.read_text() == "{}"
 
 

@@ -12,7 +12,7 @@ from foreword.hosts import find
 from foreword.install import wired
 from foreword.paths import Home
 from foreword.values import replace
-from foreword.wiring import Block, Entry, Own, Run, Setup
+from foreword.wiring import Block, Entry, Left, Own, Setup
 
 
 def setup_of(folder: Path) -> Setup:
@@ -121,12 +121,12 @@ def test_a_home_with_a_space_in_its_name_is_no_other_home(tmp_path):
     assert wired.strays(wired.stands(setup), place=wired.place_of(home, {"HOME": str(folder)})) == ()
 
 
-def test_what_a_command_of_the_host_makes_is_looked_for(tmp_path):
-    made = tmp_path / "cache"
-    setup = Setup(binary="claude", folder=tmp_path, changes=(Run(("claude", "x"), undo=(), makes=(made,)),))
-    assert lacks(wired.stands(setup)) == [("missing", "what `claude x` makes")]
-    made.mkdir()
-    assert wired.stands(setup).lacks == ()
+def test_what_a_host_writes_by_itself_is_not_missed_and_is_no_sign_of_us(tmp_path):
+    made = Left(tmp_path / "known.json", ("foreword",))
+    setup = Setup(binary="claude", folder=tmp_path, changes=(made,))
+    assert (wired.stands(setup).lacks, wired.stands(setup).files) == ((), ())
+    made.file.write_text('{"foreword": {}}')
+    assert not wired.stands(setup).begun
 
 
 @pytest.mark.parametrize(

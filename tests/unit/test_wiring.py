@@ -1,7 +1,6 @@
 """wiring: what each host is told, file by file; what was seen to work with the real clients stands in docs/hosts/."""
 
 import json
-import shlex
 import subprocess
 import tomllib
 from pathlib import Path
@@ -16,7 +15,7 @@ from foreword.hook import build
 from foreword.hosts import FILES, codex, find
 from foreword.install.found import place_of
 from foreword.values import replace
-from foreword.wiring import Block, Change, Entry, Own, Place, Run, Setup, quoted
+from foreword.wiring import Block, Change, Entry, Left, Own, Place, Setup, quoted
 
 USER = Path("/home/ada")
 OURS = USER / ".foreword"
@@ -42,7 +41,7 @@ def files(found: Setup) -> dict[str, object]:
     """Each file as it would be where nothing was before: JSON as its value, other texts as they are."""
     made: dict[str, object] = {}
     for change in found.changes:
-        if isinstance(change, Run):
+        if isinstance(change, Left):
             continue
         name = str(change.file)
         if isinstance(change, Entry):
@@ -230,10 +229,26 @@ def test_claudes_plugin_says_what_its_settings_would():
     assert as_plugin.after == ()
 
 
-def test_undone_last_first_claudes_settings_are_ours_no_more_when_its_own_command_runs():
-    """Else that command would write the user's settings in its own form."""
+def test_undone_last_first_claudes_settings_name_no_plugin_that_is_gone():
     kinds = [type(each) for each in setup("claude-code", version="2.1.325", plugin=True).changes]
-    assert kinds == sorted(kinds, key=[Own, Run, Entry].index)
+    assert kinds == sorted(kinds, key=[Own, Left, Entry].index)
+
+
+@pytest.mark.parametrize("plugin", [False, True])
+def test_what_claude_writes_of_us_by_itself_is_known(plugin):
+    found = setup("claude-code", version="2.1.325", plugin=plugin)
+    left = {(str(each.file.relative_to(USER)), *each.keys) for each in found.changes if isinstance(each, Left)}
+    used = {"foreword", "foreword:foreword", "foreword:remember", "foreword:search", "foreword:handoff"}
+    counted = {(".claude.json", "skillUsage", name) for name in used}
+    lists = {
+        (".claude/plugins/known_marketplaces.json", "foreword"),
+        (".claude/plugins/installed_plugins.json", "plugins", "foreword@foreword"),
+        (".claude/plugins/cache/foreword",),
+        (".claude/plugins/data/foreword-foreword",),
+        (".claude/plugins/marketplaces",),
+        (".claude.json", "pluginUsage", "foreword@foreword"),
+    }
+    assert left == (counted | lists if plugin else counted)
 
 
 def test_a_claude_too_old_for_the_plugin_is_told_by_its_settings():
@@ -287,9 +302,8 @@ def test_every_change_can_be_written_down_and_lies_in_the_hosts_folder_or_ours(h
             assert json.loads(json.dumps(change.value)) == change.value
             assert change.keys
             assert all(isinstance(key, str) for key in change.keys)
-        for file in change.makes if isinstance(change, Run) else (change.file,):
-            inside = file.is_relative_to(found.folder) or file.is_relative_to(ours)
-            assert inside or file == user / ".claude.json"
+        inside = change.file.is_relative_to(found.folder) or change.file.is_relative_to(ours)
+        assert inside or change.file == user / ".claude.json"
 
 
 @pytest.mark.parametrize("host", sorted(set(FILES) - {"opencode"}))
@@ -333,7 +347,7 @@ def test_nothing_of_it_is_carried_by_the_hook(host):
 def test_the_page_of_a_host_names_every_file_and_variable(host):
     page = (DOCS / f"{host}.md").read_text(encoding="utf-8")
     found = setup(host, version="2.1.325")
-    names = [change.file for change in found.changes if not isinstance(change, Run)]
+    names = [change.file for change in found.changes if not isinstance(change, Left)]
     told = [f"~/{name.relative_to(USER)}" for name in names if "commands" not in name.parts]
     told += [f"~/{found.folder.relative_to(USER)}/{pattern}" for pattern in found.transcripts]
     assert [name for name in [*told, *find(host).variables] if f"`{name}`" not in page] == []
@@ -367,10 +381,3 @@ def test_a_command_passes_on_what_was_typed_and_names_its_tool(name):
 def test_blocks_end_their_lines():
     for host in FILES:
         assert all(each.text.endswith("\n") for each in setup(host).changes if isinstance(each, Block | Own))
-
-
-def test_a_command_of_a_host_is_words_not_a_line():
-    for change in setup("claude-code", version="2.1.325", plugin=True).changes:
-        if isinstance(change, Run):
-            assert [*change.command[:2], *change.undo[:2]] == ["claude", "plugin"] * 2
-            assert shlex.split(shlex.join(change.command)) == list(change.command)

@@ -74,7 +74,7 @@ def install(
         _show_hosts(found)
     _go(
         steps,
-        do=lambda each: apply(each, home=home, environ=os.environ),
+        do=lambda each: apply(each, home=home),
         before=lambda: _prepare(home),
         question="Write this?",
         dry_run=dry_run,
@@ -110,7 +110,7 @@ def uninstall(hosts: Hosts = None, *, dry_run: DryRun = False, yes: Yes = False,
         screen.say("nothing is installed")
     _go(
         steps,
-        do=lambda each: undo(each.host, home=home, environ=os.environ, setup=setups.get(each.host)),
+        do=lambda each: undo(each.host, home=home, setup=setups.get(each.host)),
         question="Take this out?",
         dry_run=dry_run,
         yes=yes,
@@ -257,13 +257,11 @@ def _show(step: _Step) -> None:
         return
     if not step.changed:
         screen.say("  nothing to change")
-    for ran in step.plan.undone:
-        screen.say(f"  run  {shlex.join(ran.undo)}")
     for each in step.plan.files:
         if each.changed:
             _show_file(each)
-    for run in step.plan.runs:
-        screen.say(f"  run  {shlex.join(run.command)}")
+    for path in step.plan.gone:
+        screen.say(f"  remove  {path}")
 
 
 def _show_file(planned: Planned) -> None:
@@ -318,14 +316,13 @@ def _as_json(step: _Step, about: dict[str, dict[str, Any]]) -> dict[str, Any]:
         {"path": str(each.file), "what": _what(each) if each.changed else "keep", "diff": "\n".join(diff(each))}
         for each in (plan.files if plan is not None else ())
     ]
-    runs = [*(each.undo for each in plan.undone), *(each.command for each in plan.runs)] if plan is not None else []
+    files += [{"path": str(path), "what": "remove", "diff": ""} for path in (plan.gone if plan is not None else ())]
     return {
         "host": step.host,
         **about.get(step.host, {}),
         "changed": step.changed,
         "done": step.done,
         "files": files,
-        "runs": [list(each) for each in runs],
         "words": list(step.words),
         "after": list(plan.after) if plan is not None else [],
         "problem": step.problem,

@@ -77,8 +77,6 @@ def setup(place: Place) -> Setup:
 def _settings(place: Place, folder: Any) -> tuple[Change, ...]:
     from foreword.wiring import Entry, Own, shipped
 
-    # Inside a folder that was moved, beside one that was not.
-    servers = place.folder("CLAUDE_CONFIG_DIR") / ".claude.json"
     hooks = (
         Entry(folder / "settings.json", ("hooks", event), each, append=True) for event, each in _hooks(place).items()
     )
@@ -86,8 +84,9 @@ def _settings(place: Place, folder: Any) -> tuple[Change, ...]:
     texts |= {f"commands/foreword/{name}.md": f"commands/{name}.md" for name in _commands()}
     return (
         *hooks,
-        Entry(servers, ("mcpServers", "foreword"), _server(place)),
+        Entry(_state(place), ("mcpServers", "foreword"), _server(place)),
         *(Own(folder / name, shipped(f"claude/{text}")) for name, text in texts.items()),
+        *_counted(place),
     )
 
 
@@ -113,31 +112,47 @@ def _plugin(place: Place, folder: Any) -> tuple[Change, ...]:
         Own(root / ".mcp.json", written({"mcpServers": {"foreword": _server(place)}})),
         Own(root / "skills" / "foreword" / "SKILL.md", shipped("claude/SKILL.md")),
         *(Own(root / "commands" / f"{name}.md", shipped(f"claude/commands/{name}.md")) for name in _commands()),
-        *_registered(market, folder),
+        *_registered(place, folder),
         Entry(settings, ("extraKnownMarketplaces", "foreword"), declared),
         Entry(settings, ("enabledPlugins", "foreword@foreword"), True),
     )
 
 
 @apart
-def _registered(market: Any, folder: Any) -> tuple[Change, ...]:
-    """What Claude Code writes down of a plugin when it first loads it, taken out again by itself.
+def _registered(place: Place, folder: Any) -> tuple[Change, ...]:
+    """What Claude Code writes down of a plugin when it first loads it.
 
     Its own `plugin install` would write the user's settings anew in its own form, and copy the plugin: a new one of the
-    same version would never be seen. Two entries do the same, and the plugin is read where it lies. Changes are undone
-    last first: once the entries are gone, its `uninstall` leaves the settings alone.
+    same version would never be seen. Two entries do the same, and the plugin is read where it lies. Nor is its
+    `plugin uninstall` asked: any start of it writes into the home, and may look for a network.
     """
-    from foreword.wiring import Run
+    from foreword.wiring import Left
 
-    claude = ("claude", "plugin")
+    lists = folder / "plugins"
     return (
-        Run((*claude, "validate", str(market)), undo=(*claude, "marketplace", "remove", "foreword")),
-        Run(
-            (*claude, "validate", str(market / "plugins" / "foreword")),
-            undo=(*claude, "uninstall", "foreword@foreword"),
-            makes=(folder / "plugins" / "cache" / "foreword", folder / "plugins" / "data" / "foreword-foreword"),
-        ),
+        Left(lists / "known_marketplaces.json", ("foreword",)),
+        Left(lists / "installed_plugins.json", ("plugins", "foreword@foreword")),
+        Left(lists / "cache" / "foreword"),
+        Left(lists / "data" / "foreword-foreword"),
+        Left(lists / "marketplaces"),
+        Left(_state(place), ("pluginUsage", "foreword@foreword")),
+        *_counted(place),
     )
+
+
+@apart
+def _counted(place: Place) -> tuple[Change, ...]:
+    """How often the skill and the commands were used; the skill has two names, one in each form."""
+    from foreword.wiring import Left
+
+    names = ("foreword", "foreword:foreword", *(f"foreword:{name}" for name in _commands()))
+    return tuple(Left(_state(place), ("skillUsage", name)) for name in names)
+
+
+@apart
+def _state(place: Place) -> Any:
+    # Inside a folder that was moved, beside one that was not.
+    return place.folder("CLAUDE_CONFIG_DIR") / ".claude.json"
 
 
 @apart

@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from foreword.install import files
 from foreword.install.jsonedit import Keys
 from foreword.paths import Home
 from foreword.values import fields, value
-from foreword.wiring import Entry
+from foreword.wiring import Entry, Left
 
 FORMAT = 1
 ORIGINAL = ".was"  # behind the digest of bytes that were there before
@@ -38,24 +38,14 @@ class Filed:
 
 
 @value
-class Ran:
-    """One command of the host's that was run."""
-
-    command: tuple[str, ...]
-    undo: tuple[str, ...]
-    absent: tuple[str, ...] = ()  # what was not there before it ran
-    touched: Mapping[str, tuple[str, str]] = {}  # files that were: digests of their bytes before and after
-    done: bool = False
-
-
-@value
 class Manifest:
     """All that was done for one host."""
 
     host: str
     files: Mapping[str, Filed] = {}
     folders: tuple[str, ...] = ()  # that were made, outermost first
-    runs: tuple[Ran, ...] = ()
+    left: tuple[Left, ...] = ()  # what the host may write by itself because of us
+    theirs: tuple[Left, ...] = ()  # what of that stood there before, and stays
     plugin: bool = False  # as the host's own kind of plugin
     foreword: str = __version__
 
@@ -73,7 +63,8 @@ def save(home: Home, manifest: Manifest) -> None:
     """On the disk before anything it tells of is touched."""
     told = {"format": FORMAT, **fields(manifest)}
     told["files"] = {path: _filed_out(filed) for path, filed in manifest.files.items()}
-    told["runs"] = [fields(ran) for ran in manifest.runs]
+    for name in ("left", "theirs"):
+        told[name] = [{**fields(each), "file": str(each.file)} for each in told[name]]
     files.write(_path(home, manifest.host), json.dumps(told, indent=1).encode())
 
 
@@ -115,7 +106,6 @@ def tidy(home: Home) -> None:
         if manifest is None:
             return
         needed |= {filed.original for filed in manifest.files.values()}
-        needed |= {before for ran in manifest.runs for before, _ in ran.touched.values()}
     with suppress(OSError):
         for path in home.installed.glob(f"*{ORIGINAL}"):
             if path.stem not in needed:
@@ -156,7 +146,8 @@ def _manifest(host: str, told: Mapping[str, Any]) -> Manifest:
         host,
         {path: _filed(path, each) for path, each in told.get("files", {}).items()},
         tuple(told.get("folders", ())),
-        tuple(_ran(each) for each in told.get("runs", ())),
+        _lefts(told.get("left", ())),
+        _lefts(told.get("theirs", ())),
         bool(told.get("plugin", False)),
         str(told.get("foreword", "")),
     )
@@ -179,11 +170,5 @@ def _filed(path: str, told: Mapping[str, Any]) -> Filed:
     )
 
 
-def _ran(told: Mapping[str, Any]) -> Ran:
-    return Ran(
-        tuple(told["command"]),
-        tuple(told["undo"]),
-        tuple(told.get("absent", ())),
-        {path: (before, after) for path, (before, after) in told.get("touched", {}).items()},
-        bool(told.get("done", False)),
-    )
+def _lefts(told: Iterable[Mapping[str, Any]]) -> tuple[Left, ...]:
+    return tuple(Left(Path(each["file"]), tuple(each["keys"])) for each in told)

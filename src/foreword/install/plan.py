@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from foreword.errors import BadConfig
-from foreword.install import blocks, files, jsonedit, looks, manifest
+from foreword.errors import BadConfig, ForewordError
+from foreword.install import blocks, files, jsonedit, left, looks, manifest
 from foreword.install.jsonedit import MISSING, Keys
-from foreword.install.manifest import Filed, Manifest, Ran
+from foreword.install.manifest import Filed, Manifest
 from foreword.paths import Home
-from foreword.values import value
-from foreword.wiring import Block, Entry, Own, Run, Setup
+from foreword.values import replace, value
+from foreword.wiring import Block, Entry, Left, Own, Setup
 
 HEAD = 500  # characters in which a file of ours says whose it is
 
@@ -40,52 +40,88 @@ class Plan:
 
     host: str
     files: tuple[Planned, ...] = ()
-    undone: tuple[Ran, ...] = ()  # commands that were run once, and are undone
-    runs: tuple[Run, ...] = ()
+    gone: tuple[Path, ...] = ()  # whole files and folders that the host made because of us, and that go
+    left: tuple[Left, ...] = ()  # what the manifest tells of such things then
+    theirs: tuple[Left, ...] = ()
     after: tuple[str, ...] = ()
     plugin: bool = False
 
     @property
     def changed(self) -> bool:
-        return bool(self.undone or self.runs or any(each.changed for each in self.files))
+        return bool(self.gone) or any(each.changed for each in self.files)
 
 
 def plan(setup: Setup, *, host: str, home: Home, plugin: bool = False) -> Plan:
     """How to tell a host what it must know; where its files stand in the way, an error, and nothing is written."""
     known = manifest.load(home, host) or Manifest(host)
-    wanted: dict[Path, list[Entry | Block | Own]] = {}
-    for change in setup.changes:
-        if not isinstance(change, Run):
-            wanted.setdefault(change.file, []).append(change)
+    wanted, lefts = _sorted(setup)
     planned = [
         _told(file, changes, known.files.get(str(file)), host=host, home=home) for file, changes in wanted.items()
     ]
     for path, filed in known.files.items():
         if Path(path) not in wanted:
             planned.append(_untold(Path(path), (), filed, host=host, home=home))
-    runs = tuple(change for change in setup.changes if isinstance(change, Run))
-    afresh = any(each.changed and each.filed is not None and each.filed.own for each in planned)
-    ran = tuple(each.command for each in known.runs if each.done)
-    if ran == tuple(run.command for run in runs) and not (afresh and runs):
-        return Plan(host, tuple(planned), after=setup.after, plugin=plugin)
-    return Plan(host, tuple(planned), undone=known.runs, runs=runs, after=setup.after, plugin=plugin)
+    were_here = any(each.old not in (None, each.base) for each in planned)
+    theirs = (*known.theirs, *left.stood(lefts, besides=known.left, were_here=were_here))
+    stale = [each for each in known.left if each not in lefts]
+    planned, gone = _without_left(planned, stale, theirs=theirs)
+    all_left = tuple(dict.fromkeys((*known.left, *lefts)))
+    return Plan(host, tuple(planned), gone, all_left, theirs, after=setup.after, plugin=plugin)
 
 
 def undo_plan(setup: Setup | None, *, host: str, home: Home) -> Plan:
     """How to leave a host as it was: by the manifest, and by looks where that is gone."""
     known = manifest.load(home, host)
-    if known is not None:
+    wanted, lefts = _sorted(setup)
+    if known is None:
+        planned = [_untold(file, changes, None, host=host, home=home) for file, changes in wanted.items()]
+    else:
         planned = [_untold(Path(path), (), filed, host=host, home=home) for path, filed in known.files.items()]
-        return Plan(host, tuple(planned), undone=known.runs)
+    if known is not None and (known.left or not known.plugin):
+        lefts, theirs = known.left, known.theirs
+    else:  # no manifest, or one of a version that did not tell
+        theirs = left.stood(lefts, were_here=True)
+    planned, gone = _without_left(planned, lefts, theirs=theirs)
+    return Plan(host, tuple(each for each in planned if each.changed or known is not None), gone)
+
+
+def _sorted(setup: Setup | None) -> tuple[dict[Path, list[Entry | Block | Own]], tuple[Left, ...]]:
+    """What we write, by its file, and what the host does."""
     wanted: dict[Path, list[Entry | Block | Own]] = {}
-    undone = []
+    lefts = []
     for change in setup.changes if setup is not None else ():
-        if not isinstance(change, Run):
+        if isinstance(change, Left):
+            lefts.append(change)
+        else:
             wanted.setdefault(change.file, []).append(change)
-        elif any(path.exists() for path in change.makes):
-            undone.append(Ran(change.command, change.undo, done=True))
-    planned = [_untold(file, changes, None, host=host, home=home) for file, changes in wanted.items()]
-    return Plan(host, tuple(each for each in planned if each.changed), undone=tuple(undone))
+    return wanted, tuple(lefts)
+
+
+def _without_left(
+    planned: Sequence[Planned], lefts: Sequence[Left], *, theirs: Sequence[Left]
+) -> tuple[list[Planned], tuple[Path, ...]]:
+    """The same files and some more, without what the host wrote into them because of us; and what goes as a whole."""
+    done = {each.file: each for each in planned}
+    entries: dict[Path, list[Left]] = {}
+    for each in lefts:
+        if each.keys:
+            entries.setdefault(each.file, []).append(each)
+    for file, here in entries.items():
+        found = done.get(file) or _as_it_is(file)
+        bare, base = (
+            None if data is None else left.without(data, here, theirs=theirs) for data in (found.new, found.base)
+        )
+        if bare != found.new or file in done:
+            done[file] = replace(found, new=bare, base=base)
+    return list(done.values()), tuple(each.file for each in lefts if left.goes(each, theirs=theirs))
+
+
+def _as_it_is(file: Path) -> Planned:
+    try:
+        data = files.read(file)
+    except ForewordError:
+        data = None  # it is the host's, and nothing of it was ours to write
+    return Planned(file, data, data, data)
 
 
 # --- one file, with us ---

@@ -17,7 +17,7 @@ from foreword.install.found import place_of
 from foreword.paths import Home
 from foreword.types import EMPTY
 from foreword.values import replace, value
-from foreword.wiring import Block, Entry, Own, Place, Run, Setup
+from foreword.wiring import Block, Entry, Left, Own, Place, Setup
 
 MOST_BYTES = 16 * 1024 * 1024  # of a file of settings; a longer one is something else
 LAUNCHER = "bin/foreword-"  # how a line of ours is known, whoever's home it names
@@ -45,7 +45,7 @@ class Wired:
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that hold something of ours, or should."""
-        return tuple(dict.fromkeys(each.file for each in self.setup.changes if not isinstance(each, Run)))
+        return tuple(dict.fromkeys(each.file for each in self.setup.changes if not isinstance(each, Left)))
 
     @property
     def begun(self) -> bool:
@@ -72,9 +72,11 @@ def stands(setup: Setup) -> Wired:
     lacks = []
     there = 0
     for change in setup.changes:
+        if isinstance(change, Left):
+            continue  # a host that was not started since has not written it
         lack = _lack(change, files)
         if lack is None:
-            there += not isinstance(change, Run) and not (isinstance(change, Entry) and change.default)
+            there += not (isinstance(change, Entry) and change.default)
         else:
             lacks.append(lack)
     return Wired(setup=setup, there=there, lacks=tuple(lacks), off=_switch(setup))
@@ -92,10 +94,7 @@ def settings_of(file: Path) -> Any:
     return {} if said is jsonedit.MISSING else said
 
 
-def _lack(change: Entry | Block | Own | Run, files: dict[Path, Any]) -> Lack | None:
-    if isinstance(change, Run):
-        gone = [path for path in change.makes if not path.exists()]
-        return Lack("missing", f"what `{' '.join(change.command)}` makes", gone[0]) if gone else None
+def _lack(change: Entry | Block | Own, files: dict[Path, Any]) -> Lack | None:
     what = ".".join(change.keys) if isinstance(change, Entry) else change.file.name
     try:
         if isinstance(change, Entry):
