@@ -116,7 +116,8 @@ budget = 3000
     client.post("/api/memories", {"memories": told})
     text = tell("beforeSubmitPrompt", prompt=PROMPT)["additional_context"]
     assert 8_000 < len(text) <= 10_000
-    assert given(client) == ["session_start"]  # the prompt's own did not fit beside it, and counts as not given
+    beside = "[observation] " in text.partition("--- end foreword")[2]
+    assert given(client) == ["prompt"] * beside + ["session_start"]  # what does not fit counts as not given
 
 
 def test_other_hosts_start_once(filled: Home, start, host: Host, project):

@@ -17,6 +17,7 @@ from foreword.install.wired import Lack, Wired
 from foreword.trouble import Trouble
 from foreword.values import replace
 from foreword.wiring import Entry, Setup
+from foreword.worker.callers import WAYS
 
 NOW = time.time()
 FOLDER = Path("/home/u/.codex")
@@ -125,6 +126,12 @@ def test_calls_that_could_be_of_several_sessions_are_a_note():
     assert "3 by the id of the tool's use, 1 by the host's variable" in finding.says
     (finding,) = hosts.mcp({"mcp": {**told, "ambiguous": 0}})
     assert finding.state == OK
+
+
+def test_every_way_to_find_a_session_is_told():
+    for way in WAYS:
+        (finding,) = hosts.mcp({"mcp": {"calls": 7, way: 7}})
+        assert "7 " in finding.says.partition("of its tools")[2], way
 
 
 # ---- the clients themselves

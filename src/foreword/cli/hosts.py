@@ -121,7 +121,12 @@ def mcp(health: Mapping[str, Any]) -> list[Finding]:
     calls = told.get("calls", 0)
     if not calls:
         return []
-    ways = {"by_tool_use": "the id of the tool's use", "by_variable": "the host's variable", "by_newest": "the newest"}
+    ways = {
+        "by_tool_use": "the id of the tool's use",
+        "by_call": "the call itself",
+        "by_variable": "the host's variable",
+        "by_newest": "the newest",
+    }
     found = [f"{told[name]} by {way}" for name, way in ways.items() if told.get(name)]
     found += [f"{told['none']} without one"] if told.get("none") else []
     says = f"{calls} {'call' if calls == 1 else 'calls'} of its tools; sessions found: {', '.join(found) or 'none'}"
