@@ -19,7 +19,7 @@ from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.remember import read
 from foreword.store.sqlite import SqliteStore
-from foreword.types import Memory
+from foreword.types import TOOL_BEGIN, Memory
 from foreword.worker.keeper import Keeper
 from tests.flow.conftest import PATIENT
 from tests.recorded import Recorded, recorded
@@ -144,7 +144,8 @@ def test_only_a_start_and_a_prompt_are_answered_whatever_claude_tells(answer, pr
         call = tempting("claude-code", event, project)
         answered += [event] if answer(call) else []
         known = find("claude-code").events.get(event, "other")
-        assert kind_of(call) == ("" if event.startswith("Subagent") else known)
+        passing = event.startswith("Subagent") or known == TOOL_BEGIN  # told, and not kept
+        assert kind_of(call) == ("" if passing else known)
     assert answered == ["UserPromptSubmit", "SessionStart"]
 
 
@@ -249,3 +250,15 @@ def test_a_call_without_a_folder_is_kept_without_a_project_and_not_answered(answ
     assert kind_of(call) == find(call.host).events[call.event]
     found = read(Delivery(call.host, call.event, 1.0, call.raw), text_cap=1000)
     assert found.event.project == ""
+
+
+def test_hooks_that_are_wired_twice_are_answered_once(answer, project):
+    """As by a plugin and by settings: Claude runs both, at once, and would show what both say."""
+    if not answer.keeper:
+        pytest.skip("hooks without a worker know nothing of each other")
+    call = shared("claude.SessionStart.startup", folder=project, session="wired-twice")
+    asked = [Delivery(call.host, call.event, answer.now + late, call.raw) for late in (0.0, 0.05, 60.0)]
+    first, echo, later = map(answer.keeper.hook, asked)
+    assert b"retries twice" in first
+    assert echo == b""
+    assert b"retries twice" in later

@@ -41,9 +41,11 @@ from foreword.trouble import Trouble, note, noted
 from foreword.types import (
     BASE32,
     FORMS,
+    GOING_ON,
     KINDS,
     MOMENTS,
     TOOL_BEGIN,
+    Event,
     Hit,
     Moment,
     Project,
@@ -77,6 +79,8 @@ SOON = 256 * 1024  # bytes in the spool that a prompt waits for: some hooks' wor
 TURNS = 32  # sessions that share a lock wait for each other some milliseconds
 MOST_SESSIONS = 1000  # that an abbreviated id is looked for in
 SHOWN_IN = 50  # injections that a memory's explanation names
+ECHO_SECONDS = 0.8  # a host starts both copies of a hook at once; a busy machine, some hundred milliseconds apart
+MOST_ANSWERED = 256  # events that are kept in mind for so long
 STATUS_LINE = "statusLine"  # what Claude calls it; hook/pipe.py knows the word too
 BETWEEN = "\n\n"  # two blocks in one answer
 
@@ -105,6 +109,8 @@ class Keeper:
         self._draining = threading.Lock()
         # One answer at a time for a session: what the first is given, the second must know.
         self._turns = tuple(threading.RLock() for _ in range(TURNS))
+        self._answering = threading.Lock()
+        self._answered: dict[str, float] = {}  # key of an event -> when it was told
         self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
         self.callers = Callers(store=lambda: self.store, project_of=self._project)
         self._work = Work(earlier=lambda id: self.store.events(id, limit=EVENTS, newest=True), tell=self.tell)
@@ -241,6 +247,9 @@ class Keeper:
         if moment is None or not self.settings.inject or is_off(moment.project, self.settings.off_projects):
             self._remember([told])
             return b""
+        if not moment.stable and moment.source not in GOING_ON and self._is_echo(told.event):
+            self._remember([told])
+            return b""
         if moment.name == "session_start":
             self._distilling.settle(moment.project.key)
         writing = self._writing.submit(self._remember, [told])  # while it waits for the disk, we look
@@ -250,6 +259,15 @@ class Keeper:
         finally:
             writing.result()
         return find(delivery.host).spoken(delivery.event, text)
+
+    def _is_echo(self, event: Event) -> bool:
+        """Whether the same was told just now: of hooks wired twice, by plugin and by settings, one is answered."""
+        with self._answering:
+            before = self._answered.pop(event.key, -ECHO_SECONDS)
+            self._answered[event.key] = event.at
+            while len(self._answered) > MOST_ANSWERED:
+                del self._answered[next(iter(self._answered))]
+        return abs(event.at - before) < ECHO_SECONDS
 
     def _answer(self, moment: Moment, delivery: Delivery, captured: Captured) -> str:
         """What a hook is told at a moment; nothing where nothing is worth saying."""
