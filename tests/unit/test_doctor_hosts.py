@@ -80,6 +80,20 @@ def test_what_is_wrong_is_said_with_its_way_out(word):
     assert wrong[0].way_out
 
 
+def test_launchers_that_are_gone_are_all_named_and_a_worker_that_runs_is_ended_first():
+    ours = ("/f/bin/foreword-hook", "/f/bin/foreword-mcp")
+    setup = replace(SETUP, changes=(Entry(FOLDER / "hooks.json", ("hooks",), {"command": ours[0]}, append=True),))
+    wrong, _ = said(replace(WELL, wired=Wired(setup, 1), strays=ours))
+    assert all(each in wrong.says for each in ours)
+    assert wrong.way_out.index("foreword worker stop") < wrong.way_out.index("foreword worker start")
+
+
+def test_without_a_worker_nobody_claims_that_nothing_was_told():
+    (finding,) = said(replace(WELL, seen={}, asked=False))
+    assert "no event" not in finding.says
+    assert finding.state == OK
+
+
 def test_hosts_that_are_not_here_share_a_line_and_those_not_wired_are_a_note():
     nobody = replace(WELL, program="", wired=Wired(Setup(binary="x", folder=Path("/nowhere"), changes=())), seen={})
     assert [finding.says for finding in hosts.absent([nobody, WELL])] == ["not found here: codex"]

@@ -38,14 +38,18 @@ class Standing:
     silent: float  # until when it went on without a word; 0 where it did not
     seen: Mapping[str, Any]  # of `GET /api/hosts`
     troubles: tuple[Trouble, ...]  # of its hooks, in the last week
+    asked: bool = True  # whether a worker answered what it saw of it
 
     @property
     def used(self) -> bool:
         return bool(self.program or self.seen or self.wired.begun) or self.wired.setup.folder.is_dir()
 
 
-def standings(home: Home, environ: Mapping[str, str], *, seen: Mapping[str, Any]) -> Iterator[Standing]:
-    """Every host that can be wired, one after the other: to ask one for its trust takes seconds."""
+def standings(home: Home, environ: Mapping[str, str], *, seen: Mapping[str, Any] | None) -> Iterator[Standing]:
+    """Every host that can be wired, one after the other: to ask one for its trust takes seconds.
+
+    Where no worker tells what was *seen*, nothing is concluded from its silence.
+    """
     from foreword.cli.codex import codex_trust
     from foreword.config import load
     from foreword.install.found import place_of, version_of
@@ -59,18 +63,20 @@ def standings(home: Home, environ: Mapping[str, str], *, seen: Mapping[str, Any]
     troubles = _troubles(home)
     for name, wired in look(home, environ, versions=versions).items():
         program = programs[name]
-        asked = name == "codex" and wired.begun and program
-        heard = seen.get(name, {})
+        trusting = name == "codex" and wired.begun and program
+        heard = (seen or {}).get(name, {})
+        listens = settings.capture and seen is not None
         yield Standing(
             host=name,
             program=program,
             version=versions.get(name, ""),
             wired=wired,
             strays=strays(wired, place=place_of(home, environ)),
-            trust=codex_trust(program, environ, wired=wired) if asked else {},
-            silent=_silent(name, wired, heard, off=settings.off_projects) if settings.capture else 0.0,
+            trust=codex_trust(program, environ, wired=wired) if trusting else {},
+            silent=_silent(name, wired, heard, off=settings.off_projects) if listens else 0.0,
             seen=heard,
             troubles=tuple(each for each in troubles if each.where.startswith(f"hook of {name}")),
+            asked=seen is not None,
         )
 
 
@@ -97,8 +103,11 @@ def _wrong(standing: Standing, *, now: float) -> Iterator[Finding]:
             what = ", ".join(dict.fromkeys(lack.what for lack in lacks if lack.file == file))
             yield Finding(name, WRONG, SAYS[how].format(what=what, file=file), WAYS[how].format(again=again))
     if standing.strays:
-        way_out = "run `foreword worker start`, which writes it" if _ours(standing) else f"run `{again}`"
-        yield Finding(name, WRONG, f"it runs {standing.strays[0]}, which is gone", way_out)
+        # A worker writes it when it begins: one that runs already would be left as it is.
+        anew = "run `foreword worker stop`, then `foreword worker start`: a worker writes it"
+        way_out = anew if _ours(standing) else f"run `{again}`"
+        says = f"it runs {', '.join(standing.strays)}, which is gone or cannot be run"
+        yield Finding(name, WRONG, says, way_out)
     if wired.off:
         yield Finding(name, WRONG, f"it runs no hooks: {wired.off}", "take that setting out, or ask who manages it")
     untrusted = [event for event, trust in standing.trust.items() if trust not in TRUSTED]
@@ -173,15 +182,15 @@ WAYS = {
 }
 
 
-def heard(home: Home) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a worker tells of itself and of each host; nothing where none runs, or it cannot answer."""
+def heard(home: Home) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """What a worker tells of itself and of each host; None where none runs, or it cannot answer."""
     from foreword.client import Client
 
     asks = Client(home, seconds=ANSWER_SECONDS)
     try:
         return asks.get("/api/health"), asks.get("/api/hosts")["hosts"]
     except (ForewordError, OSError):
-        return {}, {}
+        return {}, None
 
 
 def line_of(seen: Mapping[str, Any], *, now: float) -> str:
@@ -237,7 +246,8 @@ def _told(standing: Standing, *, now: float) -> str:
     more = len(standing.wired.files) - MOST_FILES
     files += f" and {more} more" if more > 0 else ""
     trust = "; trusted" if standing.trust and all(each in TRUSTED for each in standing.trust.values()) else ""
-    return f"{_found(standing)}, wired in {files}{trust}; {line_of(standing.seen, now=now)}"
+    seen = line_of(standing.seen, now=now) if standing.asked else "what it told last, only a worker knows"
+    return f"{_found(standing)}, wired in {files}{trust}; {seen}"
 
 
 def _found(standing: Standing) -> str:
