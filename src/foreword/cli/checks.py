@@ -260,8 +260,10 @@ def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
 
 def _database(home: Home, health: Mapping[str, Any]) -> Iterator[Finding]:
     if not health["counts"]:
+        way_out = "run `foreword worker stop`, and move the file away, with those beside it that begin with its name; "
+        way_out += f"put the newest copy from {home.backups} in its place, or none: then a new one begins"
         for problem in health["problems"]:
-            yield Finding("database", WRONG, problem, f"the file is left as it is; copies may lie in {home.backups}")
+            yield Finding("database", WRONG, problem, way_out)
         return
     yield Finding("database", OK, f"{home.database}, {health['counts'].get('memories', 0):,} memories")
     for problem in health["problems"]:
