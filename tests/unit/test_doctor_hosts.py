@@ -104,6 +104,7 @@ def test_hosts_that_are_not_here_share_a_line_and_those_not_wired_are_a_note():
 def test_one_that_was_wired_by_hand_and_is_heard_is_well():
     (finding,) = said(replace(WELL, wired=Wired(SETUP)))
     assert finding.state == OK
+    assert "uninstall" in finding.says  # which nobody can tell from it for a week
 
 
 def test_a_session_that_died_stays_in_sight_for_a_week():

@@ -209,7 +209,8 @@ def _unwired(standing: Standing, *, now: float) -> Finding:
     name = standing.host
     event = standing.seen.get("last_event")
     if event and now - event["at"] < LATELY:
-        return Finding(name, OK, f"wired by hand; {line_of(standing.seen, now=now)}")
+        says = "not wired by install, but heard, by hand or before `foreword uninstall`"
+        return Finding(name, OK, f"{says}: {line_of(standing.seen, now=now)}")
     return Finding(name, NOTE, f"{_found(standing)}, not wired: nothing is captured", f"run `foreword install {name}`")
 
 
