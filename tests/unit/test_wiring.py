@@ -162,6 +162,13 @@ def claude_hooks(found: Setup) -> dict[str, dict[str, object]]:
     return {event: {**groups[0]["hooks"][0], "matcher": groups[0].get("matcher")} for event, groups in told.items()}
 
 
+@pytest.mark.parametrize("name", ["__HOOK__", "__SOCKET__"])
+def test_opencodes_plugin_knows_both_paths_whatever_they_are_called(name):
+    hook, socket = Path(f"/{name}/bin/foreword-hook"), Path(f"/{name}/run/worker.sock")
+    [plugin] = [each for each in setup("opencode", hook=hook, socket=socket).changes if isinstance(each, Own)]
+    assert f'const SOCKET = "{socket}"\nconst HOOK = "{hook}"\n' in plugin.text
+
+
 @pytest.mark.parametrize("version", ["", "1.0.98 (Claude Code)", "2.0.75", "nightly"])
 def test_a_claude_of_unknown_or_old_version_is_told_only_of_old_events(version):
     hooks = claude_hooks(setup("claude-code", version=version))

@@ -98,7 +98,8 @@ def setup(place: Place) -> Setup:
     from foreword.wiring import Entry, Own, Setup, quoted, shipped
 
     folder = place.folder("XDG_CONFIG_HOME", ".config") / "opencode"
-    plugin = shipped("opencode.js").replace("__SOCKET__", quoted(str(place.socket)))
+    # The later one first, and each once: a path may be called like the place of the other.
+    plugin = shipped("opencode.js").replace("__HOOK__", quoted(str(place.hook)), 1)
     with_comments = folder / "opencode.jsonc"
     settings = with_comments if with_comments.exists() else folder / "opencode.json"
     server = {"type": "local", "command": [str(place.mcp)], "enabled": True}
@@ -106,7 +107,7 @@ def setup(place: Place) -> Setup:
         binary="opencode",
         folder=folder,
         changes=(
-            Own(folder / "plugins" / "foreword.js", plugin.replace("__HOOK__", quoted(str(place.hook)))),
+            Own(folder / "plugins" / "foreword.js", plugin.replace("__SOCKET__", quoted(str(place.socket)), 1)),
             Entry(settings, ("mcp", "foreword"), server),
         ),
     )
