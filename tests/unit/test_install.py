@@ -217,7 +217,9 @@ def test_a_hook_that_the_user_put_beside_ours_stays(machine: Machine) -> None:
     told["hooks"]["Stop"][0]["hooks"].insert(0, {"type": "command", "command": "mine"})
     machine.settings.write_text(json.dumps(told, indent=4))
     machine.uninstall()
-    assert machine.read() == {"hooks": {"Stop": [{"matcher": "*", "hooks": [{"type": "command", "command": "mine"}]}]}}
+    left = machine.read()
+    assert left["hooks"] == {"Stop": [{"matcher": "*", "hooks": [{"type": "command", "command": "mine"}]}]}
+    assert left["model"] == "sonnet"  # a default, without which a host may not read the user's hook
 
 
 def test_after_the_users_own_changes_an_upgrade_can_still_be_undone(machine: Machine) -> None:
@@ -256,6 +258,20 @@ def test_without_the_manifest_nothing_is_doubled(any_machine: Machine) -> None:
     assert any_machine.settings.read_text().count("--host claude-code") == 2
     any_machine.install()
     assert any_machine.tree() == once
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"hooks": {"Stop": []}}', '{"hooks":{"Stop":{}},"mcpServers":{}}', '{"hooks":{},"a":1,"hooks":{"Stop":[ ]}}'],
+)
+def test_what_the_user_has_empty_stays_empty(machine: Machine, text: str) -> None:
+    machine.have(machine.settings, text)
+    machine.uninstall(setup=machine.setup())
+    assert machine.settings.read_text() == text
+    with suppress(BadConfig):
+        machine.install()
+    machine.uninstall(setup=machine.setup())
+    assert machine.settings.read_text() == text
 
 
 def test_an_entry_registered_by_hand_is_replaced_and_not_doubled(machine: Machine) -> None:
@@ -379,6 +395,21 @@ def test_our_table_goes_where_the_marks_are_lost() -> None:
     assert tomllib.loads(blocks.remove(text, host="codex", body=body)) == {"a": 1, "b": {"c": 2}}
     without_end = blocks.put("a = 1\n", body, host="codex").text.replace("# <<< foreword codex\n", "[b]\nc = 2\n")
     assert tomllib.loads(blocks.remove(without_end, host="codex", body=body)) == {"a": 1, "b": {"c": 2}}
+
+
+def test_a_remark_of_the_users_is_never_taken_for_ours() -> None:
+    body = '[mcp_servers.foreword]\ncommand = "/h/bin/foreword-mcp"'
+    theirs = '[mcp_servers.mine]\ncommand = "x"  # not /h/bin/foreword-mcp\n'
+    note = "# what stands below is mine\n[b]\nc = 2\n"
+    assert blocks.remove(f"{theirs}\n{body}\n\n{note}", host="codex", body=body) == f"{theirs}\n\n{note}"
+
+
+def test_lines_between_our_marks_keep_their_ends() -> None:
+    body = '[mcp_servers.foreword]\ncommand = "/h/bin/foreword-mcp"'
+    theirs = "[projects.x]\r\ntrust = 1\r\n"
+    placed = blocks.put("a = 1\r\n", body, host="codex")
+    mixed = placed.text.replace("# <<< foreword", f"{theirs}# <<< foreword")
+    assert blocks.remove(mixed, host="codex", body=body, gap=placed.gap) == f"a = 1\r\n{theirs}"
 
 
 def test_a_file_of_ours_that_was_edited_is_kept_aside(machine: Machine) -> None:
@@ -785,6 +816,28 @@ def test_a_disk_that_fails_leaves_all_as_it_was(
         finally:
             monkeypatch.setattr(os, name, real)
     assert not any_machine.plan().changed
+
+
+def test_on_a_disk_that_stays_full_what_was_written_can_be_undone_later(
+    any_machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, real = any_machine.tree(), os.replace
+    for most in range(1, 6):
+
+        def failing(source: Any, target: Any, *, most: int = most) -> None:
+            if Path(target).is_relative_to(any_machine.user):
+                written.append(target)
+                if len(written) > most:
+                    raise OSError(28, "No space left on device")
+            real(source, target)
+
+        written: list[Any] = []
+        monkeypatch.setattr(os, "replace", failing)
+        with suppress(OSError):
+            any_machine.install()
+        monkeypatch.setattr(os, "replace", real)
+        any_machine.uninstall()
+        assert any_machine.tree() == before, most
 
 
 def test_a_file_that_changes_in_between_is_told(machine: Machine) -> None:

@@ -16,7 +16,7 @@ from foreword.wiring import Setup
 
 
 def apply(plan: Plan, *, home: Home) -> tuple[str, ...]:
-    """Do it; what the user should know of it. After an error everything is as it was."""
+    """Do it; what the user should know of it. After an error everything is as it was, or can still be undone."""
     with manifest.alone(home):
         _refuse(plan.files)
         before = manifest.load(home, plan.host)
@@ -41,8 +41,8 @@ def apply(plan: Plan, *, home: Home) -> tuple[str, ...]:
             done = {path: filed for path, filed in begun.files.items() if path not in gone}
             manifest.save(home, replace(begun, files=done))
         except BaseException:
-            work.back()
-            _restore(home, plan.host, before)
+            if work.back():
+                _restore(home, plan.host, before)
             raise
         for path in plan.gone:
             left.take_away(path)
@@ -98,14 +98,19 @@ class _Work:
             self.written.append(each)
             files.write(each.file, each.new, mode=files.OUR_PROGRAM if each.executable else files.OUR_FILE)
 
-    def back(self) -> None:
-        """Everything as it was before; what cannot be, is left to `uninstall`, which has the manifest."""
+    def back(self) -> bool:
+        """Every file as it was before, or False: the manifest must stay, for `uninstall` to do it on a better day."""
+        whole = True
         for each in reversed(self.written):
-            with suppress(OSError):
-                files.write(each.file, each.old)
+            try:
+                if files.read(each.file) != each.old:
+                    files.write(each.file, each.old)
+            except (ForewordError, OSError):  # a disk that is full takes back no byte either
+                whole = False
         for folder in reversed(self.made):
             with suppress(OSError):
                 os.rmdir(folder)
+        return whole
 
 
 def _remembered(planned: Planned, *, home: Home) -> Filed:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from foreword.errors import BadConfig
-from foreword.install.looks import is_ours
+from foreword.install.looks import is_ours, units
 from foreword.values import value
 
 BEGIN = "# >>> foreword {host}: written by `foreword install`; `foreword uninstall {host}` takes it out"
@@ -103,7 +103,7 @@ def _span(text: str, *, host: str) -> tuple[int, int] | None:
     at = last = begin.end()
     for section in _sections(text[begin.end() :]):
         at += len(section)
-        if is_ours(section, host=host):
+        if _runs_us(section, host=host):
             last = at
     return begin.start(), last
 
@@ -112,11 +112,12 @@ def _foreign(block: str, *, body: str, host: str) -> str:
     """What others put between our marks: a host that adds a table at the end adds it before the last comment."""
     lines = block.splitlines(keepends=True)
     inside = "".join(lines[1:-1] if lines[-1].startswith("# <<<") else lines[1:])
-    plain = inside.replace("\r\n", "\n")
-    if not body or plain == body.strip("\n") + "\n":
+    newline = "\r\n" if "\r\n" in inside else "\n"
+    ours = "".join(line + newline for line in body.strip("\n").split("\n"))
+    if not body or inside == ours:
         return "" if body else _without_tables(inside, body="", host=host)
-    if body.strip("\n") + "\n" in plain:
-        return plain.replace(body.strip("\n") + "\n", "", 1).removeprefix("\n")
+    if ours in inside:
+        return inside.replace(ours, "", 1).removeprefix(newline)
     return _without_tables(inside, body=body, host=host)
 
 
@@ -124,13 +125,32 @@ def _without_tables(text: str, *, body: str, host: str) -> str:
     """Without the tables that run us, and those that stood in a block with them."""
     ours = {header for header in _headers(body) if "foreword" in header.lower()}
     sections = list(_sections(text))
-    gone = {header for each in sections if is_ours(each, host=host) and (header := next(_headers(each), ""))}
+    gone = {header for each in sections if _runs_us(each, host=host) and (header := next(_headers(each), ""))}
     gone |= ours
     return "".join(
-        section
+        _remarks_behind(section)
+        if any(header == each or header.startswith(f"{each}.") for header in _headers(section) for each in gone)
+        else section
         for section in sections
-        if not any(header == each or header.startswith(f"{each}.") for header in _headers(section) for each in gone)
     )
+
+
+def _runs_us(section: str, *, host: str) -> bool:
+    """Whether a table tells a host to run us; a remark that only names us does not."""
+    if not is_ours(section, host=host):
+        return False
+    try:
+        return bool(units(tomllib.loads(section), host=host))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return False
+
+
+def _remarks_behind(section: str) -> str:
+    """The comments at the end of a table: they speak of the next one, and we write none."""
+    lines = section.splitlines(keepends=True)
+    last = max((place for place, line in enumerate(lines) if line.strip() and line.lstrip()[0] != "#"), default=-1)
+    behind = lines[last + 1 :]
+    return "".join(behind) if any(line.strip() for line in behind) else ""
 
 
 def _without_marks(text: str, *, host: str) -> str:

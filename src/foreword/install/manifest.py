@@ -19,6 +19,7 @@ from foreword.values import fields, value
 from foreword.wiring import Entry, Left
 
 FORMAT = 1
+FLAGS = ("append", "default")  # of an entry
 ORIGINAL = ".was"  # behind the digest of bytes that were there before
 
 
@@ -159,7 +160,7 @@ def _filed(path: str, told: Mapping[str, Any]) -> Filed:
         original=str(told.get("original", "")),
         known=tuple(told.get("known", ())),
         entries=tuple(
-            Entry(Path(path), tuple(each["keys"]), each["value"], append=bool(each.get("append")))
+            Entry(Path(path), tuple(each["keys"]), each["value"], **{name: bool(each.get(name)) for name in FLAGS})
             for each in told.get("entries", ())
         ),
         made=tuple(tuple(keys) for keys in told.get("made", ())),

@@ -306,7 +306,7 @@ def without(
 
 def _without_entries(text: str, wanted: Sequence[Entry], filed: Filed | None, *, host: str) -> str:
     for entry in reversed(filed.entries if filed is not None else ()):
-        text = _without_entry(text, entry)
+        text = text if entry.default else _without_entry(text, entry)
     if filed is not None:
         # First exactly, then what somebody has changed since: only the part that runs us.
         text = jsonedit.emptied(text, made=filed.made, was=filed.was)
@@ -314,10 +314,21 @@ def _without_entries(text: str, wanted: Sequence[Entry], filed: Filed | None, *,
         text = jsonedit.remove(text, unit)
         text = text if filed is not None else _pruned(text, unit)
     if filed is not None:
-        return jsonedit.emptied(text, made=filed.made, was=filed.was)
+        text = jsonedit.emptied(text, made=filed.made, was=filed.was)
+        return jsonedit.emptied(_without_defaults(text, filed), made=filed.made, was=filed.was)
     for entry in wanted:
-        if looks.names_us([entry.keys, entry.value]) and jsonedit.find(text, entry.keys) is not MISSING:
-            text = _pruned(_without_entry(text, entry), (*entry.keys, 0) if entry.append else entry.keys)
+        bare = _without_entry(text, entry) if looks.names_us([entry.keys, entry.value]) else text
+        if bare != text:  # else what is empty on the way is the user's own
+            text = _pruned(bare, (*entry.keys, 0) if entry.append else entry.keys)
+    return text
+
+
+def _without_defaults(text: str, filed: Filed) -> str:
+    """Without what a file must say whoever uses it, unless somebody else uses it now: Cursor wants its version."""
+    for entry in filed.entries:
+        beside = jsonedit.find(text, entry.keys[:-1]) if entry.default else MISSING
+        if isinstance(beside, dict) and set(beside) == {entry.keys[-1]}:
+            text = _without_entry(text, entry)
     return text
 
 
