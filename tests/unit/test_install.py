@@ -824,7 +824,7 @@ def test_on_a_disk_that_stays_full_what_was_written_can_be_undone_later(
     before, real = any_machine.tree(), os.replace
     for most in range(1, 6):
 
-        def failing(source: Any, target: Any, *, most: int = most) -> None:
+        def failing(source: Any, target: Any, *, most: int = most, written: list[Any] = written) -> None:
             if Path(target).is_relative_to(any_machine.user):
                 written.append(target)
                 if len(written) > most:
