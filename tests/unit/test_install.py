@@ -823,6 +823,7 @@ def test_on_a_disk_that_stays_full_what_was_written_can_be_undone_later(
 ) -> None:
     before, real = any_machine.tree(), os.replace
     for most in range(1, 6):
+        written: list[Any] = []
 
         def failing(source: Any, target: Any, *, most: int = most, written: list[Any] = written) -> None:
             if Path(target).is_relative_to(any_machine.user):
@@ -831,7 +832,6 @@ def test_on_a_disk_that_stays_full_what_was_written_can_be_undone_later(
                     raise OSError(28, "No space left on device")
             real(source, target)
 
-        written: list[Any] = []
         monkeypatch.setattr(os, "replace", failing)
         with suppress(OSError):
             any_machine.install()
