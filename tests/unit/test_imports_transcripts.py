@@ -206,6 +206,14 @@ def test_a_session_that_is_still_being_written_waits_and_is_told(world: World) -
     assert world.titles(rooms, mark=first[-1].mark) == [["going on"]]
 
 
+def test_one_that_is_still_being_written_is_told_where_there_is_no_other(world: World) -> None:
+    rooms = world.project("rooms")
+    Claude(rooms.root, session="live", at=NOW - 60).prompt("going on").into(world.claude)
+    (batch,) = world.source().read(rooms, environ=world.environ, since_mark="so far")
+    assert (batch.memories, batch.session, batch.mark) == ((), None, "so far")
+    assert "still going on" in batch.problems[0]
+
+
 def test_a_known_session_is_not_even_read(world: World) -> None:
     rooms = world.project("rooms")
     path = Claude(rooms.root, session="live-captured").prompt("known").into(world.claude)

@@ -103,6 +103,8 @@ class Transcripts:
         if waiting:
             self.notes.append(f"{_several(waiting, 'session')} still going on; import again when it has ended")
         todo = left((each for each in found if not each.live), mark=since_mark)
+        if not todo and self.notes:
+            yield Batch(mark=since_mark, problems=tuple(self.notes))  # else nobody would be told
         noted = 0
         for done, (each, mark) in enumerate(marked(todo, mark=since_mark), 1):
             batch = Batch() if self._known(each.peek.session) else self._session(each, project, found=found)
