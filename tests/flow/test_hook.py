@@ -87,6 +87,29 @@ def test_what_was_added_comes_back_with_the_worker_away_and_the_event_waits_in_t
     assert noted(str(filled.trouble)) == ()
 
 
+@pytest.mark.parametrize("asked", ["nan why", "inf why", "-1e308 why", "1" * 400, "then why", "² why", ""])
+def test_a_plugin_that_tells_no_time_loses_nothing_and_keeps_nobody_waiting(
+    filled: Home, host: Host, start, project, asked
+):
+    host.write_hook()
+    words = build.command(filled, host="opencode", event="chat.message")
+    payload = {"directory": project, "input": {"sessionID": "s1"}, "prompt": PROMPT}
+    ended = subprocess.run(
+        [*words[:-1], "--asked", asked, words[-1]],
+        check=False,
+        input=json.dumps(payload).encode(),
+        capture_output=True,
+        timeout=30,
+        env=CLEAN,
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert b"HTTPTransport" in ended.stdout
+    start()
+    wait_for(lambda: host.spooled() == 0)
+    assert host.stored() == [payload]
+    assert noted(str(filled.trouble)) == ()
+
+
 def test_synonyms_work_with_the_worker_away_too_and_the_users_come_first(filled: Home, host: Host, project):
     host.write_hook()
     store = SqliteStore(filled.database, backups=filled.backups)

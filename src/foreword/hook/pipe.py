@@ -52,7 +52,9 @@ def named(argv: list[str]) -> tuple[str, str]:
 
 def asked_before(argv: list[str]) -> str:
     """When a plugin asked the worker itself, and why that came to nothing; then it is not asked for the same again."""
-    return argv[argv.index("--asked") + 1] if "--asked" in argv[:-1] else ""
+    told = argv[argv.index("--asked") + 1] if "--asked" in argv[:-1] else ""
+    at = told.partition(" ")[0]
+    return told if len(at) < 20 and at.replace(".", "", 1).isdecimal() else ""  # else no time, and nothing to keep
 
 
 def clean(word: str) -> str:

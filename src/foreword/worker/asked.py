@@ -92,7 +92,8 @@ def injection(delivery: Delivery) -> Injection:
     """What a hook gave while the worker was away, as it wrote it into the spool."""
     told = json.loads(delivery.raw)
     lists = {name: tuple(told[name]) for name in ("terms", "files")}
-    return Injection(**{**told, **lists, "items": tuple(Item(**item) for item in told["items"])})
+    items = tuple(Item(**item) for item in told["items"])
+    return Injection(**{**told, **lists, "items": items, "at": _when(told, "at")})
 
 
 def _detail(told: Mapping[str, Any]) -> dict[str, Any]:
