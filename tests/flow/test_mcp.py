@@ -153,6 +153,7 @@ def test_switched_off_it_says_so_and_starts_nothing(home: Home, agent: Agent, pr
         ("memory_get", {"ids": []}, "`ids` must be a list of 1 to 20 texts"),
         ("memory_get", {"ids": ["dec-nowhere1"]}, 'memory_search("...") finds ids'),
         ("memory_timeline", {}, "needs either an id or a query"),
+        ("memory_timeline", {"id": " ", "query": " "}, "needs either an id or a query"),
         ("memory_timeline", {"id": "dec-nowhere1"}, "no memory of this project has the id dec-nowhere1"),
         ("memory_context", {"category": "everything"}, "one of rules, decisions"),
         ("memory_remember", {"kind": "summary", "title": "x"}, "one of decision, pattern"),
@@ -281,12 +282,24 @@ def test_secrets_are_taken_out_of_what_an_agent_says_and_it_is_told(agent: Agent
         DEPLOY_PASSWORD="hunter2butlonger99",
     )
     assert "taken out" in told
+    for field in ("why", "files", "functions", "tags"):
+        text = "hunter2butlonger99"
+        alone = {"kind": "note", "title": f"only in {field}", field: text if field == "why" else [text]}
+        assert "taken out" in agent.call("memory_remember", alone, DEPLOY_PASSWORD=text), field
+    assert "taken out" not in agent.call(
+        "memory_remember", {"kind": "note", "title": " nothing  odd", "tags": ["B", "a"]}
+    )
     end_worker(home, how=signal.SIGTERM)
     for file in home.root.rglob("*"):
         if file.is_file() and file.suffix != ".sock":
             data = file.read_bytes()
             assert key.encode() not in data
             assert b"hunter2butlonger99" not in data
+
+
+def test_an_id_of_spaces_beside_a_query_is_none(agent: Agent, worker: Client, project: str):
+    id = keep(worker, project, "zebra in the middle")
+    assert id in agent.call("memory_timeline", {"id": "  ", "query": "zebra"})
 
 
 def test_the_same_said_twice_is_one_memory(agent: Agent, worker: Client, project: str):

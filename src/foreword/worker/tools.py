@@ -11,11 +11,11 @@ from foreword import render
 from foreword.capture import project_at
 from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
-from foreword.jsontext import storable
+from foreword.jsontext import dumps, storable
 from foreword.mcp.tools import BY_NAME, CATEGORIES, unknown
 from foreword.projects import is_off
 from foreword.query import scopes_of
-from foreword.redact import each_text, redact
+from foreword.redact import each_text, mark, redact
 from foreword.redact.environment import hiding
 from foreword.since import since
 from foreword.types import KINDS, Link, Memory, Moment, Project
@@ -30,6 +30,7 @@ TITLE = 300  # characters of a title that is shown in full
 LINE = 500  # of a line of a body, a reason, a list of files
 BODY = 8_000  # of a body; with ids for twenty of them, what a client takes from a tool is not far
 DETAILS = 20  # entries of a detail
+MARK = mark("")[:-1]  # how what stands for a secret begins
 INDENT = 24  # columns of a line's own indentation that are kept
 NOTHING = "Nothing that is remembered here fits; try other words, a file, a function, or fewer restrictions."
 
@@ -128,7 +129,7 @@ def timeline(keeper: Keeper, caller: Caller, *, id: str = "", query: str = "", l
     """What came before and after a memory in its project."""
     if bool(id.strip()) == bool(query.strip()):
         raise BadRequest("a timeline needs either an id or a query", hint='{"id": "dec-..."} or {"query": "words"}')
-    if id:
+    if id.strip():
         seen = _visible(keeper, caller, [id.strip()])
         if not seen:
             raise NotFound(
@@ -329,9 +330,7 @@ def _kept(keeper: Keeper, caller: Caller, told: Mapping[str, Any]) -> Answer:
         "trust": "agent",
     }
     [kept] = keeper.add(memory)["memories"]
-    redacted = any(storable(str(told[name]).strip()) != kept[name].strip() for name in ("title", "body")) or (
-        dict(told["detail"]) != kept["detail"]
-    )
+    redacted = MARK in dumps([kept[name] for name in (*told, "detail")])  # also what was hidden before it came here
     said = f"{kept['id']} is kept{' (seen before)' if 'created' in again else ''}"
     if redacted:
         said += "; what looked like a secret was taken out"
