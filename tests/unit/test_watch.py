@@ -212,6 +212,16 @@ def test_a_hook_never_waits_for_a_look(watch):
     assert watch.told == []  # until somebody looks, which tending does aside
 
 
+def test_what_fails_is_told_once_and_not_every_second(watch):
+    watch.watching._looked = NOW - 2 * 86_400  # of a worker that has run for days
+    watch.store, kept = None, watch.store
+    for _ in range(3):
+        watch.watching.look()
+        watch.watching._working.submit(lambda: None).result(20)
+    assert len(watch.told) == 1
+    watch.store = kept
+
+
 # ---- hosts that fell silent altogether
 
 

@@ -119,7 +119,8 @@ class Watching:
             log.exception("looking at transcripts failed")
             self._tell("watch", f"it could not be seen whether capture works: {type(exc).__name__}: {exc}")
         finally:
-            self._looked = self._looked or time.time()  # what failed, or is off, is not tried again every second
+            if time.time() - self._looked > DAY:  # what failed, or is off, is not tried again every second
+                self._looked = time.time()
             self._looking.release()
 
     def _on_since(self) -> float | None:
