@@ -129,6 +129,8 @@ def test_the_command_says_the_same_however_it_is_told_the_session(known, host: H
     assert said(known, stdin=b'{"workspace": {"current_dir": "%s"}}' % project.encode()) == line
     assert said(known, "--session", "s2") == "foreword: quiet\n"
     assert said(known, stdin=b"no JSON", cwd="/") == "foreword: quiet\n"
+    for odd in (b'{"session_id": "\\ud800"}', b'{"cwd": "/\\ud800"}', b'{"cwd": "/\\u0000"}'):  # what no file is called
+        assert command(known, stdin=odd) in ("\n", "foreword: quiet\n")
     told = json.loads(said(known, "--session", "s1", "--json"))
     assert (told["line"], told["items"], told["session"]) == (given(client), 1, "s1")
 

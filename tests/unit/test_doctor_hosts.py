@@ -194,7 +194,10 @@ def test_codex_is_asked_whom_it_trusts_and_others_hooks_do_not_count(tmp_path):
     assert found == {"sessionStart": "trusted", "stop": "untrusted"}
 
 
-@pytest.mark.parametrize("body", ["raise SystemExit(1)", "print('no json', flush=True)", "import time; time.sleep(60)"])
+@pytest.mark.parametrize(
+    "body",
+    ["raise SystemExit(1)", "print('no json', flush=True)", "print('[]', flush=True)", "import time; time.sleep(60)"],
+)
 def test_where_it_does_not_answer_its_settings_tell_as_much_as_they_can(tmp_path, body, monkeypatch):
     monkeypatch.setattr(codex, "TRUST_SECONDS", 1.0)
     monkeypatch.setattr(codex, "LEAVE_SECONDS", 0.1)

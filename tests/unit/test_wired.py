@@ -89,6 +89,12 @@ def test_a_file_that_cannot_be_read_is_told_as_such(setup):
     assert ("unreadable", "hooks.Stop") in lacks(wired.stands(setup))
 
 
+def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(setup):
+    (setup.folder / "hooks.json").unlink()
+    os.mkfifo(setup.folder / "hooks.json")
+    assert ("unreadable", "hooks.Stop") in lacks(wired.stands(setup))
+
+
 def test_comments_and_commas_too_many_are_passed_over(setup):
     text = (setup.folder / "hooks.json").read_text()
     (setup.folder / "hooks.json").write_text("// mine\n" + text[:-1] + ", /* more */ }\n")

@@ -31,7 +31,7 @@ def codex_trust(program: str, environ: Mapping[str, str], *, wired: Wired) -> di
     on_file = _trust_on_file(wired)
     if "trusted" not in on_file.values():
         return on_file  # to ask Codex would make its databases, where it was never used
-    files = {str(file) for file in wired.files}
+    ours = {str(file) for file in wired.files}
     try:
         listed = _hooks_of(program, environ, folder=wired.setup.folder)
     except (OSError, ValueError, KeyError, TypeError, subprocess.SubprocessError):
@@ -41,7 +41,9 @@ def codex_trust(program: str, environ: Mapping[str, str], *, wired: Wired) -> di
     return {
         str(hook.get("eventName")): str(hook.get("trustStatus")) if hook.get("enabled", True) else "disabled"
         for hook in listed
-        if isinstance(hook, dict) and hook.get("sourcePath") in files and "foreword-hook" in str(hook.get("command"))
+        if isinstance(hook, dict)
+        and str(hook.get("sourcePath")) in ours
+        and "foreword-hook" in str(hook.get("command"))
     }
 
 
@@ -89,7 +91,7 @@ def _answer(stream: Any, number: int, *, until: float) -> Any:
         *lines, held = (held + part).split(b"\n")
         for line in lines:
             told = json.loads(line)
-            if told.get("id") == number:
+            if isinstance(told, dict) and told.get("id") == number:
                 return told["result"]
     return None
 

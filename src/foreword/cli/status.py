@@ -76,7 +76,7 @@ def _line(home: Home, session: str) -> dict[str, Any]:
     try:
         asked |= {} if asked["session_id"] else {"project_path": door.folder(place)}
         return Client(home, seconds=LINE_SECONDS).get("/api/line", **asked)
-    except ForewordError:
+    except (ForewordError, UnicodeError):  # of a host that names what no file can be called
         return {"line": "", "items": 0, "tokens": 0, "session": asked["session_id"]}
 
 

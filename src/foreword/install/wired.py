@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -176,7 +177,10 @@ def _switch(setup: Setup) -> str:
 
 
 def _text(file: Path) -> str:
-    with open(file, encoding="utf-8-sig") as opened:
+    # A pipe would wait for ever: of what is no file, nothing is read.
+    with open(file, encoding="utf-8-sig", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise OSError(f"{file} is no file")
         return opened.read(MOST_BYTES)
 
 
