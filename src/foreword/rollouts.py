@@ -24,7 +24,7 @@ def codex_exit(transcript_path: str, call_id: str) -> int | None:
     """How a call ended, as Codex wrote it into its rollout; None where that cannot be found."""
     if not call_id:
         return None
-    for line in _last_lines(transcript_path, holding=call_id):
+    for line in last_lines(transcript_path, holding=call_id):
         told = line.get("payload")
         item = told.get("item", told) if isinstance(told, dict) else None
         # In code mode a hook is told the id of the item, which stands nowhere but in its completion.
@@ -37,7 +37,7 @@ def codex_exit(transcript_path: str, call_id: str) -> int | None:
 
 def copilot_answer(transcript_path: str, *, before: float) -> str:
     """The last thing that Copilot's agent said until then; empty where that cannot be found."""
-    for line in _last_lines(transcript_path, holding='"assistant.message"'):
+    for line in last_lines(transcript_path, holding='"assistant.message"'):
         data = line.get("data")
         if line.get("type") == "assistant.message" and isinstance(data, dict) and at(line) <= before + LATER:
             said = data.get("content")
@@ -60,9 +60,9 @@ def _ended(item: dict[str, Any]) -> int | None:
     return int(found[1]) if found else None
 
 
-def _last_lines(path: str, *, holding: str) -> Iterator[dict[str, Any]]:
-    """The lines at the end of a file that hold a text, the last first."""
-    for raw in reversed(tail(path).split(b"\n")):
+def last_lines(path: str, *, holding: str = "") -> Iterator[dict[str, Any]]:
+    """The lines at the end of a transcript that hold a text, the last first; none where it is no file of lines."""
+    for raw in reversed(tail(path).split(b"\n")) if path.endswith(".jsonl") else ():
         if holding.encode() in raw:
             try:
                 line = json.loads(raw)
@@ -73,8 +73,8 @@ def _last_lines(path: str, *, holding: str) -> Iterator[dict[str, Any]]:
 
 
 def tail(path: str) -> bytes:
-    """The last bytes of a transcript; none where it is no file of lines, or cannot be read."""
-    if not path.endswith(".jsonl") or not os.path.isabs(path):
+    """The last bytes of a transcript; none where it cannot be read."""
+    if not os.path.isabs(path):
         return b""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe of that name must not hold us

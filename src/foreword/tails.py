@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fnmatch
 import heapq
-import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any
 
 from foreword.deeds import UNSAID, own_words
 from foreword.hosts import text_of
-from foreword.rollouts import at, tail
+from foreword.rollouts import at, last_lines
 from foreword.values import value
 
 GRACE = 60.0  # seconds: a hook tells within five, what was spooled is taken in within one, and clocks differ a little
@@ -51,7 +50,7 @@ def read(path: str, *, host: str, after: float = 0.0) -> Tail:
     prompts: list[float] = []
     tools: list[float] = []
     cwd = ""
-    for line in _lines(tail(path)):
+    for line in last_lines(path):
         when = at(line)
         if when > after and len(prompts) < PROMPTS:
             what = telling(line)
@@ -77,17 +76,6 @@ def newest(folder: str, patterns: Sequence[str], *, files: int = FILES) -> tuple
     """The files below *folder* that were written last; of many folders the newest are looked into, never all."""
     found = (each for pattern in patterns for each in _matching(folder, tuple(pattern.split("/"))))
     return tuple(path for _, path in heapq.nlargest(files, found))
-
-
-def _lines(end: bytes) -> Iterator[dict[str, Any]]:
-    """What each line says, the last first."""
-    for raw in reversed(end.split(b"\n")):
-        try:
-            line = json.loads(raw)
-        except (ValueError, RecursionError):
-            continue  # the first was cut, the last may be half written
-        if isinstance(line, dict):
-            yield line
 
 
 def _matching(folder: str, parts: tuple[str, ...]) -> Iterator[tuple[float, str]]:

@@ -6,8 +6,9 @@ import pytest
 
 from foreword import render
 from foreword.fit import Layer, Line
+from foreword.rollouts import TAIL
 from foreword.types import Memory, Ranked
-from foreword.worker.arrived import TAIL, arrived
+from foreword.worker.arrived import arrived
 
 
 @pytest.mark.parametrize("form", ["markdown", "xml"])
