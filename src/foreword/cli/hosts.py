@@ -141,7 +141,7 @@ def mcp(health: Mapping[str, Any]) -> list[Finding]:
     says = f"{calls} {'call' if calls == 1 else 'calls'} of its tools; sessions found: {', '.join(found) or 'none'}"
     if told.get("ambiguous"):
         several = f"{says}; {told['ambiguous']} could have been of several sessions, and count against none"
-        way_out = "nothing is lost; sessions at once in one folder can be told apart only by hosts with hooks"
+        way_out = "nothing is lost; of sessions at once in one folder, this host does not tell which one calls"
         return [Finding("mcp", NOTE, several, way_out)]
     return [Finding("mcp", OK, says)]
 
