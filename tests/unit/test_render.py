@@ -375,6 +375,11 @@ def test_ages_are_short_and_a_jumped_clock_is_now(seconds, short, long):
         ),
         (
             "past",
+            ranked("decision", "no cascade", id="dec-7k2m9q8x", detail={"why": "because it could be widened"}),
+            "- [decision dec-7k2m9q8x, 12 days ago] no cascade, because it could be widened",
+        ),
+        (
+            "past",
             ranked(
                 "failure",
                 "tests fail",
