@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     from foreword.mcp.protocol import Call
     from foreword.paths import Home
 
-# Where a host tells a tool's process which project it works for; another host's is inherited, and may be another's.
-FOLDERS = {
-    "claude-code": "CLAUDE_PROJECT_DIR",
-    "gemini": "GEMINI_PROJECT_DIR",
-    "copilot": "COPILOT_PROJECT_DIR",
-    "cursor": "CURSOR_PROJECT_DIR",
-}
-
 
 def caller(call: Call, home: Home) -> dict[str, Any]:
     """What the worker is told of whoever calls; of the environment only what names a session or a folder."""
@@ -66,7 +58,8 @@ def start_worker(home: Home) -> None:
 
 
 def _folder(host: str) -> str:
-    for name in ("FOREWORD_PROJECT", FOLDERS.get(host, "")):  # ours first, for whoever must say it himself
+    # Ours first, for whoever must say it himself; another host's is inherited, and may be another project's.
+    for name in ("FOREWORD_PROJECT", find(host).folder_variable if host else ""):
         if os.path.isabs(told := os.environ.get(name, "")):
             return told
     try:
