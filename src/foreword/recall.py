@@ -33,6 +33,7 @@ MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not 
 QUESTION = "question"  # the source of a start that was asked for
 GIVEN = "what a session begins with was given already in this context window; ask for something, or use memory_search"
 NOTHING = "nothing fits the moment"
+TOLD = "what fits was given already in this context window, or said in it; memory_search finds it again"
 LATE = "the deadline came before anything was ready"
 STANDS_OUT = 1.5  # the best is shown in full when it has so many times the score of the second
 MOST_GOALS = 5
@@ -81,6 +82,7 @@ def recall(
     layers: list[Layer] = []
     skipped: dict[str, str] = {}
     taken: set[str] = set()
+    told = False  # whether something that fits is in the window already
     for written in recipe.layers:
         rule = replace(written, limit=written.limit_away) if away and written.limit_away else written
         if expired():
@@ -91,6 +93,7 @@ def recall(
                 store, moment, asked, rule, threshold=threshold, now=now, known=len(known), expired=expired
             )
             problems += [f"{rule.name}: {each}" for each in wrong]
+            told = told or any(each.memory.id in known for each in ranked)
             fresh = [
                 each
                 for each in ranked
@@ -111,7 +114,8 @@ def recall(
     ms = (perf_counter() - started) * 1000
     if not fitted.text:
         cut = budget < wanted and "does not fit" in skipped.values()
-        why = _used_up(moment, used) if cut else LATE if set(skipped.values()) == {"deadline"} else NOTHING
+        late = set(skipped.values()) == {"deadline"}
+        why = _used_up(moment, used) if cut else LATE if late else TOLD if told else NOTHING
         return replace(silence, why=why, budget=budget, build_ms=ms, skipped=skipped, problems=tuple(problems))
     items = tuple(
         Item(

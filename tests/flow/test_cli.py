@@ -558,6 +558,13 @@ def test_config_changes_one_setting_and_takes_it_back(fresh: Shell) -> None:
     assert "true or false" in fresh.run("config", "set", "inject", "perhaps", code=1).stderr
 
 
+def test_doctor_says_that_the_project_you_are_in_is_off(fresh: Shell) -> None:
+    fresh.says("config", "set", "off_projects", str(fresh.folder))
+    told = [each["says"] for each in fresh.json("doctor")["checks"] if each["check"] == "switches"]
+    assert len(told) == 1
+    assert "off_projects" in told[0]
+
+
 # ---- the hook and the demo
 
 

@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
+from foreword.cli.install import diff
 from foreword.errors import BadConfig, ForewordError
-from foreword.install import blocks, files, manifest
+from foreword.install import blocks, files, jsonedit, manifest
 from foreword.install.apply import apply, undo
 from foreword.install.found import place_of, version_of
-from foreword.install.plan import Plan, plan
+from foreword.install.plan import Plan, Planned, plan
 from foreword.install.plan import undo_plan as planned_undo
 from foreword.paths import Home
 from foreword.wiring import Block, Entry, Left, Own, Setup
@@ -893,3 +894,11 @@ def test_what_a_crash_left_beside_a_file_is_taken_away(machine: Machine) -> None
     left.write_text("half")
     machine.install()
     assert not left.exists()
+
+
+def test_of_a_line_that_holds_a_whole_file_only_what_changes_is_shown(machine: Machine) -> None:
+    old = json.dumps({"theme": "dark", "apiKey": "hidden", "notes": "x" * 300})
+    new = jsonedit.put(old, ("mcp", "foreword"), {"command": "us"}).text
+    (shown,) = [line for line in diff(Planned(machine.settings, old.encode(), new.encode(), None)) if line[:1] == "+"]
+    assert '"mcp"' in shown
+    assert "apiKey" not in shown

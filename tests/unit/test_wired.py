@@ -110,8 +110,12 @@ def test_a_launcher_that_is_gone_is_named(setup, tmp_path):
         path.write_text("#!/bin/sh\n")
         path.chmod(0o700)
     assert wired.strays(wired.stands(setup), place=place) == ()
-    os.remove(home.mcp)
-    assert wired.strays(wired.stands(setup), place=place) == (str(home.mcp),)
+    os.remove(home.launcher)
+    assert wired.strays(wired.stands(setup), place=place) == (str(home.launcher),)
+    os.remove(home.mcp)  # which none of these files names
+    assert wired.strays(wired.stands(setup), place=place) == (str(home.launcher),)
+    elsewhere = wired.place_of(Home(tmp_path / "elsewhere"), {"HOME": str(tmp_path)})
+    assert wired.strays(wired.stands(setup), place=elsewhere) == (str(home.launcher),)
 
 
 def test_a_home_with_a_space_in_its_name_is_no_other_home(tmp_path):

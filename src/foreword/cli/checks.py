@@ -10,6 +10,7 @@ import shutil
 import stat
 import subprocess
 import time
+from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +131,18 @@ def switches(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding
         yield Finding("switches", NOTE, "capture is off: sessions are not kept", "foreword config set capture on")
     if not settings.inject:
         yield Finding("switches", NOTE, "inject is off: agents are told nothing", "foreword config set inject on")
+    if not settings.off_projects:
+        return
+    from foreword.capture import project_at
+    from foreword.projects import is_off
+
+    with suppress(ForewordError, OSError):
+        here = project_at(os.getcwd())
+        if is_off(here, settings.off_projects):
+            says = (
+                f"this folder's project ({here.name or here.key}) is one of off_projects: nothing is kept or told here"
+            )
+            yield Finding("switches", NOTE, says, "foreword config get off_projects")
 
 
 def worker(home: Home) -> Iterator[tuple[Finding, dict[str, Any]]]:

@@ -23,13 +23,13 @@ def here() -> Home:
     return home(os.environ)
 
 
-def worker(home: Home, *, seconds: float = 60.0) -> Client:
-    """A line to a worker of the package as it is installed now."""
+def worker(home: Home, *, seconds: float = 60.0, patience: float = ANSWER_SECONDS) -> Client:
+    """A line to a worker of the package as it is installed now, which has *patience* seconds for its first answer."""
     from foreword.client import Client
     from foreword.hook.build import fingerprint
     from foreword.worker.life import start, stop
 
-    if _build(home) not in ("", fingerprint()):
+    if _build(home, patience) not in ("", fingerprint()):
         stop(home)
         start(home)
     return Client(home, seconds=seconds)
@@ -43,7 +43,7 @@ def folder(path: str) -> str:
         raise BadRequest("the folder you are in no longer exists", hint="go to another one, or use --project") from exc
 
 
-def _build(home: Home) -> str:
+def _build(home: Home, patience: float) -> str:
     """The build of the worker that answers, started if need be; empty where its store is too broken to tell."""
     from foreword.client import Client
     from foreword.worker.life import pid_of, start
@@ -52,7 +52,7 @@ def _build(home: Home) -> str:
         start(home)
         pid = pid_of(home)
         try:
-            return str(Client(home, seconds=ANSWER_SECONDS).get("/api/health")["build"])
+            return str(Client(home, seconds=patience).get("/api/health")["build"])
         except StoreError:
             return ""
         except WorkerError as exc:

@@ -16,7 +16,7 @@ from foreword.errors import ForewordError
 from foreword.values import replace, value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from foreword.install.found import Found
     from foreword.install.plan import Plan, Planned
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from foreword.wiring import Setup
 
 CONTEXT = 2  # lines of the user's own around a change
+WIDE = 200  # characters; of a longer line only what changes is shown: a whole file may stand in one
 LINES = {"change": 60, "create": 12, "remove": 0}  # of one file that are shown; --json has all
 
 Hosts = Annotated[
@@ -288,7 +289,30 @@ def diff(planned: Planned) -> list[str]:
         return []
     old, new = (redact((data or b"").decode(errors="replace")).splitlines() for data in (planned.old, planned.new))
     lines = list(difflib.unified_diff(old, new, n=CONTEXT, lineterm=""))[3 if planned.old is None else 2 :]
-    return redact("\n".join(lines)).splitlines()
+    return redact("\n".join(_narrow(lines))).splitlines()
+
+
+def _narrow(lines: Sequence[str]) -> Iterator[str]:
+    """Of a long line that changed, the part that did; of one that did not, its beginning."""
+    before = ""
+    for line in lines:
+        if line[:1] == "-" and len(line) > WIDE:
+            before = line[1:]
+        elif line[:1] == "+" and before:
+            yield f"+… {_differing(before, line[1:])} …"
+            before = ""
+        else:
+            yield line if len(line) <= WIDE or line[:1] == "+" else f"{line[:WIDE]}…"
+
+
+def _differing(old: str, new: str) -> str:
+    """What *new* has between its beginning and its end that *old* has not."""
+    start = next(
+        (at for at, pair in enumerate(zip(old, new, strict=False)) if len(set(pair)) > 1), min(len(old), len(new))
+    )
+    ends = zip(reversed(old[start:]), reversed(new[start:]), strict=False)
+    end = next((at for at, pair in enumerate(ends) if len(set(pair)) > 1), min(len(old), len(new)) - start)
+    return new[start : len(new) - end]
 
 
 def _tell(steps: Sequence[_Step]) -> None:

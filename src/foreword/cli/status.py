@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 0.5  # a status line is drawn often, and an empty one is better than a late one
 MOST_BYTES = 1 << 20  # that a host tells of itself
+PATIENCE = 8.0  # seconds; a worker that brings an old database up to date may need more, and is told as busy
 COUNTED = ("memories", "sessions", "events", "injections")
 
 
@@ -105,6 +106,8 @@ def waiting(home: Home) -> int:
 
 def _about(home: Home) -> dict[str, Any]:
     """All that can be told; where the worker cannot be asked, why."""
+    from foreword.worker.life import pid_of
+
     about: dict[str, Any] = {
         "worker": {"running": False},
         "home": str(home.root),
@@ -122,7 +125,7 @@ def _about(home: Home) -> dict[str, Any]:
         wrong = found.state == checks.WRONG
         return {**about, "problems": [f"{found.says}; {found.way_out}"] if wrong else []}
     try:
-        client = door.worker(home)
+        client = door.worker(home, patience=PATIENCE)
         health = client.get("/api/health")
         about["worker"] = {"running": True, **{name: health[name] for name in ("pid", "version", "uptime_s")}}
         about |= {"counts": health["counts"], "problems": health["problems"]}
@@ -130,13 +133,14 @@ def _about(home: Home) -> dict[str, Any]:
         about["last_injection"] = next(iter(client.get("/api/injections", limit=1)["injections"]), None)
         about["hosts"] = client.get("/api/hosts")["hosts"]
     except ForewordError as exc:
+        about["worker"]["pid"] = pid_of(home) or None
         about["problems"] = list(dict.fromkeys([*about["problems"], f"{exc}; {exc.hint}"]))
     return {**about, "database_bytes": _size(home.root, start="memory.db"), "spool_bytes": waiting(home)}
 
 
 def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
     worker, event, injection = about["worker"], about["last_event"], about["last_injection"]
-    running = "not running"
+    running = f"process {worker['pid']} does not answer" if worker.get("pid") else "not running"
     if worker["running"]:
         running = (
             f"running, process {worker['pid']}, version {worker['version']}, up {screen.lasting(worker['uptime_s'])}"

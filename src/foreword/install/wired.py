@@ -144,13 +144,15 @@ def _holds(said: Any, wanted: Any) -> bool:
 
 
 def strays(wired: Wired, *, place: Place) -> tuple[str, ...]:
-    """Launchers that a host's files name and that are not there, ours first."""
-    named = [str(each) for each in (place.hook, place.mcp) if wired.begun]
+    """Launchers that a host's files name and that are not there."""
+    named: list[str] = []
     for file in wired.files:
         try:
-            named += _NAMED.findall(_text(file))
+            text = _text(file)
         except (OSError, ValueError):
             continue
+        named += [str(each) for each in (place.hook, place.mcp) if str(each) in text]
+        named += _NAMED.findall(text)
     return tuple(each for each in dict.fromkeys(named) if not os.access(each, os.X_OK))
 
 
