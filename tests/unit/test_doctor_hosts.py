@@ -139,6 +139,8 @@ def test_calls_that_could_be_of_several_sessions_are_a_note():
     (finding,) = hosts.mcp({"mcp": told})
     assert finding.state == NOTE
     assert "3 by the id of the tool's use, 1 by the host's variable" in finding.says
+    (finding,) = hosts.mcp({"mcp": {"calls": 2, "by_call": 2}})
+    assert "sessions found: 2 by the call itself" in finding.says
     (finding,) = hosts.mcp({"mcp": {**told, "ambiguous": 0}})
     assert finding.state == OK
 
