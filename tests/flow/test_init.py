@@ -113,7 +113,7 @@ def test_init_says_what_it_found_and_shows_what_an_agent_sees(person: Person):
     assert "bands that are loud" in said
     assert "Slots are in UTC, because clocks go back" in said
     assert "Mend the booking of room 29" in said
-    assert "foreword hook" in said
+    assert "foreword install" in said
     assert _everything_in(person.folder) == before  # nothing is written into the repository
 
 
