@@ -62,8 +62,9 @@ def _ended(item: dict[str, Any]) -> int | None:
 
 def last_lines(path: str, *, holding: str = "") -> Iterator[dict[str, Any]]:
     """The lines at the end of a transcript that hold a text, the last first; none where it is no file of lines."""
+    sought = holding.encode(errors="replace")
     for raw in reversed(tail(path).split(b"\n")) if path.endswith(".jsonl") else ():
-        if holding.encode() in raw:
+        if sought in raw:
             try:
                 line = json.loads(raw)
             except (ValueError, RecursionError):
