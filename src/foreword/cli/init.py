@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from foreword.paths import Home
     from foreword.types import Project
 
-TRANSCRIPTS = ("claude-code", "codex")
-
 
 def init(
     path: Annotated[str, typer.Argument(metavar="[PATH]", help="A folder of the project; else this one.")] = "",
@@ -54,7 +52,7 @@ def init(
     """
     from foreword.capture import project_at
     from foreword.config import load
-    from foreword.imports import ASKED, known, offers, refuse_where_off
+    from foreword.imports import ASKED, TRANSCRIPTS, known, offers, refuse_where_off
 
     folder = door.folder(path)
     if not os.path.isdir(folder):

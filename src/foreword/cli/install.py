@@ -13,6 +13,7 @@ import typer
 from foreword.cli import door, screen
 from foreword.cli.memories import Json
 from foreword.errors import ForewordError
+from foreword.hosts import FILES
 from foreword.values import replace, value
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ LINES = {"change": 60, "create": 12, "remove": 0}  # of one file that are shown;
 
 Hosts = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[HOST]…", help="claude-code, codex, gemini, copilot, cursor, opencode; else all found here."
-    ),
+    typer.Argument(metavar="[HOST]…", help=f"{', '.join(FILES)}; else all found here."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -138,8 +137,6 @@ class _Step:
 
 
 def _checked(names: Sequence[str] | None) -> tuple[str, ...]:
-    from foreword.hosts import FILES
-
     for name in names or ():
         if name not in FILES:
             screen.error(f"unknown host {name!r}", hint=f"known hosts: {', '.join(FILES)}")
@@ -148,7 +145,6 @@ def _checked(names: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _found(home: Home, named: tuple[str, ...], *, plugin: bool | None) -> list[Found]:
-    from foreword.hosts import FILES
     from foreword.install.found import look
 
     found = look(named or FILES, home=home, environ=os.environ, plugin=plugin)

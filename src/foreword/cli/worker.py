@@ -9,6 +9,7 @@ import typer
 from foreword.cli import door, screen
 from foreword.cli.memories import Json
 from foreword.errors import BadRequest, ForewordError
+from foreword.hosts import FILES
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -118,7 +119,7 @@ def index(json: Json = False) -> None:
 
 
 def hook(
-    host: Annotated[str, typer.Argument(metavar="HOST", help="claude-code, codex, gemini, copilot, cursor, opencode.")],
+    host: Annotated[str, typer.Argument(metavar="HOST", help=f"{', '.join(FILES)}.")],
     event: Annotated[str, typer.Argument(metavar="EVENT", help="The host's own name for it, such as SessionStart.")],
 ) -> None:
     """Print the command line that a host must run at one of its events.

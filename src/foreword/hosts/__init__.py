@@ -57,7 +57,7 @@ class Host:
     cap: Cap | None = None  # what it takes whole in one output; None where it takes all
     second_chance: bool = False  # its start may be lost: what it said comes again with the first prompt
     variables: tuple[str, ...] = ()  # of the environment, in which it tells its session to a tool's process
-    folder_variable: str = ""  # and the one with the folder that it works in
+    project_variable: str = ""  # and the one in which it tells which project it works for
 
     def spoken(self, event: str, text: str) -> bytes:
         """The bytes for stdout: one JSON object, or nothing at all."""

@@ -228,6 +228,6 @@ HOST = Host(
     used=used,
     setup=setup,
     variables=apart(("CLAUDE_CODE_SESSION_ID",)),
-    folder_variable=apart("CLAUDE_PROJECT_DIR"),
+    project_variable=apart("CLAUDE_PROJECT_DIR"),
     cap=Cap(10_000, "utf-16"),  # of the text alone; one more, and the agent gets a preview and the name of a file
 )

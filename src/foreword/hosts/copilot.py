@@ -101,6 +101,6 @@ HOST = Host(
     used=used,
     setup=setup,
     variables=apart(("COPILOT_AGENT_SESSION_ID",)),
-    folder_variable=apart("COPILOT_PROJECT_DIR"),
+    project_variable=apart("COPILOT_PROJECT_DIR"),
     cap=None,  # 10,240 characters after a tool, where we say nothing; elsewhere 50,000 arrive whole
 )

@@ -89,7 +89,7 @@ HOST = Host(
     answer=answer,
     used=used,
     setup=setup,
-    folder_variable=apart("CURSOR_PROJECT_DIR"),
+    project_variable=apart("CURSOR_PROJECT_DIR"),
     cap=Cap(10_000),  # longer texts become a file, as readers of its client say
     second_chance=True,
 )

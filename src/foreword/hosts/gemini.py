@@ -113,6 +113,6 @@ HOST = Host(
     answer=answer,
     used=used,
     setup=setup,
-    folder_variable=apart("GEMINI_PROJECT_DIR"),
+    project_variable=apart("GEMINI_PROJECT_DIR"),
     cap=None,  # 50,000 characters arrive whole
 )

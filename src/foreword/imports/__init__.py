@@ -27,6 +27,7 @@ FILES = {
     "open-mem": "open_mem",
     "jsonl": "jsonl",
 }
+TRANSCRIPTS = tuple(name for name, file in FILES.items() if file == "transcripts")  # agents whose own files we read
 OFFERED = ("files", "git", "claude-code", "codex", "claude-mem", "open-mem")  # by `init`, the quickest first
 ASKED = ("claude-mem", "open-mem")  # other tools' stores: shown, and taken only where somebody says yes to them
 

@@ -58,8 +58,8 @@ def start_worker(home: Home) -> None:
 
 
 def _folder(host: str) -> str:
-    # Ours first, for whoever must say it himself; another host's is inherited, and may be another project's.
-    for name in ("FOREWORD_PROJECT", find(host).folder_variable if host else ""):
+    # Ours first, for whoever must say it himself. Another host's is inherited, and may name another project.
+    for name in ("FOREWORD_PROJECT", find(host).project_variable if host else ""):
         if os.path.isabs(told := os.environ.get(name, "")):
             return told
     try:

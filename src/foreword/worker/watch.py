@@ -14,6 +14,7 @@ from foreword import tails
 from foreword.config import Settings
 from foreword.errors import BadRequest, ForewordError
 from foreword.hosts import text_of
+from foreword.imports import TRANSCRIPTS
 from foreword.install.wired import Wired
 from foreword.projects import is_off
 from foreword.store import Store
@@ -30,7 +31,6 @@ MARK = "capture died: "  # and a host: what was told of its sessions
 ON = "capture is on"  # since when; what happened before was not meant to be kept
 QUIET = "hosts were looked at"
 SHORT = 13  # characters of a session's id: those of Codex begin with the time, down to the millisecond
-IMPORTABLE = ("claude-code", "codex")  # whose transcripts `foreword import` reads
 
 
 @value
@@ -218,7 +218,7 @@ def silent(
 
 def brought_in(host: str) -> str:
     """What brings in what a session did not tell, where something does."""
-    if host in IMPORTABLE:
+    if host in TRANSCRIPTS:
         return f"`foreword import {host}` in its folder brings it in"
     return "its transcript cannot be imported"
 
