@@ -23,6 +23,7 @@ from store import BIGGEST, SEED, Words, memories, mixed, quantile, say, shares
 from foreword.client import Client
 from foreword.config import load
 from foreword.hook import build
+from foreword.install.found import place_of
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.spool import deliveries
@@ -201,6 +202,9 @@ class Bench:
         self.away["pipe"] = home
         running.enter_context(answering(str(home.socket)))
         self.runs["a pipe alone"] = lambda: (self._hook(home, "PostToolUse"), self._tool())
+        # What a host's shell is told: two shells more, so that the interpreter may move without a word to any host.
+        line = place_of(home, ENVIRON).command("claude-code", "PostToolUse")
+        self.runs["a pipe, as hosts run it"] = lambda: (["/bin/sh", "-c", line], self._tool())
 
     def _with_worker(self, running: ExitStack, name: str, size: int) -> Home:
         home = self._filled(name, size)
@@ -243,6 +247,9 @@ class Bench:
         settings = replace(load(home, {}).settings, capture=capture)
         home.hook.write_text(build.built(home, settings, worker=[]), encoding="utf-8")
         home.hook_cache.write_bytes(build.cached())
+        for path, text in build.launchers(home).items():
+            path.write_text(text, encoding="utf-8")
+            path.chmod(0o700)
 
     # -- what came out ------------------------------------------------------------------------------------------
     def result(self) -> dict[str, Any]:

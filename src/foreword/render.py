@@ -43,6 +43,7 @@ TITLE = 160  # characters; of 4,197 commit subjects 99 % have 83 or fewer, so on
 # The specification's 40 characters, and what is left of them where twelve must share 500 tokens: some 7 tokens each,
 # which are 24 characters of English, 10 of an identifier, 5 of Chinese and one emoji.
 INDEX_TITLES = (40, 31, 24, 18, 13, 9, 6, 4, 2)
+TELLING = 9  # characters of Latin letters that still say something; fewer are cut off only of other scripts
 INDEX_COST = {"xml": (85, 50)}  # tokens of the frame and of a line, by form, where titles still say something
 INDEX_COST_ELSE = (60, 36)
 BODIES = (300, 160, 80)
@@ -306,6 +307,8 @@ def _entries(ranked: Ranked, *, now: float, form: str, widths: Sequence[int]) ->
     """A memory's line in an index, its title cut to each of *widths*."""
     memory = ranked.memory
     title = _title(memory)
+    if title.isascii():
+        widths = [width for width in widths if width >= TELLING]
     if form == "xml":
         fixed = " (fixed)" if memory.kind == "failure" and _is_fixed(memory) else ""
         return _distinct(_xml_entry(memory, brief(title, width=width) + fixed) for width in widths)
