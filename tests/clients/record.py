@@ -249,6 +249,9 @@ export const Record = async ({ directory }) => {
     "chat.message": async (i, o) => tell("chat.message", i.sessionID, i, o),
     "tool.execute.after": async (i, o) => tell("tool.execute.after", i.sessionID, i, o),
     "experimental.text.complete": async (i, o) => tell("experimental.text.complete", i.sessionID, i, o),
+    "experimental.chat.system.transform": async ({ sessionID, model }) =>
+      sessionID && tell("experimental.chat.system.transform", sessionID, { sessionID, model: { modelID: model?.id } }),
+    "experimental.session.compacting": async (i) => tell("experimental.session.compacting", i.sessionID, i),
   }
 }
 """

@@ -413,6 +413,17 @@ PIECES["opencode"] += (
         Use("bash", {"command": _INNER, "description": "Look"}, "inner"),
     ),
 )
+# A window that is full, as the model claims: the client shortens its conversation.
+PIECES["opencode"] += (
+    Script(
+        (ASKED, "Where were we?"),
+        (
+            Use("bash", {"command": "ls rooms", "description": "Look"}, "window-full", read=110_000),
+            Say("Two."),
+            Say("At the prices."),
+        ),
+    ),
+)
 PIECES["copilot"] += (
     _delegated(
         "task",

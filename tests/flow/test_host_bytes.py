@@ -46,7 +46,10 @@ SHAPES: dict[str, Callable[[str, str], dict[str, Any]]] = {
     "codex": NESTED,
     "gemini": NESTED,
     "copilot": lambda _, text: {"additionalContext": text},
-    "cursor": lambda _, text: {"additional_context": text},
+    "cursor": lambda event, text: {  # a prompt goes on only if that is said
+        **({"continue": True} if event == "beforeSubmitPrompt" else {}),
+        "additional_context": text,
+    },
     "opencode": lambda _, text: {"context": text},  # to our own plugin
 }
 # What one answer may hold at most.
