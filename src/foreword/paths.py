@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import stat
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,6 +129,11 @@ def home(environ: Mapping[str, str]) -> Home:
             hint="SQLite opens UTF-8 paths only; choose another folder",
         ) from exc
     return Home(Path(root))
+
+
+def worker_command() -> list[str]:
+    """How the worker is started; -P: never with modules of the folder that it happens to be started in."""
+    return [sys.executable, "-P", "-m", "foreword.worker"]
 
 
 def expand(path: str, environ: Mapping[str, str]) -> str:

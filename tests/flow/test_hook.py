@@ -20,7 +20,7 @@ import pytest
 from foreword.client import Client
 from foreword.config import load
 from foreword.hook import build, fallback
-from foreword.paths import Home
+from foreword.paths import Home, worker_command
 from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.spool import deliveries
@@ -145,7 +145,7 @@ def test_the_generated_file_and_the_package_give_the_same_bytes(filled: Home, ho
 
 
 def test_the_hook_starts_a_worker_for_the_next_time(filled: Home, host: Host, start, project):
-    host.write_hook(worker=build.worker_command())
+    host.write_hook(worker=worker_command())
     host.context("UserPromptSubmit", prompt(project))
     wait_for(lambda: life.pid_of(filled))
     wait_for(lambda: host.spooled() == 0)
@@ -365,7 +365,7 @@ def test_nothing_is_shown_twice_in_a_window_however_fast_the_prompts_come(filled
 def test_the_worker_imports_nothing_from_the_folder_it_is_started_in(filled: Home, host: Host, start, project):
     for name in ("queue", "apsw", "json", "foreword"):
         Path(project, f"{name}.py").write_text("open(__file__ + '.ran', 'w'); raise SystemExit(3)")
-    host.write_hook(worker=build.worker_command())
+    host.write_hook(worker=worker_command())
     command = build.command(filled, host="claude-code", event="Stop")
     payload = json.dumps({"session_id": "s", "cwd": project}).encode()
     subprocess.run(command, input=payload, cwd=project, check=True, timeout=30)

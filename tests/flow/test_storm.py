@@ -12,8 +12,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 from foreword.client import Client
-from foreword.hook import build
-from foreword.paths import Home
+from foreword.paths import Home, worker_command
 from foreword.worker import life
 from tests.flow.conftest import Host, end_worker, wait_for
 
@@ -23,7 +22,7 @@ PROCESSES, EVENTS = 16, 50
 def test_every_event_whose_hook_returned_is_stored_once_while_workers_are_killed(
     home: Home, host: Host, start, project
 ):
-    host.write_hook(worker=build.worker_command())
+    host.write_hook(worker=worker_command())
     start()
     over = threading.Event()
     killed = Counter[str]()
@@ -44,7 +43,7 @@ def test_every_event_whose_hook_returned_is_stored_once_while_workers_are_killed
 
 
 def test_fifty_hooks_at_once_leave_exactly_one_worker(home: Home, host: Host, start, project):
-    host.write_hook(worker=build.worker_command())
+    host.write_hook(worker=worker_command())
     payload = {"session_id": "s", "cwd": project, "hook_event_name": "Stop"}
     with ThreadPoolExecutor(50) as pool:
         ended = list(pool.map(lambda n: host.tell("Stop", {**payload, "prompt_id": str(n)}), range(50)))
@@ -56,7 +55,7 @@ def test_fifty_hooks_at_once_leave_exactly_one_worker(home: Home, host: Host, st
 
 
 def test_whoever_starts_it_there_is_one_worker(home: Home, start):
-    command = build.worker_command()
+    command = worker_command()
     environ = {**os.environ, "FOREWORD_HOME": str(home.root)}
     started = [subprocess.Popen(command, env=environ) for _ in range(8)]
     wait_for(lambda: sum(each.poll() is None for each in started) == 1)

@@ -216,7 +216,8 @@ def spool(home: Home, settings: Settings, *, up: float) -> Finding:
 
 def hook(home: Home, settings: Settings, *, again: bool = True) -> Finding:
     """hook.py: there, and the one that goes with this package and these settings."""
-    from foreword.hook.build import built, worker_command
+    from foreword.hook.build import built
+    from foreword.paths import worker_command
 
     way_out = "run `foreword worker stop`, then `foreword worker start`: a worker writes it"
     try:

@@ -23,7 +23,7 @@ from typing import Any
 
 from foreword.config import Settings, load_synonyms
 from foreword.hosts import FILES, codex
-from foreword.paths import Home
+from foreword.paths import Home, worker_command
 from foreword.recipes import RECIPES, Recipe, ledger_of
 
 # In the order of the data. What they import is checked by a test that loads them with `-I -S`.
@@ -118,11 +118,6 @@ exec "$python" -I -S -c {start} {package}
 """
 # Without `site` and what it loads for others: a client waits for this at every start of a session.
 START_MCP = "import sys; sys.path.append(sys.argv[1]); from foreword.mcp.__main__ import main; sys.exit(main())"
-
-
-def worker_command() -> list[str]:
-    """How the worker is started; -P: never with modules of the folder that it happens to be started in."""
-    return [sys.executable, "-P", "-m", "foreword.worker"]
 
 
 def refresh(home: Home, settings: Settings) -> bool:

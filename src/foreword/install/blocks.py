@@ -47,7 +47,7 @@ def holds(text: str, body: str, *, host: str, toml: bool = False) -> bool:
     if span is not None and text[span[0] : span[1]].splitlines()[1:-1] == body.strip("\n").split("\n"):
         return True
     try:
-        return toml and _includes(tomllib.loads(text.removeprefix("\ufeff")), tomllib.loads(body))
+        return toml and includes(tomllib.loads(text.removeprefix("\ufeff")), tomllib.loads(body))
     except (tomllib.TOMLDecodeError, RecursionError):
         return False
 
@@ -157,10 +157,10 @@ def _without_marks(text: str, *, host: str) -> str:
     return re.sub(rf"^# (?:>>>|<<<) foreword {re.escape(host)}\b.*(?:\n|\Z)", "", text, flags=re.MULTILINE)
 
 
-def _includes(known: Any, wanted: Any) -> bool:
+def includes(known: Any, wanted: Any) -> bool:
     """Whether all that is wanted stands there, whatever else does."""
     if isinstance(wanted, dict) and isinstance(known, dict):
-        return all(key in known and _includes(known[key], inner) for key, inner in wanted.items())
+        return all(key in known and includes(known[key], inner) for key, inner in wanted.items())
     return bool(known == wanted)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from foreword.errors import ForewordError
 from foreword.hosts import FILES, find
 from foreword.install import jsonedit
+from foreword.install.blocks import includes
 from foreword.install.found import place_of
 from foreword.paths import Home
 from foreword.types import EMPTY
@@ -131,16 +132,9 @@ def _whole(change: Block | Own) -> str:
         return "" if text == change.text else "changed"
     if change.text.strip() in text:
         return ""
-    if change.file.suffix == ".toml" and _holds(tomllib.loads(text), tomllib.loads(change.text)):
+    if change.file.suffix == ".toml" and includes(tomllib.loads(text), tomllib.loads(change.text)):
         return ""  # a host that writes its settings anew orders and quotes them in its own way
     return "changed" if LAUNCHER in text or change.text.split("\n", 1)[0] in text else "missing"
-
-
-def _holds(said: Any, wanted: Any) -> bool:
-    """Whether all that is wanted is said, among other things."""
-    if isinstance(said, dict) and isinstance(wanted, dict):
-        return all(key in said and _holds(said[key], each) for key, each in wanted.items())
-    return bool(said == wanted)
 
 
 def strays(wired: Wired, *, place: Place) -> tuple[str, ...]:

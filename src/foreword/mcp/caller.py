@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from foreword.errors import ForewordError
 from foreword.hook import pipe
@@ -39,6 +38,7 @@ def start_worker(home: Home) -> None:
     """Start the worker as a hook does: once, apart from us, and with nothing of the agent's environment."""
     from foreword.config import load
     from foreword.hook import fallback
+    from foreword.paths import worker_command
 
     try:  # noqa: SIM105 - as little as possible is imported
         os.waitpid(-1, os.WNOHANG)  # one that we started before, and that has left
@@ -49,7 +49,7 @@ def start_worker(home: Home) -> None:
         raise ForewordError("the memory worker is away, and is not to be started", hint="run `foreword worker start`")
     fallback.start(
         {
-            "worker": [sys.executable, "-P", "-m", "foreword.worker"],
+            "worker": worker_command(),
             "stamp": str(home.stamp),
             "start_log": str(home.start_log),
             "home": str(home.root),

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from foreword.errors import ForewordError, WorkerError
-from foreword.hook.build import worker_command
-from foreword.paths import Home, home, socket_problem
+from foreword.paths import Home, home, socket_problem, worker_command
 
 BACKLOG = 512  # hooks that may wait while the worker is still importing
 PATIENCE = 10.0  # seconds that a command waits for a worker to come or go
