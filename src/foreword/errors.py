@@ -36,6 +36,10 @@ class NotFound(ForewordError):
     """An id that nobody knows."""
 
 
+class Conflict(ForewordError):
+    """What was to be changed is no longer as it was known."""
+
+
 class BadConfig(ForewordError):
     """A settings file cannot be read."""
 

@@ -78,6 +78,11 @@ IMPORTANCE_FOR_WORDS = 0.5
 # is relevant.
 FAR = 0.25
 
+# ---- reinforcement: from 1 - REINFORCED to 1 + REINFORCED
+REINFORCED = 0.4  # as much as the importance of a summary differs from that of a decision and a bit
+IGNORED = 0.25  # one use outweighs four times for nothing: most of what is shown is for another day
+DOUBT = 2.0  # uses that are as good as none: one alone gives a third of the way
+
 # ---- match: what a memory says of what was asked
 IN_TITLE, IN_BODY, IN_CODE = 1.3, 0.6, 1.0  # what one occurrence counts
 HELD = 0.5  # the index found it, but only as a part of another word
@@ -304,7 +309,7 @@ def _weigh(memory: Memory, *, match: float, task: str, now: float, moment: str) 
     worded = moment in WORDED
     recency = _recency(memory, now) ** (RECENCY_FOR_WORDS if worded else 1)
     importance = (IMPORTANCE.get(memory.kind, 0.3) ** (IMPORTANCE_FOR_WORDS if worded else 1)) * memory.confidence
-    reinforcement = 1.0  # until use is judged
+    reinforcement = round(_reinforcement(memory), 4)
     scope = _scope(memory) if moment == "session_start" else 1.0
     by_task = TASKS[task].get(memory.kind, 1.0) if task in TASKS else 1.0
     why = {
@@ -319,7 +324,17 @@ def _weigh(memory: Memory, *, match: float, task: str, now: float, moment: str) 
     return Ranked(memory, round(score, 6), why)
 
 
+def _reinforcement(memory: Memory) -> float:
+    """Grows with being used, sinks with being shown for nothing; what was never judged counts 1."""
+    if memory.pinned:
+        return 1 + REINFORCED
+    for_nothing = IGNORED * memory.ignored
+    return 1 + REINFORCED * (memory.used - for_nothing) / (memory.used + for_nothing + DOUBT)
+
+
 def _recency(memory: Memory, now: float) -> float:
+    if memory.pinned:
+        return 1.0  # what somebody pinned does not fade
     # A clock that jumped back must not make a memory count more than a fresh one.
     age = max(0.0, now - max(memory.created, memory.confirmed))
     return 1 / (1 + age / (HALF_LIFE.get(memory.kind, 60.0) * DAY))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     Trust = Literal["user", "agent", "tool", "imported"]
-    Status = Literal["active", "superseded", "stale", "forgotten"]
+    Status = Literal["active", "proposed", "superseded", "stale", "discarded", "forgotten"]
     MomentName = Literal["session_start", "prompt", "compaction", "question"]
 
 # Each kind with the prefix of its ids. The order is the order of the specification.
@@ -34,6 +34,7 @@ MOMENTS = ("session_start", "prompt", "compaction", "question")
 FORMS = ("markdown", "xml", "plain", "codes")
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud and typed
 TRUSTS = ("user", "agent", "tool", "imported")  # most trusted first
+STATUSES = ("active", "proposed", "superseded", "stale", "discarded", "forgotten")  # only the first is ever shown
 UNIVERSAL = "universal"
 
 # What a host told us, in our words; a name we do not know is kept as "other".
@@ -104,6 +105,9 @@ class Memory:
     confirmed: float = 0.0
     status: Status = "active"
     superseded_by: str = ""
+    pinned: bool = False  # by the user; the store keeps this and the two below through every change
+    used: int = 0  # times it was given and the agent made use of it
+    ignored: int = 0  # times it was given for nothing
     detail: Mapping[str, Any] = EMPTY
 
 
@@ -268,6 +272,8 @@ class Item:
     score: float
     tokens: int
     why: Mapping[str, float]
+    used: bool | None = None  # None: not judged yet, or nobody can tell
+    how: str = ""  # what told it: fetched, file, function, command, words
 
 
 @value

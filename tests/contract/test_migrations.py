@@ -25,13 +25,13 @@ LATER = Step(
     """
     CREATE TABLE pins (memory TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
     INSERT INTO pins SELECT id, confirmed FROM memories;
-    ALTER TABLE memories ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE memories ADD COLUMN starred INTEGER NOT NULL DEFAULT 0;
     CREATE TABLE links_new (source TEXT, relation TEXT, target TEXT, at REAL, PRIMARY KEY (source, relation, target));
     INSERT INTO links_new SELECT * FROM links;
     DROP TABLE links;
     ALTER TABLE links_new RENAME TO links;
     CREATE INDEX links_target ON links (target);
-    UPDATE memories SET pinned = 1 WHERE seen > 3;
+    UPDATE memories SET starred = 1 WHERE seen > 3;
     """,
 )
 LATEST = Step(SCHEMA + 2, "CREATE TABLE teams (id TEXT PRIMARY KEY); DELETE FROM access;", may_change=("access",))

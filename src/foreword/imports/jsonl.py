@@ -9,14 +9,13 @@ from typing import IO, Any, TypeVar
 
 from foreword.errors import BadRequest
 from foreword.imports import Batch, Found
-from foreword.types import KINDS, TRUSTS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
+from foreword.types import KINDS, STATUSES, TRUSTS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
 from foreword.values import replace, value
 
 FORMAT, VERSION = "foreword export", 1
 ROWS = 200  # memories of one batch
 MOST_LINE = 8 * 1024 * 1024  # bytes; an event has at most some 64 KB a text
 MOST_NUMBER = 1e11  # seconds; the year 5138
-STATUSES = ("active", "superseded", "stale", "forgotten")
 WHATS = ("NEW", "MODIFIED", "DELETED")
 
 
@@ -281,6 +280,7 @@ def _memory(told: Mapping[str, Any]) -> Memory:
     values: dict[str, Any] = {
         "kind": _one_of(told, "kind", tuple(KINDS)),
         "seen": seen,
+        "pinned": told.get("pinned") is True,
         "trust": _one_of(told, "trust", TRUSTS),
         "status": _one_of(told, "status", STATUSES),
         "confidence": min(1.0, _number(told, "confidence")),
@@ -288,6 +288,7 @@ def _memory(told: Mapping[str, Any]) -> Memory:
         "detail": detail,
     }
     values |= {name: _number(told, name) for name in ("created", "confirmed")}
+    values |= {name: int(min(MOST_NUMBER, _number(told, name))) for name in ("used", "ignored") if name in told}
     values |= {name: _texts(told, name) for name in ("tags", "files", "functions")}
     names = ("id", "uid", "title", "body", "scope", "project", "session", "source")
     values |= {name: _text(told, name) for name in names}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, Query, Session, Vector
 
 if TYPE_CHECKING:
+    from foreword.amendments import Amendment, Logged, Undone
     from foreword.store.ledger import Spending
     from foreword.store.scrub import Cleaner, Scrubbed
     from foreword.store.seen import Seen
@@ -74,6 +75,24 @@ class Store(Protocol):
 
     def spend(self, entry: Spending) -> Spending:
         """Keep a call of a model, new or changed (by number), and return it with its number."""
+
+    # -- governing ----------------------------------------------------------------------------------------------
+    def amend(self, amendments: Sequence[Amendment], *, who: str, at: float, run: str = "") -> tuple[Logged, ...]:
+        """Carry out *amendments*, all or nothing, and log each so that it can be taken back.
+
+        What is no longer as an amendment knows it raises Conflict. Ends of links may be uids.
+        """
+
+    def undo(self, entries: Sequence[Logged], *, who: str, at: float, run: str = "") -> Undone:
+        """Take back what entries of the log changed; what was changed again since is left, and told."""
+
+    def log(
+        self, *, project: str = "", memory: str = "", run: str = "", numbers: Sequence[int] = (), limit: int = 50
+    ) -> tuple[Logged, ...]:
+        """Who changed what on purpose, newest first."""
+
+    def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
+        """What was done and undone, each as its verb and the ids of its memories: nobody does it by himself again."""
 
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:

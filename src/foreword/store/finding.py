@@ -34,7 +34,8 @@ WINDOW = 3  # places to either side; sessions at the same time are interleaved
 MOST_SHARED = 200  # of the memories that name a file or a function, the newest
 
 MEMORY = """m.kind, m.title, m.body, m.id, m.uid, o.scope, m.project, m.tags, m.files, m.functions, m.session,
- m.source, m.trust, m.confidence, m.seen, m.created, m.confirmed, m.status, m.superseded_by, m.detail"""
+ m.source, m.trust, m.confidence, m.seen, m.created, m.confirmed, m.status, m.superseded_by,
+ m.pinned, m.used, m.ignored, m.detail"""
 FROM = "FROM memories m JOIN owners o ON o.number = m.owner"
 # One statement for any number of them: SQLite prepares every other number of marks anew, 0.2 ms for 500.
 _EACH = "(SELECT value FROM json_each(?1))"
@@ -260,8 +261,8 @@ def marks(given: Sequence[Any]) -> str:
 def memory_of(row: Sequence[Any]) -> Memory:
     """The memory in a row that begins with the columns of MEMORY."""
     lists = (texts(stored) for stored in row[7:10])
-    detail = loads(row[19]) if row[19] != "{}" else {}
-    values: tuple[Any, ...] = (*row[:7], *lists, *row[10:19], detail)
+    detail = loads(row[22]) if row[22] != "{}" else {}
+    values: tuple[Any, ...] = (*row[:7], *lists, *row[10:19], row[19] == 1, *row[20:22], detail)
     return Memory(*values)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-SCHEMA = 5  # the newest schema this code can read; the number of the last migration
+SCHEMA = 6  # the newest schema this code can read; the number of the last migration
 KNOWN_TABLES = (
     "memories",
     "vectors",
@@ -31,6 +31,11 @@ KNOWN_TABLES = (
     "code",
     "marks",
     "ledger",
+    "log",
+    "log_memories",
+    "tombstones",
+    "projects",
+    "tallies",
     "meta",
 )
 
@@ -217,7 +222,8 @@ class Reader(Finder):
 
     def _items(self, injection: str) -> tuple[Item, ...]:
         rows = self._all(
-            "SELECT memory, layer, score, tokens, why FROM injection_items WHERE injection = ? ORDER BY number",
+            """SELECT memory, layer, score, tokens, why, used, how FROM injection_items
+            WHERE injection = ? ORDER BY number""",
             (injection,),
         )
         return tuple(_item(row) for row in rows)
@@ -301,5 +307,6 @@ def _event(row: Sequence[Any]) -> Event:
 
 
 def _item(row: Sequence[Any]) -> Item:
-    values: tuple[Any, ...] = (*row[:-1], loads(row[-1]))
+    used = None if row[5] is None else row[5] == 1
+    values: tuple[Any, ...] = (*row[:4], loads(row[4]), used, row[6])
     return Item(*values)

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import apsw
 
+from foreword.amendments import Amendment, Logged, Undone
 from foreword.errors import BadRequest, DamagedIndex, StoreError
 from foreword.jsontext import dumps, storable
 from foreword.store.finding import SEQUENCE_BITS, bound
+from foreword.store.log import LogReader, LogWriter
 from foreword.store.migrate import Step, known_schema, migrate, steps
 from foreword.store.reading import KNOWN_TABLES, Reader
 from foreword.types import (
@@ -104,6 +106,7 @@ class SqliteStore:
             raise StoreError(
                 f"cannot open {path}: {exc}", hint="run `foreword doctor`; the file is left as it is"
             ) from exc
+        self._logging = LogWriter(self._db.execute, keep=self._keep, failures=(apsw.Error,))
         self._writer = threading.Thread(target=self._write_loop, name="writer", daemon=True)
         self._writer.start()
 
@@ -174,6 +177,22 @@ class SqliteStore:
 
     def spend(self, entry: Spending) -> Spending:
         return self._write(lambda: self._spend(entry))
+
+    # -- governing ----------------------------------------------------------------------------------------------
+    def amend(self, amendments: Sequence[Amendment], *, who: str, at: float, run: str = "") -> tuple[Logged, ...]:
+        return self._write(lambda: tuple(self._logging.amend(each, who=who, run=run, at=at) for each in amendments))
+
+    def undo(self, entries: Sequence[Logged], *, who: str, at: float, run: str = "") -> Undone:
+        return self._write(lambda: self._logging.undo(entries, who=who, run=run, at=at))
+
+    def log(
+        self, *, project: str = "", memory: str = "", run: str = "", numbers: Sequence[int] = (), limit: int = 50
+    ) -> tuple[Logged, ...]:
+        asked: dict[str, Any] = {"project": project, "memory": memory, "run": run, "numbers": numbers}
+        return self._ask_log(lambda reader: reader.log(**asked, limit=limit))
+
+    def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
+        return self._ask_log(lambda reader: reader.taken_back())
 
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
@@ -531,7 +550,8 @@ class SqliteStore:
         if memory.kind not in KINDS:
             raise BadRequest(f"unknown kind {memory.kind!r}", hint=f"one of {', '.join(KINDS)}")
         old = self._db.execute(
-            "SELECT place, id, title, body, tags, files, split, owner, functions FROM memories WHERE uid = ?",
+            """SELECT place, id, title, body, tags, files, split, owner, functions, pinned, used, ignored
+            FROM memories WHERE uid = ?""",
             (memory.uid,),
         ).fetchone()
         owner, texts = self._owner(memory.scope), _indexed(memory)
@@ -539,7 +559,9 @@ class SqliteStore:
             memory, place = replace(memory, id=self._free_id(memory)), next(places, 0) or self._new_place(owner)
         else:
             # A memory that moves to another scope moves to that scope's range.
-            memory, place = replace(memory, id=old[1]), old[0] if old[7] == owner else self._new_place(owner)
+            place = old[0] if old[7] == owner else self._new_place(owner)
+            # What was made of it is not for whoever says it again to tell.
+            memory = replace(memory, id=old[1], pinned=old[9] == 1, used=old[10], ignored=old[11])
             if vector is None and tuple(old[2:7]) == texts:
                 vector = self._vector_at(old[0])  # the same text means the same
             self._remove(old[0])
@@ -743,7 +765,8 @@ class SqliteStore:
             if not self._db.in_transaction:
                 raise
         self._many(
-            "INSERT OR REPLACE INTO injection_items VALUES (?, ?, ?, ?, ?, ?, ?, NULL)",
+            """INSERT OR REPLACE INTO injection_items (injection, number, memory, layer, score, tokens, why)
+            VALUES (?, ?, ?, ?, ?, ?, ?)""",
             [
                 (injection.id, number, item.memory, item.layer, item.score, item.tokens, dumps(item.why))
                 for number, item in enumerate(injection.items)
@@ -815,6 +838,9 @@ class SqliteStore:
 
         return self._ask_as(LedgerReader, question)
 
+    def _ask_log(self, question: Callable[[LogReader], T]) -> T:
+        return self._ask_as(LogReader, question)
+
     def _ask_seen(self, question: Callable[[SeenReader], T]) -> T:
         from foreword.store.seen import SeenReader
 
@@ -882,7 +908,7 @@ class _Change:
 
 BY_UID = "(SELECT id FROM memories WHERE uid = ?)"
 MEMORY_COLUMNS = """place, id, uid, owner, kind, title, body, tags, files, functions, split, project, session, source,
- trust, confidence, seen, created, confirmed, status, superseded_by, detail"""
+ trust, confidence, seen, created, confirmed, status, superseded_by, pinned, used, ignored, detail"""
 
 
 def _row(memory: Memory, *, place: int, owner: int, texts: Sequence[str]) -> tuple[Any, ...]:
@@ -902,6 +928,7 @@ def _row(memory: Memory, *, place: int, owner: int, texts: Sequence[str]) -> tup
         ),
         *(words, storable(memory.project), storable(memory.session), storable(memory.source), memory.trust),
         *(memory.confidence, memory.seen, memory.created, memory.confirmed, memory.status, memory.superseded_by),
+        *(int(memory.pinned), memory.used, memory.ignored),
         storable(json.dumps(dict(memory.detail), ensure_ascii=False, separators=(",", ":"))),
     )
 

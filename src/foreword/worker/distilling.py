@@ -51,8 +51,10 @@ class Distilling:
         project_of: Callable[[str], Project],
         tell: Callable[[str, str], None],
         refining: Refining,
+        now: Callable[[], float] = time.time,
         deny: Callable[[], Sequence[str]] = tuple,
     ) -> None:
+        self._now = now
         self._deny = deny
         self._refining = refining
         self._store = store
@@ -106,7 +108,7 @@ class Distilling:
         if self._aside.get(session.id) == session.newest:
             return False
         # A clock that jumped makes a session old or from the future; both are taken.
-        due = session.id in self._due or not 0 <= time.time() - session.last < IDLE
+        due = session.id in self._due or not 0 <= self._now() - session.last < IDLE
         return due and (session.ended > 0 or not self._rests(session.id))
 
     def _rests(self, session: str) -> bool:
@@ -160,7 +162,7 @@ class Distilling:
             links=[link for _, got in harvests for link in got.links],
             changes=[change for _, got in harvests for change in got.changes],
         )
-        if session.ended or time.time() - session.last > IDLE:
+        if session.ended or self._now() - session.last > IDLE:
             for draft, (_, got) in zip(going.drafts.values(), harvests, strict=True):
                 self._refine(session, draft, got)
         going.rests_until = time.monotonic() + SHARE * (time.monotonic() - began)

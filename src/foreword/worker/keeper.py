@@ -8,7 +8,7 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -96,12 +96,13 @@ class Found:
 class Keeper:
     """Owns the store and the settings of one home, for as long as the worker runs."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, *, now: Callable[[], float] = time.time) -> None:
         self.home = home
-        self.started = time.time()
+        self.now = now
+        self.started = now()
         self.asked = time.monotonic()
         self.counted: Counter[str] = Counter()
-        day_ago = time.time() - 86_400
+        day_ago = self.now() - 86_400
         self._told = {trouble.what for trouble in noted(str(home.trouble)) if trouble.at > day_ago}
         self._unsaid: dict[str, str] = {}
         self._projects: dict[str, tuple[float, Project]] = {}
@@ -123,6 +124,7 @@ class Keeper:
             project_of=self._project,
             tell=self.tell,
             refining=self._refining,
+            now=now,
             deny=lambda: self.settings.deny_paths,
         )
         self._watching = Watching(
@@ -206,7 +208,7 @@ class Keeper:
         what = redact(what)
         if what in self._told:
             return
-        if note(str(self.home.trouble), Trouble(at=time.time(), where=f"worker: {where}", what=what)):
+        if note(str(self.home.trouble), Trouble(at=self.now(), where=f"worker: {where}", what=what)):
             self._told.add(what)
             self._unsaid.pop(what, None)
             log.warning("%s: %s", where, what)
@@ -499,7 +501,7 @@ class Keeper:
             got, id = self._recall(moment, preview=preview, id=id, at=at, seconds=seconds)
             held = hold and not preview and not got.problems and "deadline" not in got.skipped.values()
             if isinstance(got, Skipped) and held:
-                self.store.record(injection_of(moment, got, id=_new_id(), at=time.time()))
+                self.store.record(injection_of(moment, got, id=_new_id(), at=self.now()))
             return answers.context(got, id)
 
     def search(
@@ -515,7 +517,7 @@ class Keeper:
         explain: bool = False,
     ) -> dict[str, Any]:
         """What holds the words of *q* or is about the same code, best first; an explicit search has no threshold."""
-        now = at or time.time()
+        now = at or self.now()
         project = self._project(project_path)
         found = self.found(q, project=project, kinds=kinds, since=since, at=at, limit=limit, now=now)
         results = [
@@ -566,13 +568,13 @@ class Keeper:
             raise NotFound(f"there is no memory {id!r}", hint="`foreword search` finds ids")
         about = {"memory": answers.memory(found[0]), "links": [fields(link) for link in self.store.linked(id)]}
         if not explain:
-            self.store.touch([id], how="get", at=time.time())
+            self.store.touch([id], how="get", at=self.now())
             return about
         # Without words all match: these are the factors that the memory brings along.
         (ranked,) = rank(
             {"recency": (Hit(memory=found[0], source="recency"),)},
             query=Query(scopes=(found[0].scope,)),
-            now=time.time(),
+            now=self.now(),
             moment="session_start",
         )
         shown = [
@@ -615,7 +617,7 @@ class Keeper:
                 return got, ""
             id = id or _new_id()
             # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
-            self.store.record(injection_of(moment, got, id=id, at=at or time.time()))
+            self.store.record(injection_of(moment, got, id=id, at=at or self.now()))
             return got, id
 
     def _recalled(
@@ -633,7 +635,7 @@ class Keeper:
             self._work.around(moment),
             recipe=_narrowed(self.settings.recipes[moment.name], kinds),
             threshold=thresholds(self.settings)[moment.name],
-            now=time.time(),
+            now=self.now(),
             shown=lambda: self.store.shown(moment.session) if moment.session else frozenset(),
             spent=lambda: self.store.spent(moment.session),
             begun=lambda: self.store.begun(moment.session),
@@ -652,7 +654,7 @@ class Keeper:
     def resume(self, *, project_path: str, limit: int = 10) -> dict[str, Any]:
         """Where things stand in a project, for a person; nothing is recorded."""
         project = self._project(project_path)
-        found = resume(self.store, project, now=time.time(), limit=limit)
+        found = resume(self.store, project, now=self.now(), limit=limit)
         told = {name: [fields(point) for point in points] for name, points in fields(found).items()}
         return {"project": project.key, "name": project.name, **told}
 
@@ -733,7 +735,7 @@ class Keeper:
             "build": self._build,
             "pid": os.getpid(),
             "home": str(self.home.root),
-            "uptime_s": round(time.time() - self.started, 1),
+            "uptime_s": round(self.now() - self.started, 1),
             "ok": self._store is not None and not self._store.problems(),
             "mcp": self.callers.counts(),
         }
@@ -743,7 +745,7 @@ class Keeper:
 
     def metrics(self) -> str:
         """Prometheus text: what there is, and what was asked since the worker began."""
-        lines = [f"foreword_uptime_seconds {time.time() - self.started:.1f}"]
+        lines = [f"foreword_uptime_seconds {self.now() - self.started:.1f}"]
         lines += [f'foreword_rows{{table="{table}"}} {rows}' for table, rows in self.store.counts().items()]
         lines += [f'foreword_total{{what="{what}"}} {times}' for what, times in sorted(self.counted.items())]
         return "\n".join(lines) + "\n"

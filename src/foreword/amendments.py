@@ -1,0 +1,71 @@
+"""The vocabulary of changes to what is remembered: each can be shown before, is logged, and can be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foreword.types import EMPTY, Link, Memory
+from foreword.values import value
+
+# Who changes memory on purpose; capture and imports are told by a memory's own source.
+WHO = ("user", "agent", "tidy")
+# Fields that an amendment may change; the rest of a memory tells where it came from.
+FIELDS = (
+    "kind", "title", "body", "scope", "project", "tags", "files", "functions", "trust", "confidence", "seen",
+    "confirmed", "status", "superseded_by", "pinned", "detail",
+)  # fmt: skip
+
+
+@value
+class Amendment:
+    """One change, all of it or nothing: memories from what they were to what they are to be, new ones, and links."""
+
+    what: str  # a verb: merge, supersede, stale, revise, pin, promote, discard, learn, ...
+    why: str = ""
+    changed: tuple[tuple[Memory, Memory], ...] = ()  # before -> after, the same uid
+    new: tuple[Memory, ...] = ()
+    links: tuple[Link, ...] = ()  # added; ends may be uids of the new ones
+    unlinked: tuple[Link, ...] = ()  # taken away
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The ids of the memories that it changes."""
+        return tuple(before.id for before, _ in self.changed)
+
+
+@value
+class Logged:
+    """One entry of the log: who did what to which memories, when and why, and what became of it."""
+
+    number: int
+    at: float
+    who: str
+    what: str
+    why: str
+    run: str
+    project: str
+    memories: tuple[str, ...]
+    patch: Mapping[str, Any] = EMPTY  # {"changed": {id: {field: [before, after]}}, "new": [ids], "links": ..., ...}
+    undone: int = 0
+
+
+@value
+class Undone:
+    """What taking entries back came to: the new entries, and what could not be taken back, with the reason."""
+
+    entries: tuple[Logged, ...]
+    refused: Mapping[int, str]
+
+
+def patch_of(before: Memory, after: Memory) -> dict[str, list[Any]]:
+    """The fields that differ, each as it was and as it is to be."""
+    pairs = ((name, getattr(before, name), getattr(after, name)) for name in FIELDS)
+    return {name: [_plain(old), _plain(new)] for name, old, new in pairs if old != new}
+
+
+def _plain(item: Any) -> Any:
+    """As JSON gives it back."""
+    if isinstance(item, Mapping):
+        return dict(item)
+    return list(item) if isinstance(item, Sequence) and not isinstance(item, str) else item

@@ -1,0 +1,194 @@
+"""Amendments -> rows and their entries in the log; entries -> the same rows as they were before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from foreword.amendments import Amendment, Logged, Undone, patch_of
+from foreword.errors import Conflict
+from foreword.jsontext import storable
+from foreword.store.finding import marks
+from foreword.store.reading import Reader
+from foreword.types import Link, Memory
+from foreword.values import fields, replace
+
+Keep = Callable[..., tuple[Memory, ...]]
+LISTS = ("tags", "files", "functions")
+ENTRY = "number, at, who, what, why, run, project, patch, undone"
+
+
+class LogReader(Reader):
+    """Asks the log."""
+
+    def log(
+        self, *, project: str = "", memory: str = "", run: str = "", numbers: Sequence[int] = (), limit: int = 50
+    ) -> tuple[Logged, ...]:
+        asked = {
+            "project = ?": (project,) if project else (),
+            "number IN (SELECT number FROM log_memories WHERE memory = ?)": (memory,) if memory else (),
+            "run = ?": (run,) if run else (),
+            f"number IN ({marks(numbers)})": tuple(numbers),
+        }
+        wanted = {condition: given for condition, given in asked.items() if given}
+        where = f"WHERE {' AND '.join(wanted)}" if wanted else ""
+        rows = self._all(
+            f"SELECT {ENTRY} FROM log {where} ORDER BY number DESC LIMIT ?",
+            (*(each for given in wanted.values() for each in given), limit),
+        )
+        return tuple(_logged(row, self._memories_of(row[0])) for row in rows)
+
+    def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
+        rows = self._all(
+            """SELECT what, number FROM log WHERE undone <> 0 AND what <> 'undo'
+            AND NOT EXISTS (SELECT 1 FROM log u WHERE u.number = log.undone AND u.undone <> 0)""",
+            (),
+        )
+        return frozenset((what, frozenset(self._memories_of(number))) for what, number in rows)
+
+    def _memories_of(self, number: int) -> tuple[str, ...]:
+        rows = self._all("SELECT memory FROM log_memories WHERE number = ? ORDER BY memory", (number,))
+        return tuple(memory for (memory,) in rows)
+
+
+class LogWriter:
+    """Writes amendments through *keep*, inside the transaction of whoever calls."""
+
+    def __init__(self, execute: Callable[..., Any], *, keep: Keep, failures: tuple[type[Exception], ...]) -> None:
+        self._execute = execute
+        self._keep = keep
+        self._reader = LogReader(execute, failures=failures)
+
+    def amend(self, one: Amendment, *, who: str, run: str, at: float) -> Logged:
+        """Carry out one amendment; a memory that is no longer as the amendment knows it is a Conflict."""
+        patches = {before.uid: patch_of(before, after) for before, after in one.changed}
+        present = {memory.uid: memory for memory in self._reader.by_uid(list(patches))}
+        after = [self._patched(present.get(uid), patch, uid=uid) for uid, patch in patches.items()]
+        kept = self._keep([*after, *one.new], one.links, ())
+        pinned = [memory for memory in after if "pinned" in patches[memory.uid]]
+        self._pin(pinned)
+        self._unlink(one.unlinked)
+        changed = {present[uid].id: patch for uid, patch in patches.items()}
+        patch = {
+            "changed": changed,
+            "new": [memory.id for memory in kept[len(after) :]],
+            "links": [list(fields(link).values()) for link in self._by_ids(one.links)],
+            "unlinked": [list(fields(link).values()) for link in one.unlinked],
+        }
+        project = next((memory.project for memory in kept), "")
+        ids = [memory.id for memory in kept]
+        return self._write(one.what, one.why, patch, who=who, run=run, at=at, project=project, ids=ids)
+
+    def undo(self, entries: Sequence[Logged], *, who: str, run: str, at: float) -> Undone:
+        """Take back entries, the newest first; what changed since stays as it is, and is told."""
+        done: list[Logged] = []
+        refused: dict[int, str] = {}
+        for entry in sorted(entries, key=lambda each: -each.number):
+            try:
+                done.append(self._take_back(entry, who=who, run=run, at=at))
+            except Conflict as exc:
+                refused[entry.number] = str(exc)
+        return Undone(tuple(done), refused)
+
+    def _take_back(self, entry: Logged, *, who: str, run: str, at: float) -> Logged:
+        if entry.undone:
+            raise Conflict(f"entry {entry.number} was taken back by entry {entry.undone} already")
+        if not any(entry.patch.get(name) for name in ("changed", "new", "links", "unlinked")):
+            raise Conflict(f"entry {entry.number} ({entry.what}) cannot be taken back")
+        changed: Mapping[str, Any] = entry.patch.get("changed", {})
+        present = {memory.id: memory for memory in self._reader.by_id([*changed, *entry.patch.get("new", ())])}
+        before = [
+            (present.get(id), {name: [new, old] for name, (old, new) in patch.items()}, id)
+            for id, patch in changed.items()
+        ]
+        # What was made is put aside, not removed: nothing is lost by taking something back.
+        for id in entry.patch.get("new", ()):
+            made = present.get(id)
+            if made is not None:
+                aside = "active" if made.status == "discarded" else "discarded"
+                before.append((made, {"status": [made.status, aside]}, id))
+        after = [self._patched(memory, patch, uid=id) for memory, patch, id in before]
+        links = [Link(*link) for link in entry.patch.get("unlinked", ())]
+        unlinked = [Link(*link) for link in entry.patch.get("links", ())]
+        self._keep(after, links, ())
+        self._pin([memory for memory, (_, patch, _) in zip(after, before, strict=True) if "pinned" in patch])
+        self._unlink(unlinked)
+        patch = {
+            "changed": {memory.id: patch for memory, (_, patch, _) in zip(after, before, strict=True)},
+            "new": [],
+            "links": [list(fields(link).values()) for link in links],
+            "unlinked": [list(fields(link).values()) for link in unlinked],
+        }
+        ids = [memory.id for memory in after]
+        why = f"takes back {entry.number}: {entry.what}"
+        written = self._write("undo", why, patch, who=who, run=run, at=at, project=entry.project, ids=ids)
+        self._execute("UPDATE log SET undone = ? WHERE number = ?", (written.number, entry.number))
+        return written
+
+    def note(
+        self, what: str, why: str, patch: Mapping[str, Any], *, who: str, at: float, project: str, ids: Iterable[str]
+    ) -> Logged:
+        """Write an entry of something that was done elsewhere in the same transaction."""
+        return self._write(what, why, patch, who=who, run="", at=at, project=project, ids=ids)
+
+    def _patched(self, present: Memory | None, patch: Mapping[str, Any], *, uid: str) -> Memory:
+        if present is None:
+            raise Conflict(f"{uid} is no longer there")
+        after = replace(present, **_values({name: each[1] for name, each in patch.items()}))
+        for name, (now, _) in patch_of(present, after).items():
+            if now != patch[name][0]:
+                raise Conflict(f"the {name} of {present.id} has changed since", hint="look at it again")
+        return after
+
+    def _pin(self, memories: Sequence[Memory]) -> None:
+        for memory in memories:
+            self._execute("UPDATE memories SET pinned = ? WHERE uid = ?", (int(memory.pinned), storable(memory.uid)))
+
+    def _unlink(self, links: Sequence[Link]) -> None:
+        for link in links:
+            self._execute(
+                "DELETE FROM links WHERE source = ? AND relation = ? AND target = ?", tuple(fields(link).values())
+            )
+
+    def _by_ids(self, links: Sequence[Link]) -> list[Link]:
+        """Links whose ends are ids, whatever they were given as."""
+        ends = [end for link in links for end in (link.source, link.target)]
+        ids = {memory.uid: memory.id for memory in self._reader.by_uid(ends)}
+        return [
+            Link(ids.get(link.source, link.source), link.relation, ids.get(link.target, link.target)) for link in links
+        ]
+
+    def _write(
+        self,
+        what: str,
+        why: str,
+        patch: Mapping[str, Any],
+        *,
+        who: str,
+        run: str,
+        at: float,
+        project: str,
+        ids: Iterable[str],
+    ) -> Logged:
+        told = storable(json.dumps(patch, ensure_ascii=False, separators=(",", ":")))
+        values = (at, who, what, storable(why), run, storable(project), told)
+        rows = self._execute(
+            "INSERT INTO log (at, who, what, why, run, project, patch) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING number",
+            values,
+        )
+        ((number,),) = list(rows)
+        about = tuple(dict.fromkeys(ids))
+        for id in about:
+            self._execute("INSERT OR IGNORE INTO log_memories VALUES (?, ?)", (id, number))
+        return Logged(number, at, who, what, why, run, project, about, patch)
+
+
+def _values(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a memory out of what JSON holds of them."""
+    return {name: tuple(each) if name in LISTS else each for name, each in plain.items()}
+
+
+def _logged(row: Sequence[Any], memories: tuple[str, ...]) -> Logged:
+    values: tuple[Any, ...] = (*row[:7], memories, json.loads(row[7]), row[8])
+    return Logged(*values)

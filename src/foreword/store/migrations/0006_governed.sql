@@ -1,0 +1,53 @@
+-- What memories were good for, who changed what, what must not come back, which project is which, and what was counted.
+
+-- The store's own: whoever keeps a known memory again leaves these as they are.
+ALTER TABLE memories ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE memories ADD COLUMN used INTEGER NOT NULL DEFAULT 0;        -- times it was given and made use of
+ALTER TABLE memories ADD COLUMN ignored INTEGER NOT NULL DEFAULT 0;     -- times it was given for nothing
+ALTER TABLE injection_items ADD COLUMN how TEXT NOT NULL DEFAULT '';    -- what told whether it was used
+CREATE INDEX injection_items_unjudged ON injection_items (injection) WHERE used IS NULL;
+
+-- Every change that somebody made on purpose, with what it takes to undo it.
+CREATE TABLE log (
+  number  INTEGER PRIMARY KEY AUTOINCREMENT,
+  at      REAL NOT NULL,
+  who     TEXT NOT NULL,               -- user, agent, tidy, worker
+  what    TEXT NOT NULL,
+  why     TEXT NOT NULL DEFAULT '',
+  run     TEXT NOT NULL DEFAULT '',    -- what was done together
+  project TEXT NOT NULL DEFAULT '',
+  patch   TEXT NOT NULL DEFAULT '{}',
+  undone  INTEGER NOT NULL DEFAULT 0   -- the number of the entry that took it back
+);
+CREATE INDEX log_run ON log (run) WHERE run <> '';
+CREATE TABLE log_memories (
+  memory TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  PRIMARY KEY (memory, number)
+) WITHOUT ROWID;
+
+-- What was forgotten, as keyed hashes: no import may bring it back.
+CREATE TABLE tombstones (
+  hash BLOB PRIMARY KEY,
+  what TEXT NOT NULL,
+  at   REAL NOT NULL
+) WITHOUT ROWID;
+
+-- The projects that were seen; one that is another's alias counts as that one.
+CREATE TABLE projects (
+  key      TEXT PRIMARY KEY,
+  name     TEXT NOT NULL DEFAULT '',
+  root     TEXT NOT NULL DEFAULT '',
+  alias_of TEXT NOT NULL DEFAULT '',
+  first    REAL NOT NULL DEFAULT 0,
+  last     REAL NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+-- What is only counted: silences, sizes.
+CREATE TABLE tallies (
+  day     TEXT NOT NULL,
+  project TEXT NOT NULL,
+  what    TEXT NOT NULL,
+  number  REAL NOT NULL,
+  PRIMARY KEY (day, project, what)
+) WITHOUT ROWID;
