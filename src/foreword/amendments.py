@@ -13,7 +13,7 @@ WHO = ("user", "agent", "tidy")
 # Fields that an amendment may change; the rest of a memory tells where it came from.
 FIELDS = (
     "kind", "title", "body", "scope", "project", "tags", "files", "functions", "trust", "confidence", "seen",
-    "confirmed", "status", "superseded_by", "pinned", "detail",
+    "created", "confirmed", "status", "superseded_by", "pinned", "detail",
 )  # fmt: skip
 
 

@@ -17,13 +17,14 @@ SAME = 0.75  # of an open item's words that a finished one must hold
 
 # What a memory that is seen again keeps of its first time, and what the new time tells better.
 _COUNTED = ("failure", "decision", "preference", "correction")
+ALSO = "also"  # in a detail: what others saw that were merged into this one, by session
 
 
 def merged(known: Memory, fresh: Memory) -> Memory:
     """*fresh* with what *known* has that it cannot know: its status, its beginning, how often it was seen before."""
     if known.status in ("superseded", "forgotten"):  # what somebody decided stays; what was stale is said again
         fresh = replace(fresh, status=known.status, superseded_by=known.superseded_by)
-    if fresh.kind not in _COUNTED:
+    if fresh.kind not in _COUNTED and ALSO not in known.detail:
         return replace(fresh, uid=known.uid)
     seen_in = _evidence(known.detail, fresh.detail)
     detail = {**known.detail, **fresh.detail, "seen_in": seen_in}
@@ -68,20 +69,44 @@ def closed(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> Memor
     return replace(memory, detail=detail, status="stale" if empty and memory.trust != "user" else memory.status)
 
 
+def evidence_of(memory: Memory) -> dict[str, int]:
+    """Which session saw a memory how often; what nobody counted by session is its own session's."""
+    counted = _counts(memory.detail)
+    more = min(memory.seen, MOST_TIMES) - sum(counted.values())
+    return together(counted, {memory.session or EARLIER: more} if more > 0 else {})
+
+
+def together(one: object, other: Mapping[str, int]) -> dict[str, int]:
+    """The counts of both; those of the oldest sessions beyond what a memory names as one number."""
+    counts = _counts({"seen_in": one})
+    for session, times in other.items():
+        counts[session] = min(counts.get(session, 0) + times, MOST_TIMES)
+    return _bounded(counts)
+
+
 def _evidence(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, int]:
-    """Which session saw it how often: told again, a session counts once."""
-    together = {**_counts(known), **_counts(fresh)}
-    while len(together) > EVIDENCE:
-        oldest = next(session for session in together if session != EARLIER)
-        together[EARLIER] = together.get(EARLIER, 0) + together.pop(oldest)
-    return together
+    """Which session saw it how often: told again, a session counts once, beside what it saw of those merged into it."""
+    also = _counts({"seen_in": known.get(ALSO)})
+    again = {session: times + also.get(session, 0) for session, times in _counts(fresh).items()}
+    return _bounded({**_counts(known), **again})
+
+
+def _bounded(counts: dict[str, int]) -> dict[str, int]:
+    while len(counts) > EVIDENCE:
+        oldest = next(session for session in counts if session != EARLIER)
+        counts[EARLIER] = counts.get(EARLIER, 0) + counts.pop(oldest)
+    return counts
 
 
 def _counts(detail: Mapping[str, Any]) -> dict[str, int]:
     """How often each session saw it, as far as that makes sense: an import may say anything."""
     told = detail.get("seen_in")
-    pairs = told.items() if isinstance(told, dict) else ()
-    return {session: times for session, times in pairs if isinstance(times, int) and 0 < times <= MOST_TIMES}
+    pairs = told.items() if isinstance(told, Mapping) else ()
+    return {
+        session: times
+        for session, times in pairs
+        if isinstance(times, int) and not isinstance(times, bool) and 0 < times <= MOST_TIMES
+    }
 
 
 def _words(text: str) -> frozenset[str]:

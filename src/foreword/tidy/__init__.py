@@ -25,6 +25,7 @@ class About:
     changes: tuple[Change, ...] = ()  # of the project's functions, newest first
     exists: Exists = lambda _file, _function: None
     taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()  # (verb, ids): what somebody undid
+    give_way: Callable[[], object] = lambda: None  # called now and then in long work: others have their turn
 
 
 class Planner(Protocol):
