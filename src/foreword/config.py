@@ -61,6 +61,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("inject", True, "bool", "", "Put what is known in front of sessions and prompts."),
     Setting("off_projects", (), "list", "folders or project keys", "Neither capture nor inject in these projects."),
     Setting(
+        "read_only_projects",
+        (),
+        "list",
+        "folders or project keys",
+        "Inject in these projects what is known, and keep nothing of them.",
+    ),
+    Setting("silent_projects", (), "list", "folders or project keys", "Capture in these projects, and inject nothing."),
+    Setting(
         "deny_paths", (), "patterns", "names or ends of paths", "Files whose contents are never kept, besides ours."
     ),
     # Hosts stop a hook after 5 s; half a second is left for the interpreter to start and end.
@@ -159,6 +167,8 @@ class Settings:
     capture: bool
     inject: bool
     off_projects: tuple[str, ...]
+    read_only_projects: tuple[str, ...]
+    silent_projects: tuple[str, ...]
     deny_paths: tuple[str, ...]
     deadline_prompt_ms: int
     deadline_start_ms: int

@@ -14,7 +14,7 @@ except ImportError:  # Windows, which has the same calls under another name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 # A folder with one of these is a project of its own. Not Makefile or requirements.txt, which lie in docs/ as well; and
 # exact names only, since a pattern such as *.sln would need a listing.
@@ -86,11 +86,6 @@ def resolve(folder: str, *, home: str | None = None) -> Project:
             return found
     root = _with_project_file(existing, home=_home() if home is None else home) or place
     return Project(key="dir:" + _storable(root), name=_label(root), root=root)
-
-
-def is_off(project: Project, off: Sequence[str]) -> bool:
-    """Whether the user switched this project off, by its key or by a folder that holds it."""
-    return any(each == project.key or (each and f"{project.root}/".startswith(f"{each.rstrip('/')}/")) for each in off)
 
 
 def remote(url: str) -> str:

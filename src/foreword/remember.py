@@ -11,7 +11,6 @@ from foreword.capture import Captured, capture, project_at
 from foreword.deeds import without_our_words
 from foreword.jsontext import storable
 from foreword.payloads import Delivery
-from foreword.projects import is_off
 from foreword.redact import redact
 from foreword.store import Store
 from foreword.types import TOOL_BEGIN, Event, Project
@@ -38,8 +37,7 @@ def read(
     delivery: Delivery,
     *,
     text_cap: int,
-    keep: bool = True,
-    off_projects: tuple[str, ...] = (),
+    keep: Callable[[Project | None], bool] = lambda _project: True,
     deny: tuple[str, ...] = (),
     hide: Callable[[str], str] | None = None,
     find_project: Callable[[str], Project] = project_at,
@@ -63,9 +61,8 @@ def read(
         payload=_capped(payload, text_cap),
         lasting=bool(told.id),
     )
-    off = project is not None and is_off(project, off_projects)
     passing = told.inner or captured.kind == TOOL_BEGIN
-    return Read(event=event, captured=captured, wanted=keep and not passing and not off)
+    return Read(event=event, captured=captured, wanted=not passing and keep(project))
 
 
 def _key(delivery: Delivery, payload: Mapping[str, Any]) -> str:

@@ -131,18 +131,19 @@ def switches(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding
         yield Finding("switches", NOTE, "capture is off: sessions are not kept", "foreword config set capture on")
     if not settings.inject:
         yield Finding("switches", NOTE, "inject is off: agents are told nothing", "foreword config set inject on")
-    if not settings.off_projects:
-        return
+    yield from (Finding("switches", NOTE, says, way_out) for says, way_out in here(settings))
+
+
+def here(settings: Settings) -> list[tuple[str, str]]:
+    """What is switched off in the project of this folder alone, each with the way out."""
     from foreword.capture import project_at
-    from foreword.projects import is_off
+    from foreword.switched import findings
+    from foreword.switches import chosen, off
 
     with suppress(ForewordError, OSError):
-        here = project_at(os.getcwd())
-        if is_off(here, settings.off_projects):
-            says = (
-                f"this folder's project ({here.name or here.key}) is one of off_projects: nothing is kept or told here"
-            )
-            yield Finding("switches", NOTE, says, "foreword config get off_projects")
+        project = project_at(os.getcwd())
+        return list(findings(off(project, chosen(settings)), project))
+    return []
 
 
 def worker(home: Home) -> Iterator[tuple[Finding, dict[str, Any]]]:

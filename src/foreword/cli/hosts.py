@@ -54,6 +54,7 @@ def standings(home: Home, environ: Mapping[str, str], *, seen: Mapping[str, Any]
     from foreword.config import load
     from foreword.install.found import place_of, version_of
     from foreword.install.wired import look, strays
+    from foreword.switches import chosen
 
     path = environ.get("PATH", "")
     settings = load(home, environ).settings
@@ -73,7 +74,7 @@ def standings(home: Home, environ: Mapping[str, str], *, seen: Mapping[str, Any]
             wired=wired,
             strays=strays(wired, place=place_of(home, environ)),
             trust=codex_trust(program, environ, wired=wired) if trusting else {},
-            silent=_silent(name, wired, heard, off=settings.off_projects) if listens else 0.0,
+            silent=_silent(name, wired, heard, choices=chosen(settings)) if listens else 0.0,
             seen=heard,
             troubles=tuple(each for each in troubles if each.where.startswith(f"hook of {name}")),
             asked=seen is not None,
@@ -266,23 +267,23 @@ def _ours(standing: Standing) -> bool:
     return any(standing.strays[0] in str(change) for change in standing.wired.setup.changes)
 
 
-def _silent(name: str, wired: Wired, seen: Mapping[str, Any], *, off: Sequence[str]) -> float:
+def _silent(name: str, wired: Wired, seen: Mapping[str, Any], *, choices: Mapping[str, Any]) -> float:
     from foreword.worker.watch import silent
 
     event = seen.get("last_event")
     after = max(event["at"] if event else 0.0, wired.since)
     if not wired.begun or not after:
         return 0.0  # before it was wired, nobody listened
-    return silent(name, wired, after=after, now=time.time(), is_off=_off(off))
+    return silent(name, wired, after=after, now=time.time(), is_off=_off(choices))
 
 
-def _off(off: Sequence[str]) -> Callable[[str], bool]:
+def _off(choices: Mapping[str, Any]) -> Callable[[str], bool]:
     from foreword.capture import project_at
-    from foreword.projects import is_off
+    from foreword.switches import off
 
     def asked(folder: str) -> bool:
         try:
-            return bool(off and folder) and is_off(project_at(folder), off)
+            return bool(folder and off(project_at(folder), choices).write)
         except ForewordError:
             return False
 

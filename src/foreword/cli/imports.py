@@ -59,6 +59,7 @@ def import_(
     """
     from foreword.capture import project_at
     from foreword.imports import find, refuse_where_off
+    from foreword.switches import chosen
 
     folder = door.folder(into or project)
     options = {"file": door.folder(file) if file else "", "all": everything, "as": bool(into), "commits": commits}
@@ -71,7 +72,7 @@ def import_(
         _dry(found, here, json=json)
         return
     settings = _settings(home)
-    refuse_where_off(here, capture=settings.capture, off_projects=settings.off_projects, environ=os.environ)
+    refuse_where_off(here, choices=chosen(settings), environ=os.environ)
     if not file and found.look(here, environ=os.environ) is None:
         screen.aside(f"nothing of {source} was found for {here.name}")
     done = run(home, [source], folder=folder, options=options, wait=wait)

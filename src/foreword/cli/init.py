@@ -53,6 +53,7 @@ def init(
     from foreword.capture import project_at
     from foreword.config import load
     from foreword.imports import ASKED, TRANSCRIPTS, known, offers, refuse_where_off
+    from foreword.switches import chosen
 
     folder = door.folder(path)
     if not os.path.isdir(folder):
@@ -63,7 +64,7 @@ def init(
         raise BadRequest(f"unknown tool {unknown[0]!r}", hint=f"the tools that can be taken in: {others}")
     project, home = project_at(folder), door.here()
     settings = load(home, os.environ).settings
-    refuse_where_off(project, capture=settings.capture, off_projects=settings.off_projects, environ=os.environ)
+    refuse_where_off(project, choices=chosen(settings), environ=os.environ)
     if yes:
         _warm(home)
     left_out = {"git": git, "files": files, **dict.fromkeys(TRANSCRIPTS, transcripts)}

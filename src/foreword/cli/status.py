@@ -106,9 +106,11 @@ def waiting(home: Home) -> int:
 
 def _about(home: Home) -> dict[str, Any]:
     """All that can be told; where the worker cannot be asked, why."""
+    from foreword.config import load
     from foreword.worker.life import pid_of
 
     about: dict[str, Any] = {
+        "switched_off": [says for says, _ in checks.here(load(home, os.environ).settings)],
         "worker": {"running": False},
         "home": str(home.root),
         "home_exists": os.path.isdir(home.root),
@@ -155,6 +157,7 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("worker", running),
         ("home", about["home"] + ("" if about["home_exists"] else ", not there yet: the first memory makes it")),
+        *(("switched off", f"{says}; `foreword doctor` has the way out") for says in about["switched_off"]),
         ("holds", counts or ("unknown" if about["home_exists"] else "nothing yet")),
         ("database", screen.sized(about["database_bytes"]) if about["database_bytes"] else "none yet"),
         ("waiting", f"{screen.sized(about['spool_bytes'])} in the spool" if about["spool_bytes"] else "nothing"),

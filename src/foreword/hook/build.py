@@ -21,6 +21,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from foreword import switches
 from foreword.config import Settings, load_synonyms
 from foreword.hosts import FILES, codex
 from foreword.paths import Home, worker_command
@@ -37,6 +38,7 @@ LIGHT = (
     "tokens",
     "recipes",
     "projects",
+    "switches",
     "languages",
     "tasks",
     "mentions",
@@ -218,9 +220,7 @@ def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, An
         "deadline_huge": settings.deadline_huge_ms / 1000,
         "deadline_stdin": STDIN_SECONDS,
         "deadline_all": ALL_SECONDS,
-        "capture": settings.capture,
-        "inject": settings.inject,
-        "off_projects": settings.off_projects,
+        **switches.chosen(settings),
         "deny": settings.deny_paths,
         "key": key_of(home),
         "thresholds": thresholds(settings),

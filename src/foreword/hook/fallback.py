@@ -10,9 +10,9 @@ from foreword.errors import ForewordError
 from foreword.hosts import cap_of, find
 from foreword.jsontext import dumps, loads
 from foreword.payloads import Delivery
-from foreword.projects import is_off
 from foreword.redact import redact
 from foreword.spool import append, naming
+from foreword.switches import off
 from foreword.types import GOING_ON, TOOL_BEGIN, stands
 
 try:
@@ -47,8 +47,10 @@ def answer(config: Mapping[str, Any], call: Call, *, until: float, why: str, val
         except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
             _note(config, "redact", f"{type(exc).__name__}: {exc}")
             return b""  # what cannot be redacted is neither kept nor looked at
-        if captured.project is None or not is_off(captured.project, config["off_projects"]):
-            spoken = _told(config, delivery, captured, until=until, asked=bool(why))
+        switched = off(captured.project, config)
+        if not (switched.capture and switched.inject):
+            allowed = {**config, "capture": not switched.capture, "inject": not switched.inject}
+            spoken = _told(allowed, delivery, captured, until=until, asked=bool(why))
     try:
         start(config)
     except Exception as exc:  # noqa: BLE001

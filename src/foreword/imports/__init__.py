@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 from foreword.errors import BadRequest, ForewordError
 from foreword.jsontext import storable
-from foreword.projects import is_off
 from foreword.redact import redact, redact_all
+from foreword.switched import refuse_to_write
+from foreword.switches import off
 from foreword.types import EMPTY, Change, Event, Link, Memory, Project, Session
 from foreword.values import fields, replace, value
 
@@ -117,17 +118,13 @@ def offers(project: Project, *, environ: Mapping[str, str]) -> tuple[Found, ...]
     return tuple(each for each in found if each is not None)
 
 
-def refuse_where_off(
-    project: Project, *, capture: bool, off_projects: Sequence[str], environ: Mapping[str, str]
-) -> None:
-    """BadRequest where the user lets nothing be kept: imports are no way around that."""
+def refuse_where_off(project: Project, *, choices: Mapping[str, Any], environ: Mapping[str, str]) -> None:
+    """BadRequest where the user or the repository lets nothing be kept: imports are no way around that."""
     if environ.get("FOREWORD_OFF", "") not in ("", "0"):
         raise BadRequest("FOREWORD_OFF is set: nothing is imported", hint="unset FOREWORD_OFF")
-    if not capture:
+    if not choices["capture"]:
         raise BadRequest("capture is switched off: nothing is imported", hint="`foreword config set capture on`")
-    if is_off(project, off_projects):
-        hint = "see `off_projects` in `foreword config`"
-        raise BadRequest(f"{project.name} is switched off: nothing is imported", hint=hint)
+    refuse_to_write(off(project, choices), project)
 
 
 def safe(memory: Memory) -> Memory:

@@ -22,6 +22,7 @@ from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.imports import Batch, Source, find, refuse_where_off, safe, safe_row
 from foreword.redact.denied import denied
 from foreword.store import Store
+from foreword.switches import chosen, off
 from foreword.types import Link, Memory, Project, Session
 from foreword.values import replace, value
 from foreword.worker.watch import bring_in, untold
@@ -210,6 +211,8 @@ class Importing:
             batch = Batch(mark=batch.mark)  # its own hooks told it already, as it happened
         wide = getattr(run.source, "wide", False)
         deny = [each.lower() for each in self._settings().deny_paths]
+        if wide:
+            batch = _allowed_of(batch, choices=chosen(self._settings()))
         memories = []
         for each in _told_of(
             batch.memories, deny
@@ -256,7 +259,7 @@ class Importing:
     def _allowed(self, wish: Wish) -> Project:
         """The project, where its user lets anything be kept."""
         project, settings = project_at(wish.folder), self._settings()
-        refuse_where_off(project, capture=settings.capture, off_projects=settings.off_projects, environ=wish.environ)
+        refuse_where_off(project, choices=chosen(settings), environ=wish.environ)
         return project
 
     def _note_unfinished(self, *more: _Job) -> None:
@@ -354,6 +357,17 @@ def _of(item: T, project: Project, *, wide: bool) -> T:
     if wide:
         return item
     return replace(item, project=project.key, **({"scope": project.scope} if isinstance(item, Memory) else {}))
+
+
+def _allowed_of(batch: Batch, *, choices: Mapping[str, Any]) -> Batch:
+    """A batch of many projects without those of which nothing may be kept; a key tells where some of them lie."""
+    rows = (*batch.memories, *batch.changes, *batch.events, *([batch.session] if batch.session else ()))
+    projects = [Project(key=key, name="", root=key.removeprefix("dir:")) for key in {row.project for row in rows}]
+    refused = {each.key for each in projects if off(each, choices).write}
+    session = batch.session if batch.session and batch.session.project not in refused else None
+    lists = {name: getattr(batch, name) for name in ("memories", "changes", "events")}
+    kept = {name: tuple(each for each in rows if each.project not in refused) for name, rows in lists.items()}
+    return replace(batch, session=session, **kept)
 
 
 def _within(links: Sequence[Link], project: Project, *, store: Store) -> list[Link]:

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from foreword import __version__, spool
@@ -25,7 +25,6 @@ from foreword.install import wired
 from foreword.jsontext import storable
 from foreword.paths import Home
 from foreword.payloads import Delivery
-from foreword.projects import is_off
 from foreword.query import query_of
 from foreword.rank import rank
 from foreword.recall import MOST_RECORDED, POOL, injection_of, look, meant, recall
@@ -37,6 +36,8 @@ from foreword.resume import resume
 from foreword.store import Store
 from foreword.store.scrub import Cleaner
 from foreword.store.sqlite import SqliteStore
+from foreword.switched import refuse_to_write
+from foreword.switches import Off, chosen, off
 from foreword.trouble import Trouble, note, noted
 from foreword.types import (
     BASE32,
@@ -239,14 +240,14 @@ class Keeper:
     def hook(self, delivery: Delivery) -> bytes:
         """One call of a hook: keep what it told, and answer with the bytes its host accepts."""
         if delivery.event == STATUS_LINE:
-            session = capture(delivery, find_project=self._project).told.session
-            return str(self.line(session_id=session)["line"]).encode()
+            captured = capture(delivery, find_project=self._project)
+            return str(self._line(captured.told.session, captured.project)["line"]).encode()
         self.counted["hooks"] += 1
         if not delivery.raw.strip():
             return b""
         told = self._read(delivery)
         moment = moment_of(delivery, told.captured)
-        if moment is None or not self.settings.inject or is_off(moment.project, self.settings.off_projects):
+        if moment is None or self.off(moment.project).inject:
             self._remember([told])
             return b""
         if not moment.stable and moment.source not in GOING_ON and self._is_echo(told.event):
@@ -367,8 +368,7 @@ class Keeper:
         told = read(
             delivery,
             text_cap=self.settings.event_text_kb * 1024,
-            keep=self.settings.capture,
-            off_projects=self.settings.off_projects,
+            keep=lambda project: not self.off(project).capture,
             deny=self.settings.deny_paths,
             hide=hiding(delivery.hidden, key=key_of(self.home)) if delivery.hidden else None,
             find_project=self._project,
@@ -389,12 +389,23 @@ class Keeper:
             known = self._projects[folder] = (now, project_at(folder))
         return known[1]
 
+    def off(self, project: Project | None) -> Off:
+        """What is switched off in a project; of one that a hook named by its key alone, its root is looked for."""
+        if project is not None and not project.name:
+            with suppress(BadRequest):
+                found = self._project(project.root)
+                project = found if found.key == project.key else project
+        return off(project, chosen(self.settings))
+
     def add(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Memories that somebody wrote: one, or a list under `memories`; redacted like everything else."""
         given = told.get("memories", [told])
         if not isinstance(given, list) or not given:
             raise BadRequest("`memories` must be a list with at least one memory", hint="send {kind, title, …}")
         memories = [asked.memory(each) for each in given]
+        for each in given:
+            if path := each.get("project_path"):
+                refuse_to_write(self.off(self._project(path)), self._project(path))
         kept = self.store.keep(memories, vectors=self._meaning.of_memories(memories))
         return {"memories": [answers.memory(memory) for memory in kept]}
 
@@ -453,8 +464,8 @@ class Keeper:
                 stable=stable,
             )
         )
-        if not self.settings.inject or is_off(wanted.project, self.settings.off_projects):
-            return answers.context(Skipped(why="injection is switched off", budget=budget), "")
+        if by := self.off(wanted.project).inject:
+            return answers.context(Skipped(why=f"injection is switched off ({by})", budget=budget), "")
         self._catch_up()
         if stable:
             return self._same(wanted, preview=preview)
@@ -474,8 +485,8 @@ class Keeper:
                 scope=scope,
             )
         )
-        if not self.settings.inject:
-            return answers.context(Skipped(why="injection is switched off"), "")
+        if by := self.off(project).inject:
+            return answers.context(Skipped(why=f"injection is switched off ({by})"), "")
         self._catch_up()
         if wanted.name == "session_start":
             self._distilling.settle(project.key)
@@ -705,12 +716,18 @@ class Keeper:
 
     def line(self, *, session_id: str = "", project_path: str = "") -> dict[str, Any]:
         """What a session was given, in a line for people; without an id, the last session of the project."""
+        project = self._project(project_path) if project_path else None
         session = redact(storable(session_id))
-        if not session and project_path:
-            found = self.store.sessions(self._project(project_path).key, limit=1)
+        if not session and project:
+            found = self.store.sessions(project.key, limit=1)
             session = found[0].id if found else ""
+        return self._line(session, project)
+
+    def _line(self, session: str, project: Project | None) -> dict[str, Any]:
         items, tokens = self.store.given_in_all(session) if session else (0, 0)
         said = f"{items} item{'' if items == 1 else 's'}, {tokens:,} tokens" if tokens else "quiet"
+        if (switched := self.off(project)).inject:
+            said = "off" if switched.capture else "silent"
         return {"line": f"foreword: {said}", "items": items, "tokens": tokens, "session": session}
 
     def injection(self, id: str) -> dict[str, Any]:

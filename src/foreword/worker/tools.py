@@ -13,7 +13,6 @@ from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
 from foreword.jsontext import dumps, storable
 from foreword.mcp.tools import BY_NAME, CATEGORIES, unknown
-from foreword.projects import is_off
 from foreword.query import scopes_of
 from foreword.redact import each_text, mark, redact
 from foreword.redact.environment import hiding
@@ -61,8 +60,11 @@ def _answered(keeper: Keeper, told: Mapping[str, Any]) -> Answer:
     hide = hiding(str(caller_told.get("hidden") or ""), key=key_of(keeper.home)) or str
     given = each_text(checked(name, told.get("arguments") or {}), hide)
     caller = keeper.callers.who(caller_told)
-    if is_off(caller.project, keeper.settings.off_projects):
+    switched = keeper.off(caller.project)
+    if switched.write and switched.inject:
         raise BadRequest("memory is switched off for this project", hint="go on without it")
+    if switched.write and not BY_NAME[name]["annotations"]["readOnlyHint"]:
+        raise BadRequest(f"this project's memory is read-only ({switched.write})", hint="go on; nothing is kept here")
     return TOOLS[name](keeper, caller, **given)
 
 

@@ -16,8 +16,8 @@ from foreword.errors import BadRequest, ForewordError
 from foreword.hosts import text_of
 from foreword.imports import TRANSCRIPTS
 from foreword.install.wired import Wired
-from foreword.projects import is_off
 from foreword.store import Store
+from foreword.switches import chosen, off
 from foreword.types import Event, Project, Session
 from foreword.values import fields, replace, value
 
@@ -195,11 +195,8 @@ class Watching:
                     self._tell("capture", f"{host} went on until {_clock(until)}, and {last}; run `foreword doctor`")
 
     def _is_off(self, folder: str) -> bool:
-        off = self._settings().off_projects
-        if not off or not folder:
-            return False
         with suppress(BadRequest):
-            return is_off(self._project_of(folder), off)
+            return bool(folder and off(self._project_of(folder), chosen(self._settings())).write)
         return False
 
 

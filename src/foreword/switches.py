@@ -1,0 +1,90 @@
+"""A project -> what is switched off there, and by what: settings, or a file of its own that may only opt out. Light."""
+
+from __future__ import annotations
+
+from foreword.values import value
+
+try:
+    import posix as system
+except ImportError:  # not on Windows
+    import os as system  # type: ignore[no-redef]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from foreword.config import Settings
+    from foreword.types import Project
+
+FILE = ".foreword-off"  # in a project's root
+BOTH = ("capture", "inject")
+CHOICES = (*BOTH, "off_projects", "read_only_projects", "silent_projects")  # settings that are asked here
+MOST = 4096  # bytes of that file; two words are all it can say
+REGULAR, FILE_TYPE = 0o100000, 0o170000  # in st_mode
+
+
+@value
+class Off:
+    """What is not done in a project, each with the switch that says so; empty where it is done."""
+
+    capture: str = ""
+    inject: str = ""
+    write: str = ""  # not even what somebody asks to be remembered: a project's own switch, not the setting `capture`
+
+
+def off(project: Project | None, choices: Mapping[str, Any]) -> Off:
+    """What the user's *choices* and the project's own file switch off; every path asks this before it does anything."""
+    write = inject = ""
+    if project is not None:
+        both = _named("off_projects", project, choices)
+        write = both or _named("read_only_projects", project, choices)
+        inject = both or _named("silent_projects", project, choices)
+        if not (write and inject):
+            said = opted_out(project.root)
+            write = write or (FILE if "capture" in said else "")
+            inject = inject or (FILE if "inject" in said else "")
+    return Off(
+        capture=write or ("" if choices["capture"] else "capture"),
+        inject=inject or ("" if choices["inject"] else "inject"),
+        write=write,
+    )
+
+
+def chosen(settings: Settings) -> dict[str, Any]:
+    """The settings that are asked here, by name; the hook carries them along."""
+    return {name: getattr(settings, name) for name in CHOICES}
+
+
+def listed(project: Project, entries: Sequence[str]) -> bool:
+    """Whether a list of folders and keys names this project: its key, or a folder that holds its root."""
+    return any(
+        each == project.key or (each and f"{project.root}/".startswith(f"{each.rstrip('/')}/")) for each in entries
+    )
+
+
+def opted_out(root: str) -> tuple[str, ...]:
+    """What a project's own file switches off; whatever cannot be understood or read counts as both."""
+    path = f"{root.rstrip('/')}/{FILE}"
+    try:
+        system.lstat(path)
+    except (OSError, ValueError):
+        return ()  # the ordinary case, for the price of one look
+    try:
+        # Not to wait for ever where somebody put a pipe.
+        opened = system.open(path, system.O_RDONLY | getattr(system, "O_NONBLOCK", 0))
+        try:
+            regular = system.fstat(opened).st_mode & FILE_TYPE == REGULAR
+            said = system.read(opened, MOST + 1) if regular else b""
+        finally:
+            system.close(opened)
+    except OSError:
+        return BOTH
+    lines = [line.strip() for line in said.split(b"\n") if line.strip()]
+    words = tuple(word for word in BOTH if word.encode() in lines)
+    understood = words and len(said) <= MOST and all(line in (b"capture", b"inject") for line in lines)
+    return words if understood else BOTH
+
+
+def _named(name: str, project: Project, choices: Mapping[str, Any]) -> str:
+    return name if listed(project, choices[name]) else ""

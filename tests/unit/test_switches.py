@@ -1,0 +1,178 @@
+"""What is switched off in a project: by settings, or by a file of the repository that can never switch anything on."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword import switches
+from foreword.errors import BadRequest
+from foreword.switched import findings, refuse_to_write
+from foreword.switches import BOTH, FILE, Off, off, opted_out
+from foreword.types import Project
+
+ON: dict[str, Any] = {
+    "capture": True,
+    "inject": True,
+    "off_projects": (),
+    "read_only_projects": (),
+    "silent_projects": (),
+}
+
+
+def here(root: Path | str = "/nowhere/shop") -> Project:
+    return Project(key="git:host/shop", name="shop", root=str(root))
+
+
+def test_nothing_is_off_unless_somebody_said_so():
+    assert off(here(), ON) == Off()
+    assert off(None, ON) == Off()
+
+
+@pytest.mark.parametrize(
+    ("choices", "wanted"),
+    [
+        ({"capture": False}, Off(capture="capture")),
+        ({"inject": False}, Off(inject="inject")),
+        ({"off_projects": ("git:host/shop",)}, Off("off_projects", "off_projects", "off_projects")),
+        ({"off_projects": ("/nowhere",)}, Off("off_projects", "off_projects", "off_projects")),
+        ({"read_only_projects": ("/nowhere/shop/",)}, Off(capture="read_only_projects", write="read_only_projects")),
+        ({"silent_projects": ("git:host/shop",)}, Off(inject="silent_projects")),
+        (
+            {"read_only_projects": ("/nowhere",), "silent_projects": ("/nowhere",)},
+            Off("read_only_projects", "silent_projects", "read_only_projects"),
+        ),
+        ({"capture": False, "read_only_projects": ("/nowhere",)}, Off("read_only_projects", "", "read_only_projects")),
+        ({"off_projects": ("/nowhere/sho", "/no", "", "git:host")}, Off()),
+    ],
+)
+def test_each_switch_says_what_it_switches_and_only_that(choices, wanted):
+    assert off(here(), {**ON, **choices}) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (b"", BOTH),
+        (b"\n \n", BOTH),
+        (b"capture", ("capture",)),
+        (b"  inject\r\n", ("inject",)),
+        (b"capture\ninject\n", BOTH),
+        (b"inject\ninject\n", ("inject",)),
+        (b"Capture\n", BOTH),
+        (b"# capture\n", BOTH),
+        (b"capture # only\n", BOTH),
+        (b"capture\ncapture = on\n", BOTH),
+        (b"on\n", BOTH),
+        (b"\xff\xfe", BOTH),
+        (b"\xef\xbb\xbfcapture\n", BOTH),
+        (b"capture\n" * 513, BOTH),
+        (b"capture\0", BOTH),
+    ],
+)
+def test_the_file_means_what_it_says_or_both(tmp_path, text, wanted):
+    (tmp_path / FILE).write_bytes(text)
+    assert opted_out(str(tmp_path)) == wanted
+
+
+@given(text=st.binary(max_size=60), choices=st.fixed_dictionaries({"capture": st.booleans(), "inject": st.booleans()}))
+def test_no_file_switches_anything_on(tmp_path_factory, text, choices):
+    root = tmp_path_factory.mktemp("shop")
+    without = off(here(root), {**ON, **choices})
+    (root / FILE).write_bytes(text)
+    with_it = off(here(root), {**ON, **choices})
+    assert not (without.capture and not with_it.capture)
+    assert not (without.inject and not with_it.inject)
+    assert with_it.capture or with_it.inject
+
+
+def test_whatever_else_lies_there_counts_as_both_and_nobody_waits_for_it(tmp_path):
+    def folder(path: Path) -> None:
+        path.mkdir()
+
+    def link(path: Path) -> None:
+        path.symlink_to(tmp_path / "nowhere")
+
+    def device(path: Path) -> None:
+        path.symlink_to("/dev/zero")
+
+    def loop(path: Path) -> None:
+        path.symlink_to(path)
+
+    for number, make in enumerate((folder, link, device, loop, os.mkfifo)):
+        root = tmp_path / str(number)
+        root.mkdir()
+        make(root / FILE)
+        assert opted_out(str(root)) == BOTH, make
+
+
+def test_a_link_is_followed_as_the_resolver_does(tmp_path):
+    (tmp_path / "elsewhere").write_text("inject\n")
+    (tmp_path / FILE).symlink_to(tmp_path / "elsewhere")
+    assert opted_out(str(tmp_path)) == ("inject",)
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
+def test_a_file_that_cannot_be_read_counts_as_both(tmp_path):
+    (tmp_path / FILE).write_text("inject\n")
+    (tmp_path / FILE).chmod(stat.S_IWUSR)
+    assert opted_out(str(tmp_path)) == BOTH
+
+
+@given(st.text(max_size=30))
+def test_no_root_makes_it_fail(root):
+    opted_out(root)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="strace is Linux's")
+def test_a_project_without_the_file_costs_one_look(tmp_path):
+    script = f"from foreword.switches import opted_out; opted_out({str(tmp_path)!r})"
+    try:
+        seen = subprocess.run(
+            ["strace", "-f", "-e", "trace=file", sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except FileNotFoundError:
+        pytest.skip("strace is not here")
+    if seen.returncode:
+        pytest.skip("strace may not look here")
+    assert sum(FILE in line for line in seen.stderr.splitlines() if "execve" not in line) == 1
+
+
+def test_people_are_told_what_is_off_by_what_and_the_way_out():
+    (only,) = findings(off(here(), {**ON, "off_projects": ("/nowhere",)}), here())
+    assert only == (
+        "shop is off (off_projects): nothing is kept or told here",
+        "take it out of the list: foreword config get off_projects",
+    )
+    both = {**ON, "read_only_projects": ("/nowhere",), "silent_projects": ("/nowhere",)}
+    assert [says.split(" (")[0] for says, _ in findings(off(here(), both), here())] == [
+        "shop is read-only",
+        "shop is silent",
+    ]
+    assert list(findings(off(here(), {**ON, "capture": False, "inject": False}), here())) == []
+
+
+def test_every_switch_has_a_way_out():
+    from foreword.switched import WAYS
+
+    assert set(WAYS) == {*switches.CHOICES, FILE}
+
+
+def test_only_a_projects_own_switch_refuses_what_somebody_asks_to_be_kept():
+    refuse_to_write(off(here(), {**ON, "capture": False, "silent_projects": ("/nowhere",)}), here())
+    for choice, says in (("off_projects", "switched off"), ("read_only_projects", "read-only")):
+        with pytest.raises(BadRequest, match=says) as told:
+            refuse_to_write(off(here(), {**ON, choice: ("/nowhere",)}), here())
+        assert choice in told.value.hint
