@@ -31,7 +31,7 @@ def delivery(told: Any) -> Delivery:
     )
 
 
-def memory(told: Any) -> Memory:
+def memory(told: Any, *, now: float) -> Memory:
     """A memory out of what a caller wrote; every text is redacted, and what makes no sense is told."""
     if not isinstance(told, dict):
         raise BadRequest("a memory is a JSON object", hint="send {kind, title, …}")
@@ -48,7 +48,7 @@ def memory(told: Any) -> Memory:
         raise BadRequest("`confidence` must be a number from 0 to 1", hint="leave it out for 1")
     scope, project = _scope(told)
     texts = redact_all({name: told.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
-    when = _when(told, "created") or time.time()
+    when = _when(told, "created") or now
     seen = told.get("seen", 1)
     if not isinstance(seen, int) or isinstance(seen, bool) or not 1 <= seen <= 1_000_000:
         raise BadRequest("`seen` must be a whole number from 1 on", hint="leave it out for 1")

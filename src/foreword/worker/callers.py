@@ -54,7 +54,14 @@ class _Use:
 class Callers:
     """Knows which session used which tool, for as long as the worker runs."""
 
-    def __init__(self, *, store: Callable[[], Store], project_of: Callable[[str], Project]) -> None:
+    def __init__(
+        self,
+        *,
+        store: Callable[[], Store],
+        project_of: Callable[[str], Project],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._now = now
         self._store = store
         self._project_of = project_of
         self._lock = threading.Lock()
@@ -125,7 +132,7 @@ class Callers:
         return "", "", "ambiguous" if live else "none"
 
     def _in_a_turn(self, session: Session) -> bool:
-        if session.ended or not 0 <= time.time() - session.last < TURN:
+        if session.ended or not 0 <= self._now() - session.last < TURN:
             return False
         last = self._store().events(session.id, limit=1, newest=True)
         return not last or last[0].kind not in ENDS

@@ -97,9 +97,16 @@ class Found:
 class Keeper:
     """Owns the store and the settings of one home, for as long as the worker runs."""
 
-    def __init__(self, home: Home, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        home: Home,
+        *,
+        now: Callable[[], float] = time.time,
+        choose: Callable[[str], str] = secrets.choice,
+    ) -> None:
         self.home = home
         self.now = now
+        self._choose = choose  # the characters of new ids
         self.started = now()
         self.asked = time.monotonic()
         self.counted: Counter[str] = Counter()
@@ -114,8 +121,8 @@ class Keeper:
         self._answering = threading.Lock()
         self._answered: dict[str, float] = {}  # key of an event -> when it was told
         self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
-        self.callers = Callers(store=lambda: self.store, project_of=self._project)
-        self._work = Work(earlier=lambda id: self.store.events(id, limit=EVENTS, newest=True), tell=self.tell)
+        self.callers = Callers(store=lambda: self.store, project_of=self._project, now=now)
+        self._work = Work(earlier=lambda id: self.store.events(id, limit=EVENTS, newest=True), tell=self.tell, now=now)
         self._store: SqliteStore | None = None
         self._broken = StoreError("the store is not open yet", hint="ask again")
         self._meaning = Meaning(tell=self.tell)
@@ -163,7 +170,12 @@ class Keeper:
     def _opened(self) -> SqliteStore | None:
         """The store; while it cannot be opened, every question is answered with the reason."""
         try:
-            return SqliteStore(self.home.database, backups=self.home.backups, backups_keep=self.settings.backups_keep)
+            return SqliteStore(
+                self.home.database,
+                backups=self.home.backups,
+                backups_keep=self.settings.backups_keep,
+                choose=self._choose,
+            )
         except StoreError as exc:
             self._broken = exc
             self.tell("store", f"{exc}; {exc.hint}")
@@ -402,7 +414,7 @@ class Keeper:
         given = told.get("memories", [told])
         if not isinstance(given, list) or not given:
             raise BadRequest("`memories` must be a list with at least one memory", hint="send {kind, title, …}")
-        memories = [asked.memory(each) for each in given]
+        memories = [asked.memory(each, now=self.now()) for each in given]
         for each in given:
             if path := each.get("project_path"):
                 refuse_to_write(self.off(self._project(path)), self._project(path))

@@ -84,7 +84,7 @@ def search(
 ) -> Answer:
     """What holds these words, best first."""
     _only_own(caller.project, project)
-    now = time.time()
+    now = keeper.now()
     found = keeper.found(query, project=caller.project, kinds=kinds, since=_since(since, now=now), limit=limit, now=now)
     problems = [render.neutral(each, width=LINE) for each in found.problems]
     if compact:
@@ -111,8 +111,8 @@ def get(keeper: Keeper, caller: Caller, *, ids: Sequence[str]) -> Answer:
             f"no memory of this project has the id {', '.join(missing)[:200]}",
             hint='memory_search("...") finds ids; other projects are reached from the command line: foreword show ID',
         )
-    keeper.store.touch(known, how="get", at=time.time(), session=caller.session)
-    now = time.time()
+    keeper.store.touch(known, how="get", at=keeper.now(), session=caller.session)
+    now = keeper.now()
     links = {id: keeper.store.linked(id) for id in known}
     records = [_whole(memory, links[id], now=now) for id, memory in known.items()]
     text = _framed(f"{len(records)} of {_name(caller.project)}", records)
@@ -140,7 +140,7 @@ def timeline(keeper: Keeper, caller: Caller, *, id: str = "", query: str = "", l
             )
         middle = seen[0]
     else:
-        best = keeper.found(query, project=caller.project, limit=1, now=time.time()).ranked
+        best = keeper.found(query, project=caller.project, limit=1, now=keeper.now()).ranked
         if not best:
             return Answer(text=NOTHING, structured={"id": "", "entries": []})
         middle = best[0].memory
@@ -320,7 +320,7 @@ def _kept(keeper: Keeper, caller: Caller, told: Mapping[str, Any]) -> Answer:
     known = next(iter(keeper.store.by_uid([uid])), None)
     again: dict[str, Any] = {"uid": uid}
     if known is not None and known.status == "active":
-        again |= {"seen": known.seen + 1, "created": known.created, "confirmed": time.time()}
+        again |= {"seen": known.seen + 1, "created": known.created, "confirmed": keeper.now()}
     elif known is not None:
         again = {}  # what somebody put aside stays so, and this is another
     memory = {

@@ -34,7 +34,14 @@ BEGINNINGS = ("", "startup", "new", "clear")  # sources of a session that has no
 class Work:
     """What is being worked on in every session and project, for as long as the worker runs."""
 
-    def __init__(self, *, earlier: Callable[[str], Sequence[Event]], tell: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        *,
+        earlier: Callable[[str], Sequence[Event]],
+        tell: Callable[[str, str], None],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._now = now
         self._earlier = earlier  # a session's last events, newest first
         self._tell = tell
         self._lock = threading.Lock()
@@ -60,7 +67,7 @@ class Work:
             self._read_back(moment.session)
             with self._lock:
                 session = self._session(moment.session)
-                touched, recent = dict(session.files), session.lately(time.time())
+                touched, recent = dict(session.files), session.lately(self._now())
             for path, at in touched.items():
                 name = _inside(path, root)
                 if name:
