@@ -14,6 +14,7 @@ from foreword.rank import (
     IMPORTANCE,
     IMPORTANCE_FOR_WORDS,
     RECENCY_FOR_WORDS,
+    REINFORCED,
     SCOPE_AT_START,
     STRUCTURE,
     SURELY_NAMED,
@@ -355,3 +356,47 @@ def test_the_light_logarithm_is_the_logarithm(number):
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_the_fewer_hold_it_the_more_it_weighs(holders, size):
     assert rarity(holders, size) > rarity(holders + 1, size) > 0
+
+
+# ---- reinforcement
+
+TIMES = st.integers(0, 10_000)
+
+
+def reinforcement(*, used=0, ignored=0, pinned=False):
+    (got,) = ranked(a_hit(used=used, ignored=ignored, pinned=pinned))
+    return got.why["reinforcement"]
+
+
+def test_what_was_never_judged_counts_one_however_often_it_was_shown():
+    assert reinforcement() == 1.0
+
+
+@given(used=TIMES, ignored=TIMES, more=st.integers(1, 1000))
+def test_more_use_never_lowers_and_more_for_nothing_never_raises(used, ignored, more):
+    assert reinforcement(used=used + more, ignored=ignored) >= reinforcement(used=used, ignored=ignored)
+    assert reinforcement(used=used, ignored=ignored + more) <= reinforcement(used=used, ignored=ignored)
+
+
+@given(used=TIMES, ignored=TIMES)
+def test_use_moves_a_score_no_further_than_it_may(used, ignored):
+    assert 1 - REINFORCED <= reinforcement(used=used, ignored=ignored) <= 1 + REINFORCED
+    assert (reinforcement(used=used) > 1) == (used > 0)
+    assert (reinforcement(ignored=ignored) < 1) == (ignored > 0)
+
+
+@given(used=st.integers(1, 100))
+def test_one_use_makes_up_for_four_times_for_nothing(used):
+    assert reinforcement(used=used, ignored=4 * used) == 1.0
+    assert reinforcement(used=used, ignored=4 * used - 1) > 1 > reinforcement(used=used, ignored=4 * used + 1)
+
+
+@given(used=TIMES, ignored=TIMES, moment=st.sampled_from(MOMENTS))
+def test_of_equal_memories_the_used_one_comes_before_the_ignored_one(used, ignored, moment):
+    first = a_hit("not-1", ignored=ignored + 1)
+    second = a_hit("not-2", used=used + 1)
+    assert [each.memory.id for each in ranked(first, second, moment=moment)] == ["not-2", "not-1"]
+
+
+def test_what_is_pinned_has_all_that_use_could_give():
+    assert reinforcement(pinned=True, ignored=50) == 1 + REINFORCED

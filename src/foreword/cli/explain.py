@@ -13,6 +13,13 @@ from foreword.cli.memories import Json, Project
 from foreword.errors import NotFound
 
 INJECTION = "inj-"
+USED = {
+    "fetched": "the agent fetched it",
+    "command": "a command of it was run",
+    "function": "a function of it was changed or called",
+    "file": "a file of it was read or edited",
+    "words": "the answer said it in other words",
+}
 
 
 def explain(
@@ -23,7 +30,8 @@ def explain(
     """Tell what an agent was given, and why; or where a memory was shown.
 
     Without an id it is the last injection of this project: when and to whom, the text exactly as the agent saw it,
-    every factor of every score, and what was left out. For a memory: where it was shown, and what it weighs now.
+    every factor of every score, whether each memory was used, and what was left out. For a memory: where it was shown,
+    how often it was used, and what it weighs now.
 
     \b
     Examples:
@@ -54,6 +62,15 @@ def factors(why: dict[str, float]) -> str:
     return " × ".join(f"{name} {factor:.3f}" for name, factor in why.items())
 
 
+def told_use(item: dict[str, Any]) -> str:
+    """Whether an item was used, as far as anybody can tell."""
+    if item["used"]:
+        return f"used: {USED.get(item['how'], item['how'])}"
+    if item["used"] is False:
+        return "not used"
+    return "cannot tell whether it was used" if item["how"] else "not judged yet"
+
+
 def _print_injection(given: dict[str, Any]) -> None:
     moment = " ".join(filter(None, (given["moment"], f"({given['source']})" if given["source"] else "")))
     screen.rows(
@@ -80,6 +97,7 @@ def _print_injection(given: dict[str, Any]) -> None:
             f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(no longer there)'}"
         )
         screen.say(f"  {factors(item['why'])} = {item['score']:.4f}")
+        screen.say(f"  {told_use(item)}")
     for layer, why in given["skipped"].items():
         screen.say(f"skipped {layer}: {why}")
 
@@ -90,12 +108,17 @@ def _print_memory(answer: dict[str, Any]) -> None:
     screen.say(f"now, without words to match: {factors(answer['why'])} = {answer['score']:.4f}")
     if memory["status"] != "active":
         screen.say(f"never shown any more: it is {memory['status']}")
-    if not answer["shown"]:
+    use = answer["use"]
+    if answer["shown"]:
+        untold = use["shown"] - use["used"] - use["ignored"]
+        screen.say(f"shown {use['shown']}x: used {use['used']}x, not used {use['ignored']}x, untold {untold}x")
+    else:
         screen.aside("it was never shown")
     for each in answer["shown"]:
         where = ", ".join(filter(None, (each["moment"], each["layer"], each["host"], each["session"])))
         screen.say(f"{each['injection']}  {_when(each['at'])}, {where}")
         screen.say(f"  {factors(each['why'])} = {each['score']:.4f}")
+        screen.say(f"  {told_use(each)}")
 
 
 def _when(at: float) -> str:

@@ -120,6 +120,7 @@ def _about(home: Home) -> dict[str, Any]:
         "last_event": None,
         "last_injection": None,
         "hosts": {},
+        "use": None,
         "problems": [],
     }
     if not about["home_exists"]:
@@ -134,6 +135,8 @@ def _about(home: Home) -> dict[str, Any]:
         about["last_event"] = next(iter(client.get("/api/sessions", limit=1)["sessions"]), None)
         about["last_injection"] = next(iter(client.get("/api/injections", limit=1)["injections"]), None)
         about["hosts"] = client.get("/api/hosts")["hosts"]
+        with suppress(BadRequest):  # a folder that was taken away is no project
+            about["use"] = client.get("/api/use", project_path=door.folder(""))
     except ForewordError as exc:
         about["worker"]["pid"] = pid_of(home) or None
         about["problems"] = list(dict.fromkeys([*about["problems"], f"{exc}; {exc.hint}"]))
@@ -163,9 +166,19 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
         ("waiting", f"{screen.sized(about['spool_bytes'])} in the spool" if about["spool_bytes"] else "nothing"),
         ("last event", f"{_when(event['last'])}, {event['host']}, {event['project']}" if event else "none yet"),
         ("last given", given),
+        *([("used here", _use(about["use"]))] if about["use"] else []),
         *((name, hosts.line_of(seen, now=time.time())) for name, seen in about["hosts"].items()),
         *(("problem", problem) for problem in about["problems"]),
     ]
+
+
+def _use(use: dict[str, Any]) -> str:
+    """What became of what this project was given lately."""
+    lately = f"in {use['days']} days"
+    if not use["shown"]:
+        return f"nothing was shown {lately}"
+    untold = use["shown"] - use["used"] - use["ignored"]
+    return f"{use['used']:,} of {use['shown']:,} shown {lately}, {use['ignored']:,} not used, {untold:,} untold"
 
 
 def _size(folder: Path, *, start: str = "") -> int:

@@ -9,6 +9,7 @@ from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, Q
 
 if TYPE_CHECKING:
     from foreword.amendments import Amendment, Logged, Undone
+    from foreword.store.judged import Use, Verdict
     from foreword.store.ledger import Spending
     from foreword.store.scrub import Cleaner, Scrubbed
     from foreword.store.seen import Seen
@@ -75,6 +76,12 @@ class Store(Protocol):
 
     def spend(self, entry: Spending) -> Spending:
         """Keep a call of a model, new or changed (by number), and return it with its number."""
+
+    def judge(self, verdicts: Sequence[Verdict]) -> int:
+        """Keep whether items were used, and move their memories' counts by the difference; how many are now other.
+
+        What was used stays used, and saying the same again changes nothing.
+        """
 
     # -- governing ----------------------------------------------------------------------------------------------
     def amend(self, amendments: Sequence[Amendment], *, who: str, at: float, run: str = "") -> tuple[Logged, ...]:
@@ -185,6 +192,21 @@ class Store(Protocol):
 
     def given_in_all(self, session: str) -> tuple[int, int]:
         """How many memories a session was given since it began, each counted once, and for how many tokens."""
+
+    def unjudged(self, session: str, *, limit: int = 500) -> tuple[Injection, ...]:
+        """What a session was given and is not known to have used, with its texts, oldest first.
+
+        Of windows that are closed, only what was not judged yet.
+        """
+
+    def overdue(self, *, since: float, before: float, limit: int = 20) -> tuple[Session, ...]:
+        """Sessions whose last event lies between these times and that have items which nobody has judged."""
+
+    def fetched(self, session: str, *, since: float = 0.0) -> tuple[tuple[str, float], ...]:
+        """The ids that a session fetched from then on, each with its time."""
+
+    def use(self, *, project: str = "", memory: str = "", since: float = 0.0) -> Use:
+        """How many items were given from then on, and how many of them were used or were for nothing."""
 
     def spendings(self, since: float = 0.0, limit: int = 20) -> tuple[Spending, ...]:
         """The calls of models from then on, newest first."""

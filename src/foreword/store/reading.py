@@ -45,7 +45,7 @@ _GOING_ON = ",".join(f"'{source}'" for source in GOING_ON)
 _WINDOW = f"""max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coalesce((SELECT max(at) FROM injections
  WHERE session = ?1 AND moment = 'session_start' AND source NOT IN ('', 'question', {_GOING_ON})), 0))"""
 # What is in it: what it was given, and what is sent again with every request of its session (`types.stands`).
-_THERE = f"(j.at >= {_WINDOW} OR (j.moment = 'session_start' AND j.form = 'xml'))"
+THERE = f"(j.at >= {_WINDOW} OR (j.moment = 'session_start' AND j.form = 'xml'))"
 
 SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
 
@@ -205,7 +205,7 @@ class Reader(Finder):
 
     def given(self, like: Injection) -> Injection | None:
         found = self._injections(
-            f"""j.session = ?1 AND {_THERE} AND j.moment = ?2 AND j.project = ?3 AND j.form = ?4
+            f"""j.session = ?1 AND {THERE} AND j.moment = ?2 AND j.project = ?3 AND j.form = ?4
             AND j.terms = ?5 AND j.files = ?6 ORDER BY j.at, j.id LIMIT 1""",
             (like.session, like.moment, like.project, like.form, dumps(like.terms), dumps(like.files)),
         )
@@ -233,7 +233,7 @@ class Reader(Finder):
             # What a compaction was told went to the summariser, and is not in the window; what the session itself came
             # to since the window began was said there.
             f"""SELECT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
-            WHERE j.session = ?1 AND {_THERE} AND j.moment <> 'compaction'
+            WHERE j.session = ?1 AND {THERE} AND j.moment <> 'compaction'
             UNION SELECT id FROM memories WHERE session = ?1 AND session <> '' AND created >= {_WINDOW}""",
             (session,),
         )
@@ -242,7 +242,7 @@ class Reader(Finder):
     def begun(self, session: str) -> float:
         rows = self._all(
             f"""SELECT max(j.at) FROM injections j WHERE j.session = ?1 AND j.moment = 'session_start' AND j.tokens > 0
-            AND {_THERE}""",
+            AND {THERE}""",
             (session,),
         )
         return float(rows[0][0] or 0.0)
@@ -256,7 +256,7 @@ class Reader(Finder):
 
     def spent(self, session: str) -> dict[str, int]:
         rows = self._all(
-            f"""SELECT j.moment, sum(j.tokens) FROM injections j WHERE j.session = ?1 AND {_THERE}
+            f"""SELECT j.moment, sum(j.tokens) FROM injections j WHERE j.session = ?1 AND {THERE}
             GROUP BY j.moment HAVING sum(j.tokens) > 0""",
             (session,),
         )

@@ -21,6 +21,7 @@ from foreword.amendments import Amendment, Logged, Undone
 from foreword.errors import BadRequest, DamagedIndex, StoreError
 from foreword.jsontext import dumps, storable
 from foreword.store.finding import SEQUENCE_BITS, bound
+from foreword.store.judged import JudgedReader, JudgedWriter, Use, Verdict
 from foreword.store.log import LogReader, LogWriter
 from foreword.store.migrate import Step, known_schema, migrate, steps
 from foreword.store.reading import KNOWN_TABLES, Reader
@@ -107,6 +108,7 @@ class SqliteStore:
                 f"cannot open {path}: {exc}", hint="run `foreword doctor`; the file is left as it is"
             ) from exc
         self._logging = LogWriter(self._db.execute, keep=self._keep, failures=(apsw.Error,))
+        self._judged = JudgedWriter(self._db.execute)
         self._writer = threading.Thread(target=self._write_loop, name="writer", daemon=True)
         self._writer.start()
 
@@ -177,6 +179,9 @@ class SqliteStore:
 
     def spend(self, entry: Spending) -> Spending:
         return self._write(lambda: self._spend(entry))
+
+    def judge(self, verdicts: Sequence[Verdict]) -> int:
+        return self._write(lambda: self._judged.judge(verdicts))
 
     # -- governing ----------------------------------------------------------------------------------------------
     def amend(self, amendments: Sequence[Amendment], *, who: str, at: float, run: str = "") -> tuple[Logged, ...]:
@@ -308,6 +313,22 @@ class SqliteStore:
     def given_in_all(self, session: str) -> tuple[int, int]:
         self._flush()
         return self._ask(lambda reader: reader.given_in_all(session))
+
+    def unjudged(self, session: str, *, limit: int = 500) -> tuple[Injection, ...]:
+        self._flush()
+        return self._ask_as(JudgedReader, lambda reader: reader.unjudged(session, limit=limit))
+
+    def overdue(self, *, since: float, before: float, limit: int = 20) -> tuple[Session, ...]:
+        self._flush()
+        return self._ask_as(JudgedReader, lambda reader: reader.overdue(since=since, before=before, limit=limit))
+
+    def fetched(self, session: str, *, since: float = 0.0) -> tuple[tuple[str, float], ...]:
+        self._flush()
+        return self._ask_as(JudgedReader, lambda reader: reader.fetched(session, since=since))
+
+    def use(self, *, project: str = "", memory: str = "", since: float = 0.0) -> Use:
+        self._flush()
+        return self._ask_as(JudgedReader, lambda reader: reader.use(project=project, memory=memory, since=since))
 
     def spendings(self, since: float = 0.0, limit: int = 20) -> tuple[Spending, ...]:
         return self._ask_ledger(lambda reader: reader.spendings(since=since, limit=limit))
@@ -745,6 +766,7 @@ class SqliteStore:
         known = self._db.execute("SELECT away FROM injections WHERE id = ?", (injection.id,)).get
         if known and not injection.away:
             return
+        said = self._judged.verdicts(injection.id)
         self._many("DELETE FROM injection_items WHERE injection = ?", [(injection.id,)])
         row = (
             *(injection.id, injection.moment, injection.session, injection.project, injection.host, injection.at),
@@ -772,6 +794,7 @@ class SqliteStore:
                 for number, item in enumerate(injection.items)
             ],
         )
+        self._judged.judge(said)
 
     def _spend(self, entry: Spending) -> Spending:
         from foreword.store.ledger import PUT

@@ -20,7 +20,9 @@ from foreword.redact import redact
 from foreword.redact.denied import MARK, denied
 from foreword.store import Store
 from foreword.types import Change, Edit, Memory, Project, Query, Session
+from foreword.use import Footprint
 from foreword.values import replace
+from foreword.worker.judging import Judging
 from foreword.worker.refining import Refining
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ class Distilling:
         self._store = store
         self._project_of = project_of
         self._tell = tell
+        self._judging = Judging(store=store, tell=tell, now=now)
         self._drafts: dict[str, _Going] = {}
         self._due: dict[str, None] = {}
         self._working = ThreadPoolExecutor(1, thread_name_prefix="distilling")
@@ -101,6 +104,8 @@ class Distilling:
             for session in islice(waiting, AT_ONCE):
                 self._due.pop(session.id, None)
                 self._take(session)
+            for session in self._judging.overdue():
+                self._take(session, by=self._judge_to_the_end)
         except ForewordError as exc:
             self._tell("distil", f"sessions wait to be distilled: {exc}")
 
@@ -122,12 +127,12 @@ class Distilling:
                 self._due.pop(session.id, None)
                 self._take(session)
 
-    def _take(self, session: Session) -> None:
+    def _take(self, session: Session, *, by: Callable[[Session], None] | None = None) -> None:
         """Distil one session; one that cannot be distilled must not keep the others waiting."""
         if self._aside.get(session.id) == session.newest:
             return
         try:
-            self._distil(session)
+            (by or self._distil)(session)
         except ForewordError:
             raise
         except Exception as exc:
@@ -141,19 +146,9 @@ class Distilling:
     def _distil(self, session: Session) -> None:
         began = time.monotonic()
         store = self._store()
-        going = self._drafts.pop(session.id, None) or _Going()
-        self._drafts[session.id] = going
-        while len(self._drafts) > DRAFTS:
-            del self._drafts[next(iter(self._drafts))]
-        while events := store.events(session.id, after=going.number, limit=PAGE):
-            for event in events:
-                # A session may go into another project's folder: what happens there is that project's alone.
-                draft = self._draft(going, session, project=event.project or session.project, cwd=event.cwd)
-                deed = deed_of(event, root=draft.project.root)
-                if deed is not None:
-                    draft.add(deed)
-                going.number = event.number
+        going = self._read(session)
         session = store.session(session.id) or session  # it may have ended while it was read
+        self._judging.judge(session, going.footprint)  # first: what a crash leaves undistilled is looked at again
         harvests = [(draft.project, draft.harvest()) for draft in going.drafts.values()]
         store.settle(
             session,
@@ -168,6 +163,30 @@ class Distilling:
         going.rests_until = time.monotonic() + SHARE * (time.monotonic() - began)
         if session.ended:
             self._drafts.pop(session.id, None)
+
+    def _judge_to_the_end(self, session: Session) -> None:
+        """Judge what a session was given that fell silent, or ended while nobody judged."""
+        self._judging.judge(session, self._read(session).footprint)
+        self._drafts.pop(session.id, None)
+
+    def _read(self, session: Session) -> _Going:
+        """All that happened in a session; what was read before is kept in mind."""
+        store = self._store()
+        going = self._drafts.pop(session.id, None) or _Going()
+        self._drafts[session.id] = going
+        while len(self._drafts) > DRAFTS:
+            del self._drafts[next(iter(self._drafts))]
+        while events := store.events(session.id, after=going.number, limit=PAGE):
+            for event in events:
+                # A session may go into another project's folder: what happens there is that project's alone.
+                draft = self._draft(going, session, project=event.project or session.project, cwd=event.cwd)
+                deed = deed_of(event, root=draft.project.root)
+                if deed is not None:
+                    draft.add(deed)
+                    self._judging.note(going.footprint, deed, project=draft.project, functions=going.changed)
+                    going.changed = []
+                going.number = event.number
+        return going
 
     def _refine(self, session: Session, draft: Draft, got: Distilled) -> None:
         """Have a model put the summary of a session that is over in better words, where the user chose one."""
@@ -189,9 +208,13 @@ class Distilling:
         if project not in going.drafts:
             found = self._project(project, cwd or session.cwd)
             begun = replace(session, project=project, started=0.0, last=0.0)  # what it holds tells when it was
-            going.drafts[project] = Draft(
-                begun, found, changes_of=lambda edit: _changes_of(edit, root=found.root, deny=self._deny())
-            )
+
+            def changes_of(edit: Edit) -> list[Change]:
+                changes = _changes_of(edit, root=found.root, deny=self._deny())
+                going.changed += [change.function for change in changes]
+                return changes
+
+            going.drafts[project] = Draft(begun, found, changes_of=changes_of)
         return going.drafts[project]
 
     def _memories(self, store: Store, project: Project, session: Session, got: Distilled) -> list[Memory]:
@@ -258,13 +281,18 @@ def _behind_links(path: str) -> str:
 
 
 def _same(known: Memory | None, fresh: Memory) -> bool:
-    return known is not None and known == replace(fresh, id=known.id)
+    if known is None:
+        return False
+    # What was made of it is the store's own.
+    return known == replace(fresh, id=known.id, pinned=known.pinned, used=known.used, ignored=known.ignored)
 
 
 class _Going:
-    """A session's drafts, one for each project it went to, and the last event that they hold."""
+    """A session's drafts, one for each project it went to, its footprint, and the last event that they hold."""
 
     def __init__(self) -> None:
         self.drafts: dict[str, Draft] = {}
+        self.footprint = Footprint()
+        self.changed: list[str] = []  # functions of the edit that is being taken in
         self.number = 0
         self.rests_until = 0.0

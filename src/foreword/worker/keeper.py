@@ -79,6 +79,7 @@ SPOOL_BATCH = 200  # deliveries in one commit when the spool is read
 SOON = 256 * 1024  # bytes in the spool that a prompt waits for: some hooks' worth, a few milliseconds
 TURNS = 32  # sessions that share a lock wait for each other some milliseconds
 MOST_SESSIONS = 1000  # that an abbreviated id is looked for in
+LATELY = 7  # days
 SHOWN_IN = 50  # injections that a memory's explanation names
 ECHO_SECONDS = 0.8  # a host starts both copies of a hook at once; a busy machine, some hundred milliseconds apart
 MOST_ANSWERED = 256  # events that are kept in mind for so long
@@ -614,7 +615,8 @@ class Keeper:
             for item in each.items
             if item.memory == id
         ]
-        return {**about, "score": ranked.score, "why": dict(ranked.why), "shown": shown}
+        use = fields(self.store.use(memory=id))
+        return {**about, "score": ranked.score, "why": dict(ranked.why), "use": use, "shown": shown}
 
     def _recall(
         self,
@@ -751,6 +753,14 @@ class Keeper:
         told = answers.injection(found, text=True)
         told["items"] = [{**item, "title": titles.get(item["memory"], "")} for item in told["items"]]
         return {"injection": told}
+
+    def use(self, *, project_path: str = "", days: int = 0) -> dict[str, Any]:
+        """How many items a project was given lately, and how many of them were used."""
+        self._catch_up()
+        project = self._project(project_path).key if project_path else ""
+        days = days or LATELY
+        found = self.store.use(project=project, since=self.now() - days * 86_400)
+        return {"project": project, "days": days, **fields(found)}
 
     def hosts(self) -> dict[str, Any]:
         """What was seen of each host that ever told something, and which of its sessions went on untold."""

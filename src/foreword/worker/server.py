@@ -74,6 +74,11 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/sessions/": {"GET": lambda asked: keeper.session(_last(asked))},
         "/api/injections": {"GET": lambda asked: keeper.injections(**_injections_query(asked))},
         "/api/injections/": {"GET": lambda asked: keeper.injection(_last(asked))},
+        "/api/use": {
+            "GET": lambda asked: keeper.use(
+                project_path=_word(asked, "project_path"), days=_whole(asked, "days", most=36_500)
+            )
+        },
         "/api/line": {
             "GET": lambda asked: keeper.line(**{name: _word(asked, name) for name in ("session_id", "project_path")})
         },

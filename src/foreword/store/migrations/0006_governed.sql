@@ -6,6 +6,7 @@ ALTER TABLE memories ADD COLUMN used INTEGER NOT NULL DEFAULT 0;        -- times
 ALTER TABLE memories ADD COLUMN ignored INTEGER NOT NULL DEFAULT 0;     -- times it was given for nothing
 ALTER TABLE injection_items ADD COLUMN how TEXT NOT NULL DEFAULT '';    -- what told whether it was used
 CREATE INDEX injection_items_unjudged ON injection_items (injection) WHERE used IS NULL;
+CREATE INDEX access_session ON access (session, at) WHERE session <> '';
 
 -- Every change that somebody made on purpose, with what it takes to undo it.
 CREATE TABLE log (

@@ -1,0 +1,116 @@
+"""Verdicts -> what each item was good for, and what that makes of its memory's counts; the SQL of use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from foreword.store.reading import SESSION, THERE, Reader
+from foreword.types import Injection, Session
+from foreword.values import value
+
+UNTOLD = "untold"  # how an item was judged of which nobody can tell: its window is closed, and nothing speaks
+
+
+@value
+class Verdict:
+    """Whether an item of an injection was used, and what tells it; None: nobody can tell."""
+
+    injection: str
+    memory: str
+    used: bool | None
+    how: str = ""  # fetched, file, function, command or words; or UNTOLD
+
+
+@value
+class Use:
+    """How many items were given, and what became of them; the rest cannot be told, or not yet."""
+
+    shown: int = 0
+    used: int = 0
+    ignored: int = 0
+
+
+class JudgedReader(Reader):
+    """The questions about use, of one read-only connection."""
+
+    def unjudged(self, session: str, *, limit: int) -> tuple[Injection, ...]:
+        # What is still before the agent's eyes may be used after it was thought to be over.
+        newest = self._injections(
+            f"""j.session = ?1 AND j.session <> '' AND EXISTS (SELECT 1 FROM injection_items i WHERE i.injection = j.id
+            AND i.used IS NOT 1 AND ((i.used IS NULL AND i.how = '') OR {THERE})) ORDER BY j.at DESC, j.id LIMIT ?2""",
+            (session, limit),
+        )
+        return newest[::-1]
+
+    def overdue(self, *, since: float, before: float, limit: int) -> tuple[Session, ...]:
+        rows = self._all(
+            f"""SELECT {SESSION} FROM sessions WHERE last BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM injections j
+            JOIN injection_items i ON i.injection = j.id
+            WHERE j.session = sessions.id AND i.used IS NULL AND i.how = '') ORDER BY last DESC, id LIMIT ?""",
+            (since, before, limit),
+        )
+        return tuple(Session(*row) for row in rows)
+
+    def fetched(self, session: str, *, since: float) -> tuple[tuple[str, float], ...]:
+        rows = self._all(
+            "SELECT memory, at FROM access WHERE session = ?1 AND session <> '' AND at >= ?2 ORDER BY at, memory",
+            (session, since),
+        )
+        return tuple((memory, at) for memory, at in rows)
+
+    def use(self, *, project: str = "", memory: str = "", since: float = 0.0) -> Use:
+        asked = {"j.project = ?": project, "i.memory = ?": memory}
+        wanted = {condition: given for condition, given in asked.items() if given}
+        rows = self._all(
+            f"""SELECT count(*), ifnull(sum(i.used = 1), 0), ifnull(sum(i.used = 0), 0)
+            FROM injections j JOIN injection_items i ON i.injection = j.id
+            WHERE {" AND ".join((*wanted, "j.at >= ?"))}""",
+            (*wanted.values(), since),
+        )
+        return Use(*rows[0])
+
+
+class JudgedWriter:
+    """Writes verdicts, inside the transaction of whoever calls; counts move by the difference alone."""
+
+    def __init__(self, execute: Callable[..., Any]) -> None:
+        self._execute = execute
+
+    def judge(self, verdicts: Iterable[Verdict]) -> int:
+        """How many items are now other than they were; what was used stays used."""
+        return sum(self._judge(each) for each in verdicts)
+
+    def verdicts(self, injection: str) -> Sequence[Verdict]:
+        """What was said of an injection that is about to be recorded anew, and is unsaid with this."""
+        rows = self._execute(
+            "SELECT memory, used, how FROM injection_items WHERE injection = ? AND how || ifnull(used, '') <> ''",
+            (injection,),
+        ).fetchall()
+        for memory, used, _ in rows:
+            self._count(memory, before=used, after=None)
+        known = {None: None, 0: False, 1: True}
+        return [Verdict(injection, memory, used=known.get(used), how=how) for memory, used, how in rows]
+
+    def _judge(self, one: Verdict) -> int:
+        items = self._execute(
+            "SELECT number, used, how FROM injection_items WHERE injection = ? AND memory = ? AND used IS NOT 1",
+            (one.injection, one.memory),
+        ).fetchall()
+        used = None if one.used is None else int(one.used)
+        changed = [(number, before) for number, before, how in items if (before, how) != (used, one.how)]
+        for number, before in changed:
+            self._execute(
+                "UPDATE injection_items SET used = ?, how = ? WHERE injection = ? AND number = ?",
+                (used, one.how, one.injection, number),
+            )
+            self._count(one.memory, before=before, after=used)
+        return len(changed)
+
+    def _count(self, memory: str, *, before: int | None, after: int | None) -> None:
+        used, ignored = ((after == what) - (before == what) for what in (1, 0))
+        if used or ignored:
+            self._execute(
+                "UPDATE memories SET used = max(0, used + ?), ignored = max(0, ignored + ?) WHERE id = ?",
+                (used, ignored, memory),
+            )

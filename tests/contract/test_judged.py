@@ -1,0 +1,163 @@
+"""What every store promises about use: counts move by the difference, once, and survive being recorded anew."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.store.judged import UNTOLD, Use, Verdict
+from foreword.types import Event, Injection, Item, Memory
+from foreword.values import replace
+
+VERDICTS = st.sampled_from([(True, "file"), (True, "words"), (False, ""), (None, UNTOLD)])
+
+
+def kept(store, *titles):
+    return store.keep([Memory("decision", title, project="here", created=1.0) for title in titles])
+
+
+def given_to(store, *memories, id="inj-1", session="s1", at=10.0, **more):
+    items = tuple(Item(each.id, "index", 0.5, 10, {}) for each in memories)
+    injection = Injection(
+        id, "prompt", session, "here", "codex", at, 60, 500, 1.0, {}, {}, items, text=f"text of {id}", **more
+    )
+    store.record(injection)
+    return injection
+
+
+def counts(store, memory):
+    (found,) = store.by_id([memory.id])
+    return found.used, found.ignored
+
+
+def happened(store, kind, *, at, session="s1"):
+    store.append([Event(f"{kind}{at}{session}", "codex", kind, kind, session, "here", "/here", at, {})])
+
+
+def test_a_verdict_is_kept_with_what_told_it_and_counted_once(store):
+    one, two = kept(store, "one", "two")
+    given_to(store, one, two)
+    said = [Verdict("inj-1", one.id, used=True, how="file"), Verdict("inj-1", two.id, used=False)]
+    assert [store.judge(said), store.judge(said)] == [2, 0]
+    assert (counts(store, one), counts(store, two)) == ((1, 0), (0, 1))
+    assert [(item.used, item.how) for item in store.injection("inj-1").items] == [(True, "file"), (False, "")]
+
+
+def test_what_was_used_stays_used_and_what_was_for_nothing_may_become_used(store):
+    (one,) = kept(store, "one")
+    given_to(store, one)
+    for used, how, expected in (
+        (False, "", (0, 1)),
+        (True, "command", (1, 0)),
+        (False, "", (1, 0)),
+        (None, UNTOLD, (1, 0)),
+    ):
+        store.judge([Verdict("inj-1", one.id, used=used, how=how)])
+        assert counts(store, one) == expected
+
+
+@given(said=st.lists(st.tuples(st.sampled_from(["inj-a", "inj-b"]), VERDICTS), max_size=12))
+@settings(max_examples=40, deadline=None)
+def test_counts_are_always_those_of_the_items(shared_store, said):
+    (one,) = kept(shared_store, "counted")
+    for id in ("inj-a", "inj-b"):
+        given_to(shared_store, one, id=f"{id}{one.id}")
+    for id, (used, how) in said:
+        shared_store.judge([Verdict(f"{id}{one.id}", one.id, used=used, how=how)])
+    items = [item for each in shared_store.injections(memory=one.id) for item in each.items]
+    assert counts(shared_store, one) == (sum(i.used is True for i in items), sum(i.used is False for i in items))
+    assert shared_store.use(memory=one.id) == Use(2, *counts(shared_store, one))
+
+
+def test_an_injection_that_a_hook_tells_itself_keeps_the_verdicts_of_what_it_still_holds(store):
+    one, two, three = kept(store, "one", "two", "three")
+    first = given_to(store, one, two)
+    store.judge([Verdict("inj-1", one.id, used=True, how="file"), Verdict("inj-1", two.id, used=False)])
+    items = (first.items[0], Item(three.id, "index", 0.4, 9, {}))
+    store.record(replace(first, away=True, items=items), at_once=True)
+    assert [counts(store, each) for each in (one, two, three)] == [(1, 0), (0, 0), (0, 0)]
+    assert [(item.used, item.how) for item in store.injection("inj-1").items] == [(True, "file"), (None, "")]
+    store.record(first)  # of a worker that was late: what the hook says was seen
+    assert [counts(store, each) for each in (one, two, three)] == [(1, 0), (0, 0), (0, 0)]
+
+
+def test_counts_outlive_a_memory_that_is_kept_again(store):
+    (one,) = kept(store, "one")
+    given_to(store, one)
+    store.judge([Verdict("inj-1", one.id, used=True, how="file")])
+    store.keep([replace(one, title="told better")])
+    assert counts(store, one) == (1, 0)
+
+
+def test_verdicts_of_what_is_not_there_change_nothing(store):
+    (one,) = kept(store, "one")
+    given_to(store, one)
+    said = [Verdict("inj-9", one.id, used=True, how="file"), Verdict("inj-1", "dec-99999999", used=True, how="file")]
+    assert store.judge(said) == 0
+    assert counts(store, one) == (0, 0)
+
+
+def test_what_waits_for_a_verdict_comes_with_its_text_oldest_first(store):
+    one, two = kept(store, "one", "two")
+    happened(store, "prompt", at=5.0)
+    given_to(store, one, id="inj-2", at=20.0)
+    given_to(store, two, id="inj-1", at=10.0)
+    given_to(store, two, id="inj-3", session="s2")
+    given_to(store, two, id="inj-4", session="")
+    assert [(each.id, each.text) for each in store.unjudged("s1")] == [
+        ("inj-1", "text of inj-1"),
+        ("inj-2", "text of inj-2"),
+    ]
+    assert [each.id for each in store.unjudged("s1", limit=1)] == ["inj-2"]
+    store.judge([Verdict("inj-1", two.id, used=True, how="file")])
+    assert [each.id for each in store.unjudged("s1")] == ["inj-2"]
+    assert store.unjudged("") == ()
+
+
+@pytest.mark.parametrize("judged", [(False, ""), (None, UNTOLD)])
+def test_what_is_still_in_the_window_may_yet_be_used_and_what_is_not_is_done_with(store, judged):
+    (one,) = kept(store, "one")
+    happened(store, "session_start", at=5.0)
+    given_to(store, one)
+    store.judge([Verdict("inj-1", one.id, judged[0], judged[1])])
+    assert [each.id for each in store.unjudged("s1")] == ["inj-1"]
+    happened(store, "compaction", at=30.0)
+    assert store.unjudged("s1") == ()
+
+
+def test_silent_sessions_are_overdue_until_all_they_were_given_is_judged(store):
+    one, two = kept(store, "one", "two")
+    happened(store, "stop", at=50.0)
+    happened(store, "stop", at=500.0, session="s2")
+    given_to(store, one, two)
+    given_to(store, one, id="inj-2", session="s2")
+    overdue = {"since": 10.0, "before": 100.0}
+    assert [each.id for each in store.overdue(**overdue)] == ["s1"]
+    store.judge([Verdict("inj-1", one.id, used=False)])
+    assert [each.id for each in store.overdue(**overdue)] == ["s1"]
+    store.judge([Verdict("inj-1", two.id, used=None, how=UNTOLD)])
+    assert store.overdue(**overdue) == ()
+    assert store.overdue(since=60.0, before=100.0) == ()
+
+
+def test_what_a_session_fetched_is_told_with_its_time(store):
+    one, two = kept(store, "one", "two")
+    store.touch([one.id], how="get", at=5.0, session="s1")
+    store.touch([one.id, two.id], how="get", at=15.0, session="s1")
+    store.touch([two.id], how="get", at=16.0, session="s2")
+    store.touch([two.id], how="get", at=17.0)
+    assert store.fetched("s1") == ((one.id, 5.0), *sorted([(one.id, 15.0), (two.id, 15.0)]))
+    assert {id for id, _ in store.fetched("s1", since=10.0)} == {one.id, two.id}
+    assert store.fetched("") == ()
+
+
+def test_use_is_counted_by_project_and_since_when(store):
+    one, two = kept(store, "one", "two")
+    given_to(store, one, two)
+    given_to(store, one, id="inj-2", at=1000.0)
+    store.judge([Verdict("inj-1", one.id, used=True, how="file"), Verdict("inj-1", two.id, used=False)])
+    assert store.use(project="here") == Use(shown=3, used=1, ignored=1)
+    assert store.use(project="here", since=500.0) == Use(shown=1, used=0, ignored=0)
+    assert store.use(project="there") == Use()
+    assert store.use(memory=one.id) == Use(shown=2, used=1, ignored=0)
