@@ -1,0 +1,127 @@
+"""What sinking promises: what tells of code that is gone comes last and comes back with it; nothing sinks by mistake."""
+
+from __future__ import annotations
+
+import pytest
+
+from foreword.tidy import About
+from foreword.tidy.staleness import LESS_SURE, plan
+from foreword.types import Change, Memory, Project
+from foreword.values import replace
+
+HERE = Project(key="here", name="here", root="/here")
+NOW = 30 * 86_400.0
+
+
+def memory(kind: str, id: str = "x", **more: object) -> Memory:
+    given = Memory(kind, "about it", id=id, uid=id, scope=HERE.scope, project=HERE.key, trust="tool", confidence=0.8)
+    return replace(given, **{"files": ("a.py",), **more})
+
+
+def about(there: dict[str, tuple[str, ...]] | None, changes: tuple[Change, ...] = (), **more: object) -> About:
+    """What is known where these files hold these functions; None: nobody can look."""
+
+    def exists(file: str, function: str) -> bool | None:
+        if there is None:
+            return None
+        return file in there and (not function or function in there[file])
+
+    return replace(About(HERE, now=NOW, changes=changes, exists=exists), **more)
+
+
+def after(memory: Memory, known: About) -> Memory:
+    for amendment in plan([memory], about=known):
+        ((before, memory),) = amendment.changed
+        assert before.id == memory.id
+    return memory
+
+
+def change(
+    what: str, function: str, signature: str, *, at: float = 1.0, session: str = "s", file: str = "a.py"
+) -> Change:
+    return Change(HERE.key, file, function, what, signature, session=session, at=at)
+
+
+@pytest.mark.parametrize("kind", ["change", "observation", "learning"])
+def test_what_is_worth_its_code_sinks_with_it_and_comes_back_with_it(kind):
+    one = memory(kind, functions=("load",))
+    gone = after(one, about({}))
+    assert gone.status == "stale"
+    assert after(gone, about({})) == gone
+    assert after(gone, about({"a.py": ("load",)})) == one
+    assert after(one, about({"a.py": ()})).status == "stale"
+
+
+@pytest.mark.parametrize("kind", ["decision", "pattern", "failure"])
+def test_what_may_hold_for_other_code_stays_and_counts_less(kind):
+    one = memory(kind)
+    gone = after(one, about({}))
+    assert (gone.status, gone.confidence) == ("active", 0.8 * LESS_SURE)
+    assert gone.detail["code_gone"]["since"] == NOW
+    assert after(gone, about({})) == gone
+    assert after(gone, about({"a.py": ()})) == one
+
+
+@pytest.mark.parametrize("kind", ["summary", "handoff", "goal", "note", "project", "preference", "correction"])
+def test_what_is_not_about_code_is_left(kind):
+    assert plan([memory(kind)], about=about({})) == ()
+
+
+def test_what_the_user_taught_stays_and_counts_less():
+    gone = after(memory("learning", trust="user"), about({}))
+    assert (gone.status, gone.confidence) == ("active", 0.8 * LESS_SURE)
+
+
+@pytest.mark.parametrize("kind", ["change", "decision"])
+def test_nothing_sinks_where_nobody_can_look(kind):
+    assert plan([memory(kind, functions=("load",))], about=about(None)) == ()
+
+
+def test_nothing_sinks_while_some_of_its_code_is_there():
+    assert plan([memory("observation", files=("a.py", "b.py"))], about=about({"b.py": ()})) == ()
+    two = memory("observation", functions=("load", "save"))
+    assert plan([two], about=about({"a.py": ("save",)})) == ()
+
+
+def test_a_deletion_is_true_because_the_code_is_gone():
+    assert plan([memory("change", functions=("load",), detail={"what": "DELETED"})], about=about({})) == ()
+
+
+def test_what_is_pinned_or_was_taken_back_is_left():
+    assert plan([memory("change", pinned=True)], about=about({})) == ()
+    assert plan([memory("change")], about=about({}, taken_back=frozenset({("stale", frozenset({"x"}))}))) == ()
+
+
+def test_what_somebody_else_made_stale_is_not_brought_back():
+    assert plan([memory("handoff", status="stale")], about=about({"a.py": ()})) == ()
+    assert plan([memory("observation", status="stale")], about=about({"a.py": ()})) == ()
+
+
+def test_a_function_that_a_session_deleted_is_gone_after_some_days_where_nobody_can_look():
+    one = memory("learning", functions=("load",))
+    deleted = change("DELETED", "load", "def load(path)")
+    assert after(one, about(None, (deleted,))).status == "stale"
+    assert plan([one], about=about(None, (replace(deleted, at=NOW - 60.0),))) == ()
+    made_again = change("NEW", "load", "def load(path)", at=9.0, session="t")
+    assert plan([one], about=about(None, (made_again, deleted))) == ()
+
+
+def test_a_renamed_function_is_followed_and_nothing_sinks():
+    renamed = (change("DELETED", "load", "def load(path, mode)"), change("NEW", "read_in", "def read_in(path, mode)"))
+    one = after(memory("decision", functions=("load",)), about({"a.py": ("read_in",)}, renamed))
+    assert (one.functions, one.detail["formerly"], one.confidence) == (("read_in",), ["load"], 0.8)
+    assert plan([one], about=about({"a.py": ("read_in",)}, renamed)) == ()
+
+
+def test_names_that_changed_twice_are_followed_to_the_last():
+    first = (change("DELETED", "a", "def a(x)"), change("NEW", "b", "def b(x)"))
+    again = (change("DELETED", "b", "def b(x)"), change("NEW", "c", "def c(x)"))
+    second = tuple(replace(each, session="t", at=5.0) for each in again)
+    assert after(memory("pattern", functions=("a",)), about({"a.py": ("c",)}, (*second, *first))).functions == ("c",)
+
+
+def test_of_two_that_could_be_the_new_name_none_is_guessed():
+    changes = (change("DELETED", "a", "def a(x)"), change("NEW", "b", "def b(x)"), change("NEW", "c", "def c(x)"))
+    assert after(memory("pattern", functions=("a",)), about({"a.py": ("b", "c")}, changes)).functions == ("a",)
+    unlike = (change("DELETED", "start", "def start()"), change("NEW", "report", "def report()"))
+    assert after(memory("pattern", functions=("start",)), about({"a.py": ("report",)}, unlike)).functions == ("start",)
