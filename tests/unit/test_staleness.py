@@ -1,4 +1,4 @@
-"""What sinking promises: what tells of code that is gone comes last and comes back with it; nothing sinks in error."""
+"""What sinking promises: what tells of gone code comes last, and comes back with it; nothing sinks by mistake."""
 
 from __future__ import annotations
 
