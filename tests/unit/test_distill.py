@@ -88,7 +88,7 @@ def readable(memories) -> str:
         lines += [
             f"    {name}: {each}" for name in ("body", "files", "functions", "tags") if (each := getattr(memory, name))
         ]
-        lines += [f"    {name}: {each}" for name, each in memory.detail.items() if name != "seen_in"]
+        lines += [f"    {name}: {each}" for name, each in memory.detail.items() if name not in ("seen_in", "fixed_in")]
     return "\n".join(lines) + "\n"
 
 

@@ -131,6 +131,65 @@ def same(failed: Command, later: Command, *, tests: tuple[str, ...] = ()) -> boo
     return _covers(later.targets, failed.targets) or _covers(later.targets, tests)
 
 
+def shape_of(command: Command) -> str:
+    """How a command is run, whatever it is run on: `uv run pytest -n auto` of any test and however loud it is."""
+    words = [word for word in command.text.split() if word not in _PASSING]
+    named = command.program.split()
+    ends = (at + len(named) for at in range(len(words)) if _is_at(words, at, named))
+    end = next(ends, 0)
+    if not end or any(sign in command.text for sign in "$`'\"(){}<>*"):
+        return ""  # put together for one occasion
+    head = [word for word in words[:end] if not _LIMIT.fullmatch(word)]
+    kept: list[str] = []
+    takes, drops = False, False
+    for word in words[end:]:
+        if word == "--":
+            break
+        if drops:
+            drops = False
+        elif takes or word in _EVERYTHING or (word in _VERBS and not kept):
+            kept.append(word)
+            takes = False
+        elif word in _NARROWING:
+            drops = True
+        elif word.startswith("-") and not _LOUDNESS.match(word):
+            kept.append(word)
+            takes = word in _VALUE_FLAGS
+    return " ".join((*head, *kept))
+
+
+_PASSING = ("sudo", "time", "nice", "timeout", "command", "exec", "nohup", "stdbuf")
+_LIMIT = re.compile(r"[\d.]+[smh]?")  # of `timeout 60`
+_EVERYTHING = (".", "./...", "...")
+_VERBS = ("build", "check", "format", "lint", "run", "test")
+_NARROWING = (
+    "-k",
+    "--tests",
+    "--filter",
+    "--grep",
+    "-t",
+    "-run",
+    "--test",
+    "-p",
+    "--package",
+    "--durations",
+    "--maxfail",
+    "-j",
+)
+_LOUDNESS = re.compile(
+    r"-[qvxsl]+$|-r\w*$|--(?:tb|lf|ff|last-failed|failed-first|maxfail|durations|no-header|no-summary|color|verbose|quiet|pdb|sw|nocapture|show-output|capture|watch)\b"
+)
+
+
+def _is_at(words: list[str], at: int, named: list[str]) -> bool:
+    there = words[at : at + len(named)]
+    return (
+        bool(there)
+        and there[1:] == named[1:]
+        and there[0].rpartition("/")[2] in (named[0], named[0].rpartition("/")[2])
+    )
+
+
 def _covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
     """Whether everything in *narrow* lies in something of *wide*: tests/ covers tests/test_a.py::test_b."""
     return bool(narrow) and all(any(each.startswith(top.rstrip("/")) for top in wide) for each in narrow)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from foreword.deeds import Deed, Todo, todos_after
 from foreword.distill import gist
 from foreword.distill.changes import is_test, memory_of_change
-from foreword.distill.commands import Command, command_of, commands_of, does, message_of, same
+from foreword.distill.commands import Command, command_of, commands_of, does, message_of, same, shape_of
 from foreword.distill.failures import Problem, ended_badly, problem_of
 from foreword.distill.request import requests
 from foreword.distill.said import Said, said, takes_back
@@ -28,6 +28,7 @@ MOST_EDITS = 400
 MOST_TODOS = 200
 MOST_CHANGES = 300
 MOST_OBSERVATIONS = 30
+MOST_CHECKS = 4  # ways in which a session ran its tests, linters and builds, and they ran well
 SHARE = 0.1  # of the tokens that were said, a summary may hold
 LEAST, MOST = 30, 260  # tokens of a summary's points
 LEAST_OF_WORK = 90  # where code was touched: the sentence that says why is worth its tokens
@@ -68,6 +69,7 @@ class Draft:
         self._todos: tuple[Todo, ...] = ()
         self._finished: dict[str, None] = {}
         self._runs: dict[str, tuple[Command, bool]] = {}
+        self._checks: dict[str, int] = {}  # how checks were run that went well, and how often
         self._between: list[tuple[int, Command]] = []
         self._ran = 0
         self._passed = 0  # the last run of a test or a build that went well
@@ -165,6 +167,7 @@ class Draft:
                 if each == command or (each.tells and each.program):
                     self._note_run(each, failed=False)
                     self._passed = self._ran if each.kind in ("test", "build") else self._passed
+                    self._check(each)
                     self._succeed(each, deed)
             self._between.extend((self._ran, each) for each in line if does(each))
             del self._between[:-50]
@@ -173,6 +176,11 @@ class Draft:
         if command.kind != "look":
             self._runs.pop(command.program, None)  # the last to run comes last
             self._runs[command.program] = command, failed
+
+    def _check(self, command: Command) -> None:
+        shape = shape_of(command) if command.kind in ("test", "lint", "build") else ""
+        if shape:
+            self._checks[shape] = self._checks.get(shape, 0) + 1
 
     def _fail(self, command: Command, problem: Problem | None, deed: Deed) -> None:
         if command.kind == "look" or problem is None:
@@ -291,7 +299,7 @@ class Draft:
         message = f"{cut(problem.message, 110)} ({test})" if test and test not in problem.message else problem.message
         files = [each.edit.file for each in failure.fixing] + [_known(file, self._files) for file in problem.files]
         functions = [name for each in failure.fixing for name in each.functions]
-        fixed = {"fixed_by": failure.fixed_by} if failure.fixed_by else {}
+        fixed = {"fixed_by": failure.fixed_by, "fixed_in": {self.session.id: failure.fixed_by}}
         return self._memory(
             "failure",
             cut(message, 140),
@@ -308,7 +316,7 @@ class Draft:
                 "type": problem.type,
                 "message": cut(message, 140),
                 "fingerprint": problem.fingerprint,
-                **fixed,
+                **(fixed if failure.fixed_by else {}),
                 "open": failure.open,
                 "seen_in": {self.session.id: failure.times},
             },
@@ -360,6 +368,7 @@ class Draft:
             "next": _distinct((*self._open(), *(unit.text for unit in picked if unit.kind == gist.NEXT)))[:6],
             "block": self._blocks(),
             "decisions": [cut(memory.title, 50) for memory in laid if memory.kind == "decision"][:3],
+            "checks": sorted(self._checks, key=lambda shape: -self._checks[shape])[:MOST_CHECKS],
         }
         return self._memory(
             "summary",

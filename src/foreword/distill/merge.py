@@ -22,7 +22,7 @@ ALSO = "also"  # in a detail: what others saw that were merged into this one, by
 
 def merged(known: Memory, fresh: Memory) -> Memory:
     """*fresh* with what *known* has that it cannot know: its status, its beginning, how often it was seen before."""
-    if known.status in ("superseded", "forgotten"):  # what somebody decided stays; what was stale is said again
+    if known.status not in ("active", "stale"):  # what somebody decided stays; what was stale is said again
         fresh = replace(fresh, status=known.status, superseded_by=known.superseded_by)
     if fresh.kind not in _COUNTED and ALSO not in known.detail:
         return replace(fresh, uid=known.uid)
@@ -32,6 +32,8 @@ def merged(known: Memory, fresh: Memory) -> Memory:
     base, other = (known, fresh) if older else (fresh, known)
     if older:
         detail = {**fresh.detail, **known.detail, "seen_in": seen_in}
+    if fixes := _fixes(known.detail) | _fixes(fresh.detail):
+        detail["fixed_in"] = dict(list(fixes.items())[-EVIDENCE:])
     return replace(
         base,
         body=base.body or other.body,
@@ -107,6 +109,12 @@ def _counts(detail: Mapping[str, Any]) -> dict[str, int]:
         for session, times in pairs
         if isinstance(times, int) and not isinstance(times, bool) and 0 < times <= MOST_TIMES
     }
+
+
+def _fixes(detail: Mapping[str, Any]) -> dict[str, str]:
+    """Which session fixed a failure by what."""
+    told = detail.get("fixed_in")
+    return {name: fix for name, fix in told.items() if isinstance(fix, str)} if isinstance(told, dict) else {}
 
 
 def _words(text: str) -> frozenset[str]:

@@ -1,0 +1,216 @@
+"""Corrections made again, and rules that two projects have -> proposals: only the user's yes makes them rules."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foreword.amendments import Amendment
+from foreword.languages import ENDINGS
+from foreword.learn.alike import alike, words_of
+from foreword.types import UNIVERSAL, Link, Memory
+from foreword.values import replace
+
+AGAIN = 2  # sessions, or times that lie apart
+APART = 86_400.0  # seconds; said twice in one sitting is said once
+PROJECTS = 2  # that have the same rule, before it is proposed for all
+# What was refused comes back once, when twice as many sessions as then, and at least so many more, had to say it again.
+TIMES_MORE, MORE, REFUSALS = 2, 3, 2
+VERB = "propose"
+SURE = 0.9  # the user said it, but not as a rule
+
+
+def proposals(memories: Sequence[Memory]) -> tuple[Amendment, ...]:
+    """A preference, proposed and not active, for each correction that was made again."""
+    corrections = [each for each in memories if _is_rule(each, "correction")]
+    preferences = [each for each in memories if each.kind == "preference" and "scope" not in each.detail]
+    planned = []
+    for group in _groups(corrections):
+        sessions = _sessions(group)
+        first, last = min(each.created for each in group), max(each.confirmed for each in group)
+        apart = sum(each.seen for each in group) >= AGAIN and last - first >= APART
+        if not (len(sessions) >= AGAIN or apart) or _taken_back(group, memories):
+            continue
+        known = next((each for each in preferences if _is_of(each, group)), None)
+        evidence: dict[str, Any] = {"from": sorted(each.uid for each in group), "seen_in": sessions}
+        if known is None:
+            planned.append(_proposed(group, uid=f"pre:{group[0].uid}:proposed", detail=evidence))
+        else:
+            planned += _again(known, evidence, times=len(sessions), seen=_seen(group), at=last)
+    return tuple(planned)
+
+
+def wider(memories: Sequence[Memory], *, languages: Mapping[str, str] | None = None) -> tuple[Amendment, ...]:
+    """A scope beyond the project, proposed for each rule that several projects have; given the rules of all of them.
+
+    It stays in the project that said it first, and names no other, until the user says yes.
+    """
+    rules = [
+        each for each in memories if _is_rule(each, "correction", "preference") and each.scope.startswith("project:")
+    ]
+    settled = [
+        each for each in memories if each.kind == "preference" and ("scope" in each.detail or not _in_project(each))
+    ]
+    planned = []
+    for group in _groups(rules):
+        projects = sorted({each.project for each in group})
+        if len(projects) < PROJECTS or _taken_back(group, memories):
+            continue
+        scope = _scope(projects, languages or {})
+        known = next((each for each in settled if any(same(each, other) for other in group)), None)
+        evidence = {"scope": scope, "projects": len(projects)}
+        if known is None:
+            planned.append(_proposed(group, uid=f"pre:{group[0].uid}:everywhere", detail=evidence, links=False))
+        elif "scope" in known.detail:
+            planned += _again(known, evidence, times=len(projects), seen=_seen(group), at=known.confirmed)
+    return tuple(planned)
+
+
+def same(one: Memory, other: Memory) -> bool:
+    """Whether two rules say the same: in the same words, or the same in place of the same."""
+    wrong, other_wrong = _instead_of(one), _instead_of(other)
+    if wrong and other_wrong:
+        return wrong == other_wrong and bool((words_of(one.title) - wrong) & (words_of(other.title) - wrong))
+    words, more = words_of(one.title), words_of(other.title)
+    return (words == more and bool(words) and _denies(one) == _denies(other)) or alike(one.title, other.title)
+
+
+def main_languages(memories: Sequence[Memory]) -> dict[str, str]:
+    """The language that most files of each project's memories are written in."""
+    counts: dict[str, Counter[str]] = {}
+    for memory in memories:
+        for file in memory.files:
+            language = ENDINGS.get(file.rpartition(".")[2])
+            if language:
+                counts.setdefault(memory.project, Counter())[language] += 1
+    return {project: min(found, key=lambda name: (-found[name], name)) for project, found in counts.items()}
+
+
+def rule_of(text: str) -> str:
+    """A correction as a rule: without that it was said before."""
+    bare = _TOLD.sub("", text).strip(" ,.;:—-")
+    return bare[:1].upper() + bare[1:] if len(bare.split()) > 1 else text
+
+
+_TOLD = re.compile(
+    r"^(?:as )?(?:i (?:said|told you|asked you)|i['’]ve (?:said|told you))(?: (?:again|before|already))?"
+    r"(?: to| that)?[\s,:]+",
+    re.I,
+)
+
+
+def _groups(rules: Sequence[Memory]) -> list[list[Memory]]:
+    """Rules that say the same, each group oldest first."""
+    groups: list[list[Memory]] = []
+    for each in sorted(rules, key=lambda memory: (memory.created, memory.uid)):
+        near = next((group for group in groups if any(same(each, other) for other in group)), None)
+        if near is None:
+            groups.append([each])
+        else:
+            near.append(each)
+    return groups
+
+
+def _proposed(group: Sequence[Memory], *, uid: str, detail: Mapping[str, Any], links: bool = True) -> Amendment:
+    first = group[0]
+    words = max((each for each in group if each.project == first.project), key=lambda each: (each.confirmed, each.uid))
+    instead = {"instead_of": words.detail["instead_of"]} if words.detail.get("instead_of") else {}
+    memory = Memory(
+        kind="preference",
+        title=rule_of(words.title),
+        uid=uid,
+        scope=first.scope,
+        project=first.project,
+        session=words.session,
+        source="user",
+        trust="user",
+        confidence=SURE,
+        seen=_seen(group),
+        created=words.confirmed,
+        confirmed=words.confirmed,
+        status="proposed",
+        detail={**instead, **detail},
+    )
+    why = f"corrected {memory.seen}x" if links else f"{detail['projects']} projects have it"
+    linked = tuple(Link(uid, "caused-by", each.id or each.uid) for each in group) if links else ()
+    return Amendment(VERB, why, new=(memory,), links=linked)
+
+
+def _again(known: Memory, evidence: Mapping[str, Any], *, times: int, seen: int, at: float) -> list[Amendment]:
+    """What waits is told anew how often it was said; what was refused comes back by the rule above."""
+    detail = {**known.detail, **evidence}
+    if known.status == "discarded" and _comes_back(known.detail.get("refused"), times):
+        after = replace(known, status="proposed", seen=seen, confirmed=at, detail=detail)
+        return [Amendment(VERB, "said many more times since it was refused", changed=((known, after),))]
+    if known.status != "proposed" or detail == dict(known.detail):
+        return []
+    after = replace(known, seen=seen, confirmed=max(known.confirmed, at), detail=detail)
+    return [Amendment(VERB, "said again", changed=((known, after),))]
+
+
+def _comes_back(refused: object, times: int) -> bool:
+    if not isinstance(refused, Mapping):
+        return False  # taken back, or put aside without a word: it stays so
+    then = int(refused.get("sessions", 0))
+    return int(refused.get("times", 1)) < REFUSALS and times >= max(then * TIMES_MORE, then + MORE)
+
+
+def _taken_back(group: Sequence[Memory], memories: Sequence[Memory]) -> bool:
+    """Whether the user has said the reverse since: what was to be used is now what is not."""
+    last = max(group, key=lambda each: (each.confirmed, each.uid))
+    wrong, right = _instead_of(last), words_of(last.title) - _instead_of(last)
+    return bool(wrong) and any(
+        later.confirmed > last.confirmed
+        and (not_now := _instead_of(later))
+        and not_now <= right
+        and wrong & words_of(later.title) - not_now
+        for later in memories
+        if _is_rule(later, "correction", "preference", "decision") and later.project == last.project
+    )
+
+
+def _is_of(preference: Memory, group: Sequence[Memory]) -> bool:
+    """Whether a preference is what this group proposes, or says it already."""
+    come_from = preference.detail.get("from")
+    uids = come_from if isinstance(come_from, list) else []
+    return any(each.uid in uids or same(preference, each) for each in group)
+
+
+def _is_rule(memory: Memory, *kinds: str) -> bool:
+    return memory.kind in kinds and memory.trust == "user" and memory.status == "active"
+
+
+def _in_project(memory: Memory) -> bool:
+    return memory.scope.startswith("project:")
+
+
+def _instead_of(memory: Memory) -> frozenset[str]:
+    told = memory.detail.get("instead_of")
+    return words_of(told) if isinstance(told, str) else frozenset()
+
+
+def _denies(memory: Memory) -> bool:
+    return bool(re.search(r"\b(?:not|never|no|stop|avoid|without|\w+n['’]t)\b", memory.title, re.I))
+
+
+def _sessions(group: Sequence[Memory]) -> dict[str, int]:
+    """Which sessions said it, and how often."""
+    found: dict[str, int] = {}
+    for each in group:
+        told = each.detail.get("seen_in")
+        pairs = told.items() if isinstance(told, dict) else ((each.session or each.uid, each.seen),)
+        for session, times in pairs:
+            found[session] = found.get(session, 0) + (times if isinstance(times, int) else 1)
+    return dict(sorted(found.items()))
+
+
+def _seen(group: Sequence[Memory]) -> int:
+    return sum(each.seen for each in group)
+
+
+def _scope(projects: Sequence[str], languages: Mapping[str, str]) -> str:
+    """The narrowest that holds all of them: their one language, where they have one in common."""
+    spoken = {languages.get(project, "") for project in projects}
+    return f"language:{spoken.pop()}" if len(spoken) == 1 and "" not in spoken else UNIVERSAL

@@ -1,0 +1,154 @@
+"""What sessions say they learned -> what two of them say alike, and who denies it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from foreword.learn.alike import alike, opposite, words_of
+from foreword.learn.confidence import lowest
+from foreword.learn.findings import Finding, Verdict
+from foreword.types import Memory
+from foreword.values import value
+
+LEAST = 2  # sessions that say it
+MOST = 400  # sentences, the newest, that are compared with each other: 160,000 pairs take a second
+SHORTEST, LONGEST = 25, 160  # characters of a sentence that is worth a line
+
+
+@value
+class Sentence:
+    """One thing that a session says it learned."""
+
+    text: str
+    session: str
+    at: float
+    trust: str
+
+
+def sentences(memories: Sequence[Memory]) -> tuple[Sentence, ...]:
+    """What the project's sessions say they learned, the newest of it, oldest first."""
+    found = [
+        Sentence(text=text, session=memory.session, at=memory.created, trust=memory.trust)
+        for memory in memories
+        if memory.kind == "summary" and memory.session and memory.status in ("active", "stale")
+        for text in _texts(memory.detail.get("learned"))
+    ]
+    return tuple(sorted(found, key=lambda each: (each.at, each.session, each.text))[-MOST:])
+
+
+def findings(memories: Sequence[Memory], *, project: str) -> tuple[Finding, ...]:
+    """What is known and said again or denied, and what is said by two sessions and not known yet."""
+    told = sentences(memories)
+    known = [each for each in memories if each.kind == "learning" and "by" not in each.detail]
+    again = [_about(memory, told) for memory in known]
+    says = [
+        each.title
+        for each in memories
+        if each.kind in ("learning", "preference", "correction", "decision", "project", "pattern")
+        if each.status != "forgotten"
+    ]
+    rest = [each for each in told if _lasts(each.text) and not any(_same_topic(each.text, title) for title in says)]
+    return (*again, *_clusters(rest, project=project))
+
+
+def plain(text: str) -> str:
+    """A sentence without what only introduces it."""
+    bare = _LEAD.sub("", text).strip(" .;:—-")
+    return bare[:1].upper() + bare[1:]
+
+
+def category_of(text: str) -> str:
+    """Whether a sentence tells of a trap, of how things are done here, or of how they are built."""
+    if _GOTCHA.search(text):
+        return "gotcha"
+    if _CONVENTION.search(text):
+        return "convention"
+    return "architecture" if _ARCHITECTURE.search(text) else "gotcha"
+
+
+_LEAD = re.compile(
+    r"^(?:(?:it )?turns? out(?: that)?|(?:important|note|gotcha|careful|reminder|lesson)\s*:|note that"
+    r"|keep in mind(?: that)?|be careful(?: that)?\s*[:,]?|watch out\s*[:,]|for future reference\s*[:,]"
+    r"|the (?:root )?(?:cause|issue|problem|catch|trick|lesson) (?:was|is) that)\s+",
+    re.I,
+)
+_OF_NOW = re.compile(  # what was so in that session only
+    r"\b(?:now|this (?:session|time|change|commit|pr|branch|diff)|just (?:added|fixed|changed|moved)|line \d+"
+    r"|i (?:added|fixed|changed|moved|removed|will|have|am)|i['’](?:ve|ll|m)|let me|you (?:can|should|asked)"
+    r"|earlier today|passes|passed)\b",
+    re.I,
+)
+_GOTCHA = re.compile(
+    r"\b(?:fail\w*|break\w*|vanish\w*|lost|loses?|crash\w*|hang\w*|careful|gotcha|trap|wrong|silently|ignore[sd]?|cannot|can['’]t"
+    r"|must not|only works|otherwise|unless|stale|race\w*|deadlock\w*|leak\w*|flaky|twice|without|error|never)\b",
+    re.I,
+)
+_CONVENTION = re.compile(
+    r"\b(?:always|convention|naming|named|prefix\w*|suffix\w*|style|format\w*|we use|is used for|are written"
+    r"|goes? (?:in|into)|instead of|rather than|must (?:be|have|use)|should)\b",
+    re.I,
+)
+_ARCHITECTURE = re.compile(
+    r"\b(?:modules?|layers?|services?|calls?|stored in|lives? in|owns?|depends? on|through|handled by|registered|loaded"
+    r"|generated|built|sends?|reads?|writes?|queue|worker|database|schema|table|cache\w*|endpoint)\b",
+    re.I,
+)
+
+
+def _about(memory: Memory, told: Sequence[Sentence]) -> Finding:
+    """What sessions say for and against a learning; a person may have put it in other words since."""
+    titles = tuple(dict.fromkeys((memory.title, str(memory.detail.get("first_said") or memory.title))))
+    verdicts: dict[str, Verdict] = {}
+    trusts = [str(memory.trust)]
+    for each in told:
+        confirms = any(alike(each.text, title) for title in titles)
+        if confirms or any(opposite(each.text, title) for title in titles):
+            before = verdicts.get(each.session)
+            if before is None or confirms:  # a session that says both has come round to it
+                verdicts[each.session] = Verdict(session=each.session, at=each.at, confirms=confirms)
+        trusts += [each.trust] if confirms else []
+    return Finding(memory.uid, memory.title, "", tuple(verdicts.values()), lowest(trusts), LEAST)
+
+
+def _clusters(rest: Sequence[Sentence], *, project: str) -> list[Finding]:
+    """Sentences that say the same, put together around the one that most sessions agree with."""
+    left = list(rest)
+    found: list[Finding] = []
+    near = {at: [other for other in left if alike(each.text, other.text)] for at, each in enumerate(left)}
+    for at in sorted(near, key=lambda at: (-len({each.session for each in near[at]}), left[at].at, left[at].text)):
+        middle, members = left[at], near[at]
+        if any(_same_topic(middle.text, each.title) for each in found):
+            continue
+        against = [each for each in left if opposite(middle.text, each.text)]
+        verdicts = {each.session: Verdict(session=each.session, at=each.at, confirms=False) for each in against}
+        verdicts |= {each.session: Verdict(session=each.session, at=each.at, confirms=True) for each in members}
+        if len({each.session for each in members}) < LEAST:
+            break  # the others have no more
+        title = plain(middle.text)
+        mark = " ".join(sorted(words_of(title)))
+        found.append(
+            Finding(
+                uid=f"lea:{project}:{hashlib.blake2b(mark.encode('utf-8', 'replace'), digest_size=8).hexdigest()}",
+                title=title,
+                category=category_of(middle.text),
+                verdicts=tuple(verdicts.values()),
+                trust=lowest(each.trust for each in members),
+                least=LEAST,
+                detail={"first_said": title},
+            )
+        )
+    return found
+
+
+def _lasts(text: str) -> bool:
+    return SHORTEST <= len(text) <= LONGEST and not _OF_NOW.search(text) and not text.endswith(("?", "…", ":"))
+
+
+def _same_topic(one: str, other: str) -> bool:
+    return alike(one, other) or opposite(one, other)
+
+
+def _texts(told: object) -> list[str]:
+    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []

@@ -1,0 +1,560 @@
+"""What repeats over sessions becomes known, with its evidence; what does not, does not; and nobody's rule but the user's."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword import learn
+from foreword.distill import merged
+from foreword.learn.alike import alike, opposite
+from foreword.learn.confidence import confidence, lowest
+from foreword.rank import CERTAIN
+from foreword.render import line
+from foreword.store.sqlite import SqliteStore
+from foreword.types import TRUSTS, Memory, Project, Ranked
+from foreword.values import replace, value
+
+ROOMS = Project(key="git:rooms", name="rooms", root="/rooms")
+BARS = Project(key="git:bars", name="bars", root="/bars")
+DAY = 86_400.0
+
+
+@value
+class About:
+    project: Project
+    taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()
+
+
+def summary(session: str, at: float, *, learned=(), files=(), checks=(), trust="agent", project=ROOMS) -> Memory:
+    told = {"learned": list(learned), "checks": list(checks)}
+    return Memory(
+        "summary",
+        f"What {session} was about",
+        uid=f"sum:{project.key}:{session}",
+        project=project.key,
+        scope=project.scope,
+        session=session,
+        source="claude-code",
+        trust=trust,
+        files=tuple(files),
+        created=at * DAY,
+        confirmed=at * DAY,
+        detail={name: each for name, each in told.items() if each},
+    )
+
+
+def rule(kind: str, text: str, sessions: dict[str, int], *, at=1.0, last=0.0, instead_of="", project=ROOMS) -> Memory:
+    return Memory(
+        kind,
+        text,
+        uid=f"{kind[:3]}:{project.key}:{text.lower()}",
+        project=project.key,
+        scope=project.scope,
+        session=next(iter(sessions)),
+        source="claude-code",
+        trust="user",
+        confidence=0.8,
+        seen=sum(sessions.values()),
+        created=at * DAY,
+        confirmed=(last or at) * DAY,
+        detail={"seen_in": sessions, **({"instead_of": instead_of} if instead_of else {})},
+    )
+
+
+def failure(message: str, sessions, fixes: dict[str, str], *, at=1.0, last=5.0, print="f1", type="KeyError") -> Memory:
+    fixed = {"fixed_by": list(fixes.values())[-1], "fixed_in": fixes} if fixes else {}
+    return Memory(
+        "failure",
+        message,
+        uid=f"fai:{ROOMS.key}:{print}",
+        project=ROOMS.key,
+        scope=ROOMS.scope,
+        session="s1",
+        source="claude-code",
+        trust="tool",
+        created=at * DAY,
+        confirmed=last * DAY,
+        detail={
+            "command": "uv run pytest",
+            "type": type,
+            "message": message,
+            "fingerprint": print,
+            "open": not fixes,
+            "seen_in": dict.fromkeys(sessions, 1),
+            **fixed,
+        },
+    )
+
+
+def planned(store: SqliteStore, *, plan=learn.plan, project=ROOMS, everything=False):
+    scopes = () if everything else (project.scope,)
+    memories = [memory for _, memory in store.page(scopes=scopes, limit=5000)]
+    return plan(memories, about=About(project, store.taken_back()))
+
+
+def learnt(store: SqliteStore, *memories: Memory, plan=learn.plan, **more):
+    """Keep memories, plan and carry it out; whatever was learned, by kind. Planned again, there is nothing to do."""
+    store.keep(memories)
+    store.amend(planned(store, plan=plan, **more), who="tidy", at=99 * DAY)
+    assert planned(store, plan=plan, **more) == ()
+    found = [memory for _, memory in store.page(limit=5000)]
+    return [each for each in found if each.source == "sessions" or "proposed" in each.uid or "everywhere" in each.uid]
+
+
+def known_here(memory: Memory) -> str:
+    return line(Ranked(memory, 1.0, {}), layer="knowledge", now=0.0)
+
+
+REBUILT = "The internal database is rebuilt at start-up, so rows written in tests vanish"
+REBUILT_TOO = "Turns out rows written in tests vanish because the internal database is rebuilt at startup"
+
+
+# ---- what is said again
+
+
+def test_what_two_sessions_say_alike_becomes_a_learning_that_reads_well(store):
+    (got,) = learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
+    assert known_here(got) == f"- Gotcha (sessions): {REBUILT}"
+    assert got.detail["seen_in"] == {"s1": 1, "s2": 1}
+    assert (got.seen, got.trust, got.created, got.confirmed) == (2, "agent", 3 * DAY, 3 * DAY)
+    assert got.confidence == pytest.approx(0.67)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (REBUILT, "The mail sandbox rejects our sender until the domain is verified"),  # two things
+        (REBUILT, "The internal database is not rebuilt at start-up, so rows written in tests do stay"),  # the opposite
+        ("The problem was a missing import", "The problem was a missing migration"),  # every day's words
+        ("The tests pass now because overlaps() compares half-open hours", "The tests pass now because overlaps() "
+         "compares half-open hours"),  # of that session
+        ("Changed line 12 of bookings.py so that hours are half-open", "Changed line 30 of bookings.py so that hours "
+         "are half-open"),
+    ],
+)  # fmt: skip
+def test_what_is_not_the_same_or_only_of_its_session_is_not_learned(store, first, second):
+    assert learnt(store, summary("s1", 1, learned=[first]), summary("s2", 3, learned=[second])) == []
+
+
+def test_one_session_that_says_it_three_times_is_one_session(store):
+    assert learnt(store, summary("s1", 1, learned=[REBUILT, REBUILT_TOO, REBUILT])) == []
+
+
+def test_what_the_user_laid_down_already_is_not_learned_again(store):
+    laid = rule("decision", "The internal database is rebuilt at start-up so rows written in tests vanish", {"s0": 1})
+    assert learnt(store, laid, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO])) == []
+
+
+def test_new_evidence_updates_the_same_learning(store):
+    (one,) = learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
+    (two,) = learnt(store, summary("s3", 5, learned=[REBUILT]))
+    assert (two.id, two.uid, two.title, two.created) == (one.id, one.uid, one.title, one.created)
+    assert (two.seen, two.confirmed) == (3, 5 * DAY)
+    assert two.confidence > one.confidence
+
+
+def test_what_sessions_deny_sleeps_and_wakes_when_it_is_confirmed(store):
+    denied = "The internal database is not rebuilt at start-up, rows written in tests stay"
+    learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
+    (asleep,) = learnt(store, summary("s3", 5, learned=[denied]))
+    assert asleep.confidence < CERTAIN
+    assert learn.asleep(asleep)
+    assert asleep.detail["against"] == {"s3": 1}
+    (awake,) = learnt(store, summary("s4", 7, learned=[REBUILT]))
+    assert awake.confidence >= CERTAIN
+    assert not learn.asleep(awake)
+
+
+def test_the_evidence_of_sessions_that_are_gone_stays(store):
+    summaries = [summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO])]
+    learnt(store, *summaries)
+    store.keep([replace(each, status="forgotten", detail={}, session="") for each in summaries])
+    (got,) = learnt(store, summary("s3", 5, learned=[REBUILT]))
+    assert set(got.detail["seen_in"]) == {"s1", "s2", "s3"}
+
+
+def test_what_a_person_wrote_is_not_lowered_by_sessions_but_by_the_person(store):
+    mine = Memory(
+        "learning",
+        REBUILT,
+        uid="mine",
+        project=ROOMS.key,
+        scope=ROOMS.scope,
+        created=DAY,
+        confirmed=DAY,
+        confidence=0.9,
+    )
+    denied = "The internal database is not rebuilt at start-up, rows written in tests stay"
+    learnt(store, mine, summary("s1", 2, learned=[denied]), summary("s2", 3, learned=[denied]))
+    (kept,) = store.by_uid(["mine"])
+    assert (kept.confidence, kept.trust, set(kept.detail["against"])) == (0.9, "user", {"s1", "s2"})
+    learnt(store, rule("correction", denied, {"s3": 1}, at=5))
+    (lowered,) = store.by_uid(["mine"])
+    assert learn.asleep(lowered)
+
+
+def test_what_an_agent_wrote_is_not_lowered_by_being_confirmed(store):
+    written = Memory(
+        "learning",
+        REBUILT,
+        uid="agent-1",
+        project=ROOMS.key,
+        scope=ROOMS.scope,
+        created=DAY,
+        source="codex",
+        trust="agent",
+    )
+    learnt(store, written, summary("s1", 2, learned=[REBUILT_TOO]))
+    (kept,) = store.by_uid(["agent-1"])
+    assert (kept.confidence, kept.detail["seen_in"]) == (1.0, {"s1": 1})
+
+
+def test_what_somebody_took_back_is_not_learned_again(store):
+    learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
+    store.undo(store.log(), who="user", at=100 * DAY)
+    (got,) = learnt(store, summary("s3", 5, learned=[REBUILT]))
+    assert got.status == "discarded"
+
+
+# ---- how checks are run
+
+AUTO = "uv run pytest -n auto"
+
+
+def test_the_command_that_three_sessions_test_with_becomes_a_convention(store):
+    days = [summary(f"s{day}", day, checks=[AUTO]) for day in (1, 2, 3)]
+    assert learnt(store, *days[:2]) == []
+    (got,) = learnt(store, days[2])
+    assert known_here(got) == f"- Convention (sessions): Tests are run with `{AUTO}`"
+
+
+def test_what_anybody_would_type_is_not_worth_a_line(store):
+    assert learnt(store, *(summary(f"s{day}", day, checks=["pytest", "make"]) for day in range(1, 6))) == []
+
+
+def test_what_the_user_said_about_it_is_enough(store):
+    said = rule("preference", f"Always run the tests with `{AUTO}`", {"s0": 1})
+    assert learnt(store, said, *(summary(f"s{day}", day, checks=[AUTO]) for day in (1, 2, 3))) == []
+
+
+def test_a_way_that_is_over_is_not_learned_late(store):
+    days = [summary(f"s{day:02}", day, checks=[AUTO if day <= 10 else "make test"]) for day in range(1, 14)]
+    got = {each.detail["command"]: each for each in learnt(store, *days)}
+    assert got.keys() == {"make test"}  # nobody learns what is over
+
+
+def test_a_command_that_was_known_sleeps_when_another_takes_over(store):
+    learnt(store, *(summary(f"s{day:02}", day, checks=[AUTO]) for day in range(1, 11)))
+    got = learnt(store, *(summary(f"s{day:02}", day, checks=["make test"]) for day in range(11, 14)))
+    asleep = {each.detail["command"]: learn.asleep(each) for each in got}
+    assert asleep == {AUTO: True, "make test": False}
+
+
+def test_two_kinds_of_tests_are_not_against_each_other(store):
+    days = [summary(f"s{day:02}", day, checks=["npm run test:ui" if day % 2 else AUTO]) for day in range(1, 13)]
+    got = learnt(store, *days)
+    assert {each.detail["command"]: learn.asleep(each) for each in got} == {AUTO: False, "npm run test:ui": False}
+
+
+# ---- what changes together
+
+
+def test_files_that_change_together_are_told_where_nobody_would_guess(store):
+    pair = ("rooms/models.py", "web/schema.graphql")
+    (got,) = learnt(store, *(summary(f"s{day}", day, files=(*pair, f"rooms/{day}.py")) for day in (1, 2, 3)))
+    assert known_here(got) == "- Architecture (sessions): rooms/models.py and web/schema.graphql change together"
+    assert got.files == pair
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("rooms/models.py", "tests/test_models.py"),  # a test
+        ("rooms/models.py", "rooms/views.py"),  # neighbours
+        ("pyproject.toml", "docs/uv.lock"),
+        ("rooms/models.py", "CHANGELOG.md"),
+        ("rooms/models.py", "web/models.ts"),  # namesakes
+    ],
+)
+def test_what_anybody_would_guess_is_not_worth_a_line_either(store, pair):
+    assert learnt(store, *(summary(f"s{day}", day, files=pair) for day in range(1, 6))) == []
+
+
+def test_what_changes_with_everything_and_in_sweeps_is_not_coupled(store):
+    sweep = tuple(f"a{number}/f{number}.py" for number in range(12))
+    busy = [summary(f"s{day:02}", day, files=("app/main.py", f"x{day % 3}/y.sql")) for day in range(1, 13)]
+    assert learnt(store, *busy, *(summary(f"w{day}", day, files=sweep) for day in range(1, 6))) == []
+
+
+def test_files_that_stop_changing_together_sleep(store):
+    pair = ("rooms/models.py", "web/schema.graphql")
+    learnt(store, *(summary(f"s{day}", day, files=pair) for day in (1, 2, 3)))
+    (got,) = learnt(store, *(summary(f"s{day}", day, files=pair[:1]) for day in (4, 5)))
+    assert learn.asleep(got)
+
+
+def test_a_project_has_few_such_lines(store):
+    days = [
+        (summary(f"s{n}-{day}", day, files=(f"a{n}/x{n}.py", f"b{n}/z{n}.sql"))) for day in (1, 2, 3) for n in range(9)
+    ]
+    assert len(learnt(store, *days)) == 3
+
+
+# ---- failures
+
+
+def test_a_failure_that_nothing_fixed_becomes_a_gotcha(store):
+    (got,) = learnt(store, failure("ConnectionError: mail sandbox refused port 2525", ["s1", "s2"], {}))
+    said = '- Gotcha (sessions): "ConnectionError: mail sandbox refused port 2525" comes back, and no fix is known'
+    assert known_here(got) == said
+    assert got.trust == "tool"
+    (cause,) = store.linked(got.id)
+    assert cause.relation == "caused-by"
+
+
+def test_a_failure_of_one_morning_or_with_a_fix_is_no_gotcha(store):
+    assert learnt(store, failure("ConnectionError: refused", ["s1", "s2"], {}, at=1.0, last=1.1)) == []
+    assert learnt(store, failure("ConnectionError: refused", ["s1", "s2"], {"s2": "ran `make up`"}, print="f2")) == []
+
+
+def test_a_gotcha_sleeps_once_there_is_a_fix(store):
+    open_one = failure("ConnectionError: mail sandbox refused port 2525", ["s1", "s2"], {})
+    learnt(store, open_one)
+    fixed = failure(open_one.title, ["s1", "s2", "s3"], {"s3": "ran `make sandbox`"})
+    (got,) = learnt(store, fixed)
+    assert learn.asleep(got)
+
+
+def test_three_sessions_with_the_same_fix_make_a_pattern_and_the_failure_stays(store):
+    message = "OperationalError: no such table: catalog_resources"
+    fixes = {
+        "s1": "client() in tests/conftest.py: added `await refresh_schemas()`",
+        "s2": "changed client() in tests/conftest.py",
+        "s3": "client() in tests/conftest.py: `yield app` became `await refresh_schemas(); yield app`",
+    }
+    (got,) = learnt(store, failure(f"{message} (test_token)", ["s1", "s2", "s3"], fixes))
+    assert (got.kind, got.title, got.seen, got.trust) == ("pattern", message, 3, "tool")
+    assert got.detail["problem"] == message
+    assert got.detail["solution"] == fixes["s3"]
+    assert got.detail["context"] == "running `uv run pytest`"
+    (failed,) = store.by_uid([f"fai:{ROOMS.key}:f1"])
+    assert failed.status == "active"
+    assert [(link.source, link.relation, link.target) for link in store.linked(got.id)] == [
+        (got.id, "caused-by", failed.id)
+    ]
+
+
+@pytest.mark.parametrize(
+    "fixes",
+    [
+        {"s1": "ran `make up`", "s2": "ran `make up`"},
+        {"s1": "changed a() in x.py", "s2": "changed b() in x.py", "s3": "changed c() in x.py"},
+        {"s1": "ran `make up`", "s2": "ran `make up`", "s3": "changed connect() in db.py"},
+    ],
+)
+def test_two_sessions_or_other_fixes_make_no_pattern(store, fixes):
+    got = learnt(store, failure("KeyError: 'sender'", ["s1", "s2", "s3"], fixes))
+    assert [each for each in got if each.kind == "pattern"] == []
+
+
+def test_the_same_error_of_several_tests_is_one_problem(store):
+    message = "OperationalError: no such table: catalog_resources"
+    three = [
+        failure(f"{message} (test_{each})", [each], {each: "changed client() in tests/conftest.py"}, print=each)
+        for each in ("s1", "s2", "s3")
+    ]
+    (got,) = learnt(store, *three)
+    assert len(store.linked(got.id)) == 3
+
+
+def test_a_pattern_that_helps_again_is_the_same_pattern(store):
+    fixes = dict.fromkeys(("s1", "s2", "s3"), "changed client() in tests/conftest.py")
+    (one,) = learnt(store, failure("KeyError: 'sender'", list(fixes), fixes))
+    more = fixes | {"s4": "changed client() in tests/conftest.py"}
+    (two,) = learnt(store, failure("KeyError: 'sender'", list(more), more))
+    assert (two.id, two.seen) == (one.id, 4)
+
+
+def test_what_fixed_a_failure_is_kept_for_every_session():
+    one = failure("KeyError: 'sender'", ["s1"], {"s1": "ran `make up`"})
+    two = failure("KeyError: 'sender'", ["s2"], {"s2": "changed connect() in db.py"})
+    assert merged(one, two).detail["fixed_in"] == {"s1": "ran `make up`", "s2": "changed connect() in db.py"}
+
+
+# ---- proposals
+
+
+def test_a_correction_made_again_is_proposed_and_not_active(store):
+    (got,) = learnt(store, rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm"))
+    assert (got.kind, got.status, got.trust, got.title) == ("preference", "proposed", "user", "Use pnpm instead of npm")
+    (why,) = store.linked(got.id)
+    assert (why.relation, store.by_id([why.target])[0].kind) == ("caused-by", "correction")
+
+
+def test_the_same_swap_in_other_words_is_the_same_correction(store):
+    one = rule("correction", "Use pnpm instead of npm", {"s1": 1}, instead_of="npm")
+    two = rule("correction", "Stop using npm here, use pnpm", {"s2": 1}, at=2, instead_of="npm")
+    (got,) = learnt(store, one, two)
+    assert got.title == "Stop using npm here, use pnpm"
+    assert got.detail["seen_in"] == {"s1": 1, "s2": 1}
+
+
+@pytest.mark.parametrize(
+    "corrections",
+    [
+        [rule("correction", "Use pnpm instead of npm", {"s1": 2}, instead_of="npm")],  # one sitting
+        [
+            rule("correction", "Use pnpm instead of npm", {"s1": 1}, instead_of="npm"),
+            rule("correction", "Use uv instead of pip", {"s2": 1}, instead_of="pip"),
+        ],
+        [  # he changed his mind
+            rule("correction", "Use tabs instead of spaces", {"s1": 1, "s2": 1}, instead_of="spaces"),
+            rule("correction", "Use spaces instead of tabs", {"s3": 1}, at=9, instead_of="tabs"),
+        ],
+        [  # he has said it as a rule
+            rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm"),
+            rule("preference", "Always use pnpm instead of npm", {"s3": 1}, instead_of="npm"),
+        ],
+        [replace(rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}), trust="agent")],
+        [replace(rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}), status="superseded")],
+    ],
+)
+def test_what_was_said_once_or_taken_back_or_by_another_is_not_proposed(store, corrections):
+    assert learnt(store, *corrections) == []
+
+
+def test_a_refused_proposal_comes_back_once_and_only_with_much_new_evidence(store):
+    def said(sessions: int) -> Memory:
+        return rule("correction", "Use pnpm instead of npm", {f"s{n}": 1 for n in range(sessions)}, instead_of="npm")
+
+    (got,) = learnt(store, said(2))
+    store.keep([replace(got, status="discarded", detail={**got.detail, "refused": {"sessions": 2, "times": 1}})])
+    for sessions, status in ((3, "discarded"), (4, "discarded"), (5, "proposed")):
+        (got,) = learnt(store, said(sessions))
+        assert got.status == status
+    store.keep([replace(got, status="discarded", detail={**got.detail, "refused": {"sessions": 5, "times": 2}})])
+    (got,) = learnt(store, said(50))
+    assert got.status == "discarded"
+
+
+def test_i_said_is_no_part_of_the_rule(store):
+    (got,) = learnt(store, rule("correction", "I told you to keep the answers short please", {"s1": 1, "s2": 1}))
+    assert got.title == "Keep the answers short please"
+
+
+def test_what_two_projects_have_is_proposed_for_all_and_names_no_other_project(store):
+    here = rule("preference", "Keep the answers short and plain", {"s1": 1})
+    there = rule("correction", "Keep answers short and plain", {"s2": 1}, at=4, project=BARS)
+    (got,) = learnt(store, here, there, plan=learn.plan_wider, everything=True)
+    assert (got.status, got.scope, got.project) == ("proposed", ROOMS.scope, ROOMS.key)
+    assert got.detail["scope"] == "universal"
+    assert "bars" not in f"{got}"
+    assert store.linked(got.id) == ()
+    assert learnt(store, plan=learn.plan_wider, everything=True) == [got]
+
+
+def test_projects_of_one_language_get_a_rule_for_that_language(store):
+    both = [
+        replace(rule("preference", "Use pathlib instead of os.path", {"s1": 1}, project=each), files=("a/b.py", "c.py"))
+        for each in (ROOMS, BARS)
+    ]
+    (got,) = learnt(store, *both, plan=learn.plan_wider, everything=True)
+    assert got.detail["scope"] == "language:python"
+
+
+def test_what_one_project_has_is_not_proposed_for_all(store):
+    rules = [
+        rule("preference", text, {"s1": 1})
+        for text in ("Keep the answers short and plain", "Keep answers short, plain")
+    ]
+    assert learnt(store, *rules, plan=learn.plan_wider, everything=True) == []
+
+
+# ---- what is true of all
+
+
+@given(st.lists(st.booleans(), max_size=30))
+def test_confidence_never_falls_by_confirmation_nor_rises_by_contradiction(verdicts):
+    sure = confidence(verdicts)
+    assert 0 <= sure < 1
+    assert confidence([*verdicts, True]) >= sure >= confidence([*verdicts, False])
+
+
+@given(st.lists(st.sampled_from(TRUSTS), min_size=1))
+def test_trust_never_rises(trusts):
+    assert TRUSTS.index(lowest(trusts)) == max(map(TRUSTS.index, trusts))
+
+
+WORDS = "database rows vanish rebuild start schema cache worker queue mail never not before after sandbox token".split()
+SENTENCE = st.lists(st.sampled_from(WORDS), min_size=4, max_size=9).map(" ".join)
+
+
+@given(SENTENCE, SENTENCE)
+def test_alike_goes_both_ways_and_nothing_is_alike_and_opposite(one, other):
+    assert alike(one, other) == alike(other, one)
+    assert opposite(one, other) == opposite(other, one)
+    assert not (alike(one, other) and opposite(one, other))
+
+
+SUMMARIES = st.builds(
+    summary,
+    st.sampled_from([f"s{n}" for n in range(9)]),
+    st.integers(1, 30),
+    learned=st.lists(SENTENCE, max_size=3),
+    files=st.lists(st.sampled_from(["a/x.py", "b/y.sql", "c/z.ts", "d/w.md"]), max_size=3, unique=True),
+    checks=st.lists(st.sampled_from([AUTO, "make test", "uv run pytest"]), max_size=2, unique=True),
+    trust=st.sampled_from(["agent", "imported"]),
+)
+RULES = st.builds(
+    rule,
+    st.sampled_from(["correction", "preference", "decision"]),
+    SENTENCE,
+    st.dictionaries(st.sampled_from(["s1", "s2", "s3"]), st.integers(1, 3), min_size=1),
+    instead_of=st.sampled_from(["", "cache", "queue", "mail sandbox"]),
+    at=st.integers(1, 30),
+)
+FAILURES = st.builds(
+    failure,
+    SENTENCE,
+    st.lists(st.sampled_from(["s1", "s2", "s3", "s4"]), min_size=1, unique=True),
+    st.dictionaries(
+        st.sampled_from(["s1", "s2", "s3", "s4"]), st.sampled_from(["changed a() in x.py", "ran `make up`"])
+    ),
+    print=st.sampled_from(["f1", "f2", "f3"]),
+)
+UID = lambda memory: memory.uid  # noqa: E731
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """A fresh store each time it is asked."""
+    made = []
+
+    def fresh():
+        folder = tmp_path_factory.mktemp("learn")
+        made.append(SqliteStore(folder / "memory.db", backups=folder / "backups"))
+        return made[-1]
+
+    yield fresh
+    for each in made:
+        each.close()
+
+
+@given(st.lists(st.one_of(SUMMARIES, RULES, FAILURES), max_size=14, unique_by=UID))
+@settings(max_examples=40, deadline=None)
+def test_whatever_is_remembered_is_learned_once_and_nothing_is_more_trusted_than_its_sources(stores, memories):
+    store = stores()
+    for plan, everything in ((learn.plan, False), (learn.plan_wider, True)):
+        for each in learnt(store, *memories, plan=plan, everything=everything):
+            if each.kind == "preference":
+                assert each.status == "proposed"  # nothing proposed becomes active by itself
+            else:
+                assert each.trust != "user"
+    known = {each.uid for each in memories}
+    untouched = [each for _, each in store.page(limit=5000) if each.uid in known]
+    assert {(each.uid, each.trust, each.status) for each in untouched} == {
+        (each.uid, each.trust, each.status) for each in memories
+    }
+    store.close()
