@@ -155,6 +155,39 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("model_key_env", "", "keyplace", "", "Where the worker finds the key, if it wants one."),
     Setting("model_daily_tokens", 50_000, "int", "tokens", "The most that any 24 hours may cost.", 0, 100_000_000),
     Setting("model_seconds", 60.0, "float", "seconds", "The longest that one request may take.", 1, 600),
+    # Nothing goes by a date alone (docs/retention.md), and 0 keeps it for ever.
+    Setting("events_keep_days", 180, "int", "days", "How long raw events are kept once they are distilled.", 0, 36500),
+    Setting(
+        "traces_keep_days",
+        365,
+        "int",
+        "days",
+        "How long traces are kept: texts of injections, who fetched what, what undoes an entry of the log.",
+        0,
+        36500,
+    ),
+    Setting(
+        "aside_keep_days",
+        365,
+        "int",
+        "days",
+        "How long superseded, stale and discarded memories are kept; rules, decisions and the like always are.",
+        0,
+        36500,
+    ),
+    Setting(
+        "observations_keep_days", 730, "int", "days", "How long observations and changed functions are kept.", 0, 36500
+    ),
+    # No database of 136 GB: a year of eight sessions a day is some hundred MB.
+    Setting(
+        "store_max_mb",
+        2048,
+        "int",
+        "MB",
+        "Past it the oldest of what may go goes, raw events first; 0 is no cap.",
+        0,
+        1048576,
+    ),
     Setting("backups_keep", 5, "int", "backups", "How many backups are kept, newest first.", 1, 100),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -200,6 +233,11 @@ class Settings:
     model_key_env: str
     model_daily_tokens: int
     model_seconds: float
+    events_keep_days: int
+    traces_keep_days: int
+    aside_keep_days: int
+    observations_keep_days: int
+    store_max_mb: int
     backups_keep: int
     recipes: Mapping[str, Recipe]
 

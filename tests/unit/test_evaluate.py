@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foreword import plot
 from foreword.errors import BadRequest
-from foreword.evaluate import context, estimates, measures, plot, retrieval, silence
+from foreword.evaluate import context, estimates, measures, retrieval, silence
 from foreword.evaluate.scratch import Product, Scratch, scratch
 from foreword.evaluate.sets import Set, read
 from foreword.recipes import RECIPES

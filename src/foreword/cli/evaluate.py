@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foreword.cli import screen
+from foreword.cli.drawing import Plot, check_plot, draw
 from foreword.cli.memories import Json
 from foreword.errors import BadRequest
 
 if TYPE_CHECKING:
-    from foreword.evaluate.plot import Bars, Lines
     from foreword.evaluate.scratch import Product
+    from foreword.plot import Bars, Lines
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,7 +36,6 @@ Sets = Annotated[
     list[Path],
     typer.Argument(metavar="DIR…", help="Folders with memories.jsonl and queries.jsonl, or folders of such folders."),
 ]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw it too, into this file.")]
 
 
 @app.command()
@@ -63,7 +63,7 @@ def retrieval(
     from foreword.evaluate.scratch import scratch
     from foreword.evaluate.sets import read
 
-    _check_plot(plot)
+    check_plot(plot)
     given, product = read(sets), _product()
     if silence and len(given) < 2:
         raise BadRequest("--silence needs two sets or more", hint="name another folder: its prompts are the strangers")
@@ -80,7 +80,7 @@ def retrieval(
     else:
         _print_retrieval(answer)
     if plot:
-        _draw(plot, _retrieval_charts(answer))
+        draw(plot, _retrieval_charts(answer))
 
 
 @app.command()
@@ -112,7 +112,7 @@ def context(
 
     if family not in FAMILIES:
         raise BadRequest(f"unknown tokenizer family {family!r}", hint=f"one of {', '.join(FAMILIES)}")
-    _check_plot(plot)
+    check_plot(plot)
     given, product = read(sets), _product(family=family)
     budgets = sorted({*worth.BUDGETS, budget})
     blocks = []
@@ -127,7 +127,7 @@ def context(
     else:
         _print_context(answer)
     if plot:
-        _draw(plot, _context_charts(answer))
+        draw(plot, _context_charts(answer))
 
 
 @app.command()
@@ -334,23 +334,8 @@ def _number(given: float | None, *, digits: int = 3) -> str:
 # ---- charts
 
 
-def _check_plot(path: Path | None) -> None:
-    """Before a minute of work, not after it."""
-    if path and path.suffix.lower() != ".svg":
-        raise BadRequest(f"{path} is no name for an SVG", hint="give --plot a file that ends with .svg")
-    if path and not path.absolute().parent.is_dir():
-        raise BadRequest(f"there is no folder {path.absolute().parent}", hint="make it first, or draw elsewhere")
-
-
-def _draw(path: Path, charts: list[Lines | Bars]) -> None:
-    from foreword.evaluate.plot import svg
-
-    path.write_text(svg(charts), encoding="utf-8")
-    screen.aside(f"drawn: {path}")
-
-
 def _retrieval_charts(answer: dict[str, Any]) -> list[Lines | Bars]:
-    from foreword.evaluate.plot import Bars, Line, Lines
+    from foreword.plot import Bars, Line, Lines
 
     rows = answer["sets"]
     charts: list[Lines | Bars] = [
@@ -387,7 +372,7 @@ def _retrieval_charts(answer: dict[str, Any]) -> list[Lines | Bars]:
 
 
 def _context_charts(answer: dict[str, Any]) -> list[Lines | Bars]:
-    from foreword.evaluate.plot import Line, Lines
+    from foreword.plot import Line, Lines
 
     def chart(title: str, y: str, name: str) -> Lines:
         methods = {"Foreword": None, "plain FTS5": "fts5", "newest first": "recency"}

@@ -28,6 +28,7 @@ from foreword.cli import (
     scrub,
     sessions,
     settings,
+    stats,
     status,
     worker,
 )
@@ -86,6 +87,7 @@ app.command("sessions")(sessions.sessions)
 app.command("handoff")(sessions.handoff)
 app.command("graph")(graph.graph)
 app.command("status")(status.status)
+app.command("stats")(stats.stats)
 app.command("doctor")(doctor.doctor)
 app.command("import")(imports.import_)
 app.command("export")(export.export)

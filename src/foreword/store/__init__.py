@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from foreword.store.ledger import Spending
     from foreword.store.scrub import Cleaner, Scrubbed
     from foreword.store.seen import Seen
+    from foreword.store.statistics import Counted, Totals
+    from foreword.store.tallies import Size
 
 
 class Store(Protocol):
@@ -82,6 +84,12 @@ class Store(Protocol):
 
         What was used stays used, and saying the same again changes nothing.
         """
+
+    def tally(self, counted: Mapping[tuple[str, str, str], float]) -> None:
+        """Add to what is only counted, (day, project, what) -> how many more; it may be written a moment later."""
+
+    def note_day(self, day: str) -> bool:
+        """Note where everything stands as a local day begins; whether that is new. How old things are hangs on it."""
 
     # -- governing ----------------------------------------------------------------------------------------------
     def amend(self, amendments: Sequence[Amendment], *, who: str, at: float, run: str = "") -> tuple[Logged, ...]:
@@ -216,6 +224,15 @@ class Store(Protocol):
 
     def counts(self) -> Mapping[str, int]:
         """How many rows of everything there are."""
+
+    def statistics(self, *, project: str, since: float, until: float, first: str, last: str) -> Counted:
+        """What was counted of a project, or of all, between two times, and on the days from *first* to *last*."""
+
+    def totals(self, project: str = "") -> Totals:
+        """What was counted of a project, or of all, since the store began."""
+
+    def size(self) -> Size:
+        """How large the store is, and how much of that is in use."""
 
     # -- keeping itself well -----------------------------------------------------------------------------------
     def index(self) -> int:

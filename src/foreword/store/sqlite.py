@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from foreword.store.ledger import LedgerReader, Spending
     from foreword.store.scrub import Cleaner, Scrubbed
     from foreword.store.seen import Seen, SeenReader
+    from foreword.store.statistics import Counted, StatisticsReader, Totals
+    from foreword.store.tallies import Size, TallyReader
     from foreword.store.vectors import Nearest, VectorReader
 
 T = TypeVar("T")
@@ -182,6 +184,18 @@ class SqliteStore:
 
     def judge(self, verdicts: Sequence[Verdict]) -> int:
         return self._write(lambda: self._judged.judge(verdicts))
+
+    def tally(self, counted: Mapping[tuple[str, str, str], float]) -> None:
+        from foreword.store import tallies
+
+        self._write_later(lambda: tallies.add(self._db.execute, counted))
+
+    def note_day(self, day: str) -> bool:
+        from foreword.store import tallies
+
+        if not self._ask_tallies(lambda reader: reader.beginning(day)):
+            return False
+        return self._write(lambda: tallies.note_day(self._db.execute, day, failures=(apsw.Error,)))
 
     # -- governing ----------------------------------------------------------------------------------------------
     def amend(self, amendments: Sequence[Amendment], *, who: str, at: float, run: str = "") -> tuple[Logged, ...]:
@@ -339,6 +353,18 @@ class SqliteStore:
     def counts(self) -> Mapping[str, int]:
         self._flush()
         return self._ask(lambda reader: reader.counts())
+
+    def statistics(self, *, project: str, since: float, until: float, first: str, last: str) -> Counted:
+        self._flush()
+        asked: dict[str, Any] = {"project": project, "since": since, "until": until, "first": first, "last": last}
+        return self._ask_statistics(lambda reader: reader.statistics(**asked))
+
+    def totals(self, project: str = "") -> Totals:
+        self._flush()
+        return self._ask_statistics(lambda reader: reader.totals(project))
+
+    def size(self) -> Size:
+        return self._ask_tallies(lambda reader: reader.size())
 
     # -- keeping itself well -----------------------------------------------------------------------------------
     def index(self) -> int:
@@ -868,6 +894,16 @@ class SqliteStore:
         from foreword.store.seen import SeenReader
 
         return self._ask_as(SeenReader, question)
+
+    def _ask_statistics(self, question: Callable[[StatisticsReader], T]) -> T:
+        from foreword.store.statistics import StatisticsReader
+
+        return self._ask_as(StatisticsReader, question)
+
+    def _ask_tallies(self, question: Callable[[TallyReader], T]) -> T:
+        from foreword.store.tallies import TallyReader
+
+        return self._ask_as(TallyReader, question)
 
     def _ask_as(self, kind: type[R], question: Callable[[R], T]) -> T:
         with self._reader() as connection:

@@ -64,6 +64,7 @@ from foreword.worker.distilling import Distilling
 from foreword.worker.importing import Courtesy, Importing
 from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
+from foreword.worker.measuring import Measuring
 from foreword.worker.refining import Refining
 from foreword.worker.scrub import scrub
 from foreword.worker.watch import Watching, untold
@@ -144,6 +145,7 @@ class Keeper:
             tell=self.tell,
         )
         self.courtesy = Courtesy()
+        self._measuring = Measuring(store=lambda: self.store, now=now)
         self._importing = Importing(
             store=lambda: self.store, settings=lambda: self.settings, courtesy=self.courtesy, tell=self.tell
         )
@@ -205,6 +207,7 @@ class Keeper:
             self._meaning.catch_up(self._store)
             self._distilling.look()
             self._watching.look()
+            self._measuring.look()
 
     def upgraded(self) -> bool:
         """Whether the package on the disk is no longer the one that runs."""
@@ -237,6 +240,7 @@ class Keeper:
         self._refining.close()
         self._work.close()
         self._writing.shutdown()
+        self._measuring.close()
         if self._store is not None:
             self._store.close()
 
@@ -636,9 +640,8 @@ class Keeper:
                 self.tell("recall", problem)
             if preview:
                 return got, ""
-            self.counted[f"recalls_{moment.name}"] += 1
+            self._measuring.recalled(moment.project.key, moment.name, silent=isinstance(got, Skipped))
             if isinstance(got, Skipped):
-                self.counted["silences"] += 1
                 return got, ""
             id = id or _new_id()
             # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
@@ -782,12 +785,16 @@ class Keeper:
             return {**about, "problems": [f"{self._broken}; {self._broken.hint}"], "counts": {}}
         return {**about, "problems": list(self._store.problems()), "counts": dict(self._store.counts())}
 
-    def metrics(self) -> str:
-        """Prometheus text: what there is, and what was asked since the worker began."""
-        lines = [f"foreword_uptime_seconds {self.now() - self.started:.1f}"]
-        lines += [f'foreword_rows{{table="{table}"}} {rows}' for table, rows in self.store.counts().items()]
-        lines += [f'foreword_total{{what="{what}"}} {times}' for what, times in sorted(self.counted.items())]
-        return "\n".join(lines) + "\n"
+    def stats(self, *, project_path: str = "", days: int = 30) -> dict[str, Any]:
+        """What was given, what came of it and what it cost; without a path, of all projects. Only counts."""
+        project = self._project(project_path) if project_path else Project("", "", "")
+        return self._measuring.stats(project=project.key, name=project.name, days=days)
+
+    def metrics(self, *, project_path: str = "") -> str:
+        """Prometheus text; without a path, of all projects and without a name of any."""
+        project = self._project(project_path).key if project_path else ""
+        most = self.settings.store_max_mb * 1024 * 1024
+        return self._measuring.metrics(project=project, most_bytes=most, since_start=self.counted)
 
     def model(self, *, ledger: int = 0) -> dict[str, Any]:
         told = {"ledger": self._refining.spendings(limit=ledger)} if ledger else {}

@@ -18,6 +18,7 @@ from foreword.worker import tools
 from foreword.worker.http import Request, Response, Server
 from foreword.worker.keeper import MOST_RESULTS, Keeper
 from foreword.worker.life import Seat
+from foreword.worker.measuring import MOST_DAYS
 
 log = logging.getLogger("foreword")
 
@@ -85,7 +86,12 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/resume": {"GET": lambda asked: keeper.resume(**_list_query(asked, 10))},
         "/api/hosts": {"GET": lambda _: keeper.hosts()},
         "/api/health": {"GET": lambda _: keeper.health()},
-        "/api/metrics": {"GET": lambda _: keeper.metrics().encode()},
+        "/api/stats": {
+            "GET": lambda asked: keeper.stats(
+                project_path=_word(asked, "project_path"), days=_whole(asked, "days", 30, most=MOST_DAYS)
+            )
+        },
+        "/api/metrics": {"GET": lambda asked: keeper.metrics(project_path=_word(asked, "project_path")).encode()},
         "/api/model": {
             "GET": lambda asked: keeper.model(ledger=_whole(asked, "ledger", most=10_000)),
             "POST": lambda _: keeper.try_model(),

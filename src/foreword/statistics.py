@@ -1,0 +1,199 @@
+"""What was counted in a span of days -> figures for people and programs, and charts. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from foreword.plot import Bars, Line, Lines
+from foreword.store.statistics import Counted
+from foreword.types import KINDS, MOMENTS
+from foreword.values import value
+
+RECALLS, SILENCES = "recalls:", "silences:"  # what is tallied of each moment
+NOTES = (
+    "days are local days",
+    "a hook that answers without the worker counts what it gave, not its silences",
+)
+
+
+@value
+class Span:
+    """Some local days up to today: their names, and the times between which they lie."""
+
+    first: date
+    last: date
+
+    @property
+    def since(self) -> float:
+        return datetime.combine(self.first, time()).timestamp()
+
+    @property
+    def until(self) -> float:
+        return datetime.combine(self.last + timedelta(days=1), time()).timestamp()
+
+    @property
+    def days(self) -> tuple[str, ...]:
+        return tuple((self.first + timedelta(days=n)).isoformat() for n in range((self.last - self.first).days + 1))
+
+
+def span(now: float, *, days: int) -> Span:
+    """The last *days* local days, today included."""
+    last = datetime.fromtimestamp(now).date()
+    return Span(last - timedelta(days=days - 1), last)
+
+
+def figures(counted: Counted, over: Span) -> dict[str, Any]:
+    """All figures by name; what cannot be told for want of data is null."""
+    injections = sum(row[2] for row in counted.injections)
+    tokens = sum(row[3] for row in counted.injections)
+    used = sum(each.used for each in counted.items)
+    by_day = {day: {"injections": 0, "tokens": 0} for day in over.days}
+    for day, _, times, cost in counted.injections:
+        if day in by_day:
+            by_day[day]["injections"] += times
+            by_day[day]["tokens"] += cost
+    return {
+        "from": over.first.isoformat(),
+        "to": over.last.isoformat(),
+        "days": len(over.days),
+        "injections": {
+            "total": injections,
+            "away": counted.away,
+            "dated_ahead": counted.ahead,
+            "by_moment": _by(counted.injections, key=1, number=2, order=MOMENTS),
+            "by_day": [{"day": day, **told} for day, told in by_day.items()],
+        },
+        "tokens": {
+            "given": tokens,
+            "per_injection": _ratio(tokens, injections, digits=1),
+            "per_used_item": _ratio(tokens, used, digits=1),
+        },
+        "items": {
+            **_hits(counted.items),
+            "by_kind": {kind: _hits(its) for kind, its in _grouped(counted.items, "kind", order=tuple(KINDS))},
+            "by_layer": {layer: _hits(its) for layer, its in _grouped(counted.items, "layer")},
+        },
+        "silence": _silence(counted.tallies),
+        "build_ms": {moment: _times(counted.build_ms[moment]) for moment in _ordered(counted.build_ms, MOMENTS)},
+        "memories": {
+            "total": sum(number for _, number in counted.memories),
+            "by_kind": _by(counted.memories, key=0, number=1, order=tuple(KINDS)),
+            "new": sum(number for _, _, number in counted.new),
+            "new_by_day": _new_by_day(counted.new, over),
+        },
+        "store": {"bytes_by_day": [{"day": day, "bytes": int(size)} for day, size in counted.sizes]},
+        "sessions": {
+            "total": sum(number for _, number in counted.sessions),
+            "by_host": _by(counted.sessions, key=0, number=1),
+        },
+        "model": {
+            "calls": sum(row[1] for row in counted.model),
+            "refused": sum(row[2] for row in counted.model),
+            "tokens_in": sum(row[3] for row in counted.model),
+            "tokens_out": sum(row[4] for row in counted.model),
+            "by_day": [
+                {"day": day, "calls": calls, "tokens_in": into, "tokens_out": out}
+                for day, calls, _, into, out in counted.model
+            ],
+        },
+        "notes": list(NOTES),
+    }
+
+
+def charts(told: Mapping[str, Any]) -> list[Lines | Bars]:
+    """Figures as charts; those that would be empty are left out."""
+    days = told["injections"]["by_day"]
+    drawn: list[Lines | Bars] = []
+    if told["injections"]["total"]:
+        points = tuple((float(n - len(days) + 1), float(each["tokens"])) for n, each in enumerate(days))
+        title = "Tokens given a day"
+        drawn.append(Lines(title=title, x="days, 0 is today", y="tokens", lines=(Line(name="tokens", points=points),)))
+    for name, by in (("kind", "by_kind"), ("layer", "by_layer")):
+        groups = told["items"][by]
+        if groups:
+            states = ("used", "ignored", "unjudged")
+            series = tuple((state, tuple(float(each[state]) for each in groups.values())) for state in states)
+            drawn.append(Bars(title=f"What became of items, by {name}", y="items", names=tuple(groups), series=series))
+    moments = told["silence"]
+    if moments:
+        recalls = tuple(float(each["recalls"] - each["silences"]) for each in moments.values())
+        silences = tuple(float(each["silences"]) for each in moments.values())
+        series = (("answered", recalls), ("silent", silences))
+        drawn.append(Bars(title="Answered, and silent", y="recalls", names=tuple(moments), series=series))
+    if told["build_ms"]:
+        series = tuple(
+            (name, tuple(each[name] for each in told["build_ms"].values())) for name in ("median", "p95", "max")
+        )
+        drawn.append(Bars(title="Time to build a context", y="ms", names=tuple(told["build_ms"]), series=series))
+    sizes = told["store"]["bytes_by_day"]
+    if len(sizes) > 1:
+        last = date.fromisoformat(told["to"])
+        where = tuple((float((date.fromisoformat(each["day"]) - last).days), each["bytes"] / 1e6) for each in sizes)
+        line = Line(name="whole store", points=where)
+        drawn.append(Lines(title="Size of the store", x="days, 0 is today", y="MB", lines=(line,)))
+    if told["memories"]["by_kind"]:
+        kinds = told["memories"]["by_kind"]
+        series = (("memories", tuple(map(float, kinds.values()))),)
+        drawn.append(Bars(title="What is remembered", y="memories", names=tuple(kinds), series=series))
+    return drawn
+
+
+def _by(rows: Iterable[Sequence[Any]], *, key: int, number: int, order: Sequence[str] = ()) -> dict[str, int]:
+    sums: Counter[str] = Counter()
+    for row in rows:
+        sums[row[key]] += row[number]
+    return {name: sums[name] for name in _ordered(sums, order)}
+
+
+def _ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:
+    return sorted(names, key=lambda name: (order.index(name) if name in order else len(order), name))
+
+
+def _grouped(items: Sequence[Any], field: str, *, order: Sequence[str] = ()) -> list[tuple[str, list[Any]]]:
+    names = _ordered({getattr(each, field) for each in items}, order)
+    return [(name, [each for each in items if getattr(each, field) == name]) for name in names]
+
+
+def _hits(items: Sequence[Any]) -> dict[str, Any]:
+    shown, used, ignored = (sum(getattr(each, name) for each in items) for name in ("shown", "used", "ignored"))
+    rate = _ratio(used, used + ignored, digits=4)
+    return {"shown": shown, "used": used, "ignored": ignored, "unjudged": shown - used - ignored, "hit_rate": rate}
+
+
+def _silence(tallies: Sequence[tuple[str, str, float]]) -> dict[str, dict[str, Any]]:
+    recalls = _by(
+        ((what.removeprefix(RECALLS), n) for _, what, n in tallies if what.startswith(RECALLS)), key=0, number=1
+    )
+    silent = _by(
+        ((what.removeprefix(SILENCES), n) for _, what, n in tallies if what.startswith(SILENCES)), key=0, number=1
+    )
+    return {
+        moment: {
+            "recalls": int(recalls[moment]),
+            "silences": int(silent.get(moment, 0)),
+            "rate": _ratio(silent.get(moment, 0), recalls[moment], digits=4),
+        }
+        for moment in _ordered(recalls, MOMENTS)
+    }
+
+
+def _times(build_ms: Sequence[float]) -> dict[str, float]:
+    """Of times in order: the one in the middle, the one that 95 in 100 do not pass, and the longest."""
+    last = len(build_ms) - 1
+    median, p95 = build_ms[last // 2], build_ms[-(-95 * len(build_ms) // 100) - 1]
+    return {"count": last + 1, "median": round(median, 3), "p95": round(p95, 3), "max": round(build_ms[last], 3)}
+
+
+def _new_by_day(rows: Sequence[tuple[str, str, int]], over: Span) -> list[dict[str, Any]]:
+    days: dict[str, dict[str, int]] = {day: {} for day in over.days}
+    for day, kind, number in rows:
+        if day in days:
+            days[day][kind] = number
+    return [{"day": day, "kinds": kinds} for day, kinds in days.items()]
+
+
+def _ratio(part: float, whole: float, *, digits: int) -> float | None:
+    return round(part / whole, digits) if whole else None

@@ -1,0 +1,172 @@
+"""A project, or all, and a span of days -> what was counted there. Counts alone: no text of anybody leaves here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foreword.store.reading import Reader
+from foreword.store.tallies import BYTES
+from foreword.types import EMPTY, KINDS
+from foreword.values import value
+
+KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
+# Bounds of a histogram in milliseconds: from a warm question to the longest that a hook may wait.
+BOUNDS = (1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0)
+LOCAL = "date({}, 'unixepoch', 'localtime')"  # the day on which that was, where the user is
+
+
+@value
+class Items:
+    """How many items of a kind were shown in a layer, and what became of them; the rest could not be judged (yet)."""
+
+    kind: str
+    layer: str
+    shown: int
+    used: int
+    ignored: int
+
+
+@value
+class Counted:
+    """What happened in a span of days, as rows that were put together by the database."""
+
+    injections: tuple[tuple[str, str, int, int], ...] = ()  # day, moment, how many, tokens
+    build_ms: Mapping[str, Sequence[float]] = EMPTY  # moment -> each, the quickest first
+    away: int = 0  # of the injections, those that a hook gave itself
+    items: tuple[Items, ...] = ()
+    tallies: tuple[tuple[str, str, float], ...] = ()  # day, what, how many
+    memories: tuple[tuple[str, int], ...] = ()  # kind, how many there are
+    new: tuple[tuple[str, str, int], ...] = ()  # day, kind, how many are of that day
+    sessions: tuple[tuple[str, int], ...] = ()  # host, how many were told of
+    model: tuple[tuple[str, int, int, int, int], ...] = ()  # day, calls, refused ones, tokens in, tokens out
+    sizes: tuple[tuple[str, float], ...] = ()  # day, bytes of the whole store as it began
+    ahead: int = 0  # injections from after the span: some clock was wrong
+
+
+@value
+class Totals:
+    """What was counted since the store began."""
+
+    moments: Mapping[str, tuple[int, int, float, tuple[int, ...]]]  # count, tokens, ms, those up to each of BOUNDS
+    items: tuple[int, int, int]  # shown, used, ignored
+    tallies: Mapping[str, float]
+    memories: Mapping[str, int]  # kind -> active ones
+    sessions: Mapping[str, int]  # by host
+    model: tuple[int, int, int]  # calls, tokens in, tokens out
+
+
+class StatisticsReader(Reader):
+    """The questions about counts, of one read-only connection; an empty project means all."""
+
+    def statistics(self, *, project: str, since: float, until: float, first: str, last: str) -> Counted:
+        here, given = _of(project)
+        span = f"tokens > 0 AND at >= ? AND at < ? {here}"  # a silence that is kept to stay one cost nothing
+        asked = (since, until, *given)
+        told = self._all(
+            f"""SELECT {LOCAL.format("at")}, moment, count(*), sum(tokens), sum(away) FROM injections
+            WHERE {span} GROUP BY 1, 2 ORDER BY 1, 2""",
+            asked,
+        )
+        build: dict[str, list[float]] = {}
+        for moment, took in self._all(f"SELECT moment, build_ms FROM injections WHERE {span}", asked):
+            build.setdefault(moment, []).append(took)
+        ahead = self._all(f"SELECT count(*) FROM injections WHERE tokens > 0 AND at >= ? {here}", (until, *given))
+        return Counted(
+            injections=tuple((day or "", moment, n, tokens) for day, moment, n, tokens, _ in told),
+            build_ms={moment: sorted(each) for moment, each in build.items()},
+            away=sum(row[4] for row in told),
+            items=self._items_of(
+                f"j.tokens > 0 AND j.at >= ? AND j.at < ? {here.replace('project', 'j.project')}", asked
+            ),
+            tallies=self._rows(
+                f"SELECT day, what, sum(number) FROM tallies WHERE day BETWEEN ? AND ? AND project <> '' {here} "
+                "GROUP BY 1, 2 ORDER BY 1, 2",
+                (first, last, *given),
+            ),
+            memories=self._rows(f"SELECT kind, count(*) FROM memories {_active(project)} GROUP BY 1 ORDER BY 1", given),
+            new=self._rows(
+                f"""SELECT {LOCAL.format("created")}, kind, count(*) FROM memories {_active(project)}
+                AND created >= ? AND created < ? GROUP BY 1, 2 ORDER BY 1, 2""",
+                (*given, since, until),
+            ),
+            sessions=self._rows(
+                f"SELECT host, count(*) FROM sessions WHERE last >= ? AND started < ? {here} GROUP BY 1 ORDER BY 1",
+                asked,
+            ),
+            model=self._rows(
+                f"""SELECT {LOCAL.format("at")}, sum(outcome NOT LIKE 'refused%'), sum(outcome LIKE 'refused%'),
+                sum(tokens_in), sum(tokens_out) FROM ledger WHERE at >= ? AND at < ? {_by_session(project)}
+                GROUP BY 1 ORDER BY 1""",
+                asked,
+            ),
+            sizes=self._rows(
+                f"""SELECT day, number FROM tallies WHERE day BETWEEN ? AND ? AND project = '' AND what = '{BYTES}'
+                ORDER BY 1""",
+                (first, last),
+            ),
+            ahead=ahead[0][0],
+        )
+
+    def totals(self, project: str) -> Totals:
+        here, given = _of(project)
+        upto = ", ".join(f"sum(build_ms <= {bound})" for bound in BOUNDS)
+        moments = self._all(
+            f"""SELECT moment, count(*), sum(tokens), sum(build_ms), {upto} FROM injections
+            WHERE tokens > 0 {here} GROUP BY 1""",
+            given,
+        )
+        of_items = f"WHERE injection IN (SELECT id FROM injections WHERE true {here})" if project else ""
+        items = self._all(
+            f"SELECT count(*), ifnull(sum(used = 1), 0), ifnull(sum(used = 0), 0) FROM injection_items {of_items}",
+            given,
+        )
+        model = self._all(
+            f"""SELECT ifnull(sum(outcome NOT LIKE 'refused%'), 0), ifnull(sum(tokens_in), 0),
+            ifnull(sum(tokens_out), 0) FROM ledger WHERE true {_by_session(project)}""",
+            given,
+        )
+        tallies = f"SELECT what, sum(number) FROM tallies WHERE project <> '' {here} GROUP BY 1"
+        memories = f"SELECT kind, count(*) FROM memories {_active(project)} GROUP BY 1"
+        sessions = f"SELECT host, count(*) FROM sessions WHERE true {here} GROUP BY 1"
+        return Totals(
+            moments={row[0]: (row[1], row[2], row[3], tuple(row[4:])) for row in moments},
+            items=items[0],
+            tallies=dict(self._all(tallies, given)),
+            memories=dict(self._all(memories, given)),
+            sessions=dict(self._all(sessions, given)),
+            model=model[0],
+        )
+
+    def _items_of(self, span: str, asked: Sequence[Any]) -> tuple[Items, ...]:
+        # First by memory, which are few, and then by the kind of each: a million items are looked up once a memory.
+        rows = self._all(
+            f"""SELECT m.kind, substr(g.memory, 1, 3), g.layer, sum(g.shown), sum(g.used), sum(g.ignored) FROM
+            (SELECT i.memory AS memory, i.layer AS layer, count(*) AS shown, ifnull(sum(i.used = 1), 0) AS used,
+              ifnull(sum(i.used = 0), 0) AS ignored
+             FROM injections j JOIN injection_items i ON i.injection = j.id WHERE {span} GROUP BY 1, 2) g
+            LEFT JOIN memories m ON m.id = g.memory GROUP BY 1, 2, 3""",
+            asked,
+        )
+        put: dict[tuple[str, str], list[int]] = {}
+        for kind, prefix, layer, *numbers in rows:  # of a memory that is gone, its id tells the kind
+            sums = put.setdefault((kind or KIND_OF.get(prefix, "unknown"), layer), [0, 0, 0])
+            sums[:] = [old + new for old, new in zip(sums, numbers, strict=True)]
+        return tuple(Items(*key, *numbers) for key, numbers in sorted(put.items()))
+
+    def _rows(self, sql: str, given: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(tuple(row) for row in self._all(sql, given))
+
+
+def _of(project: str) -> tuple[str, tuple[str, ...]]:
+    return ("AND project = ?", (project,)) if project else ("", ())
+
+
+def _active(project: str) -> str:
+    """Those that may be shown, along an index that holds all that is asked of them."""
+    own = "AND owner = (SELECT number FROM owners WHERE scope = 'project:' || ?)" if project else ""
+    return f"INDEXED BY memories_recent WHERE status = 'active' {own}"
+
+
+def _by_session(project: str) -> str:
+    return "AND session IN (SELECT id FROM sessions WHERE project = ?)" if project else ""

@@ -1,0 +1,85 @@
+"""What happens in the worker -> tallies of the day; a question about them -> figures. Nothing waits for a tally."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from foreword.errors import BadRequest, ForewordError
+from foreword.exposition import exposition
+from foreword.hosts import FILES
+from foreword.statistics import RECALLS, SILENCES, figures, span
+from foreword.store import Store
+
+MOST_DAYS = 3650
+
+
+class Measuring:
+    """Counts what is only counted, and notes each day as it begins."""
+
+    def __init__(self, *, store: Callable[[], Store], now: Callable[[], float] = time.time) -> None:
+        self._store, self._now = store, now
+        self._started = now()
+        self._counting = threading.Lock()
+        self._counted: Counter[tuple[str, str, str]] = Counter()
+        self._day = ""  # the last that was noted
+
+    def recalled(self, project: str, moment: str, *, silent: bool) -> None:
+        """Context was wanted; what is counted is written within a second."""
+        day = self._today()
+        with self._counting:
+            self._counted[day, project, f"{RECALLS}{moment}"] += 1
+            if silent:
+                self._counted[day, project, f"{SILENCES}{moment}"] += 1
+
+    def look(self) -> None:
+        """Asked every second: write what was counted, and note a day that began."""
+        day, store = self._today(), self._store()
+        if day != self._day:
+            store.note_day(day)
+            self._day = day
+        with self._counting:
+            counted, self._counted = self._counted, Counter()
+        if counted:
+            store.tally(counted)
+
+    def close(self) -> None:
+        with suppress(ForewordError):  # what is counted is not worth a word
+            self.look()
+
+    def stats(self, *, project: str, name: str, days: int) -> dict[str, Any]:
+        """The figures of a project, or of all where it is empty, over the last *days* local days."""
+        if not 1 <= days <= MOST_DAYS:
+            raise BadRequest(f"`days` must be from 1 to {MOST_DAYS}", hint="leave it out for 30")
+        self.look()
+        over = span(self._now(), days=days)
+        counted = self._store().statistics(
+            project=project, since=over.since, until=over.until, first=over.days[0], last=over.days[-1]
+        )
+        told = figures(counted, over)
+        told["store"]["bytes"] = self._store().size().total
+        return {"project": project, "name": name, **told}
+
+    def metrics(self, *, project: str, most_bytes: int, since_start: Mapping[str, int]) -> str:
+        """Prometheus text: what there is, what was given, and what was asked since the worker began."""
+        self.look()
+        store = self._store()
+        return exposition(
+            store.totals(project),
+            rows={} if project else store.counts(),
+            gauges={
+                "uptime_seconds": round(self._now() - self._started, 1),
+                "database_bytes": store.size().total,
+                "database_max_bytes": most_bytes,
+            },
+            since_start=since_start,
+            project=project,
+            hosts=tuple(FILES),
+        )
+
+    def _today(self) -> str:
+        return time.strftime("%Y-%m-%d", time.localtime(self._now()))

@@ -1,0 +1,208 @@
+"""What the counts of every store promise: they are what a naive recount finds, whatever clocks did."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import date, datetime, timedelta
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.exposition import families
+
+from foreword.exposition import exposition
+from foreword.statistics import charts, figures, span
+from foreword.store.ledger import Spending
+from foreword.types import KINDS, MOMENTS, Injection, Item, Memory, Session
+from foreword.values import replace
+from foreword.worker.measuring import Measuring
+
+NOW = datetime(2026, 11, 16, 12).timestamp()
+DAY = 86_400
+numbers = count()
+LAYERS = ("rules", "past", "index")
+USED = (True, False, None)
+
+given_injections = st.lists(
+    st.tuples(
+        st.sampled_from(MOMENTS),
+        st.integers(-3, 20),  # days back; below 0 a clock was ahead
+        st.integers(0, 900),  # tokens; 0 is a silence that is kept to stay one
+        st.floats(0.01, 4000),
+        st.booleans(),  # away
+        st.lists(st.tuples(st.sampled_from(tuple(KINDS)), st.sampled_from(LAYERS), st.sampled_from(USED))),
+    ),
+    max_size=25,
+)
+
+
+def asked(store, *, project, days, now=NOW):
+    over = span(now, days=days)
+    counted = store.statistics(
+        project=project, since=over.since, until=over.until, first=over.days[0], last=over.days[-1]
+    )
+    return figures(counted, over)
+
+
+def judged(store, injection, items):
+    """What the judge of use writes, without the judge."""
+    store._write(
+        lambda: [
+            store._db.execute(
+                "UPDATE injection_items SET used = ? WHERE injection = ? AND number = ?", (used, injection, number)
+            )
+            for number, (_, _, used) in enumerate(items)
+        ]
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(told=given_injections, days=st.integers(1, 25))
+def test_figures_are_what_a_naive_recount_finds(shared_store, told, days):
+    store, number = shared_store, next(numbers)
+    here = f"dir:{number}"
+    ids = {kind: store.keep([Memory(kind, kind, project=here, created=NOW)])[0].id for kind in KINDS}
+    for place, (moment, back, tokens, ms, away, items) in enumerate(told):
+        held = tuple(Item(ids[kind], layer, 0.5, 10, {}) for kind, layer, _ in items) if tokens else ()
+        id, at = f"inj-{number}-{place}", NOW - back * DAY
+        store.record(
+            Injection(id, moment, "", here, "codex", at, tokens, 500, ms, {}, {}, held, away=away), at_once=True
+        )
+        judged(store, id, items if tokens else [])
+    got = asked(store, project=here, days=days)
+    inside = [each for each in told if each[2] and 0 <= each[1] < days]
+    assert got["injections"]["total"] == len(inside)
+    assert got["injections"]["by_moment"] == Counter(each[0] for each in inside)
+    assert got["injections"]["away"] == sum(each[4] for each in inside)
+    assert got["injections"]["dated_ahead"] == sum(each[1] < 0 and each[2] > 0 for each in told)
+    assert sum(each["injections"] for each in got["injections"]["by_day"]) == len(inside)
+    assert len(got["injections"]["by_day"]) == got["days"] == days
+    assert got["tokens"]["given"] == sum(each[2] for each in inside)
+    items = [item for each in inside for item in each[5]]
+    for group, place in (("by_kind", 0), ("by_layer", 1)):
+        for name, told_of in got["items"][group].items():
+            mine = Counter(item[2] for item in items if item[place] == name)
+            assert (told_of["used"], told_of["ignored"], told_of["unjudged"]) == (mine[True], mine[False], mine[None])
+            judged_of = mine[True] + mine[False]
+            assert told_of["hit_rate"] == (round(mine[True] / judged_of, 4) if judged_of else None)
+        assert sum(each["shown"] for each in got["items"][group].values()) == len(items) == got["items"]["shown"]
+    for moment, times in got["build_ms"].items():
+        taken = sorted(each[3] for each in inside if each[0] == moment)
+        assert times["count"] == len(taken)
+        assert times["max"] == round(taken[-1], 3)
+        assert sum(each <= times["median"] + 0.001 for each in taken) * 2 >= len(taken)
+        assert sum(each <= times["p95"] + 0.001 for each in taken) * 100 >= 95 * len(taken)
+    assert got["memories"]["by_kind"] == dict.fromkeys(KINDS, 1)
+    charts(got)
+
+
+def test_another_project_is_not_counted(store):
+    store.keep([Memory("decision", "of there", project="there", created=NOW)])
+    item = Item("dec-00000000", "past", 1.0, 5, {})
+    store.record(Injection("inj-1", "prompt", "s", "there", "codex", NOW, 50, 500, 2.0, {}, {}, (item,)))
+    store.settle(Session("s", "codex", "there", "/there", NOW, NOW))
+    store.spend(Spending(NOW, "openai", "m", "summary", "s", 10, 5, 1.0, "ok"))
+    store.tally({("2026-11-16", "there", "recalls:prompt"): 1})
+    here, there = asked(store, project="here", days=3), asked(store, project="there", days=3)
+    assert not any(each["total"] for each in (here["injections"], here["memories"], here["sessions"]))
+    assert here["model"]["calls"] == here["items"]["shown"] == 0
+    assert here["silence"] == {}
+    assert [there[name]["total"] for name in ("injections", "memories", "sessions")] == [1, 1, 1]
+    assert (there["model"]["calls"], there["model"]["tokens_in"], there["items"]["shown"]) == (1, 10, 1)
+    assert there["silence"]["prompt"]["recalls"] == 1
+
+
+def test_the_kind_of_a_memory_that_is_gone_is_told_by_its_id(store):
+    item = Item("fai-0abcdefg", "past", 1.0, 5, {})
+    store.record(Injection("inj-1", "prompt", "s", "here", "codex", NOW, 50, 500, 2.0, {}, {}, (item,)))
+    assert list(asked(store, project="here", days=1)["items"]["by_kind"]) == ["failure"]
+
+
+def test_an_empty_store_has_figures_and_no_rates(store):
+    got = asked(store, project="", days=7)
+    assert got["injections"]["total"] == 0
+    assert got["tokens"] == {"given": 0, "per_injection": None, "per_used_item": None}
+    assert got["items"]["hit_rate"] is None
+    assert [each["injections"] for each in got["injections"]["by_day"]] == [0] * 7
+    assert charts(got) == []
+
+
+@pytest.mark.parametrize("now", [0.0, 1.0, 4e9, 2e11], ids=["1970", "a second later", "2096", "far ahead"])
+def test_clocks_that_jumped_do_not_matter(store, now):
+    store.record(Injection("inj-1", "prompt", "s", "here", "codex", NOW, 50, 500, 2.0, {}, {}, ()), at_once=True)
+    got = asked(store, project="here", days=30, now=now)
+    assert got["injections"]["total"] + got["injections"]["dated_ahead"] == (1 if now < NOW else 0)
+
+
+def test_recalls_and_silences_are_kept_over_a_restart(make_store, tmp_path):
+    store = make_store(tmp_path)
+    measuring = Measuring(store=lambda: store, now=lambda: NOW)
+    for silent in (True, False, True, True):
+        measuring.recalled("here", "prompt", silent=silent)
+    measuring.close()
+    store.close()
+    store = make_store(tmp_path)
+    measuring = Measuring(store=lambda: store, now=lambda: NOW)
+    measuring.recalled("here", "prompt", silent=False)
+    got = measuring.stats(project="here", name="", days=1)
+    assert got["silence"] == {"prompt": {"recalls": 5, "silences": 3, "rate": 0.6}}
+
+
+def test_the_size_of_the_store_is_noted_once_a_day(store):
+    clock = [NOW]
+    measuring = Measuring(store=lambda: store, now=lambda: clock[0])
+    for hours in (0, 1, 24, 25, 26, 72):
+        clock[0] = NOW + hours * 3600
+        measuring.look()
+        store.keep([Memory("note", f"{hours}", project="here", body="x" * 9000)])
+    sizes = measuring.stats(project="", name="", days=5)["store"]["bytes_by_day"]
+    today = date.fromtimestamp(NOW)
+    assert [each["day"] for each in sizes] == [(today + timedelta(days=n)).isoformat() for n in (0, 1, 3)]
+    assert [each["bytes"] for each in sizes] == sorted(each["bytes"] for each in sizes)
+
+
+NAUGHTY = st.text(max_size=30)
+
+
+@settings(max_examples=60, deadline=None)
+@given(project=NAUGHTY, host=NAUGHTY, told=given_injections)
+def test_metrics_are_valid_whatever_names_there_are(make_store, told, project, host):
+    store = make_store()
+    for place, (moment, back, tokens, ms, away, _) in enumerate(told):
+        at = NOW - back
+        store.record(Injection(f"inj-{place}", moment, "", project, host, at, tokens, 5, ms, {}, {}, (), away=away))
+    store.settle(Session("s", host, project, "/", NOW, NOW))
+    gauges = dict.fromkeys(("uptime_seconds", "database_bytes", "database_max_bytes"), 1)
+    more = {"rows": {"memories": 1}, "gauges": gauges, "since_start": {}, "hosts": ("codex",)}
+    all_of_them = families(exposition(store.totals(), **more))
+    given_ones = Counter(moment for moment, _, tokens, *_ in told if tokens)
+    for moment in MOMENTS:
+        key = (("moment", moment),)
+        assert all_of_them["foreword_injections_total"][1]["foreword_injections_total", key] == given_ones[moment]
+        assert all_of_them["foreword_build_seconds"][1]["foreword_build_seconds_count", key] == given_ones[moment]
+    labels = {each for _, samples in all_of_them.values() for _, pairs in samples for each in pairs}
+    assert not {text for name, text in labels if name == "project"}
+    assert {text for name, text in labels if name == "host"} <= {"codex", "other"}
+    one = families(exposition(store.totals(project), project=project, **more))
+    assert {dict(pairs).get("project", "") for _, samples in one.values() for _, pairs in samples} == {project}
+    store.close()
+
+
+def test_local_days_are_the_users(store, monkeypatch):
+    at = datetime(2026, 11, 15, 23, 30).timestamp()
+    try:
+        for zone, day in (("UTC", "2026-11-15"), ("Etc/GMT-3", "2026-11-16")):
+            monkeypatch.setenv("TZ", "UTC")
+            time.tzset()
+            at = datetime(2026, 11, 15, 23, 30).timestamp()
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            one = Injection(f"inj-{zone}", "prompt", "s", zone, "codex", at, 50, 500, 2.0, {}, {}, ())
+            store.record(replace(one, at=at), at_once=True)
+            days = asked(store, project=zone, days=2, now=at + DAY)["injections"]["by_day"]
+            assert [each["day"] for each in days if each["injections"]] == [day]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
