@@ -51,7 +51,7 @@ def page(month: Month) -> str:
 def _choices() -> list[str]:
     lines = []
     for subject, choices in LINES.items():
-        *old, new = (" ".join(choice.words) for choice in choices)
+        *old, new = (choice.name for choice in choices)
         before = ", then ".join(old)
         lines.append(f"- {subject.capitalize()}: **{new}** since day {choices[-1].day} (before: {before})\n")
     return [*lines, "- Times are stored in UTC (said three times), the map uses Leaflet.\n"]

@@ -236,11 +236,11 @@ class _Player:
             agent.run(command[1], "done")
         elif memory.kind in ("change", "summary", "observation") and files:
             agent.read(files[0])
-        elif _number(f"how {memory.id}") % 2 or memory.kind == "failure":
+        elif _number(f"how {memory.title}") % 3 or memory.kind == "failure":
             agent.memory("memory_get", {"ids": [memory.id]}, call=self._ask)
         else:
             words = sorted(set(re.findall(r"\w{4,}", memory.title)), key=lambda word: (-len(word), word))[:5]
-            return f"I went by what holds here about {', '.join(words)}."
+            return f"That goes with {', '.join(words)}."
         return ""
 
 

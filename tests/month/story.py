@@ -41,6 +41,7 @@ class Choice:
     """What was decided about a subject on a day; `words` tell a line that says it, `not_words` one that says another."""
 
     day: int
+    name: str
     words: tuple[str, ...]
     not_words: tuple[str, ...] = ()
 
@@ -48,30 +49,30 @@ class Choice:
 # The choices that were replaced, oldest first: from the day of the next on, none of them may be told as what holds.
 LINES = {
     "where bookings are stored": (
-        Choice(2, ("bookings", "sqlite"), ("postgres", "mysql")),
-        Choice(9, ("bookings", "postgres"), ("mysql",)),
-        Choice(19, ("bookings", "mysql")),
+        Choice(2, "a SQLite file", ("bookings", "sqlite"), ("postgres", "mysql")),
+        Choice(9, "Postgres", ("bookings", "postgres"), ("mysql",)),
+        Choice(19, "MySQL", ("bookings", "mysql")),
     ),
     "how prices are kept": (
-        Choice(3, ("prices", "floats"), ("cents",)),
-        Choice(8, ("prices", "cents")),
+        Choice(3, "floats in euros", ("prices", "floats"), ("cents",)),
+        Choice(8, "integer cents", ("prices", "cents")),
     ),
     "who delivers guest mails": (
-        Choice(4, ("mails", "sendgrid"), ("postmark",)),
-        Choice(14, ("mails", "postmark")),
+        Choice(4, "SendGrid", ("mails", "sendgrid"), ("postmark",)),
+        Choice(14, "Postmark", ("mails", "postmark")),
     ),
     "how a login is kept": (
-        Choice(5, ("login", "jwt"), ("cookies",)),
-        Choice(16, ("login", "cookies")),
+        Choice(5, "JWT tokens", ("login", "jwt"), ("cookies",)),
+        Choice(16, "signed cookies", ("login", "cookies")),
     ),
     "how long a forecast is kept": (
-        Choice(6, ("forecast", "hour"), ("minutes",)),
-        Choice(20, ("forecast", "minutes")),
+        Choice(6, "an hour", ("forecast", "hour"), ("minutes",)),
+        Choice(20, "ten minutes", ("forecast", "minutes")),
     ),
     "what starts the nightly jobs": (
-        Choice(7, ("nightly", "cron"), ("apscheduler", "systemd")),
-        Choice(12, ("nightly", "apscheduler"), ("systemd",)),
-        Choice(23, ("nightly", "systemd")),
+        Choice(7, "cron", ("nightly", "cron"), ("apscheduler", "systemd")),
+        Choice(12, "APScheduler", ("nightly", "apscheduler"), ("systemd",)),
+        Choice(23, "systemd timers", ("nightly", "systemd")),
     ),
 }
 # Names that are gone, each with the day; `file:` where a file went.

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from foreword.deeds import Deed, Todo
 from foreword.distill import Draft, closed, distil, merged
+from foreword.distill.sentences import begun
 from foreword.types import Change, Edit, Memory, Project, Session
 from foreword.values import replace
 
@@ -214,6 +215,19 @@ def test_a_handoff_with_nothing_left_is_stale_unless_the_user_wrote_it():
     mine = Memory("handoff", "x", trust="user", detail={"next": ["write the docs"]})
     assert closed(mine, done=("write the docs",), open=()).status == "active"
     assert closed(replace(mine, trust="agent"), done=("write the docs",), open=()).status == "stale"
+
+
+def test_a_handoff_is_called_by_what_it_still_leaves_open():
+    left = Memory("handoff", "take out check_token", detail={"next": ["take out check_token", "log failed logins"]})
+    assert closed(left, done=("take out check_token",), open=()).title == "log failed logins"
+
+
+@pytest.mark.parametrize(("told", "begins"), [
+    ("pier_of() breaks for lower case", "pier_of()"), ("web/map.ts is slow", "web/map.ts"), ("drawMap is slow", "drawMap"),
+    ("fix the map", "Fix"), ("e2e tests fail", "e2e"), ("éclair", "Éclair"), ("", ""),
+])  # fmt: skip
+def test_a_name_of_code_keeps_its_letters_at_the_head_of_a_sentence(told, begins):
+    assert begun(told).partition(" ")[0] == begins
 
 
 def test_evidence_counts_every_session_once_however_often_it_is_told():

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from heapq import heapify, heappop, heappush
 
 from foreword.distill.said import said
-from foreword.distill.sentences import cut, fenced, pieces
+from foreword.distill.sentences import begun, cut, fenced, pieces
 from foreword.tokens import count
 from foreword.values import value
 from foreword.words import GENERIC, terms
@@ -176,4 +176,4 @@ def stem(term: str) -> str:
 
 def _tidy(text: str) -> str:
     text = _LEAD.sub("", text).strip(" .;:—-")
-    return cut(text[:1].upper() + text[1:], POINT)
+    return cut(begun(text), POINT)

@@ -55,20 +55,26 @@ def closed(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> Memor
     finished = [_words(each) for each in (*done, *open)]
     detail: dict[str, Any] = dict(memory.detail)
     gone: list[str] = []
+    kept: list[str] = []
     for name in ("next", "block", "blockers"):
         items = detail.get(name)
         if isinstance(items, list):
             left = [item for item in items if not (isinstance(item, str) and _is_among(_words(item), finished))]
             gone += [item for item in items if item not in left]
             detail[name] = left
+            kept += [item for item in left if isinstance(item, str)]
     if not gone:
         return None
     detail = {name: told for name, told in detail.items() if told or name not in ("next", "block", "blockers")}
     detail["done_since"] = [*detail.get("done_since", []), *gone][-10:]
+    # A handoff that wrote itself is called by the first thing it left open.
+    title = kept[0] if kept and memory.kind == "handoff" and memory.title in gone else memory.title
     empty = memory.kind == "handoff" and not any(
         detail.get(name) for name in ("next", "block", "blockers", "open", "questions")
     )
-    return replace(memory, detail=detail, status="stale" if empty and memory.trust != "user" else memory.status)
+    return replace(
+        memory, title=title, detail=detail, status="stale" if empty and memory.trust != "user" else memory.status
+    )
 
 
 def evidence_of(memory: Memory) -> dict[str, int]:

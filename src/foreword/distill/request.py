@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from foreword.distill.said import said
-from foreword.distill.sentences import cut, pieces
+from foreword.distill.sentences import begun, cut, pieces
 
 TITLE = 90
 _GREETING = re.compile(
@@ -48,5 +48,5 @@ def _title(prompt: str, *, first: bool) -> str:
         plain = _GREETING.sub("", piece)
         plain = _ASKING.sub("", plain).strip(" .!—-:")
         if len(plain.split()) >= 3 and not _EMPTY.match(piece) and not _AGREES.match(plain):
-            return cut(plain[:1].upper() + plain[1:], TITLE)
+            return cut(begun(plain), TITLE)
     return ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from foreword.distill.sentences import cut, pieces
+from foreword.distill.sentences import begun, cut, pieces
 from foreword.values import value
 
 LONGEST = 240  # characters; longer sentences tell stories
@@ -228,4 +228,4 @@ _TAKEN_BACK = re.compile(
 def _tidy(text: str) -> str:
     text = _TAKEN_BACK.sub("", text)
     text = text.strip(" .;:,—-!")
-    return cut(text[:1].upper() + text[1:], 160)
+    return cut(begun(text), 160)

@@ -73,6 +73,15 @@ def cut(text: str, width: int) -> str:
     return head[: head.rfind(" ")].rstrip(" ,;:—-(") + "…" if " " in head else head[:-1] + "…"
 
 
+def begun(text: str) -> str:
+    """*text* with a capital, as a sentence begins; a name of code at its head stays as it is called."""
+    head = text.partition(" ")[0]
+    return text if _NAME.search(head) else text[:1].upper() + text[1:]
+
+
+_NAME = re.compile(r"\w[_./(]\w*|\d|[a-z][A-Z]")
+
+
 def _joined(text: str) -> list[str]:
     """Lines, with those that only a narrow window has broken put together again."""
     found: list[str] = []

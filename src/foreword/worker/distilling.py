@@ -221,14 +221,15 @@ class Distilling:
         """What the session says, put together with what is known; what others left open and it did is closed."""
         known = {memory.uid: memory for memory in store.by_uid([*(each.uid for each in got.memories), *got.gone])}
         fresh = [merged(known[each.uid], each) if each.uid in known else each for each in got.memories]
-        written = any(each.kind == "handoff" and each.uid not in known for each in store.of_session(session.id))
+        written = [each for each in store.of_session(session.id) if each.kind == "handoff" and each.uid not in known]
         if written:  # somebody wrote one: the agent or the user knows better
             fresh = [each for each in fresh if each.kind != "handoff"]
         gone = [
             replace(known[uid], status="stale") for uid in got.gone if uid in known and known[uid].status == "active"
         ]
         changed = [each for each in fresh if not _same(known.get(each.uid), each)]
-        return [*changed, *gone, *self._closed(store, project, session, got)]
+        carried = [item for each in written for item in each.detail.get("next", ()) if isinstance(item, str)]
+        return [*changed, *gone, *self._closed(store, project, session, replace(got, open=(*got.open, *carried)))]
 
     def _closed(self, store: Store, project: Project, session: Session, got: Distilled) -> list[Memory]:
         query = Query(scopes=(project.scope,), kinds=("handoff", "summary"), limit=OTHERS)
