@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from foreword.deeds import Deed, relative
@@ -16,7 +18,7 @@ from foreword.distill.commands import Command, commands_of
 from foreword.store.judged import UNTOLD, Verdict
 from foreword.types import BASE32, GOING_ON, KINDS, Edit, Injection, Memory, stands
 from foreword.values import value
-from foreword.words import GENERIC, STOP_WORDS, root, terms, told_in
+from foreword.words import GENERIC, STOP_WORDS, root, told_in
 
 # One rare word comes by chance and two are a topic; three that nobody had said before do not meet in one answer.
 WORDS = 3
@@ -34,7 +36,6 @@ MOST_TIMES = 20_000
 MOST_ASKED = 200_000  # characters of prompts, the last ones
 MOST_SAID = 400_000  # of answers
 ENDS_OF = 4_000  # characters at both ends of an output whose words are noted
-CHUNK = 100  # words that are read at a time: of longer texts `terms` reads the telling parts only
 
 # A rule that was followed looks like a rule that did not apply; goals and what a project is are for reading.
 SILENT = frozenset(("preference", "correction", "goal", "project"))
@@ -136,9 +137,10 @@ class Footprint:
                 self.fetched = [*self.fetched, (id, deed.at)][-MOST_RUNS:]
 
     def _note_words(self, text: str, at: float) -> None:
+        seen = self._seen
         for word in _roots(text):
-            if word in self._seen or len(self._seen) < MOST_SEEN:
-                self._seen[word] = min(at, self._seen.get(word, FOREVER))
+            if seen.get(word, FOREVER) > at and (word in seen or len(seen) < MOST_SEEN):
+                seen[word] = at
 
     def _note(self, first: dict[tuple[str, str], float], name: tuple[str, str], at: float, *, most: int) -> None:
         if name in first or len(first) < most:
@@ -179,7 +181,8 @@ def judge(
 
     What was used stays used. A verdict that says nothing new is not among them.
     """
-    common = _common(given, memories)
+    words = {id: _roots(_text(memory)) for id, memory in memories.items()}
+    common = _common(given, words)
     spoken = _spoken(given, memories, footprint)
     opened = (*footprint.fetched, *fetched)
     verdicts = []
@@ -192,7 +195,7 @@ def judge(
             said = Verdict(each.id, item.memory, used=None, how=UNTOLD)
             if memory is not None:
                 about = _About(memory, window, footprint, project=each.project)
-                how = about.use(opened=opened, spoken=spoken, common=common)
+                how = about.use(opened=opened, spoken=spoken, words=words[memory.id] - common)
                 said = Verdict(each.id, item.memory, used=True, how=how) if how else said
                 if not how and about.was_for_nothing():
                     said = Verdict(each.id, item.memory, used=False)
@@ -221,8 +224,8 @@ class _About:
         self,
         *,
         opened: Iterable[tuple[str, float]],
-        spoken: Sequence[tuple[float, frozenset[str]]],
-        common: frozenset[str],
+        spoken: Sequence[tuple[float, set[str]]],
+        words: set[str],
     ) -> str:
         """What tells that it was used, the surest first; empty where nothing does."""
         if any(id == self._memory.id and at in self._window for id, at in opened):
@@ -230,8 +233,7 @@ class _About:
         for how, names, first in self._handles:
             if first is not None and first in self._window and not self._footprint.asked(*names, until=first):
                 return how
-        own = _words_of(self._memory) - common
-        return "words" if any(at in self._window and len(own & said) >= WORDS for at, said in spoken) else ""
+        return "words" if any(at in self._window and len(words & said) >= WORDS for at, said in spoken) else ""
 
     def was_for_nothing(self) -> bool:
         """Whether it could have been touched or run, the agent worked, and it was not; asked where it was not used."""
@@ -246,34 +248,26 @@ class _About:
 # ---- words
 
 
-def _words_of(memory: Memory) -> frozenset[str]:
-    """The roots of the words that tell a memory from others."""
-    return frozenset(_roots(_text(memory)))
-
-
 def _text(memory: Memory) -> str:
     return f"{memory.title}\n{memory.body}\n{told_in(dict(memory.detail))}"
 
 
-def _common(given: Sequence[Injection], memories: Mapping[str, Memory]) -> frozenset[str]:
+def _common(given: Sequence[Injection], words: Mapping[str, set[str]]) -> set[str]:
     """Words that several of the given memories hold."""
-    counted: dict[str, int] = {}
-    for id in {item.memory for each in given for item in each.items}:
-        for word in _words_of(memories[id]) if id in memories else ():
-            counted[word] = counted.get(word, 0) + 1
-    return frozenset(word for word, times in counted.items() if times > SHARED)
+    ids = {item.memory for each in given for item in each.items}
+    counted = Counter(word for id in ids for word in words.get(id, ()))
+    return {word for word, times in counted.items() if times > SHARED}
 
 
 def _spoken(
     given: Sequence[Injection], memories: Mapping[str, Memory], footprint: Footprint
-) -> list[tuple[float, frozenset[str]]]:
+) -> list[tuple[float, set[str]]]:
     """For each answer the words in it that nobody had said before, without what it quotes of ours."""
     since = min((each.at for each in given), default=FOREVER)
     answers = [(at, text) for at, text in footprint.answers if at > since]
     ours = _runs(text for text in (*(each.text for each in given), *map(_text, memories.values())) if answers)
     return [
-        (at, frozenset(word for word in _roots(_unquoted(text, ours)) if footprint.first(word) == at))
-        for at, text in answers
+        (at, {word for word in _roots(_unquoted(text, ours)) if footprint.first(word) == at}) for at, text in answers
     ]
 
 
@@ -310,20 +304,17 @@ def _tokens(text: str) -> Iterator[tuple[str, int, int]]:
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u9fff\uac00-\ud7af"
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_WORD = re.compile(rf"[^\W\d{_UNSPACED}][^\W{_UNSPACED}]{{{SHORTEST - 1},}}")
+_PAIR = re.compile(rf"(?=([{_UNSPACED}]{{2}}))")  # two characters are a word in scripts without spaces
 
 
 def _roots(text: str) -> set[str]:
-    """The words of a text that tell something, by their roots."""
-    words = text.split()
-    parts = (" ".join(words[at : at + CHUNK]) for at in range(0, len(words), CHUNK))
-    found = (word for part in parts for word in terms(part, limit=len(part)))
-    return {root(word) for word in found if _is_rare(word)}
+    """The words of a text that tell something, by their roots: an identifier is one word, however it is made up."""
+    found = set(_WORD.findall(text.lower()))
+    return {_root(word) for word in found - GENERIC - STOP_WORDS}.union(_PAIR.findall(text))
 
 
-def _is_rare(word: str) -> bool:
-    if word in GENERIC or word in STOP_WORDS or word.isdigit():
-        return False
-    return len(word) >= SHORTEST or not word.isascii()
+_root = lru_cache(1 << 14)(root)  # outputs say the same words all day
 
 
 # ---- code
@@ -349,7 +340,7 @@ def _last(function: str) -> str:
 def _tells(function: str) -> bool:
     """Whether a name is seldom enough that touching it says something."""
     name = _last(function)
-    return len(name) >= SHORTEST and not name.startswith("__") and _is_rare(name.lower())
+    return len(name) >= SHORTEST and not name.startswith("__") and name.lower() not in GENERIC
 
 
 # ---- commands

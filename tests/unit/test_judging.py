@@ -1,0 +1,175 @@
+"""Judging goes on beside distilling: sessions without an end get one, and its failures are nobody else's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from foreword.store.judged import UNTOLD
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Event, Injection, Item, Memory, Project
+from foreword.use import Footprint
+from foreword.worker import judging
+from foreword.worker.distilling import Distilling
+from foreword.worker.judging import OVER
+from foreword.worker.refining import Refining
+
+NOW = 1_800_000_000.0
+PROJECT = Project(key="p", name="p", root="/p")
+
+
+class Stand:
+    """A store, a clock, and what distils and judges by it."""
+
+    def __init__(self, folder: Path, closing_at_end: ExitStack) -> None:
+        self.now = NOW
+        self.told: list[tuple[str, str]] = []
+        self.store = SqliteStore(folder / "a.db", backups=folder / "backups")
+        closing_at_end.callback(self.store.close)
+        self._closing = closing_at_end
+        (self.memory,) = self.store.keep([Memory("failure", "It broke", files=("a.py",), project="p", created=1.0)])
+        self.number = 0
+
+    def distilling(self) -> Distilling:
+        def tell(where: str, what: str) -> None:
+            self.told.append((where, what))
+
+        refining = self._closing.enter_context(closing(Refining(store=lambda: self.store, tell=tell)))
+        return self._closing.enter_context(
+            closing(
+                Distilling(
+                    store=lambda: self.store,
+                    project_of=lambda _: PROJECT,
+                    tell=tell,
+                    refining=refining,
+                    now=lambda: self.now,
+                )
+            )
+        )
+
+    def happens(self, name: str, kind: str, **payload: object) -> None:
+        self.now += 1
+        self.number += 1
+        told = {"session_id": "s", "cwd": "/p", **payload}
+        key = str(self.number)
+        self.store.append([Event(key, "claude-code", name, kind, "s", "p", "/p", self.now, told, lasting=True)])
+
+    def works(self) -> None:
+        self.happens("UserPromptSubmit", "prompt", prompt="why?")
+        items = (Item(self.memory.id, "index", 0.5, 10, {}),)
+        given = Injection("inj-1", "prompt", "s", "p", "claude-code", self.now, 60, 500, 1.0, {}, {}, items, text="x")
+        self.store.record(given)
+        self.reads("b.py")
+
+    def reads(self, file: str) -> None:
+        self.happens("PostToolUse", "tool", tool_name="Read", tool_input={"file_path": f"/p/{file}"}, tool_response={})
+
+    def answers(self) -> None:
+        self.happens("Stop", "stop", last_assistant_message="Because.")
+
+    def verdict(self) -> tuple[bool | None, str]:
+        injection = self.store.injection("inj-1")
+        assert injection is not None
+        return injection.items[0].used, injection.items[0].how
+
+    def counts(self) -> tuple[int, int]:
+        (memory,) = self.store.by_id([self.memory.id])
+        return memory.used, memory.ignored
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Iterator[Stand]:
+    with ExitStack() as stack:
+        yield Stand(tmp_path, stack)
+
+
+def looks(distilling: Distilling) -> None:
+    distilling.look()
+    distilling.settle("p", seconds=20)  # one thread: when this is done, so is the look
+
+
+def test_a_session_without_an_end_is_judged_to_the_end_after_an_hour(stand, monkeypatch):
+    monkeypatch.setattr(judging, "EVERY", 0.0)
+    stand.works()
+    stand.answers()
+    distilling = stand.distilling()
+    looks(distilling)
+    stand.now += OVER - 10
+    looks(distilling)
+    assert (stand.verdict(), stand.counts()) == ((None, ""), (0, 0))
+    stand.now += 20
+    looks(distilling)
+    assert (stand.verdict(), stand.counts()) == ((False, ""), (0, 1))
+
+
+def test_a_worker_that_was_away_for_that_hour_judges_when_it_comes_back(stand):
+    stand.works()
+    stand.answers()
+    looks(stand.distilling())
+    stand.now += OVER + 10
+    looks(stand.distilling())
+    assert (stand.verdict(), stand.counts()) == ((False, ""), (0, 1))
+
+
+def test_a_session_that_goes_on_after_all_takes_the_verdict_back(stand):
+    stand.works()
+    stand.happens("SessionEnd", "session_end", reason="exit")
+    distilling = stand.distilling()
+    looks(distilling)
+    assert stand.counts() == (0, 1)
+    stand.happens("SessionStart", "session_start", source="resume")
+    stand.reads("a.py")
+    stand.answers()
+    looks(distilling)
+    assert (stand.verdict(), stand.counts()) == ((True, "file"), (1, 0))
+    stand.happens("SessionEnd", "session_end", reason="exit")
+    looks(distilling)
+    assert (stand.verdict(), stand.counts()) == ((True, "file"), (1, 0))
+
+
+def test_what_an_agent_fetched_by_its_id_was_used(stand):
+    stand.works()
+    stand.store.touch([stand.memory.id], how="get", at=stand.now + 0.5, session="s")
+    stand.answers()
+    looks(stand.distilling())
+    assert (stand.verdict(), stand.counts()) == ((True, "fetched"), (1, 0))
+
+
+def test_what_cannot_be_told_is_looked_at_once(stand):
+    stand.works()
+    stand.happens("UserPromptSubmit", "prompt", prompt="leave a.py alone")
+    stand.happens("SessionEnd", "session_end", reason="exit")
+    looks(stand.distilling())
+    assert stand.verdict() == (None, UNTOLD)
+    assert stand.store.overdue(since=0.0, before=stand.now + 1) == ()
+
+
+@pytest.mark.parametrize("broken", ["add", "judge"])
+def test_what_goes_wrong_in_judging_breaks_no_distilling(stand, monkeypatch, broken):
+    def fails(*_: object, **__: object) -> None:
+        raise ValueError("no")
+
+    if broken == "add":
+        monkeypatch.setattr(Footprint, "add", fails)
+    else:
+        monkeypatch.setattr(judging, "judge", fails)
+    stand.works()
+    stand.answers()
+    looks(stand.distilling())
+    session = stand.store.session("s")
+    assert session is not None
+    assert session.distilled == session.newest
+    assert {where for where, _ in stand.told} == {"use"}
+
+
+def test_a_look_for_silent_sessions_is_rare(stand):
+    asked = []
+    judge = judging.Judging(store=lambda: asked.append(1) or stand.store, tell=lambda *_: None)
+    began = time.monotonic()
+    for _ in range(50):
+        judge.overdue()
+    assert len(asked) == 1 + int((time.monotonic() - began) // judging.EVERY)
