@@ -137,9 +137,11 @@ class Footprint:
                 self.fetched = [*self.fetched, (id, deed.at)][-MOST_RUNS:]
 
     def _note_words(self, text: str, at: float) -> None:
-        seen = self._seen
-        for word in _roots(text):
-            if seen.get(word, FOREVER) > at and (word in seen or len(seen) < MOST_SEEN):
+        seen, words = self._seen, _roots(text)
+        if len(seen) + len(words) > MOST_SEEN:
+            words &= seen.keys()
+        for word in words:
+            if seen.get(word, FOREVER) > at:
                 seen[word] = at
 
     def _note(self, first: dict[tuple[str, str], float], name: tuple[str, str], at: float, *, most: int) -> None:
