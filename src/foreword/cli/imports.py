@@ -113,6 +113,9 @@ def report(done: Mapping[str, Any], project: OurProject) -> None:
         screen.say(f"Learnt about {project.name} in {screen.lasting(took)}: {told}.")
     elif done["state"] != "running":
         screen.say(f"Nothing new about {project.name}{f': {known:,} are known already' if known else ''}.")
+    forgotten = sum(source["forgotten"] for source in done["sources"])
+    if forgotten:
+        screen.say(f"{forgotten:,} passed over, because {'it was' if forgotten == 1 else 'they were'} forgotten here.")
     for source in done["sources"]:
         screen.warn(f"{source['source']}: {problem}" for problem in source["problems"])
 

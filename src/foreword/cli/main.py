@@ -16,6 +16,7 @@ from foreword.cli import (
     explain,
     export,
     find,
+    forget,
     graph,
     imports,
     init,
@@ -93,6 +94,7 @@ app.command("import")(imports.import_)
 app.command("export")(export.export)
 app.command("index")(worker.index)
 app.command("scrub")(scrub.scrub)
+app.command("forget")(forget.forget)
 app.add_typer(settings.app, name="config")
 app.add_typer(worker.app, name="worker")
 app.add_typer(model.app, name="model")

@@ -17,6 +17,7 @@ SERVER = {"name": "foreword", "title": "Foreword", "version": __version__}
 MOST_INSTRUCTIONS = 4096  # characters that Claude Code takes; the rest it cuts off
 
 MOST_IDS = 20
+MOST_FORGOTTEN = 10  # an agent that forgets more at once has misunderstood something
 MOST_RESULTS = 50
 MOST_NEIGHBOURS = 20
 MOST_TITLE = 300  # characters
@@ -72,6 +73,7 @@ def _tool(
     needs: tuple[str, ...] = (),
     gives: Mapping[str, Any],
     writes: bool = False,
+    removes: bool = False,
     first: bool = False,
 ) -> dict[str, Any]:
     """One tool as `tools/list` tells it; *first*: Claude Code offers it directly, not behind a search for tools."""
@@ -84,7 +86,7 @@ def _tool(
         "annotations": {
             "title": title,
             "readOnlyHint": not writes,
-            "destructiveHint": False,  # nothing that is known goes away
+            "destructiveHint": removes,  # else nothing that is known goes away
             "idempotentHint": True,  # the same said twice is one memory
             "openWorldHint": False,
         },
@@ -292,6 +294,29 @@ Example: {"message": "Waiting list works up to the mail", "next": ["call offer_s
         needs=("message",),
         gives=_KEPT,
         writes=True,
+    ),
+    _tool(
+        "memory_forget",
+        "Forget memories",
+        """Remove memories of this project that are wrong, or that the user wants gone. What an agent, a tool or an \
+import wrote is removed for good, from every file, and cannot be brought back. What the user said is only put aside; \
+the user alone removes it for good. Ask the user before you call it, unless they asked for it.
+
+Example: {"ids": ["obs-7k2m9qxw"], "why": "the user asked for it"}""",
+        takes={
+            "ids": {**_texts("Ids such as obs-7k2m9qxw.", most=MOST_FORGOTTEN), "minItems": 1},
+            "why": _text("Why, for the log.", most=500, minLength=1),
+        },
+        needs=("ids", "why"),
+        gives={
+            "note": _NOTE,
+            "forgotten": _WORDS,
+            "put_aside": _WORDS,
+            "missing": _WORDS,
+            "receipt": {"type": "object", "description": "What was removed, looked for and found; empty for nothing."},
+        },
+        writes=True,
+        removes=True,
     ),
 )
 BY_NAME: Mapping[str, dict[str, Any]] = {each["name"]: each for each in TOOLS}

@@ -10,8 +10,9 @@ from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, Q
 if TYPE_CHECKING:
     from foreword.amendments import Amendment, Logged, Undone
     from foreword.store.judged import Use, Verdict
+    from foreword.store.forgetting import Forgetter
     from foreword.store.ledger import Spending
-    from foreword.store.scrub import Cleaner, Scrubbed
+    from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.seen import Seen
     from foreword.store.statistics import Counted, Totals
     from foreword.store.tallies import Size
@@ -108,6 +109,10 @@ class Store(Protocol):
 
     def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
         """What was done and undone, each as its verb and the ids of its memories: nobody does it by himself again."""
+
+    @property
+    def forgetting(self) -> Forgetter:
+        """What it takes to forget something, step by step. What was forgotten is never kept again by any method."""
 
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
@@ -238,7 +243,7 @@ class Store(Protocol):
     def index(self) -> int:
         """Make the words index anew from the memories, and say how many it holds."""
 
-    def scrub(self, cleaner: Cleaner, *, after: Sequence[object] = (), dry_run: bool = False) -> Scrubbed:
+    def scrub(self, cleaner: Cleans, *, after: Sequence[object] = (), dry_run: bool = False) -> Scrubbed:
         """Clean the next rows, a transaction at most, and say what was found and where the next ones begin."""
 
     def sweep(self) -> None:

@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 
@@ -31,6 +31,20 @@ OURS = {("events", "key"), ("memories", "split"), ("memories", "id")}
 TOLD = ("title", "body", "tags", "files", "functions", "detail")  # what the words of a memory are made of
 
 
+class Cleans(Protocol):
+    """What decides which of a text stays."""
+
+    def text(self, text: str) -> str:
+        """A line of a log, or a record that was set aside."""
+
+    def cell(self, table: str, name: str, text: str, *, row: Mapping[str, Any]) -> str:
+        """A text of a row."""
+
+    @property
+    def hide(self) -> Callable[[str], str]:
+        """What is done to a text before it is read as JSON."""
+
+
 @value
 class Cleaner:
     """What takes secrets out: the rules of today, files that are denied, and values that a caller knows."""
@@ -46,6 +60,11 @@ class Cleaner:
             except (ValueError, RecursionError):
                 pass
         return redact(self.hide(text))
+
+    def cell(self, table: str, name: str, text: str, *, row: Mapping[str, Any]) -> str:
+        """A text of a row; a project's key stays another than any other's."""
+        del table, row
+        return _project(text, cleaner=self) if name in ("project", "scope") else self.text(text)
 
     def _json(self, text: str) -> str:
         told = json.loads(self.hide(text))
@@ -80,7 +99,7 @@ def tables(execute: Execute) -> tuple[str, ...]:
     return tuple(name for (name,) in rows if not name.startswith(MADE))
 
 
-def plan(execute: Execute, *, after: Sequence[Any], cleaner: Cleaner, limit: int = BATCH) -> Plan:
+def plan(execute: Execute, *, after: Sequence[Any], cleaner: Cleans, limit: int = BATCH) -> Plan:
     """What the next rows need: from the beginning, or behind the row that *after* names."""
     table, *after = after or tables(execute)[:1] or ("",)
     if table not in tables(execute):
@@ -132,7 +151,7 @@ def sweep(db: apsw.Connection) -> None:
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
-def scrub_file(path: Path, *, cleaner: Cleaner, dry_run: bool) -> Iterator[Scrubbed]:
+def scrub_file(path: Path, *, cleaner: Cleans, dry_run: bool) -> Iterator[Scrubbed]:
     """The same for a backup, which nobody else has open."""
     flags = apsw.SQLITE_OPEN_READONLY if dry_run else apsw.SQLITE_OPEN_READWRITE
     db = apsw.Connection(str(path), flags=flags)
@@ -164,13 +183,13 @@ def _shape(execute: Execute, table: str) -> tuple[list[str], list[str]]:
     return (keyed if "WITHOUT ROWID" in sql.upper() else ["rowid"]), texts
 
 
-def _cleaned(table: str, old: Mapping[str, Any], *, cleaner: Cleaner, place: Sequence[Any]) -> dict[str, str]:
+def _cleaned(table: str, old: Mapping[str, Any], *, cleaner: Cleans, place: Sequence[Any]) -> dict[str, str]:
     """The texts of a row that change."""
     new: dict[str, str] = {}
     for name, text in old.items():
         if not isinstance(text, str) or not text:
             continue
-        clean = _project(text, cleaner=cleaner) if name in ("project", "scope") else cleaner.text(text)
+        clean = cleaner.cell(table, name, text, row=old)
         if clean != text:
             new[name] = f"{clean}#{place[0]}" if (table, name) == ("memories", "uid") else clean
     if table == "memories" and set(new).intersection(TOLD):

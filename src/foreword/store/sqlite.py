@@ -25,6 +25,7 @@ from foreword.store.judged import JudgedReader, JudgedWriter, Use, Verdict
 from foreword.store.log import LogReader, LogWriter
 from foreword.store.migrate import Step, known_schema, migrate, steps
 from foreword.store.reading import KNOWN_TABLES, Reader
+from foreword.store.tombstones import Tombstones
 from foreword.types import (
     BASE32,
     EMPTY,
@@ -44,8 +45,9 @@ from foreword.values import fields, replace
 from foreword.words import split, told_in
 
 if TYPE_CHECKING:
+    from foreword.store.forgetting import Forgetter
     from foreword.store.ledger import LedgerReader, Spending
-    from foreword.store.scrub import Cleaner, Scrubbed
+    from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.seen import Seen, SeenReader
     from foreword.store.statistics import Counted, StatisticsReader, Totals
     from foreword.store.tallies import Size, TallyReader
@@ -111,6 +113,7 @@ class SqliteStore:
             ) from exc
         self._logging = LogWriter(self._db.execute, keep=self._keep, failures=(apsw.Error,))
         self._judged = JudgedWriter(self._db.execute)
+        self._tombstones = Tombstones(self._db.execute, failures=(apsw.Error,))
         self._writer = threading.Thread(target=self._write_loop, name="writer", daemon=True)
         self._writer.start()
 
@@ -155,7 +158,8 @@ class SqliteStore:
         def work() -> tuple[Memory, ...]:
             for event in events:
                 self._append(event)
-            kept = self._keep_linked(memories, links, row=row, at=at)
+            whole = [memory for memory in memories if not self._tombstones.is_cut(memory)]
+            kept = self._keep_linked(whole, links, row=row, at=at)
             self._note_changes(changes)
             if session:
                 self._settle(session, 0, (), (), ())
@@ -212,6 +216,21 @@ class SqliteStore:
 
     def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
         return self._ask_log(lambda reader: reader.taken_back())
+
+    @property
+    def forgetting(self) -> Forgetter:
+        from foreword.store.forgetting import Forgetter
+
+        self._flush()
+        self._nearest = None
+        return Forgetter(
+            path=self._path,
+            write=self._write,
+            reader=self._reader,
+            execute=self._db.execute,
+            tombstones=self._tombstones,
+            logging=self._logging,
+        )
 
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
@@ -374,7 +393,7 @@ class SqliteStore:
             self._trouble["index"] = f"the words index cannot be made anew: {exc}"
             raise
 
-    def scrub(self, cleaner: Cleaner, *, after: Sequence[object] = (), dry_run: bool = False) -> Scrubbed:
+    def scrub(self, cleaner: Cleans, *, after: Sequence[object] = (), dry_run: bool = False) -> Scrubbed:
         from foreword.store import scrub
 
         self._flush()
@@ -532,6 +551,8 @@ class SqliteStore:
 
     # -- what is written; these run in one thread at a time, the one whose turn it is ---------------------------
     def _append(self, event: Event) -> bool:
+        if self._tombstones.refuses_event(event):
+            return False
         near = () if event.lasting else (event.at - SAME_EVENT_SECONDS, event.at + SAME_EVENT_SECONDS)
         told = f"SELECT 1 FROM events WHERE key = ? {'AND at BETWEEN ? AND ?' if near else ''} LIMIT 1"
         if self._db.execute(told, (event.key, *near)).fetchone():
@@ -577,9 +598,11 @@ class SqliteStore:
         links: Sequence[Link],
         vectors: Sequence[Vector | None],
         places: Iterable[int] = (),
+        brought: bool = False,
     ) -> tuple[Memory, ...]:
         given, free = vectors or (None,) * len(memories), iter(places)
-        put = [self._put_one(memory, vector, free) for memory, vector in zip(memories, given, strict=True)]
+        tried = (self._put_one(memory, vector, free, brought) for memory, vector in zip(memories, given, strict=True))
+        put = [each for each in tried if each is not None]
         self._index_words([words for _, words in put])
         kept = tuple(memory for memory, _ in put)
         self._link(links, at=kept[0].confirmed if kept else 0.0)
@@ -590,7 +613,9 @@ class SqliteStore:
         ends = [(link.source, link.source, link.relation, link.target, link.target, at) for link in links]
         self._many(f"INSERT OR IGNORE INTO links VALUES (ifnull({BY_UID}, ?), ?, ifnull({BY_UID}, ?), ?)", ends)
 
-    def _put_one(self, memory: Memory, vector: Vector | None, places: Iterator[int]) -> tuple[Memory, _Words]:
+    def _put_one(
+        self, memory: Memory, vector: Vector | None, places: Iterator[int], brought: bool
+    ) -> tuple[Memory, _Words] | None:
         memory = replace(
             memory, scope=memory.scope or f"project:{memory.project}", uid=storable(memory.uid) or secrets.token_hex(16)
         )
@@ -601,6 +626,8 @@ class SqliteStore:
             FROM memories WHERE uid = ?""",
             (memory.uid,),
         ).fetchone()
+        if old is None and self._tombstones.refuses(memory, brought=brought):
+            return None
         owner, texts = self._owner(memory.scope), _indexed(memory)
         if old is None:
             memory, place = replace(memory, id=self._free_id(memory)), next(places, 0) or self._new_place(owner)
@@ -737,7 +764,7 @@ class SqliteStore:
     ) -> tuple[Memory, ...]:
         """Keep memories that may speak of others by their uids, also of those that were kept long ago."""
         memories = sorted(memories, key=lambda memory: memory.created)  # a higher place is a newer memory
-        kept = self._keep(memories, (), (), places=self._places_in(row, memories, at=at))
+        kept = self._keep(memories, (), (), places=self._places_in(row, memories, at=at), brought=True)
         self._link(links, at=at)
         told = [(each.superseded_by, each.id) for each in kept if each.superseded_by]
         self._many(f"UPDATE memories SET superseded_by = ifnull({BY_UID}, superseded_by) WHERE id = ?", told)
@@ -767,6 +794,8 @@ class SqliteStore:
     ) -> tuple[Memory, ...]:
         kept = self._keep(memories, links, ())
         self._note_changes(changes)
+        if self._tombstones.refuses_session(session.id, last=session.last):
+            return kept
         row = fields(session)
         self._many(
             """INSERT INTO sessions (id, host, project, cwd, started, last, ended, events, newest, distilled)
@@ -784,7 +813,7 @@ class SqliteStore:
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, session, file, function) DO UPDATE SET
             what = excluded.what, signature = excluded.signature, line = excluded.line, end_line = excluded.end_line,
             at = excluded.at WHERE excluded.at >= changes.at""",
-            [tuple(fields(change).values()) for change in changes],
+            [tuple(fields(change).values()) for change in changes if not self._tombstones.refuses_change(change)],
         )
 
     def _record(self, injection: Injection) -> None:
@@ -1028,7 +1057,9 @@ def _statements(todo: Sequence[Step]) -> Iterator[str]:
                 if "ADD COLUMN" in statement:
                     yield statement
                 elif statement.strip().startswith("CREATE"):
-                    yield re.sub(r"^\s*CREATE (TABLE|(?:UNIQUE )?INDEX|TRIGGER)", r"CREATE \1 IF NOT EXISTS", statement)
+                    yield re.sub(
+                        r"^\s*CREATE (TABLE|(?:UNIQUE )?INDEX|TRIGGER)(?! IF)", r"CREATE \1 IF NOT EXISTS", statement
+                    )
                 statement = ""
 
 

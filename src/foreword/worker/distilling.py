@@ -8,10 +8,10 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from foreword.deeds import deed_of
 from foreword.distill import Distilled, Draft, closed, merged
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from foreword.models.refine import Refined
 
 log = logging.getLogger("foreword")
+
+T = TypeVar("T")
 
 TELLING = ("stop", "compaction", "session_end")  # kinds of events after which a session has come to something
 SHARE = 20  # times as long as it took, a session rests before its next turn is looked at
@@ -84,6 +86,18 @@ class Distilling:
         """Wait a moment for what a project's sessions have come to."""
         with suppress(TimeoutError, RuntimeError):  # late: it is there the next time; or the worker is leaving
             self._working.submit(self._all_of, project).result(seconds)
+
+    def apart(self, work: Callable[[], T]) -> Future[T]:
+        """Do *work* while no session is distilled, in its own thread; afterwards all are read anew from the store."""
+
+        def alone() -> T:
+            self._drafts.clear()
+            try:
+                return work()
+            finally:
+                self._drafts.clear()
+
+        return self._working.submit(alone)
 
     def close(self) -> None:
         self._working.shutdown(cancel_futures=True)

@@ -235,8 +235,10 @@ class Importing:
             place += len(rows)
             last = place >= len(fresh)  # what points at others comes when they are there, and the mark with it
             with_mark = all_of_it | {"mark": (run.mark, batch.mark)} if last else {}
-            run.kept += self._written(rows, run, row=(batch.row, batch.left + len(fresh) - place), **with_mark)
-            run.count(rows)
+            kept = self._written(rows, run, row=(batch.row, batch.left + len(fresh) - place), **with_mark)
+            run.kept += len(kept)
+            run.forgotten += len(rows) - len(kept)
+            run.count(kept)
             if last:
                 if session is not None:
                     bring_in(store, session.host, session.id, at=time.time())
@@ -244,11 +246,11 @@ class Importing:
             if lately:
                 self._closing.wait(BREATH)
 
-    def _written(self, rows: Sequence[Memory], run: _Run, **more: Any) -> int:
-        """How many rows were kept; a store that cannot be written is tried again, and said so."""
+    def _written(self, rows: Sequence[Memory], run: _Run, **more: Any) -> tuple[Memory, ...]:
+        """What was kept of these rows; a store that cannot be written is tried again, and said so."""
         for attempt in range(STAND):
             try:
-                return len(self._store().bring(rows, **more, at=time.time()))
+                return self._store().bring(rows, **more, at=time.time())
             except StoreError as exc:
                 run.complain([f"{exc}; it is tried again"])
                 if self._closing.wait(AGAIN[attempt] if attempt < len(AGAIN) else 5.0):
@@ -277,7 +279,7 @@ class _Run:
         self.mark = f"{source.name}:{project.key}"
         self.batches: Iterator[Batch] | None = None
         self.state = "waiting"
-        self.done = self.total = self.kept = self.known = self.unsaid = 0
+        self.done = self.total = self.kept = self.known = self.forgotten = self.unsaid = 0
         self.kinds: Counter[str] = Counter()
         self.lately: dict[str, None] = {}
         self.problems: list[str] = []
@@ -313,7 +315,7 @@ class _Run:
 
     def told(self) -> dict[str, Any]:
         more = [f"... and {self.unsaid} more"] if self.unsaid else []
-        names = ("state", "done", "total", "kept", "known", "since", "ended")
+        names = ("state", "done", "total", "kept", "known", "forgotten", "since", "ended")
         told = {name: getattr(self, name) for name in names}
         return {"source": self.source.name, **told, "kinds": dict(self.kinds), "problems": self.problems + more}
 

@@ -61,6 +61,7 @@ from foreword.worker import answers, asked
 from foreword.worker.arrived import arrived
 from foreword.worker.callers import Callers
 from foreword.worker.distilling import Distilling
+from foreword.worker.forgetting import Forgetting
 from foreword.worker.importing import Courtesy, Importing
 from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
@@ -149,8 +150,20 @@ class Keeper:
         self._importing = Importing(
             store=lambda: self.store, settings=lambda: self.settings, courtesy=self.courtesy, tell=self.tell
         )
+        self._forgetting = Forgetting(
+            home=home,
+            store=lambda: self.store,
+            distilling=self._distilling,
+            refining=self._refining,
+            importing=lambda: self._importing,
+            work=self._work,
+            drain=self.drain,
+            tell=self.tell,
+            now=now,
+        )
         self.reload()
         self._store = self._opened()
+        self._forgetting.resume()
         self._importing.resume()
 
     # -- its own life -------------------------------------------------------------------------------------------
@@ -819,6 +832,10 @@ class Keeper:
         if not dry_run:
             log_to(self.home, self.settings)  # the log may be another file now
         return answer
+
+    def forget(self, told: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
+        """Remove something for good, and prove it; or only tell what would go."""
+        return self._forgetting.asked(told, who=who)
 
 
 def _narrowed(recipe: Recipe, kinds: Sequence[str]) -> Recipe:

@@ -52,6 +52,7 @@ class Refining:
         self._thread: threading.Thread | None = None
         self._busy = False
         self._closed = False
+        self._dropped = 0  # times that everything was dropped
 
     @property
     def on(self) -> bool:
@@ -139,6 +140,12 @@ class Refining:
         except ModelError as exc:
             return {"ok": False, "error": str(exc), "hint": exc.hint}
 
+    def drop(self) -> None:
+        """Let go of what waits and of what is being asked: it holds texts that may be forgotten."""
+        with self._changed:
+            self._waiting.clear()
+            self._dropped += 1
+
     def close(self) -> None:
         """End what is being asked, and forget what waits."""
         with self._changed:
@@ -183,8 +190,10 @@ class Refining:
                     return
                 session = next(iter(self._waiting))
                 job = self._waiting.pop(session)
-                self._busy = True
-            self._tell_after(job, self._refined(session, job))
+                self._busy, before = True, self._dropped
+            refined = self._refined(session, job)
+            if before == self._dropped:
+                self._tell_after(job, refined)
 
     def _refined(self, session: str, job: _Job) -> Refined | None:
         settings, model, ledger = self._settings, self._model, self._ledger

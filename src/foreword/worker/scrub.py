@@ -19,7 +19,7 @@ from foreword.jsontext import decoded, dumps, loads
 from foreword.paths import Home
 from foreword.redact import redact_all
 from foreword.store import Store
-from foreword.store.scrub import Cleaner, Scrubbed, kinds_of, scrub_file
+from foreword.store.scrub import Cleaner, Cleans, Scrubbed, kinds_of, scrub_file
 from foreword.values import replace
 
 SECONDS = 1.0  # of one answer: so often a person sees how far it is
@@ -50,7 +50,7 @@ def _step(store: Store, home: Home, *, cleaner: Cleaner, after: Sequence[Any], d
             store.sweep()
         yield Scrubbed(SETTLE)
     elif stage == FILES:
-        yield from _files(home, cleaner=cleaner, dry_run=dry_run)
+        yield from files(home, cleaner=cleaner, dry_run=dry_run)
         yield Scrubbed("logs and spool", after=(BACKUPS,))
     elif stage == BACKUPS:
         done = after[1] if len(after) > 1 else ""
@@ -64,14 +64,15 @@ def _step(store: Store, home: Home, *, cleaner: Cleaner, after: Sequence[Any], d
         yield each if each.after else replace(each, after=(FILES,))
 
 
-def _files(home: Home, *, cleaner: Cleaner, dry_run: bool) -> Iterator[Scrubbed]:
+def files(home: Home, *, cleaner: Cleans, dry_run: bool) -> Iterator[Scrubbed]:
+    """Logs, and what was set aside."""
     for path in sorted(home.logs.glob("*")):
         yield _lines(path, cleaner=cleaner, dry_run=dry_run)
     for path in sorted((home.spool / "aside").glob("*")):
         yield _records(path, cleaner=cleaner, dry_run=dry_run)
 
 
-def _lines(path: Path, *, cleaner: Cleaner, dry_run: bool) -> Scrubbed:
+def _lines(path: Path, *, cleaner: Cleans, dry_run: bool) -> Scrubbed:
     """A log, in place: somebody may be appending to it."""
     old = path.read_bytes()
     lines = decoded(old).split("\n")
@@ -86,7 +87,7 @@ def _lines(path: Path, *, cleaner: Cleaner, dry_run: bool) -> Scrubbed:
     return Scrubbed("logs and spool", len(lines), changed, kinds)
 
 
-def _records(path: Path, *, cleaner: Cleaner, dry_run: bool) -> Scrubbed:
+def _records(path: Path, *, cleaner: Cleans, dry_run: bool) -> Scrubbed:
     """What was set aside; a torn record is passed over, as it is when it is read."""
     folder = f"{path.parent}.new"
     seen = changed = 0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword import render
+from foreword.amendments import Amendment
 from foreword.capture import project_at
 from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
@@ -18,7 +19,7 @@ from foreword.redact import each_text, mark, redact
 from foreword.redact.environment import hiding
 from foreword.since import since
 from foreword.types import KINDS, Link, Memory, Moment, Project
-from foreword.values import value
+from foreword.values import replace, value
 from foreword.worker import answers
 from foreword.worker.callers import Caller
 
@@ -209,6 +210,35 @@ def handoff(
     return _kept(keeper, caller, told)
 
 
+def forget(keeper: Keeper, caller: Caller, *, ids: Sequence[str], why: str) -> Answer:
+    """Forget what agents, tools and imports wrote; what the user said is put aside, for the user to decide."""
+    wanted = list(dict.fromkeys(id.strip() for id in ids))
+    own = {each.id: each for each in keeper.store.by_id(wanted) if each.scope == caller.project.scope}
+    missing = [render.neutral(id, width=64) for id in wanted if id not in own]
+    users = [each for each in own.values() if each.trust == "user"]
+    theirs = [each.id for each in own.values() if each.trust != "user"]
+    if not own:
+        raise NotFound(
+            f"no memory of this project has the id {', '.join(missing)[:200]}", hint='memory_search("...") finds ids'
+        )
+    aside = [each for each in users if each.status != "discarded"]
+    amendments = [
+        Amendment("discard", redact(why), changed=((each, replace(each, status="discarded")),)) for each in aside
+    ]
+    keeper.store.amend(amendments, who="agent", at=time.time())
+    receipt = keeper.forget({"ids": theirs, "why": why}, who="agent") if theirs else {}
+    said = [f"{', '.join(theirs)} forgotten for good; 0 traces left"] if theirs and not receipt["left"] else []
+    said += [f"{', '.join(theirs)} forgotten; see `left` in the receipt"] if theirs and receipt["left"] else []
+    for each in users:
+        said.append(
+            f"{each.id} is what the user said: it is put aside, can be taken back, and the user can remove it "
+            f"for good with `foreword forget {each.id}`"
+        )
+    said += [f"not found here: {', '.join(missing)}"] if missing else []
+    told = {"forgotten": theirs, "put_aside": [each.id for each in users], "missing": missing, "receipt": receipt}
+    return Answer(text=".\n".join(said) + ".", structured=told)
+
+
 TOOLS: Mapping[str, Callable[..., Answer]] = {
     "memory_search": search,
     "memory_get": get,
@@ -216,6 +246,7 @@ TOOLS: Mapping[str, Callable[..., Answer]] = {
     "memory_context": context,
     "memory_remember": remember,
     "memory_handoff": handoff,
+    "memory_forget": forget,
 }
 
 

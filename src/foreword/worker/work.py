@@ -75,6 +75,12 @@ class Work:
         newest = sorted(files, key=lambda name: (-files[name], name))[:MOST_TOUCHED]
         return replace(moment, touched=tuple(newest), recent=recent, languages=self._languages_of(root))
 
+    def forget(self, sessions: Sequence[str]) -> None:
+        """Keep nothing of these in mind."""
+        with self._lock:
+            for session in sessions:
+                self._sessions.pop(session, None)
+
     def close(self) -> None:
         self._looking.shutdown(cancel_futures=True)
 

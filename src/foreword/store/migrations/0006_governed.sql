@@ -27,8 +27,8 @@ CREATE TABLE log_memories (
   PRIMARY KEY (memory, number)
 ) WITHOUT ROWID;
 
--- What was forgotten, as keyed hashes: no import may bring it back.
-CREATE TABLE tombstones (
+-- What was forgotten, as keyed hashes: no import may bring it back. A backup of an older schema may have them already.
+CREATE TABLE IF NOT EXISTS tombstones (
   hash BLOB PRIMARY KEY,
   what TEXT NOT NULL,
   at   REAL NOT NULL

@@ -1,0 +1,114 @@
+"""What somebody names -> shown, asked for, gone for good, and a receipt that says what was looked for and found."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from foreword.cli import door, screen
+from foreword.cli.memories import Json
+from foreword.errors import BadRequest
+
+SHOWN = 20  # titles
+
+
+def forget(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Memories, by their ids.")] = None,
+    *,
+    session: Annotated[str, typer.Option(metavar="ID", help="All of a session: memories, events, changes.")] = "",
+    project: Annotated[str, typer.Option(metavar="PATH|KEY", help="All of a project; with --match, in it.")] = "",
+    match: Annotated[str, typer.Option(metavar="WORDS", help="Memories here that hold all of these words.")] = "",
+    why: Annotated[str, typer.Option(metavar="TEXT", help="Why, for the log.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
+    json: Json = False,
+) -> None:
+    """Remove something for good, and prove it.
+
+    Memories, or all of a session or a project, go from the database, its indexes, logs, what waits, exports in the
+    home and every backup; copies of their text in what else is kept are cut. Then every byte of the home is looked
+    through, and the receipt says what was found. It cannot be undone, and no import brings it back.
+
+    \b
+    Examples:
+      foreword forget dec-7k2m9qxw --dry-run
+      foreword forget --match "zanzibar"
+      foreword forget --session 0f3c --yes
+      foreword forget --project ~/src/old-customer
+    """
+    wish = _wish(ids or [], session=session, project=project, match=match)
+    client = door.worker(door.here(), seconds=door.LONG)
+    would = client.post("/api/forget", {**wish, "dry_run": True})
+    if dry_run:
+        screen.as_json(would) if json else _tell(would)
+        return
+    if not yes:
+        if json or not sys.stdin.isatty():
+            raise BadRequest(
+                "this cannot be undone, and nobody is there to ask", hint="look with --dry-run, then --yes"
+            )
+        _tell(would)
+        if not typer.confirm("Forget this for good?", default=False, err=True):
+            raise typer.Exit(1)
+    with screen.console(stderr=True).status("forgetting"):
+        receipt = client.post("/api/forget", {**wish, "why": why})
+    screen.as_json(receipt) if json else _show(receipt)
+    if receipt["left"]:
+        raise typer.Exit(1)
+
+
+def _wish(ids: list[str], *, session: str, project: str, match: str) -> dict[str, Any]:
+    if sum(map(bool, (ids, session, match))) + bool(project and not match) != 1:
+        hint = "foreword forget ID…, --session ID, --project PATH, or --match WORDS"
+        raise BadRequest("say one thing that is to be forgotten", hint=hint)
+    # A key is no path; whatever else is written like one, is one.
+    where = project if project.startswith(("git:", "dir:")) else door.folder(project) if project or match else ""
+    asked: dict[str, Any] = {"ids": ids, "session": session, "project": where, "match": match}
+    return {name: given for name, given in asked.items() if given}
+
+
+def _tell(would: dict[str, Any]) -> None:
+    """What would go, before anything does."""
+    rows = [[table, f"{count:,}"] for table, count in sorted(would["tables"].items())]
+    screen.table(rows, headings=("where", "rows that go"))
+    for each in would["memories"][:SHOWN]:
+        screen.say(f"  {each['id']}  [{each['kind']}] {each['title']}")
+    more = would["more"] + len(would["memories"][SHOWN:])
+    if more:
+        screen.say(f"  ... and {more:,} more memories")
+    screen.say("Copies of their text go too: from what else is kept, logs, exports in the home, and backups.")
+    for name in would["copies"]:
+        screen.say(f"  {name}")
+    _tell_others(would)
+
+
+def _show(receipt: dict[str, Any]) -> None:
+    rows = [[table, f"{count:,} removed"] for table, count in sorted(receipt["removed"].items())]
+    rows += [[table, f"{count:,} cut"] for table, count in sorted(receipt["cut"].items())]
+    rows += [[name, f"{count:,} changed"] for name, count in sorted(receipt["files"].items())]
+    screen.table(rows, headings=("where", "what"))
+    if receipt["cut_memories"]:
+        screen.say(f"These stay, without the passage that they quoted: {', '.join(receipt['cut_memories'])}")
+    seen, scanned = receipt["windows"], receipt["scanned"]
+    screen.say(
+        f"{seen['looked_for']:,} windows of six bytes were looked for in {scanned['files']:,} files,"
+        f" {screen.sized(scanned['bytes'])}; {seen['in_what_stays']:,} more stand in what stays, and tell nothing."
+    )
+    if seen["too_many"]:
+        screen.warn([f"{seen['too_many']:,} windows were too many to look for; their rows are gone"])
+    for each in receipt["left"]:
+        screen.warn([f"{each['windows']:,} are left in {each['file']}: {each['why']}"])
+    if not receipt["left"]:
+        screen.say("0 left.")
+    screen.warn(f"not looked into: {each}" for each in receipt["not_looked_into"])
+    screen.say(f"The receipt is entry {receipt['entry']} of the log.")
+    _tell_others(receipt)
+
+
+def _tell_others(told: dict[str, Any]) -> None:
+    screen.say("Not ours to remove:")
+    for each in told["not_ours"]:
+        screen.say(f"  {each}")
+    screen.say(f"{told['undo'].capitalize()}.")
