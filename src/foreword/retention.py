@@ -11,7 +11,7 @@ from datetime import date
 
 from foreword.values import value
 
-BORNE_OUT = 3  # days of age that one day with something to record may stand for: people have weekends
+BORNE_OUT = 3  # days to the next one that a day with something to record bears out: people have weekends
 # What never goes by itself, whatever its status: rules, and what was decided, learned and aimed at.
 KEPT_KINDS = ("preference", "correction", "decision", "pattern", "goal", "learning")
 ASIDE = ("superseded", "stale", "discarded")
@@ -29,6 +29,17 @@ WHAT = {
 }
 ENOUGH = 0.9  # of the cap, to which a store is brought down that has passed it: not a little every day
 REST_DAYS = 7  # a session that was told of so lately may go on, and needs its events and texts, whatever the size
+
+
+SETTINGS = {
+    "events": "events_keep_days",
+    "texts": "traces_keep_days",
+    "aside": "aside_keep_days",
+    "observations": "observations_keep_days",
+    "changes": "observations_keep_days",
+    "access": "traces_keep_days",
+    "undo": "traces_keep_days",
+}
 
 
 @value
@@ -64,13 +75,14 @@ class Prunable:
 def horizon(days: Sequence[Day], *, keep: int) -> Day | None:
     """The last day before whose begin all that had arrived is *keep* days old; None where nothing is, or for ever.
 
-    Days count in the order in which they came. One on which nothing was recorded bears out nothing, any other at most
-    BORNE_OUT days: a clock that jumps by ten years, or back, makes nothing older than that.
+    Days count in the order in which they came. One on which nothing was recorded bears out nothing; any other the time
+    until the next, a weekend at most. More than that is a holiday or a clock that jumped, and counts as the one day.
     """
     age = 0
     for day, following in zip(days[-2::-1], days[:0:-1], strict=True) if keep else ():
         if day.activity != following.activity:
-            age += min(max(_ordinal(following.name) - _ordinal(day.name), 0), BORNE_OUT)
+            gap = _ordinal(following.name) - _ordinal(day.name)
+            age += gap if 0 < gap <= BORNE_OUT else 1
         if age >= keep:
             return day
     return None

@@ -24,6 +24,7 @@ from foreword.cli import (
     mcp,
     memories,
     model,
+    prune,
     resume,
     screen,
     scrub,
@@ -95,6 +96,7 @@ app.command("export")(export.export)
 app.command("index")(worker.index)
 app.command("scrub")(scrub.scrub)
 app.command("forget")(forget.forget)
+app.command("prune")(prune.prune)
 app.add_typer(settings.app, name="config")
 app.add_typer(worker.app, name="worker")
 app.add_typer(model.app, name="model")

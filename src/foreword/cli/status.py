@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LINE_SECONDS = 0.5  # a status line is drawn often, and an empty one is better than a late one
 MOST_BYTES = 1 << 20  # that a host tells of itself
 PATIENCE = 8.0  # seconds; a worker that brings an old database up to date may need more, and is told as busy
+NEAR = 0.8  # of the cap of the database, from which on it is told
 COUNTED = ("memories", "sessions", "events", "injections")
 
 
@@ -116,6 +117,7 @@ def _about(home: Home) -> dict[str, Any]:
         "home_exists": os.path.isdir(home.root),
         "counts": {},
         "database_bytes": _size(home.root, start="memory.db"),
+        "database_max_bytes": _most(home),
         "spool_bytes": waiting(home),
         "last_event": None,
         "last_injection": None,
@@ -162,7 +164,7 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
         ("home", about["home"] + ("" if about["home_exists"] else ", not there yet: the first memory makes it")),
         *(("switched off", f"{says}; `foreword doctor` has the way out") for says in about["switched_off"]),
         ("holds", counts or ("unknown" if about["home_exists"] else "nothing yet")),
-        ("database", screen.sized(about["database_bytes"]) if about["database_bytes"] else "none yet"),
+        ("database", _database(about["database_bytes"], about["database_max_bytes"])),
         ("waiting", f"{screen.sized(about['spool_bytes'])} in the spool" if about["spool_bytes"] else "nothing"),
         ("last event", f"{_when(event['last'])}, {event['host']}, {event['project']}" if event else "none yet"),
         ("last given", given),
@@ -179,6 +181,20 @@ def _use(use: dict[str, Any]) -> str:
         return f"nothing was shown {lately}"
     untold = use["shown"] - use["used"] - use["ignored"]
     return f"{use['used']:,} of {use['shown']:,} shown {lately}, {use['ignored']:,} not used, {untold:,} untold"
+def _most(home: Home) -> int:
+    """The bytes that the database may have, 0 for any."""
+    from foreword.config import load
+
+    return load(home, os.environ).settings.store_max_mb * 1024 * 1024
+
+
+def _database(size: int, most: int) -> str:
+    if not size:
+        return "none yet"
+    if not most or size < most * NEAR:
+        return screen.sized(size)
+    share = f"{100 * size / most:.0f} % of the {screen.sized(most)} that `store_max_mb` allows"
+    return f"{screen.sized(size)}, {share}; `foreword prune --dry-run` tells what would go"
 
 
 def _size(folder: Path, *, start: str = "") -> int:

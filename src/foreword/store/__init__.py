@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from foreword.store.forgetting import Forgetter
     from foreword.store.ledger import Spending
     from foreword.store.scrub import Cleans, Scrubbed
+    from foreword.retention import Limits
+    from foreword.store.ledger import Spending
+    from foreword.store.pruning import Batch, Plan
+    from foreword.store.scrub import Cleaner, Scrubbed
     from foreword.store.seen import Seen
     from foreword.store.statistics import Counted, Totals
     from foreword.store.tallies import Size
@@ -248,6 +252,28 @@ class Store(Protocol):
 
     def sweep(self) -> None:
         """Leave no byte of what was cleaned: indexes anew, free pages given back, the log emptied."""
+
+    def prunable(self, limits: Limits, *, now: float) -> Plan:
+        """What would go, by age and by size; nothing does."""
+
+    def prune(
+        self,
+        plan: Plan,
+        part: int,
+        *,
+        after: Sequence[object],
+        who: str,
+        now: float,
+        told: Mapping[str, int] = EMPTY,
+        noted: int = 0,
+    ) -> Batch:
+        """Take away the next rows of a part of the plan, a transaction at most, and note in the log how many went.
+
+        *told* is what went before, by class, and *noted* its entry, 0 for none yet: a run has one entry.
+        """
+
+    def give_back(self) -> None:
+        """Make the file as small as what it holds; nobody can write meanwhile."""
 
     def problems(self) -> tuple[str, ...]:
         """What is wrong with the store, in sentences that tell the way out."""

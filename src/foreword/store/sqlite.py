@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     from foreword.store.forgetting import Forgetter
     from foreword.store.ledger import LedgerReader, Spending
     from foreword.store.scrub import Cleans, Scrubbed
+    from foreword.retention import Limits
+    from foreword.store.ledger import LedgerReader, Spending
+    from foreword.store.pruning import Batch, Plan, PruningReader
+    from foreword.store.scrub import Cleaner, Scrubbed
     from foreword.store.seen import Seen, SeenReader
     from foreword.store.statistics import Counted, StatisticsReader, Totals
     from foreword.store.tallies import Size, TallyReader
@@ -410,6 +414,42 @@ class SqliteStore:
         with self._turn:
             try:
                 scrub.sweep(self._db)
+            except apsw.Error as exc:
+                raise _told(exc, self._path) from exc
+
+    def prunable(self, limits: Limits, *, now: float) -> Plan:
+        self._flush()
+        return self._ask_pruning(lambda reader: reader.plan(limits, now=now))
+
+    def prune(
+        self,
+        plan: Plan,
+        part: int,
+        *,
+        after: Sequence[object],
+        who: str,
+        now: float,
+        told: Mapping[str, int] = EMPTY,
+        noted: int = 0,
+    ) -> Batch:
+        from foreword.store import pruning
+
+        if "index" in self._trouble:
+            raise DamagedIndex(self._trouble["index"], hint=WAYS_OUT["index"])
+        keys, place = self._ask_pruning(lambda reader: reader.chosen(plan, part, after=after, now=now))
+        if not keys:
+            return pruning.Batch(0, 0, (), noted)
+        told_of: dict[str, Any] = {"who": who, "now": now, "told": told, "noted": noted}
+        log = self._logging
+        return self._write(lambda: pruning.carry_out(self._db.execute, log, part, keys, after=place, **told_of))
+
+    def give_back(self) -> None:
+        from foreword.store import pruning
+
+        self._flush()
+        with self._turn:
+            try:
+                pruning.give_back(self._db.execute)
             except apsw.Error as exc:
                 raise _told(exc, self._path) from exc
 
@@ -928,6 +968,11 @@ class SqliteStore:
         from foreword.store.statistics import StatisticsReader
 
         return self._ask_as(StatisticsReader, question)
+
+    def _ask_pruning(self, question: Callable[[PruningReader], T]) -> T:
+        from foreword.store.pruning import PruningReader
+
+        return self._ask_as(PruningReader, question)
 
     def _ask_tallies(self, question: Callable[[TallyReader], T]) -> T:
         from foreword.store.tallies import TallyReader

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foreword.store.reading import Reader
-from foreword.store.tallies import BYTES
+from foreword.store.tallies import BYTES, LOCAL
 from foreword.types import EMPTY, KINDS
 from foreword.values import value
 
 KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
 # Bounds of a histogram in milliseconds: from a warm question to the longest that a hook may wait.
 BOUNDS = (1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0)
-LOCAL = "date({}, 'unixepoch', 'localtime')"  # the day on which that was, where the user is
 
 
 @value

@@ -15,6 +15,7 @@ from foreword.store.reading import Reader
 from foreword.values import value
 
 DAY, BYTES, ACTIVITY, BEFORE = "day", "bytes", "activity", "before:"
+LOCAL = "date({}, 'unixepoch', 'localtime')"  # the day on which that was, where the user is
 NUMBERED = ("events", "changes", "log")  # tables whose numbers grow
 ADD = """INSERT INTO tallies (day, project, what, number) VALUES (?, ?, ?, ?)
  ON CONFLICT (day, project, what) DO UPDATE SET number = number + excluded.number"""

@@ -66,6 +66,7 @@ from foreword.worker.importing import Courtesy, Importing
 from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
 from foreword.worker.measuring import Measuring
+from foreword.worker.pruning import Pruning
 from foreword.worker.refining import Refining
 from foreword.worker.scrub import scrub
 from foreword.worker.watch import Watching, untold
@@ -147,6 +148,14 @@ class Keeper:
         )
         self.courtesy = Courtesy()
         self._measuring = Measuring(store=lambda: self.store, now=now)
+        self._pruning = Pruning(
+            store=lambda: self.store,
+            settings=lambda: self.settings,
+            courtesy=self.courtesy,
+            tell=self.tell,
+            asked=lambda: self.asked,
+            now=now,
+        )
         self._importing = Importing(
             store=lambda: self.store, settings=lambda: self.settings, courtesy=self.courtesy, tell=self.tell
         )
@@ -221,6 +230,7 @@ class Keeper:
             self._distilling.look()
             self._watching.look()
             self._measuring.look()
+            self._pruning.look()
 
     def upgraded(self) -> bool:
         """Whether the package on the disk is no longer the one that runs."""
@@ -231,7 +241,7 @@ class Keeper:
 
     def idle(self) -> bool:
         quiet = time.monotonic() - self.asked > self.settings.worker_idle_minutes * 60
-        return quiet and not self._refining.busy and not self._importing.busy()
+        return quiet and not self._refining.busy and not self._importing.busy() and not self._pruning.busy()
 
     def tell(self, where: str, what: str) -> None:
         """Say what went wrong once, where `status` and `doctor` find it."""
@@ -247,6 +257,7 @@ class Keeper:
 
     def close(self) -> None:
         self._importing.close()
+        self._pruning.close()
         self._meaning.close()
         self._distilling.close()
         self._watching.close()
@@ -537,7 +548,8 @@ class Keeper:
         silence = Skipped(why="", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
         with self._turn(moment):
             first = self.store.given(injection_of(moment, silence, id="", at=0.0))
-            if first is not None and first.tokens <= (moment.budget or first.tokens):
+            gone = first is not None and first.tokens > 0 and not first.text  # pruned: it is built anew
+            if first is not None and not gone and first.tokens <= (moment.budget or first.tokens):
                 return answers.again(first)
             got, id = self._recall(moment, preview=preview, id=id, at=at, seconds=seconds)
             held = hold and not preview and not got.problems and "deadline" not in got.skipped.values()
@@ -818,6 +830,10 @@ class Keeper:
 
     def index(self) -> dict[str, Any]:
         return {"indexed": self.store.index()}
+
+    def prune(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """What is old or too much: shown, or a second's work of removing it; ask again until it is `done`."""
+        return self._pruning.preview() if told.get("dry_run") else self._pruning.work(who="user")
 
     def scrub(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Take out of what is stored what is now known to be secret, a second's work; with `after` it goes on there."""

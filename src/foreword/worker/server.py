@@ -99,6 +99,7 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/index": {"POST": lambda _: keeper.index()},
         "/api/scrub": {"POST": lambda asked: keeper.scrub(_object(asked))},
         "/api/forget": {"POST": lambda asked: keeper.forget(_object(asked))},
+        "/api/prune": {"POST": lambda asked: keeper.prune(_object(asked))},
         "/api/stop": {"POST": stop},
     }
 

@@ -1,0 +1,313 @@
+"""What pruning promises of any store: it is told before, what is protected stays, and no clock removes anything."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+
+import pytest
+
+from foreword.amendments import Amendment
+from foreword.retention import CLASSES, Limits
+from foreword.store.pruning import PARTS
+from foreword.types import KINDS, Change, Event, Injection, Item, Link, Memory, Query, Session
+from foreword.values import replace
+
+DAY = 86_400
+FIRST = datetime(2026, 1, 1, 12)
+KEEP = 10
+SOON = Limits(dict.fromkeys(CLASSES, KEEP))
+FOR_EVER = dict.fromkeys(CLASSES, 0)
+NOISE = "lorem ipsum " * 300
+
+
+def at(day: int) -> float:
+    return (FIRST + timedelta(days=day)).timestamp()
+
+
+def name(day: int) -> str:
+    return (FIRST + timedelta(days=day)).date().isoformat()
+
+
+def live(store, day: int, *, label: int | None = None, project: str = "here") -> None:
+    """One day: it begins, something happens, and the session is distilled and over."""
+    label = day if label is None else label
+    store.note_day(name(label))
+    now, session = at(label), f"s{day}"
+    told = {"prompt": NOISE}
+    events = [
+        Event(f"k{day}-{n}", "codex", "Prompt", "prompt", session, project, "/here", now + n, told) for n in range(3)
+    ]
+    store.append(events)
+    about = {"project": project, "created": now, "confirmed": now, "session": session}
+    memories = [
+        Memory("observation", f"observed {day}", body=NOISE, files=(f"f{day}.py", "all.py"), **about),
+        Memory("change", f"changed {day}", functions=(f"fn{day}",), **about),
+        Memory("summary", f"summed up {day}", **about),
+        Memory("note", f"noted {day}", status="discarded", **about),
+    ]
+    known = store.session(session)
+    kept = store.settle(
+        known,
+        upto=known.newest,
+        memories=memories,
+        changes=[Change(project, "all.py", f"fn{day}", "NEW", session=session, at=now)],
+    )
+    store.keep([], links=[Link(kept[0].id, "relates-to", kept[1].id)])
+    item = Item(kept[0].id, "past", 0.5, 10, {})
+    store.record(
+        Injection(f"inj-{day}", "prompt", session, project, "codex", now, 9, 99, 1.0, {}, {}, (item,), text=NOISE),
+        at_once=True,
+    )
+    store.touch([kept[0].id], how="get", at=now)
+    store.amend([Amendment("revise", changed=((kept[2], replace(kept[2], body="revised")),))], who="user", at=now)
+
+
+def carried_out(store, plan, *, now, stop: int = 10**9) -> dict[str, int]:
+    """The plan carried out as a worker does, up to so many transactions."""
+    rows = dict.fromkeys(CLASSES, 0)
+    noted = 0
+    for place, part in enumerate(PARTS):
+        after = ()
+        while stop > 0:
+            batch = store.prune(plan, place, after=after, who="worker", now=now, told=rows, noted=noted)
+            rows[part.name] += batch.rows
+            noted, after, stop = batch.noted, batch.after, stop - 1
+            if not after:
+                break
+    return rows
+
+
+def told(plan) -> dict[str, int]:
+    return {each.name: each.rows for each in plan.classes}
+
+
+def all_of(store):
+    return [memory for _, memory in store.page(limit=10_000)]
+
+
+def used(store) -> int:
+    return store.size().used
+
+
+@pytest.fixture
+def month(store):
+    """Thirty days; the last is today."""
+    for day in range(30):
+        live(store, day)
+    return store
+
+
+def test_what_is_shown_is_what_goes_and_the_second_time_nothing_does(month):
+    now = at(29)
+    plan = month.prunable(SOON, now=now)
+    before = month.counts()
+    # Ten days were borne out since day 19 began; what arrived before, and is dated ten days back, is old.
+    expected = dict.fromkeys(CLASSES, 19) | {"events": 57, "changes": 38}
+    assert told(plan) == expected
+    assert all(each.by_age == each.rows and each.size > 0 for each in plan.classes)
+    assert {each.name: (each.oldest, each.newest) for each in plan.classes}["aside"] == (at(0), at(18))
+    assert carried_out(month, plan, now=now) == expected
+    after = month.counts()
+    assert before["events"] - after["events"] == 57
+    assert before["memories"] - after["memories"] == 3 * 19
+    assert told(month.prunable(SOON, now=now)) == dict.fromkeys(CLASSES, 0)
+    assert month.index() == after["memories"]
+    assert month.problems() == ()
+
+
+def test_a_preview_removes_nothing(month):
+    before = month.counts()
+    month.prunable(replace(SOON, most_bytes=1), now=at(29))
+    assert month.counts() == before
+
+
+def test_what_is_removed_leaves_nothing_behind_that_points_to_it(month):
+    gone = next(each for each in all_of(month) if each.title == "observed 3")
+    carried_out(month, month.prunable(SOON, now=at(29)), now=at(29))
+    assert month.by_id([gone.id]) == ()
+    assert month.linked(gone.id) == ()
+    query = Query(scopes=("project:here",), terms=("observed",), files=("f3.py",))
+    assert gone.id not in [hit.memory.id for hit in month.by_words(query)]
+    assert month.by_code(query, {"f3.py": 1.0, "fn3": 1.0}) == ()
+    assert month.by_code(query, {"f25.py": 1.0})  # what others name is still found
+    (shown,) = month.injections(memory=gone.id)  # that it was given is still counted
+    assert month.injection(shown.id).text == ""
+
+
+def test_the_log_tells_counts_alone_and_cannot_undo_it(month):
+    carried_out(month, month.prunable(SOON, now=at(29)), now=at(29))
+    entries = [entry for entry in month.log(limit=1000) if entry.what == "prune"]
+    assert [(entry.who, entry.memories) for entry in entries] == [("worker", ())]
+    assert entries[0].patch["pruned"]["events"] == 57
+    assert "lorem" not in json.dumps(entries[0].patch)
+    undone = month.undo(entries, who="user", at=at(29))
+    assert not undone.entries
+    old = [entry for entry in month.log(limit=1000) if entry.what == "revise"][-1]
+    assert month.undo([old], who="user", at=at(29)).refused
+    new = next(entry for entry in month.log(limit=1000) if entry.what == "revise")
+    assert month.undo([new], who="user", at=at(29)).entries
+
+
+@pytest.mark.parametrize("limits", [SOON, Limits(FOR_EVER, 1)], ids=["by age", "by size"])
+def test_what_is_protected_stays(month, limits):
+    statuses = ("active", "proposed", "superseded", "stale", "discarded")
+    rules = ("preference", "correction", "decision", "pattern", "goal", "learning")
+    old = {"project": "here", "created": at(0), "confirmed": at(0)}
+    kept = [Memory(kind, f"{kind} {status}", status=status, **old) for kind in rules for status in statuses]
+    kept += [Memory(kind, f"{kind} active", **old) for kind in set(KINDS) - {"observation", "change"}]
+    pinned = month.keep([Memory(kind, f"{kind} pinned", **old) for kind in KINDS])
+    pins = [Amendment("pin", changed=((each, replace(each, pinned=True)),)) for each in pinned]
+    month.amend(pins, who="user", at=at(0))
+    kept = [*month.keep(kept), *pinned]
+    waiting = Event("k", "codex", "Prompt", "prompt", "waiting", "here", "/here", at(0), {"prompt": "not distilled"})
+    month.append([waiting])
+    for day in range(30, 60):
+        month.note_day(name(day))
+        month.append([replace(waiting, key=f"k{day}", session="later", at=at(day))])
+    now = at(60)
+    carried_out(month, month.prunable(limits, now=now), now=now)
+    present = {memory.id for memory in all_of(month)}
+    assert {memory.id for memory in kept} <= present
+    assert [event.key for event in month.events("waiting")] == ["k"]
+    assert len(month.events("later")) == 30
+    assert month.events("s0") == ()
+
+
+def test_by_size_the_oldest_goes_first_and_raw_events_before_memories(month):
+    month.give_back()
+    now = at(40)
+    limits = Limits(FOR_EVER, used(month) - 100_000)
+    plan = month.prunable(limits, now=now)
+    going = told(plan)
+    assert going["events"] > 0
+    assert sum(going.values()) == going["events"]
+    assert {each.name: each.by_age for each in plan.classes}["events"] == 0
+    assert carried_out(month, plan, now=now) == going
+    left = [day for day in range(30) if month.events(f"s{day}")]
+    assert left == list(range(left[0], 30))
+    month.give_back()
+    assert used(month) <= limits.most_bytes
+    assert told(month.prunable(limits, now=now)) == dict.fromkeys(CLASSES, 0)
+
+
+def test_a_cap_that_cannot_be_reached_is_told_and_takes_what_may_go(month):
+    now = at(40)
+    plan = month.prunable(Limits(FOR_EVER, 1), now=now)
+    assert plan.short > 0
+    gone = carried_out(month, plan, now=now)
+    assert gone == told(plan)
+    assert gone["events"] == 3 * 30 - 1  # the highest number is not given again
+    assert month.counts()["events"] == 1
+    assert all(memory.kind == "summary" for memory in all_of(month))
+
+
+def test_a_session_that_may_go_on_keeps_its_events_and_texts_whatever_the_size(month):
+    now = at(29)
+    carried_out(month, month.prunable(Limits(FOR_EVER, 1), now=now), now=now)
+    assert [day for day in range(30) if month.events(f"s{day}")] == list(range(22, 30))
+    assert [day for day in range(30) if month.injection(f"inj-{day}").text] == list(range(22, 30))
+
+
+@pytest.mark.parametrize("jump", [3650, -3650], ids=["ahead", "back"])
+def test_a_clock_that_jumps_removes_nothing(store, jump):
+    for day in range(9):
+        live(store, day)
+    live(store, 9, label=9 + jump)
+    live(store, 10, label=10 + jump)
+    for now in (at(10), at(11 + jump), at(20_000)):
+        assert told(store.prunable(SOON, now=now)) == dict.fromkeys(CLASSES, 0)
+
+
+def test_what_was_recorded_while_a_clock_was_wrong_goes_in_its_time(store):
+    live(store, 0)
+    live(store, 1, label=-3650)
+    for day in range(2, 9):
+        live(store, day)
+    assert told(store.prunable(SOON, now=at(9)))["events"] == 0
+    for day in range(9, 30):
+        live(store, day)
+    plan = store.prunable(SOON, now=at(29))
+    carried_out(store, plan, now=at(29))
+    assert store.events("s1") == ()
+    assert store.events("s25")
+
+
+def test_a_holiday_removes_nothing(store):
+    for day in range(5):
+        live(store, day)
+    live(store, 100)
+    assert told(store.prunable(SOON, now=at(100))) == dict.fromkeys(CLASSES, 0)
+
+
+def test_what_is_imported_counts_from_the_day_it_came(store):
+    long_ago = at(-2000)
+    for day in range(3):
+        live(store, day)
+    about = {"project": "here", "created": long_ago, "confirmed": long_ago, "source": "import", "trust": "imported"}
+    old = Session("old", "codex", "here", "/here", long_ago, long_ago, events=1, newest=1, distilled=1)
+    event = Event("old", "codex", "Prompt", "prompt", "old", "here", "/here", long_ago, {"prompt": "of long ago"})
+    (memory, aside) = store.bring(
+        [Memory("observation", "of long ago", **about), Memory("note", "put aside", status="stale", **about)],
+        session=old,
+        events=[event],
+        changes=[Change("here", "old.py", "old", "NEW", session="old", at=long_ago)],
+        at=at(2),
+    )
+    for day in range(3, 12):
+        live(store, day)
+        carried_out(store, store.prunable(SOON, now=at(day)), now=at(day))
+    assert store.by_id([memory.id, aside.id]) == (memory, aside)
+    assert store.events("old")
+    assert store.changed("here", session="old", limit=5)
+    for day in range(12, 16):
+        live(store, day)
+    carried_out(store, store.prunable(SOON, now=at(15)), now=at(15))
+    assert store.by_id([memory.id, aside.id]) == ()
+    assert store.events("old") == ()
+
+
+def test_what_was_put_aside_lately_stays_however_old_it_is(month):
+    (old,) = [each for each in all_of(month) if each.title == "summed up 2"]
+    month.amend([Amendment("stale", changed=((old, replace(old, status="stale")),))], who="tidy", at=at(28))
+    carried_out(month, month.prunable(SOON, now=at(29)), now=at(29))
+    assert month.by_id([old.id])[0].status == "stale"
+
+
+@pytest.mark.parametrize("stop", range(0, 14, 2))
+def test_stopped_anywhere_it_is_whole_and_the_next_run_does_the_rest(make_store, tmp_path, stop):
+    store = make_store(tmp_path)
+    for day in range(30):
+        live(store, day)
+    plan = store.prunable(SOON, now=at(29))
+    first = carried_out(store, plan, now=at(29), stop=stop)
+    store.close()
+    store = make_store(tmp_path)
+    rest = store.prunable(SOON, now=at(29))
+    assert {each: first[each] + told(rest)[each] for each in CLASSES} == told(plan)
+    carried_out(store, rest, now=at(29))
+    assert told(store.prunable(SOON, now=at(29))) == dict.fromkeys(CLASSES, 0)
+    assert store.index() == store.counts()["memories"]
+    store.close()
+
+
+def test_what_changed_between_plan_and_deed_stays(month):
+    plan = month.prunable(SOON, now=at(29))
+    (memory,) = [each for each in all_of(month) if each.title == "observed 3"]
+    month.amend([Amendment("pin", changed=((memory, replace(memory, pinned=True)),))], who="user", at=at(29))
+    month.append([Event("again", "codex", "Prompt", "prompt", "s4", "here", "/here", at(29), {"prompt": "go on"})])
+    carried_out(month, plan, now=at(29))
+    assert month.by_id([memory.id])
+    assert len(month.events("s4")) == 4
+    assert month.events("s3") == ()
+
+
+def test_the_file_gets_smaller(month):
+    now = at(40)
+    carried_out(month, month.prunable(Limits(FOR_EVER, 1), now=now), now=now)
+    before = month.size()
+    assert before.used < before.total
+    month.give_back()
+    after = month.size()
+    assert after.total < before.total
+    assert month.counts()["injections"] == 30

@@ -1,0 +1,135 @@
+"""`foreword prune`, through a real worker: shown, asked, done, told in the log, and by itself when it is quiet."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreword.client import Client
+from foreword.config import change
+from foreword.paths import Home
+from foreword.store.sqlite import SqliteStore
+from foreword.trouble import noted
+from foreword.types import Event, Memory
+from tests.flow.conftest import CLEAN, Host, wait_for
+
+DAY = 86_400
+OLD = 30  # days of history
+TEXT = "lorem ipsum dolor sit amet " * 200
+
+
+def day(back: int) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(time.time() - back * DAY))
+
+
+@pytest.fixture
+def filled(home: Home) -> Home:
+    """A month of sessions, each distilled."""
+    store = SqliteStore(home.database, backups=home.backups)
+    for back in range(OLD, 0, -1):
+        store.note_day(day(back))
+        at, session = time.time() - back * DAY, f"s{back}"
+        store.append(
+            [Event(f"k{back}-{n}", "codex", "P", "prompt", session, "p", "/p", at, {"prompt": TEXT}) for n in range(9)]
+        )
+        known = store.session(session)
+        made = Memory("observation", f"of {back}", project="p", created=at, confirmed=at, session=session)
+        store.settle(known, upto=known.newest, memories=[made])
+    store.note_day(day(0))
+    store.close()
+    change(home, "events_keep_days", "20")
+    return home
+
+
+def run(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "foreword", *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        env={**CLEAN, "FOREWORD_HOME": str(home.root), "COLUMNS": "200"},
+    )
+
+
+def _all(client: Client) -> dict[str, Any]:
+    """What a whole run came to."""
+    while not (done := client.post("/api/prune", {}))["done"]:
+        pass
+    return done
+
+
+def test_it_is_shown_asked_done_and_told(filled, start):
+    client = start()
+    preview = client.post("/api/prune", {"dry_run": True})
+    (events,) = [each for each in preview["classes"] if each["name"] == "events"]
+    assert (events["rows"], events["by_age"], preview["rows"]) == (90, 90, 90)
+    said = run(filled, "prune", "--dry-run")
+    assert said.returncode == 0, said.stderr
+    assert "events  90" in said.stdout
+    refused = run(filled, "prune")
+    assert refused.returncode == 1
+    assert "nobody is there to ask" in refused.stderr
+    assert client.get("/api/health")["counts"]["events"] == 9 * OLD
+    done = json.loads(run(filled, "prune", "--yes", "--json").stdout)
+    assert done["pruned"] == {"events": 90}
+    assert done["done"]
+    assert client.get("/api/health")["counts"]["events"] == 9 * OLD - 90
+    assert client.get("/api/health")["counts"]["memories"] == OLD
+    again = run(filled, "prune", "--yes")
+    assert "nothing is old enough" in again.stdout
+
+
+def test_the_idle_worker_does_it_by_itself_once_a_day(filled, start, monkeypatch):
+    monkeypatch.setenv("FOREWORD_WORKER_IDLE_MINUTES", "0.05")
+    client = start()
+    database = filled.database
+
+    def gone() -> bool:
+        import sqlite3
+
+        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+            return connection.execute("SELECT count(*) FROM events").fetchone()[0] == 9 * OLD - 90
+
+    del client
+    wait_for(gone)
+
+
+def test_a_store_past_its_cap_is_brought_below_and_what_cannot_is_told_once(filled, start):
+    change(filled, "events_keep_days", "0")
+    change(filled, "store_max_mb", "1")
+    client = start()
+    wait_for(lambda: client.get("/api/health")["counts"]["events"] < 9 * OLD)  # by itself, and at once
+    done = _all(client)
+    assert done["size"]["used"] <= 1 << 20
+    assert client.get("/api/health")["counts"]["events"] > 0
+    assert client.get("/api/health")["counts"]["memories"] == OLD
+    store_is_small = client.post("/api/prune", {"dry_run": True})
+    assert (store_is_small["rows"], store_is_small["short"]) == (0, 0)
+    notes = [{"kind": "decision", "title": f"{n}", "body": TEXT * 4, "project_path": "/"} for n in range(100)]
+    client.post("/api/memories", {"memories": notes})
+    for _ in range(3):
+        done = _all(client)
+    assert done["short"] > 0
+    assert "that `store_max_mb` allows" in run(filled, "status").stdout
+    assert client.get("/api/health")["counts"]["memories"] >= 100
+    troubles = [each.what for each in noted(str(filled.trouble)) if "store_max_mb" in each.what]
+    assert len(troubles) == 1
+
+
+def test_hooks_are_answered_while_it_works(filled, start, host: Host, project: str):
+    client = start()
+    payload = {"session_id": "now", "hook_event_name": "UserPromptSubmit", "prompt": "hello there", "cwd": project}
+    first = client.post("/api/prune", {})
+    assert host.tell("UserPromptSubmit", payload).returncode == 0
+    while not first["done"]:
+        first = client.post("/api/prune", {})
+    wait_for(lambda: any(each.get("prompt") == "hello there" for each in host.stored()))
+    assert Path(filled.database).exists()
