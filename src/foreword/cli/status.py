@@ -181,6 +181,8 @@ def _use(use: dict[str, Any]) -> str:
         return f"nothing was shown {lately}"
     untold = use["shown"] - use["used"] - use["ignored"]
     return f"{use['used']:,} of {use['shown']:,} shown {lately}, {use['ignored']:,} not used, {untold:,} untold"
+
+
 def _most(home: Home) -> int:
     """The bytes that the database may have, 0 for any."""
     from foreword.config import load

@@ -9,14 +9,12 @@ from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, Q
 
 if TYPE_CHECKING:
     from foreword.amendments import Amendment, Logged, Undone
-    from foreword.store.judged import Use, Verdict
-    from foreword.store.forgetting import Forgetter
-    from foreword.store.ledger import Spending
-    from foreword.store.scrub import Cleans, Scrubbed
     from foreword.retention import Limits
+    from foreword.store.forgetting import Forgetter
+    from foreword.store.judged import Use, Verdict
     from foreword.store.ledger import Spending
     from foreword.store.pruning import Batch, Plan
-    from foreword.store.scrub import Cleaner, Scrubbed
+    from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.seen import Seen
     from foreword.store.statistics import Counted, Totals
     from foreword.store.tallies import Size

@@ -45,13 +45,11 @@ from foreword.values import fields, replace
 from foreword.words import split, told_in
 
 if TYPE_CHECKING:
+    from foreword.retention import Limits
     from foreword.store.forgetting import Forgetter
     from foreword.store.ledger import LedgerReader, Spending
-    from foreword.store.scrub import Cleans, Scrubbed
-    from foreword.retention import Limits
-    from foreword.store.ledger import LedgerReader, Spending
     from foreword.store.pruning import Batch, Plan, PruningReader
-    from foreword.store.scrub import Cleaner, Scrubbed
+    from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.seen import Seen, SeenReader
     from foreword.store.statistics import Counted, StatisticsReader, Totals
     from foreword.store.tallies import Size, TallyReader
