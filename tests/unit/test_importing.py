@@ -20,6 +20,7 @@ from foreword.types import Change, Memory, Project, Session
 from foreword.values import replace
 from foreword.worker import importing as module
 from foreword.worker.importing import Courtesy, Importing, Wish
+from foreword.worker.registry import Registry
 from tests.unit.importing import settings, wait
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -73,7 +74,7 @@ class Bench:
         self.sources: dict[str, Made] = {}
         self.told: list[str] = []
         self.importing = self.anew()
-        monkeypatch.setattr(module, "find", lambda name, _: self.sources[name])
+        monkeypatch.setattr(module, "find", lambda name, _, resolver: self.sources[name])
 
     def anew(self) -> Importing:
         return Importing(
@@ -81,6 +82,7 @@ class Bench:
             settings=lambda: self.settings,
             courtesy=Courtesy(),
             tell=lambda _, what: self.told.append(what),
+            registry=Registry(store=lambda: self.store),
         )
 
     def give(self, name: str, *batches: Batch, gate: threading.Event | None = None) -> None:

@@ -22,6 +22,7 @@ from foreword.store.sqlite import SqliteStore
 from foreword.types import KINDS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
 from foreword.values import replace
 from foreword.worker.importing import Courtesy, Importing, Wish
+from foreword.worker.registry import Registry
 from tests.unit.importing import settings, wait
 
 HERE = Project(key="git:example.org/rooms", name="rooms", root="/rooms")
@@ -98,7 +99,13 @@ def written(store: Store, path: Path, *, project: Project | None = HERE, events:
 
 def taken(store: Store, path: Path, *, project: Project = HERE, **options: bool) -> dict[str, Any]:
     """What the worker does with it."""
-    importing = Importing(store=lambda: store, settings=settings, courtesy=Courtesy(), tell=lambda *_: None)
+    importing = Importing(
+        store=lambda: store,
+        settings=settings,
+        courtesy=Courtesy(),
+        tell=lambda *_: None,
+        registry=Registry(store=lambda: store),
+    )
     importing._allowed = lambda _: project  # type: ignore[method-assign]
     importing.start(Wish(project.root, ("jsonl",), {"file": str(path), **options}, {}))
     told = wait(importing)

@@ -487,7 +487,7 @@ def test_trust_never_rises(trusts):
     assert TRUSTS.index(lowest(trusts)) == max(map(TRUSTS.index, trusts))
 
 
-WORDS = "database rows vanish rebuild start schema cache worker queue mail never not before after sandbox token".split()
+WORDS = ["database", "rows", "vanish", "rebuild", "start", "schema", "cache", "worker", "queue", "mail", "never", "not", "before", "after", "sandbox", "token"]
 SENTENCE = st.lists(st.sampled_from(WORDS), min_size=4, max_size=9).map(" ".join)
 
 

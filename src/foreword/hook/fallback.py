@@ -169,10 +169,13 @@ def _recalled(
     from foreword.recall import recall
     from foreword.recipes import RECIPES, merged
     from foreword.store.reading import SCHEMA
+    from foreword.values import replace
 
     schema = reader.schema()
     if schema > SCHEMA:
         raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
+    if schema == SCHEMA:  # an older one knows no aliases
+        moment = replace(moment, project=reader.counts_as(moment.project))
     if moment.stable and schema == SCHEMA and (first := _standing(config, moment, reader)):
         return str(first["text"])
     window: list[tuple[frozenset[str], Mapping[str, int]]] = []

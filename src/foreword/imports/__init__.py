@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
+from foreword.capture import project_at
 from foreword.errors import BadRequest, ForewordError
 from foreword.jsontext import storable
 from foreword.redact import redact, redact_all
@@ -18,7 +19,7 @@ from foreword.values import fields, replace, value
 
 T = TypeVar("T")
 
-# Each source with the file that has it; that file's `source(name, options)` gives it.
+# Each source with the file that has it; that file's `source(name, options, resolver)` gives it.
 FILES = {
     "git": "git",
     "files": "files",
@@ -87,7 +88,27 @@ class Source(Protocol):
         """What is new since *since_mark* (empty: everything), newest first, in batches of a few hundred rows."""
 
 
-def find(name: str, options: Mapping[str, Any] = EMPTY) -> Source:
+class Resolver(Protocol):
+    """Tells whose a folder or a key is."""
+
+    def at(self, folder: str) -> Project:
+        """The project of a folder."""
+
+    def key(self, key: str) -> str:
+        """The key that this one counts as."""
+
+
+class ByFiles:
+    """Whose a folder is by its files alone, without what the worker knows of aliases."""
+
+    def at(self, folder: str) -> Project:
+        return project_at(folder)
+
+    def key(self, key: str) -> str:
+        return key
+
+
+def find(name: str, options: Mapping[str, Any] = EMPTY, *, resolver: Resolver | None = None) -> Source:
     """The source of that name with its *options*; BadRequest where there is none."""
     if name not in FILES:
         raise BadRequest(f"unknown source {name!r}", hint=f"one of {', '.join(known())}")
@@ -97,7 +118,7 @@ def find(name: str, options: Mapping[str, Any] = EMPTY) -> Source:
         if exc.name != f"foreword.imports.{FILES[name]}":
             raise
         raise BadRequest(f"{name} cannot be imported yet", hint=f"one of {', '.join(known())}") from exc
-    source: Source = module.source(name, options)
+    source: Source = module.source(name, options, resolver or ByFiles())
     return source
 
 

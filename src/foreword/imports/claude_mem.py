@@ -9,7 +9,7 @@ from typing import Any
 
 from foreword.capture import project_at
 from foreword.errors import BadRequest
-from foreword.imports import Batch, Found
+from foreword.imports import Batch, Found, Resolver
 from foreword.imports.others import TABLES, Row, batches, row, told
 from foreword.store.foreign import Foreign
 from foreword.transcripts import peek
@@ -18,8 +18,8 @@ from foreword.types import Project
 NAME = "claude-mem"
 
 
-def source(_: str, options: Mapping[str, Any]) -> ClaudeMem:
-    return ClaudeMem(project_name=str(options.get("project_name") or ""))
+def source(_: str, options: Mapping[str, Any], resolver: Resolver) -> ClaudeMem:
+    return ClaudeMem(project_name=str(options.get("project_name") or ""), find_project=resolver.at)
 
 
 class ClaudeMem:

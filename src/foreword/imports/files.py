@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from foreword.imports import Batch, Found
+from foreword.imports import Batch, Found, Resolver
 from foreword.imports.decisions import Decision, decision_of, plain, without
 from foreword.types import Link, Memory, Project
 from foreword.values import replace, value
@@ -67,7 +67,7 @@ class File:
     at: float
 
 
-def source(_: str, options: Mapping[str, Any]) -> Files:
+def source(_: str, options: Mapping[str, Any], _resolver: Resolver) -> Files:
     del options
     return Files()
 

@@ -12,7 +12,7 @@ from foreword.code import changed_functions
 from foreword.distill import memory_of_change
 from foreword.errors import BadRequest
 from foreword.history import Commit, asked, counted, log, memory_of
-from foreword.imports import Batch, Found
+from foreword.imports import Batch, Found, Resolver
 from foreword.types import Change, Link, Memory, Project
 from foreword.values import replace
 
@@ -51,7 +51,7 @@ LOCKFILES = re.compile(
 )
 
 
-def source(_: str, options: Mapping[str, Any]) -> Git:
+def source(_: str, options: Mapping[str, Any], _resolver: Resolver) -> Git:
     most = options.get("commits") or COMMITS
     if not isinstance(most, int) or isinstance(most, bool) or most < 1:
         raise BadRequest("`commits` must be a whole number from 1 on", hint=f"leave it out for {COMMITS:,}")

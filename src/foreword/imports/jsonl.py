@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any, TypeVar
 
 from foreword.errors import BadRequest
-from foreword.imports import Batch, Found
+from foreword.imports import Batch, Found, Resolver
 from foreword.types import KINDS, STATUSES, TRUSTS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
 from foreword.values import replace, value
 
@@ -34,7 +34,7 @@ class Header:
     counts: Mapping[str, int]
 
 
-def source(_: str, options: Mapping[str, Any]) -> Jsonl:
+def source(_: str, options: Mapping[str, Any], _resolver: Resolver) -> Jsonl:
     path, wide, mapped = options.get("file"), options.get("all", False), options.get("as", False)
     if not isinstance(path, str) or not os.path.isabs(path):
         raise BadRequest("`file` must be the absolute path of an export", hint="`foreword import jsonl FILE`")

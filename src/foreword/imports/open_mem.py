@@ -9,7 +9,7 @@ from typing import Any
 
 from foreword.capture import project_at
 from foreword.errors import BadRequest
-from foreword.imports import Batch, Found
+from foreword.imports import Batch, Found, Resolver
 from foreword.imports.others import TABLES, Row, batches, row, told
 from foreword.store.foreign import Foreign
 from foreword.types import Project
@@ -18,9 +18,9 @@ NAME = "open-mem"
 GONE = ("deleted_at", "superseded_by")  # what open-mem itself no longer shows
 
 
-def source(_: str, options: Mapping[str, Any]) -> OpenMem:
+def source(_: str, options: Mapping[str, Any], resolver: Resolver) -> OpenMem:
     del options
-    return OpenMem()
+    return OpenMem(find_project=resolver.at)
 
 
 class OpenMem:

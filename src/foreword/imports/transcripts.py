@@ -14,7 +14,7 @@ from foreword.code import changes
 from foreword.deeds import Deed
 from foreword.distill import distil
 from foreword.errors import BadRequest
-from foreword.imports import Batch, Found
+from foreword.imports import Batch, Found, Resolver
 from foreword.imports.marks import left, marked
 from foreword.jsontext import storable
 from foreword.projects import remote
@@ -45,11 +45,14 @@ class Distil(Protocol):
     def __call__(self, deeds: Iterable[Deed], *, session: Session, project: Project) -> Distilled: ...
 
 
-def source(name: str, options: Mapping[str, Any]) -> Transcripts:
+def source(name: str, options: Mapping[str, Any], resolver: Resolver) -> Transcripts:
     del options
     # Files as they are now tell nothing of an old session: what it told itself must do.
     return Transcripts(
-        name, distil=partial(distil, changes_of=lambda edit: () if denied(edit.file) else changes([edit]))
+        name,
+        distil=partial(distil, changes_of=lambda edit: () if denied(edit.file) else changes([edit])),
+        find_project=resolver.at,
+        counts_as=resolver.key,
     )
 
 
@@ -74,6 +77,7 @@ class Transcripts:
         known: Callable[[str], bool] = lambda _session: False,
         now: Callable[[], float] = time.time,
         find_project: Callable[[str], Project] = project_at,
+        counts_as: Callable[[str], str] = str,
     ) -> None:
         """*name* is a host's; a session that is *known* already is passed over before it is read."""
         self.name = name
@@ -82,6 +86,7 @@ class Transcripts:
         self._known = known
         self._now = now
         self._find_project = find_project
+        self._counts_as = counts_as
         self._keys: dict[str, str] = {}
 
     def look(self, project: Project, *, environ: Mapping[str, str]) -> Found | None:
@@ -175,7 +180,7 @@ class Transcripts:
     def _is_ours(self, look: Peek, project: Project) -> bool:
         """By its folder alone; the repository's address counts where that folder is gone."""
         if look.remote and not os.path.isdir(look.cwd):
-            return project.key == "git:" + storable(remote(look.remote))
+            return project.key == self._counts_as("git:" + storable(remote(look.remote)))
         return self._key(look.cwd) == project.key
 
     def _key(self, cwd: str) -> str:

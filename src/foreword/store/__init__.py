@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, Query, Session, Vector
+from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, Project, Query, Session, Vector
 
 if TYPE_CHECKING:
     from foreword.amendments import Amendment, Logged, Undone
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from foreword.store.judged import Use, Verdict
     from foreword.store.ledger import Spending
     from foreword.store.pruning import Batch, Plan
+    from foreword.store.registry import Held, Known, Moved
     from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.seen import Seen
     from foreword.store.statistics import Counted, Totals
@@ -115,6 +116,40 @@ class Store(Protocol):
     @property
     def forgetting(self) -> Forgetter:
         """What it takes to forget something, step by step. What was forgotten is never kept again by any method."""
+
+    # -- projects -----------------------------------------------------------------------------------------------
+    def registry(self) -> Mapping[str, Known]:
+        """The projects that were seen, by key; another object whenever that has changed."""
+
+    def held(self) -> Mapping[str, Held]:
+        """What is kept of each project, by key."""
+
+    def of_project(self, key: str) -> Mapping[str, int]:
+        """How many rows of every table are a project's, whatever their status."""
+
+    def see_projects(self, projects: Sequence[Project], *, at: float) -> None:
+        """Note where projects were seen, and under which name the first time."""
+
+    def call_project(self, key: str, name: str) -> None:
+        """Give a project a name for people."""
+
+    def alias_project(self, key: str, *, of: str, who: str, at: float) -> Logged:
+        """Let a project count as another from now on, or with none named as itself again; logged, and can be undone.
+
+        No alias leads to another one.
+        """
+
+    def merge_project(
+        self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float
+    ) -> Moved:
+        """Make everything of a project another's, all or nothing, and its key an alias; logged, and can be undone.
+
+        Uids become those of the new project. Where one exists there already, *unite* puts the two together, the known
+        one first; the one that came stays as superseded by it.
+        """
+
+    def gather_project(self, key: str, *, into: str, entry: int) -> None:
+        """Bring along what was written under a key in the moment a merge, by its entry, made it an alias."""
 
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:

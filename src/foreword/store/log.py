@@ -59,6 +59,7 @@ class LogWriter:
         self._execute = execute
         self._keep = keep
         self._reader = LogReader(execute, failures=failures)
+        self.ways_back: dict[str, Callable[[Logged], None]] = {}  # of what is no change of memories alone
 
     def amend(self, one: Amendment, *, who: str, run: str, at: float) -> Logged:
         """Carry out one amendment; a memory that is no longer as the amendment knows it is a Conflict."""
@@ -94,6 +95,9 @@ class LogWriter:
     def _take_back(self, entry: Logged, *, who: str, run: str, at: float) -> Logged:
         if entry.undone:
             raise Conflict(f"entry {entry.number} was taken back by entry {entry.undone} already")
+        if way_back := self.ways_back.get(entry.what):
+            way_back(entry)
+            return self._taken_back(entry, {}, who=who, run=run, at=at, ids=entry.memories)
         if not any(entry.patch.get(name) for name in ("changed", "new", "links", "unlinked")):
             raise Conflict(f"entry {entry.number} ({entry.what}) cannot be taken back")
         changed: Mapping[str, Any] = entry.patch.get("changed", {})
@@ -120,7 +124,11 @@ class LogWriter:
             "links": [list(fields(link).values()) for link in links],
             "unlinked": [list(fields(link).values()) for link in unlinked],
         }
-        ids = [memory.id for memory in after]
+        return self._taken_back(entry, patch, who=who, run=run, at=at, ids=[memory.id for memory in after])
+
+    def _taken_back(
+        self, entry: Logged, patch: Mapping[str, Any], *, who: str, run: str, at: float, ids: Sequence[str]
+    ) -> Logged:
         why = f"takes back {entry.number}: {entry.what}"
         written = self._write("undo", why, patch, who=who, run=run, at=at, project=entry.project, ids=ids)
         self._execute("UPDATE log SET undone = ? WHERE number = ?", (written.number, entry.number))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from foreword.jsontext import dumps, loads
 from foreword.store.finding import FOREVER, FROM, MEMORY, Finder, marks, memory_of, texts
-from foreword.types import GOING_ON, KINDS, Change, Event, Hit, Injection, Item, Link, Memory, Query, Session
+from foreword.types import GOING_ON, KINDS, Change, Event, Hit, Injection, Item, Link, Memory, Project, Query, Session
+from foreword.values import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ KNOWN_TABLES = (
     "log_memories",
     "tombstones",
     "projects",
+    "moved",
     "tallies",
     "meta",
 )
@@ -269,6 +271,15 @@ class Reader(Finder):
             (session,),
         )
         return items, tokens
+
+    def counts_as(self, project: Project) -> Project:
+        """The project that this one counts as: itself, or the one that it is an alias of, under its name for people."""
+        rows = self._all(
+            """SELECT t.key, t.name FROM projects p JOIN projects t ON t.key = coalesce(nullif(p.alias_of, ''), p.key)
+            WHERE p.key = ?""",
+            (project.key,),
+        )
+        return replace(project, key=rows[0][0], name=rows[0][1] or project.name) if rows else project
 
     def mark(self, name: str) -> str:
         rows = self._all("SELECT text FROM marks WHERE name = ?", (name,))

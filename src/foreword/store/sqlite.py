@@ -25,6 +25,7 @@ from foreword.store.judged import JudgedReader, JudgedWriter, Use, Verdict
 from foreword.store.log import LogReader, LogWriter
 from foreword.store.migrate import Step, known_schema, migrate, steps
 from foreword.store.reading import KNOWN_TABLES, Reader
+from foreword.store.registry import Held, Known, Moved, RegistryReader, RegistryWriter
 from foreword.store.tombstones import Tombstones
 from foreword.types import (
     BASE32,
@@ -37,6 +38,7 @@ from foreword.types import (
     Injection,
     Link,
     Memory,
+    Project,
     Query,
     Session,
     Vector,
@@ -116,6 +118,16 @@ class SqliteStore:
         self._logging = LogWriter(self._db.execute, keep=self._keep, failures=(apsw.Error,))
         self._judged = JudgedWriter(self._db.execute)
         self._tombstones = Tombstones(self._db.execute, failures=(apsw.Error,))
+        self._projects = RegistryWriter(
+            self._db.execute,
+            keep=self._keep,
+            index=self._index_words,
+            owner=self._owner,
+            guarded=self._guarded,
+            logging=self._logging,
+            failures=(apsw.Error,),
+        )
+        self._registry: Mapping[str, Known] | None = None  # as it was read last; every change of it lets go of this
         self._writer = threading.Thread(target=self._write_loop, name="writer", daemon=True)
         self._writer.start()
 
@@ -208,7 +220,7 @@ class SqliteStore:
         return self._write(lambda: tuple(self._logging.amend(each, who=who, run=run, at=at) for each in amendments))
 
     def undo(self, entries: Sequence[Logged], *, who: str, at: float, run: str = "") -> Undone:
-        return self._write(lambda: self._logging.undo(entries, who=who, run=run, at=at))
+        return self._registered(lambda: self._logging.undo(entries, who=who, run=run, at=at))
 
     def log(
         self, *, project: str = "", memory: str = "", run: str = "", numbers: Sequence[int] = (), limit: int = 50
@@ -233,6 +245,38 @@ class SqliteStore:
             tombstones=self._tombstones,
             logging=self._logging,
         )
+
+    # -- projects -----------------------------------------------------------------------------------------------
+    def registry(self) -> Mapping[str, Known]:
+        known = self._registry
+        if known is None:
+            known = self._registry = self._ask_registry(lambda reader: reader.registry())
+        return known
+
+    def held(self) -> Mapping[str, Held]:
+        return self._ask_registry(lambda reader: reader.held())
+
+    def of_project(self, key: str) -> Mapping[str, int]:
+        self._flush()
+        return self._ask_registry(lambda reader: reader.of_project(key))
+
+    def see_projects(self, projects: Sequence[Project], *, at: float) -> None:
+        self._registered(lambda: self._projects.see(projects, at=at))
+
+    def call_project(self, key: str, name: str) -> None:
+        self._registered(lambda: self._projects.call(key, name))
+
+    def alias_project(self, key: str, *, of: str, who: str, at: float) -> Logged:
+        return self._registered(lambda: self._projects.alias(key, of=of, who=who, at=at))
+
+    def merge_project(
+        self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float
+    ) -> Moved:
+        self._flush()
+        return self._registered(lambda: self._projects.merge(key, into=into, unite=unite, who=who, at=at))
+
+    def gather_project(self, key: str, *, into: str, entry: int) -> None:
+        self._write(lambda: self._projects.gather(key, into=into, entry=entry))
 
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
@@ -482,6 +526,13 @@ class SqliteStore:
             self._put(change)
         return cast("T", change.done.result())
 
+    def _registered(self, work: Callable[[], T]) -> T:
+        """The same for what may change which projects there are: it is read anew afterwards."""
+        try:
+            return self._write(work)
+        finally:
+            self._registry = None
+
     def _written_at_once(self, change: _Change) -> bool:
         """Where nobody writes and nobody waits, the caller writes: handing it over costs two switches of threads."""
         if not self._turn.acquire(blocking=False):
@@ -717,6 +768,14 @@ class SqliteStore:
         # A name goes with the last memory that has it.
         unused = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
         self._many(f"DELETE FROM units WHERE name = ? AND {unused}", [(name,) for name in gone])
+
+    def _guarded(self, work: Callable[[], object]) -> None:
+        """Do *work* on tables that are made from others; damaged, they must not cost more than themselves."""
+        try:
+            self._undoable(work)
+        except DAMAGED:
+            if not self._db.in_transaction:
+                raise
 
     def _vector_at(self, place: int) -> Vector | None:
         with suppress(*DAMAGED):
@@ -956,6 +1015,9 @@ class SqliteStore:
 
     def _ask_log(self, question: Callable[[LogReader], T]) -> T:
         return self._ask_as(LogReader, question)
+
+    def _ask_registry(self, question: Callable[[RegistryReader], T]) -> T:
+        return self._ask_as(RegistryReader, question)
 
     def _ask_seen(self, question: Callable[[SeenReader], T]) -> T:
         from foreword.store.seen import SeenReader

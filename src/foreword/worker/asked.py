@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from foreword.capture import project_at
 from foreword.errors import BadRequest
 from foreword.imports import ENVIRON
 from foreword.jsontext import storable
@@ -31,7 +30,7 @@ def delivery(told: Any) -> Delivery:
     )
 
 
-def memory(told: Any, *, now: float) -> Memory:
+def memory(told: Any, *, find_project: Callable[[str], Project], now: float) -> Memory:
     """A memory out of what a caller wrote; every text is redacted, and what makes no sense is told."""
     if not isinstance(told, dict):
         raise BadRequest("a memory is a JSON object", hint="send {kind, title, …}")
@@ -46,7 +45,7 @@ def memory(told: Any, *, now: float) -> Memory:
     confidence = told.get("confidence", 1.0)
     if not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
         raise BadRequest("`confidence` must be a number from 0 to 1", hint="leave it out for 1")
-    scope, project = _scope(told)
+    scope, project = _scope(told, find_project=find_project)
     texts = redact_all({name: told.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
     when = _when(told, "created") or now
     seen = told.get("seen", 1)
@@ -111,13 +110,13 @@ def _when(told: Mapping[str, Any], name: str) -> float:
     return float(given)
 
 
-def _scope(told: Mapping[str, Any]) -> tuple[str, Project | None]:
+def _scope(told: Mapping[str, Any], *, find_project: Callable[[str], Project]) -> tuple[str, Project | None]:
     """Where a memory belongs; without a scope of its own it is its project's."""
     scope = told.get("scope") or ""
     path = told.get("project_path") or ""
     if not isinstance(scope, str) or not isinstance(path, str):
         raise BadRequest("`scope` and `project_path` must be texts", hint="send strings")
-    project = project_at(path) if path or not scope else None
+    project = find_project(path) if path or not scope else None
     if scope == UNIVERSAL or (scope.startswith("language:") and scope[9:].strip()):
         return redact(scope.lower()), project
     if scope not in ("", "project", project.scope if project else "project"):

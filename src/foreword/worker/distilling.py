@@ -7,7 +7,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from itertools import islice
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from foreword.deeds import deed_of
 from foreword.distill import Distilled, Draft, closed, merged
-from foreword.errors import ForewordError
+from foreword.errors import ForewordError, StoreError
 from foreword.redact import redact
 from foreword.redact.denied import MARK, denied
 from foreword.store import Store
@@ -57,7 +57,11 @@ class Distilling:
         refining: Refining,
         now: Callable[[], float] = time.time,
         deny: Callable[[], Sequence[str]] = tuple,
+        counts_as: Callable[[str], str] = str,
     ) -> None:
+        self._counts_as = counts_as
+        self._registry: object = None
+        self._aliases: Mapping[str, str] = {}  # as they were when the drafts were begun
         self._now = now
         self._deny = deny
         self._refining = refining
@@ -98,6 +102,13 @@ class Distilling:
                 self._drafts.clear()
 
         return self._working.submit(alone)
+
+    def alone(self, work: Callable[[], T]) -> T:
+        """The same for whoever waits for it."""
+        try:
+            return self.apart(work).result()
+        except RuntimeError as exc:
+            raise StoreError("the worker is leaving", hint="ask again") from exc
 
     def close(self) -> None:
         self._working.shutdown(cancel_futures=True)
@@ -186,6 +197,11 @@ class Distilling:
     def _read(self, session: Session) -> _Going:
         """All that happened in a session; what was read before is kept in mind."""
         store = self._store()
+        if (known := store.registry()) is not self._registry:
+            self._registry, aliases = known, {key: each.alias_of for key, each in known.items() if each.alias_of}
+            if aliases != self._aliases:  # a draft may be of a project that counts as another now
+                self._aliases = aliases
+                self._drafts.clear()
         going = self._drafts.pop(session.id, None) or _Going()
         self._drafts[session.id] = going
         while len(self._drafts) > DRAFTS:
@@ -193,7 +209,8 @@ class Distilling:
         while events := store.events(session.id, after=going.number, limit=PAGE):
             for event in events:
                 # A session may go into another project's folder: what happens there is that project's alone.
-                draft = self._draft(going, session, project=event.project or session.project, cwd=event.cwd)
+                project = self._counts_as(event.project or session.project)
+                draft = self._draft(going, session, project=project, cwd=event.cwd)
                 deed = deed_of(event, root=draft.project.root)
                 if deed is not None:
                     draft.add(deed)

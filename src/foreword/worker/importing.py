@@ -15,7 +15,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from foreword.capture import project_at
 from foreword.config import Settings
 from foreword.distill import merged
 from foreword.errors import BadRequest, ForewordError, StoreError
@@ -23,13 +22,14 @@ from foreword.imports import Batch, Source, find, refuse_where_off, safe, safe_r
 from foreword.redact.denied import denied
 from foreword.store import Store
 from foreword.switches import chosen, off
-from foreword.types import Link, Memory, Project, Session
+from foreword.types import Change, Event, Link, Memory, Project, Session
 from foreword.values import replace, value
+from foreword.worker.registry import Registry
 from foreword.worker.watch import bring_in, untold
 
 log = logging.getLogger("foreword")
 
-T = TypeVar("T")
+T = TypeVar("T", Memory, Change, Session, Event)
 
 ROWS = 50  # memories in one commit: some 20 ms in which nobody else can write
 FEW = 10  # ... while hooks come in
@@ -90,8 +90,10 @@ class Importing:
         settings: Callable[[], Settings],
         courtesy: Courtesy,
         tell: Callable[[str, str], None],
+        registry: Registry,
     ) -> None:
         self._store, self._settings, self._courtesy, self._tell = store, settings, courtesy, tell
+        self._registry = registry
         self._changing = threading.Lock()
         self._closing = threading.Event()
         self._resuming = False
@@ -102,7 +104,7 @@ class Importing:
     def start(self, wish: Wish) -> dict[str, Any]:
         """Begin, or join the import of that project which runs already; what it refuses is told at once."""
         project = self._allowed(wish)
-        sources = {name: find(name, wish.options) for name in wish.sources}
+        sources = {name: find(name, wish.options, resolver=self._registry) for name in wish.sources}
         if not sources:
             raise BadRequest("an import needs at least one source", hint='send {"sources": ["git"], …}')
         with self._changing:
@@ -142,8 +144,9 @@ class Importing:
             with self._changing, suppress(StoreError):
                 self._note_unfinished()
 
-    def busy(self) -> bool:
-        return bool(self._jobs)
+    def busy(self, *projects: str) -> bool:
+        """Whether an import runs: any, or one of these projects."""
+        return any(not projects or job.project.key in projects for job in self._jobs)
 
     def close(self) -> None:
         """Finish the commit at hand; the rest waits for the next worker."""
@@ -218,12 +221,14 @@ class Importing:
             batch.memories, deny
         ):  # a few milliseconds of an answer are lost to every switch of threads
             self._courtesy.give_way()
-            memories.append(_of(safe(each), run.project, wide=wide))
+            memories.append(self._of(safe(each), run.project, wide=wide))
         fresh, unchanged = _fresh(memories, store=store, gentle=batch.gentle)
         run.known += unchanged
-        changes = [_of(safe_row(each), run.project, wide=wide) for each in batch.changes if not denied(each.file, deny)]
-        session = _of(safe_row(batch.session), run.project, wide=wide) if batch.session else None
-        events = [_of(safe_row(each), run.project, wide=wide) for each in batch.events]
+        changes = [
+            self._of(safe_row(each), run.project, wide=wide) for each in batch.changes if not denied(each.file, deny)
+        ]
+        session = self._of(safe_row(batch.session), run.project, wide=wide) if batch.session else None
+        events = [self._of(safe_row(each), run.project, wide=wide) for each in batch.events]
         links = [safe_row(each) for each in batch.links]
         if not wide:
             links = _within(links, run.project, store=store)
@@ -260,9 +265,15 @@ class Importing:
     # -- what may be, and what is left --------------------------------------------------------------------------
     def _allowed(self, wish: Wish) -> Project:
         """The project, where its user lets anything be kept."""
-        project, settings = project_at(wish.folder), self._settings()
+        project, settings = self._registry.seen_at(wish.folder), self._settings()
         refuse_where_off(project, choices=chosen(settings), environ=wish.environ)
         return project
+
+    def _of(self, item: T, project: Project, *, wide: bool) -> T:
+        """No import writes into another project than the one it was started for, unless it was told to."""
+        if wide:
+            return self._registry.own(item)
+        return replace(item, project=project.key, **({"scope": project.scope} if isinstance(item, Memory) else {}))
 
     def _note_unfinished(self, *more: _Job) -> None:
         if self._resuming:
@@ -352,13 +363,6 @@ class _Job:
         about = {"project": self.project.key, "name": self.project.name, "project_path": self.wish.folder}
         ended = 0.0 if state == "running" else max((run.ended for run in runs), default=0.0)
         return {**about, "state": state, "since": self.since, "ended": ended, "sources": [run.told() for run in runs]}
-
-
-def _of(item: T, project: Project, *, wide: bool) -> T:
-    """No import writes into another project than the one it was started for, unless it was told to."""
-    if wide:
-        return item
-    return replace(item, project=project.key, **({"scope": project.scope} if isinstance(item, Memory) else {}))
 
 
 def _allowed_of(batch: Batch, *, choices: Mapping[str, Any]) -> Batch:

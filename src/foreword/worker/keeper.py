@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from foreword import __version__, spool
-from foreword.capture import Captured, capture, injection_id, moment_of, project_at
+from foreword.capture import Captured, capture, injection_id, moment_of
 from foreword.config import load, load_synonyms
 from foreword.distill import session_uid
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
@@ -66,16 +66,16 @@ from foreword.worker.importing import Courtesy, Importing
 from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
 from foreword.worker.measuring import Measuring
+from foreword.worker.projects import Projects
 from foreword.worker.pruning import Pruning
 from foreword.worker.refining import Refining
+from foreword.worker.registry import Registry
 from foreword.worker.scrub import scrub
 from foreword.worker.watch import Watching, untold
 from foreword.worker.work import EVENTS, Work
 
 log = logging.getLogger("foreword")
 
-PROJECT_SECONDS = 2.0  # a new remote or `git init` counts after this
-MOST_PROJECTS = 1000
 MOST_RESULTS = 200
 SEARCH_SECONDS = 2.0  # somebody who searches waits so long for the vector of the question
 SPOOL_BATCH = 200  # deliveries in one commit when the spool is read
@@ -117,7 +117,6 @@ class Keeper:
         day_ago = self.now() - 86_400
         self._told = {trouble.what for trouble in noted(str(home.trouble)) if trouble.at > day_ago}
         self._unsaid: dict[str, str] = {}
-        self._projects: dict[str, tuple[float, Project]] = {}
         self._build = fingerprint()
         self._draining = threading.Lock()
         # One answer at a time for a session: what the first is given, the second must know.
@@ -125,6 +124,8 @@ class Keeper:
         self._answering = threading.Lock()
         self._answered: dict[str, float] = {}  # key of an event -> when it was told
         self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
+        self.registry = Registry(store=lambda: self.store, now=now)
+        self._project = self.registry.at
         self.callers = Callers(store=lambda: self.store, project_of=self._project, now=now)
         self._work = Work(earlier=lambda id: self.store.events(id, limit=EVENTS, newest=True), tell=self.tell, now=now)
         self._store: SqliteStore | None = None
@@ -138,6 +139,7 @@ class Keeper:
             refining=self._refining,
             now=now,
             deny=lambda: self.settings.deny_paths,
+            counts_as=self.registry.key,
         )
         self._watching = Watching(
             store=lambda: self.store,
@@ -157,7 +159,19 @@ class Keeper:
             now=now,
         )
         self._importing = Importing(
-            store=lambda: self.store, settings=lambda: self.settings, courtesy=self.courtesy, tell=self.tell
+            store=lambda: self.store,
+            settings=lambda: self.settings,
+            courtesy=self.courtesy,
+            tell=self.tell,
+            registry=self.registry,
+        )
+        self.projects = Projects(
+            store=lambda: self.store,
+            registry=self.registry,
+            settings=lambda: self.settings,
+            alone=self._distilling.alone,
+            importing=self._importing.busy,
+            now=now,
         )
         self._forgetting = Forgetting(
             home=home,
@@ -222,6 +236,7 @@ class Keeper:
             try:
                 self.drain()
                 spool.reserve(str(self.home.spool))
+                self.registry.note()
             except (ForewordError, OSError) as exc:
                 self.tell("spool", f"what hooks spooled waits: {exc}")
             for problem in self._store.problems():
@@ -381,7 +396,7 @@ class Keeper:
         """Keep a batch; one delivery that cannot be understood must not keep the others waiting for ever."""
         try:
             told = [self._read(each) for each in waiting if not each.given]
-            for given in [asked.injection(each) for each in waiting if each.given]:
+            for given in [self.registry.own(asked.injection(each)) for each in waiting if each.given]:
                 self.store.record(given, at_once=not any(each.wanted for each in told))  # else with the events
             self.counted["spooled"] += sum(self._remember(told))
         except StoreError:
@@ -407,7 +422,7 @@ class Keeper:
 
     def _read(self, delivery: Delivery) -> Read:
         told = read(
-            delivery,
+            self.registry.own(delivery),
             text_cap=self.settings.event_text_kb * 1024,
             keep=lambda project: not self.off(project).capture,
             deny=self.settings.deny_paths,
@@ -418,17 +433,8 @@ class Keeper:
             self.callers.saw(told.captured, host=delivery.host)
         if told.wanted:
             self._work.saw(told)
+            self.registry.saw(told.captured.project)
         return told
-
-    def _project(self, folder: str) -> Project:
-        """The project of a folder, remembered for a moment: a session asks for the same one at every event."""
-        now = time.monotonic()
-        known = self._projects.get(folder)
-        if known is None or now - known[0] > PROJECT_SECONDS:
-            if len(self._projects) > MOST_PROJECTS:
-                self._projects.clear()
-            known = self._projects[folder] = (now, project_at(folder))
-        return known[1]
 
     def off(self, project: Project | None) -> Off:
         """What is switched off in a project; of one that a hook named by its key alone, its root is looked for."""
@@ -443,7 +449,7 @@ class Keeper:
         given = told.get("memories", [told])
         if not isinstance(given, list) or not given:
             raise BadRequest("`memories` must be a list with at least one memory", hint="send {kind, title, …}")
-        memories = [asked.memory(each, now=self.now()) for each in given]
+        memories = [asked.memory(each, find_project=self.registry.seen_at, now=self.now()) for each in given]
         for each in given:
             if path := each.get("project_path"):
                 refuse_to_write(self.off(self._project(path)), self._project(path))

@@ -83,6 +83,14 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/line": {
             "GET": lambda asked: keeper.line(**{name: _word(asked, name) for name in ("session_id", "project_path")})
         },
+        "/api/projects": {"GET": lambda _: keeper.projects.every()},
+        "/api/project": {
+            "GET": lambda asked: keeper.projects.show(**{name: _word(asked, name) for name in ("of", "project_path")}),
+            "POST": lambda asked: keeper.projects.say(_object(asked)),
+        },
+        "/api/project/alias": {"POST": lambda asked: keeper.projects.alias(_object(asked))},
+        "/api/project/unalias": {"POST": lambda asked: keeper.projects.unalias(_object(asked))},
+        "/api/project/merge": {"POST": lambda asked: keeper.projects.merge(_object(asked))},
         "/api/resume": {"GET": lambda asked: keeper.resume(**_list_query(asked, 10))},
         "/api/hosts": {"GET": lambda _: keeper.hosts()},
         "/api/health": {"GET": lambda _: keeper.health()},

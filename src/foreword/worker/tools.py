@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword import render
 from foreword.amendments import Amendment
-from foreword.capture import project_at
 from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
 from foreword.jsontext import dumps, storable
@@ -19,12 +17,14 @@ from foreword.redact import each_text, mark, redact
 from foreword.redact.environment import hiding
 from foreword.since import since
 from foreword.types import KINDS, Link, Memory, Moment, Project
+from foreword.uids import said_uid
 from foreword.values import replace, value
 from foreword.worker import answers
 from foreword.worker.callers import Caller
 
 if TYPE_CHECKING:
     from foreword.worker.keeper import Keeper
+    from foreword.worker.registry import Registry
 
 TITLE = 300  # characters of a title that is shown in full
 LINE = 500  # of a line of a body, a reason, a list of files
@@ -84,7 +84,7 @@ def search(
     compact: bool = False,
 ) -> Answer:
     """What holds these words, best first."""
-    _only_own(caller.project, project)
+    _only_own(keeper.registry, caller.project, project)
     now = keeper.now()
     found = keeper.found(query, project=caller.project, kinds=kinds, since=_since(since, now=now), limit=limit, now=now)
     problems = [render.neutral(each, width=LINE) for each in found.problems]
@@ -114,7 +114,7 @@ def get(keeper: Keeper, caller: Caller, *, ids: Sequence[str]) -> Answer:
         )
     keeper.store.touch(known, how="get", at=keeper.now(), session=caller.session)
     now = keeper.now()
-    links = {id: keeper.store.linked(id) for id in known}
+    links = {id: _within(keeper, caller, keeper.store.linked(id)) for id in known}
     records = [_whole(memory, links[id], now=now) for id, memory in known.items()]
     text = _framed(f"{len(records)} of {_name(caller.project)}", records)
     if missing:
@@ -320,11 +320,11 @@ def _since(told: str, *, now: float) -> float:
     return since(told, now=now) if told.strip() else 0.0
 
 
-def _only_own(own: Project, asked_for: str) -> None:
-    """Refuse any project but the session's own: what lies in others is nobody's business here."""
-    if not asked_for.strip() or asked_for in (own.key, own.name, own.root):
+def _only_own(registry: Registry, own: Project, asked_for: str) -> None:
+    """Refuse any project but the session's own and its aliases: what lies in others is nobody's business here."""
+    if not asked_for.strip() or asked_for in (own.key, own.name, own.root) or registry.key(asked_for) == own.key:
         return
-    if asked_for.startswith("/") and project_at(asked_for).key == own.key:
+    if asked_for.startswith("/") and registry.at(asked_for).key == own.key:
         return
     raise BadRequest(
         f"only this session's own project ({_name(own)}) can be searched here",
@@ -338,16 +338,21 @@ def _visible(keeper: Keeper, caller: Caller, ids: Sequence[str]) -> tuple[Memory
     return tuple(memory for memory in keeper.store.by_id(list(ids)) if memory.scope in scopes)
 
 
+def _within(keeper: Keeper, caller: Caller, links: Sequence[Link]) -> tuple[Link, ...]:
+    """The links both ends of which this project may see."""
+    ends = {
+        memory.id for memory in _visible(keeper, caller, [end for link in links for end in (link.source, link.target)])
+    }
+    return tuple(link for link in links if {link.source, link.target} <= ends)
+
+
 # ---- what is kept
 
 
 def _kept(keeper: Keeper, caller: Caller, told: Mapping[str, Any]) -> Answer:
     """Keep it once: the same said again is the same memory, seen once more."""
     title = redact(str(told["title"])).strip()
-    digest = hashlib.blake2b(
-        "\0".join((caller.project.key, str(told["kind"]), " ".join(title.casefold().split()))).encode(), digest_size=12
-    ).hexdigest()
-    uid = f"agent-{digest}"
+    uid = said_uid(project=caller.project.key, kind=str(told["kind"]), title=title)
     known = next(iter(keeper.store.by_uid([uid])), None)
     again: dict[str, Any] = {"uid": uid}
     if known is not None and known.status == "active":

@@ -38,10 +38,20 @@ CREATE TABLE IF NOT EXISTS tombstones (
 CREATE TABLE projects (
   key      TEXT PRIMARY KEY,
   name     TEXT NOT NULL DEFAULT '',
-  root     TEXT NOT NULL DEFAULT '',
+  root     TEXT NOT NULL DEFAULT '',   -- where it was seen last
+  roots    TEXT NOT NULL DEFAULT '[]', -- everywhere it was seen, the last first
   alias_of TEXT NOT NULL DEFAULT '',
   first    REAL NOT NULL DEFAULT 0,
   last     REAL NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+-- Which rows were another project's before a merge, by its entry in the log: what it takes to undo it.
+CREATE TABLE moved (
+  entry INTEGER NOT NULL,
+  what  TEXT NOT NULL,                 -- a table
+  row   NOT NULL,                      -- the key of a row in it
+  was   TEXT NOT NULL DEFAULT '',      -- what cannot be worked out again
+  PRIMARY KEY (entry, what, row)
 ) WITHOUT ROWID;
 
 -- What is only counted: silences, sizes.

@@ -1,0 +1,185 @@
+"""What every store promises of projects: an alias leads to one, a merge moves all of it, and both can be undone."""
+
+from __future__ import annotations
+
+import pytest
+
+from foreword.errors import BadRequest
+from foreword.store.registry import NAMING
+from foreword.types import Change, Event, Injection, Item, Link, Memory, Project, Query, Vector
+from foreword.uids import moved, said_uid
+from foreword.values import replace
+
+OLD, NEW = "dir:/old", "git:example.com/a/new"
+
+
+def newer(known: Memory, other: Memory) -> Memory:
+    return replace(known, seen=known.seen + other.seen, body=other.body)
+
+
+def a_memory(project: str, title: str, kind: str = "decision", **more: object) -> Memory:
+    return replace(Memory(kind, title, project=project, created=5.0, confirmed=5.0), **more)
+
+
+def an_event(project: str, session: str, number: int) -> Event:
+    return Event(
+        f"{project}{session}{number}", "h", "n", "tool", session, project, "/", float(number), {}, lasting=True
+    )
+
+
+def filled(store):
+    """Two projects with something of theirs in every table."""
+    ours = store.keep([a_memory(NEW, "walrus of ours", uid=f"dec:{NEW}:1", seen=2, body="first")])
+    theirs = store.keep(
+        [
+            a_memory(OLD, "walrus of theirs", uid=f"dec:{OLD}:1", seen=3, body="second", files=("a.py",)),
+            a_memory(OLD, "walrus alone", uid=f"sum:{OLD}:s1", kind="summary", session="s1", files=("a.py",)),
+            a_memory(OLD, "walrus by hand", files=("b.py",)),
+            a_memory(OLD, "walrus said", uid=said_uid(project=OLD, kind="decision", title="walrus said")),
+            a_memory(OLD, "walrus everywhere", scope="universal"),
+        ],
+        vectors=[Vector("m", 1.0, bytes([number, 1])) for number in range(5)],
+    )
+    store.keep([], links=[Link(theirs[0].id, "relates-to", theirs[1].id)])
+    store.append([an_event(OLD, "s1", 1), an_event(OLD, "s1", 2), an_event(NEW, "s2", 3)])
+    store.note_changes([Change(OLD, "a.py", "f", "NEW", session="s1"), Change(NEW, "a.py", "g", "NEW", session="s2")])
+    item = Item(theirs[1].id, "past", 1.0, 3, {})
+    store.record(Injection("inj-1", "prompt", "s1", OLD, "h", 1.0, 3, 500, 0.1, {}, {}, (item,), text="x"))
+    return ours, theirs
+
+
+def everything(store, key):
+    """What a project is told to hold, by any way that asks for it."""
+    scopes = (f"project:{key}",)
+    found = store.by_words(Query(scopes=scopes, terms=("walrus",), limit=50))
+    return {
+        "rows": dict(store.of_project(key)),
+        "words": sorted(hit.memory.id for hit in found),
+        "recent": sorted(hit.memory.id for hit in store.by_recency(Query(scopes=scopes, limit=50))),
+        "code": sorted(hit.memory.id for hit in store.by_code(Query(scopes=scopes), {"a.py": 1.0, "b.py": 1.0})),
+        "near": sorted(
+            hit.memory.id for hit in store.by_meaning(Query(scopes=scopes, vector=Vector("m", 1.0, bytes([1, 1]))))
+        ),
+        "sessions": [each.id for each in store.sessions(key)],
+        "changes": sorted(each.function for each in store.changed(key, limit=9)),
+        "injections": [each.id for each in store.injections(project=key)],
+        "page": {memory.id: memory for _, memory in store.page(scopes=scopes)},
+    }
+
+
+def test_a_merge_moves_everything_by_every_way_that_asks_for_it(store):
+    ours, theirs = filled(store)
+    got = store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    assert not any(store.of_project(OLD).values())
+    now = everything(store, NEW)
+    alone = sorted([ours[0].id, *(each.id for each in theirs[1:4])])
+    assert now["words"] == now["recent"] == alone
+    assert now["near"] == sorted(each.id for each in theirs[1:4])  # what ours means was never told
+    assert now["code"] == sorted(each.id for each in theirs[1:3])
+    assert now["sessions"] == ["s2", "s1"]
+    assert now["changes"] == ["f", "g"]
+    assert now["injections"] == ["inj-1"]
+    assert store.linked(theirs[0].id) == (Link(theirs[0].id, "relates-to", theirs[1].id),)
+    assert store.by_id([theirs[4].id])[0].project == NEW  # it counts everywhere, and came from here
+    assert got.rows["memories"] == 4
+    assert got.united == 1
+
+
+def test_after_a_merge_the_same_memory_is_found_again_under_its_uid(store):
+    _, theirs = filled(store)
+    store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    said = said_uid(project=NEW, kind="decision", title="Walrus  said")
+    assert [each.id for each in store.by_uid([f"sum:{NEW}:s1", said])] == [theirs[1].id, theirs[3].id]
+
+
+def test_of_two_that_are_the_same_the_evidence_is_put_together_and_nothing_is_lost(store):
+    ours, theirs = filled(store)
+    store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    one, other = store.by_id([ours[0].id, theirs[0].id])
+    assert (one.seen, one.body, one.status) == (5, "second", "active")
+    assert (other.status, other.superseded_by, other.scope) == ("superseded", one.id, f"project:{NEW}")
+
+
+def test_a_merge_can_be_taken_back_whole(store):
+    filled(store)
+    before = {key: everything(store, key) for key in (OLD, NEW)}
+    known = store.registry()
+    got = store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    assert store.registry()[OLD].alias_of == NEW
+    assert store.registry() is not known
+    [entry] = store.log(limit=1)
+    assert entry.number == got.entry.number
+    assert not store.undo([entry], who="user", at=10.0).refused
+    assert {key: everything(store, key) for key in (OLD, NEW)} == {
+        OLD: before[OLD],
+        NEW: before[NEW] | {"rows": before[NEW]["rows"] | {"log": 2}},  # the merge, and its undoing
+    }
+    assert store.registry()[OLD].alias_of == ""
+    assert store.undo([store.log(numbers=[entry.number])[0]], who="user", at=11.0).refused
+
+
+def test_what_came_after_a_merge_stays_when_it_is_taken_back(store):
+    ours, theirs = filled(store)
+    got = store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    (later,) = store.keep([a_memory(NEW, "walrus of later")])
+    store.keep([replace(store.by_id([ours[0].id])[0], seen=9)])
+    store.undo([got.entry], who="user", at=10.0)
+    assert later.id in everything(store, NEW)["words"]
+    assert store.by_id([ours[0].id])[0].seen == 9
+    assert store.by_id([theirs[0].id])[0].status == "active"
+
+
+def test_what_is_written_under_the_old_key_in_that_moment_is_brought_along(store):
+    filled(store)
+    got = store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    (late,) = store.keep([a_memory(OLD, "walrus of late")])
+    store.append([an_event(OLD, "s3", 9)])
+    store.gather_project(OLD, into=NEW, entry=got.entry.number)
+    assert not any(store.of_project(OLD).values())
+    assert late.id in everything(store, NEW)["words"]
+
+
+def test_aliases_neither_chain_nor_loop(store):
+    store.alias_project("a", of="b", who="user", at=1.0)
+    for key, of in (("b", "a"), ("c", "a"), ("b", "c"), ("d", "d")):
+        with pytest.raises(BadRequest):
+            store.alias_project(key, of=of, who="user", at=2.0)
+    store.merge_project("b", into="c", unite=newer, who="user", at=3.0)
+    assert {key: known.alias_of for key, known in store.registry().items()} == {"a": "c", "b": "c"}
+    store.alias_project("a", of="", who="user", at=4.0)
+    assert store.registry()["a"].alias_of == ""
+    assert not store.undo(store.log(limit=1), who="user", at=5.0).refused
+    assert store.registry()["a"].alias_of == "c"
+
+
+def test_a_project_is_known_by_its_first_name_and_by_every_folder_it_was_seen_in(store):
+    for root in ("/a", "/b", "/a"):
+        store.see_projects([Project(NEW, "new", root)], at=5.0)
+    store.see_projects([Project(NEW, "other", "")], at=4.0)
+    known = store.registry()[NEW]
+    assert (known.name, known.root, known.roots, known.first, known.last) == ("new", "/a", ("/a", "/b"), 5.0, 5.0)
+    store.call_project(NEW, "mine")
+    assert store.registry()[NEW].name == "mine"
+
+
+def test_what_a_project_holds_is_counted_by_kind(store):
+    filled(store)
+    held = store.held()
+    assert dict(held[OLD].kinds) == {"decision": 3, "summary": 1}
+    assert (held[OLD].memories, held[OLD].sessions, held[NEW].sessions) == (4, 1, 1)
+    assert set(store.of_project(OLD)) == {"memories", *NAMING}
+
+
+@pytest.mark.parametrize(
+    ("uid", "there"),
+    [
+        (f"dec:{OLD}:abc", f"dec:{NEW}:abc"),
+        (f"prj:{OLD}", f"prj:{NEW}"),
+        (f"chg:{OLD}:a.py:f", f"chg:{NEW}:a.py:f"),
+        (f"dec:{OLD}er:abc", f"dec:{OLD}er:abc"),
+        ("0123abcd", "0123abcd"),
+    ],
+)
+def test_a_uid_follows_its_project(uid, there):
+    assert moved(uid, old=OLD, new=NEW) == there
+    assert moved(there, old=NEW, new=OLD) == uid
