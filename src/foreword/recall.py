@@ -315,6 +315,8 @@ def _candidates(
     if rule.name == "continuity":
         open_ones = left_open([each.memory for each in ranked])
         ranked = tuple(each for each in ranked if each.memory in open_ones)
+    if rule.name == "sessions":  # the last ones, the last first, whatever was made of them
+        ranked = tuple(sorted(ranked, key=lambda each: (-each.memory.created, each.memory.id)))
     if rule.name == "rules":
         ranked = tuple(each for each in ranked if each.memory.trust == "user")  # nobody else makes one
     said = [each for each in ranked if each.memory.kind != "learning" or each.memory.confidence >= CERTAIN]

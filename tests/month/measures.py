@@ -71,7 +71,8 @@ def remembered_as_current(given: Given) -> Iterator[str]:
     for subject, choices in LINES.items():
         for choice, following in pairwise(choices):
             for memory in given.memories.values() if given.day > following.day else ():
-                if memory.kind == "summary" and says(memory.title, choice):
+                told = memory.title.lower()
+                if memory.kind == "summary" and says(told, choice) and not told.startswith("replaced"):
                     yield f"day {given.day}, {subject}: {memory.title}"
 
 
@@ -114,7 +115,8 @@ def by_judgement(month: Month, *, late: bool = True) -> Places:
 
     A memory's place is the mean over the blocks of the second half (or, not *late*, of the first) that showed it, each
     from 0 to 1 within its layer, so that long and short blocks count alike; the mean over memories follows, so that one
-    which is shown every day does not speak for all. Layers in the order of the calendar are left out.
+    which is shown every day does not speak for all. Layers in the order of the calendar are left out, and each kind is
+    measured by its own mean: some kinds are judged more often than others, and some stand further up by nature.
     What is often shown has more occasions to be used: that is a bias towards what ranked well anyway, and the
     difference in the first half tells how much of it there is. `by_fate` has none.
     """
@@ -153,7 +155,13 @@ def _places(month: Month, *, better: set[str], worse: set[str], late: bool) -> P
                 for place, id in enumerate(ids):
                     places.setdefault(id, []).append(place / (len(ids) - 1))
     means = {id: statistics.mean(found) for id, found in places.items()}
-    two = [[means[id] for id in sorted(group) if id in means] for group in (better, worse)]
+    kinds = {id: memory.kind for each in month.given for id, memory in each.memories.items()}
+    of_kind: dict[str, list[float]] = {}
+    for id, place in means.items():
+        of_kind.setdefault(kinds[id], []).append(place)
+    own = {kind: statistics.mean(found) for kind, found in of_kind.items()}
+    middle = statistics.mean(means.values())
+    two = [[means[id] - own[kinds[id]] + middle for id in sorted(group) if id in means] for group in (better, worse)]
     return Places(*(statistics.mean(group) if group else 0.0 for group in two), many=(len(two[0]), len(two[1])))
 
 

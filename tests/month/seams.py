@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from foreword.capture import project_at
+from foreword.tidy import About, contradictions, duplicates, retold, staleness
 from foreword.types import Memory
 from foreword.worker.keeper import Keeper
 
@@ -17,7 +19,22 @@ def quiet(keeper: Keeper, project: str, *, seconds: float) -> None:
 
 def night(keeper: Keeper) -> int:
     """Tidy, as an idle worker does; how many changes it made."""
-    return 0
+    made = 0
+    project = project_at(str(keeper.home.root.parent / "havn"))
+    for planner in (duplicates, contradictions, retold, staleness):
+        changes = keeper.store.changed(project.key, limit=1000)
+        about = About(project=project, now=keeper.now(), changes=changes, exists=lambda *of: _there(project.root, *of))
+        planned = planner.plan(everything(keeper), about=about)
+        made += len(planned)
+        keeper.store.amend(planned, who="tidy", at=keeper.now(), run=f"night {keeper.now()}")
+    return made
+
+
+def _there(root: str, file: str, function: str) -> bool:
+    path = Path(root) / file
+    if not function or not path.is_file():
+        return path.is_file()
+    return f"def {function}(" in path.read_text() or f"function {function}(" in path.read_text()
 
 
 def review(keeper: Keeper, root: Path, answers: dict[str, bool]) -> list[Memory]:

@@ -429,7 +429,7 @@ SESSIONS = (
     session(4, 17, "jonas", say("hm, can you see the map?"), answer("I see web/map.ts, but not the page itself.")),
     session(
         5, 9, "mia",
-        say("Use JWT tokens for the login because the app needs no session table then. We keep bookings in a SQLite file, as one marina never has two writers."),
+        say("Use JWT tokens for the login because the app needs no session table then. We'll store the bookings in a SQLite file, because one marina never has two writers."),
         edit("havn/auth.py", "return base64.b64encode(user.encode()).decode()\n", "return _signed(user)\n\n\ndef _signed(user):\n    return base64.b64encode(user.encode()).decode() + '.sig'\n"),
         green(6), todo("expire tokens after a day", "log failed logins"), done(1),
         answer("token_for() signs its token. Still open: log failed logins."),
@@ -469,7 +469,7 @@ SESSIONS = (
     session(8, 17, "priya", chore("wind", many=10)),
     session(
         9, 9, "mia",
-        say("We'll use Postgres for bookings instead of SQLite, because the office and the web both write now."),
+        say("We'll store bookings in Postgres instead of SQLite, because the office and the web both write now."),
         edit("havn/storage.py", "import sqlite3\n", "import psycopg\n"),
         edit("havn/storage.py", "return sqlite3.connect(path, timeout=5)\n", "return psycopg.connect(path)\n"),
         schema(7, 9), answer("open_db() connects to Postgres. The test wanted the new schema, so I ran the migration."),
@@ -518,7 +518,7 @@ SESSIONS = (
     ),
     session(
         14, 13, "jonas",
-        say("Let's use Postmark for guest mails, because confirmation mails get lost on the way."),
+        say("Let's use Postmark for guest mails, because SendGrid loses our confirmation mails."),
         edit("havn/notify.py", 'post("sendgrid"', 'post("postmark"'), green(12), answer("send_mail() posts to Postmark."),
         note("Maybe we should rewrite it in Rust"),
     ),
@@ -586,7 +586,7 @@ SESSIONS = (
     ),
     session(
         20, 11, "priya",
-        say("Let's keep each forecast for ten minutes only, because storms come quicker than that."),
+        say("Let's keep each forecast for ten minutes, because storms come quicker than that."),
         edit("havn/weather.py", "> 3600:", "> 600:"), green(13), answer("cached_forecast() asks again after ten minutes."),
     ),
     session(

@@ -39,6 +39,15 @@ TAKEN_BACK = [
     ("Use port 8080 for the API", "Use port 9090 for the API instead"),
     ("Deploy the docs on Netlify", "Deploy the docs on Pages instead of Netlify"),
     ("Use axios in the client", "Stop using axios in the client"),
+    ("Store bookings in a SQLite file", "Store bookings in Postgres instead of SQLite"),
+    ("Store bookings in Postgres instead of SQLite", "Store bookings in MySQL"),
+    ("Keep prices as floats in euros", "Use integer cents for prices instead of floats"),
+    ("Keep each forecast for an hour", "Keep each forecast for ten minutes"),
+    (
+        "Use single quotes instead of double quotes in TypeScript",
+        "Use double quotes instead of single quotes in TypeScript",
+    ),
+    ("Use SendGrid for guest mails", "Use Postmark for guest mails, because SendGrid loses our mails"),
 ]
 # Both hold.
 BOTH_HOLD = [
@@ -70,6 +79,11 @@ BOTH_HOLD = [
     ("Use port 8080 for the API", "Switch to gRPC for the API"),
     ("Use Postgres for the API", "Move the API to Kubernetes"),
     ("Use async functions in the worker only", "Don't use async functions"),
+    ("Use React for the frontend", "Use Tailwind for the frontend, because it goes well with React"),
+    ("Keep docs in English", "Keep docs in docs/"),
+    ("Keep each forecast for an hour", "Keep each invoice for ten years"),
+    ("Store sessions in Redis", "Store uploads in S3"),
+    ("Use single quotes in TypeScript", "Use double quotes instead of single quotes in Python"),
 ]
 
 

@@ -2,7 +2,8 @@
 
 A wrong guess hides a true decision, so nothing is guessed from likeness alone. A later choice takes an earlier one back
 where it names it ("Valkey instead of Redis"), turns it round ("never use tabs" after "use tabs"), gives the same thing
-another number ("line length 120" after 100), or says that it changes what there is ("move the cache to Valkey").
+another number ("line length 120" after 100) or another place to lie in ("store sessions in Postgres" after Redis), says
+that it changes what there is ("move the cache to Valkey"), or complains of it ("because Redis loses sessions").
 """
 
 from __future__ import annotations
@@ -59,6 +60,9 @@ class Choice:
     changes: bool = False  # it says itself that something else was chosen before
     number: bool = False  # the value is a number, of which a thing has one
     place: bool = False  # the value is where a thing lies
+    lies: bool = False  # ... and a thing lies in one place
+    words: frozenset[str] = frozenset()  # all that it says, but for what it is not
+    blamed: frozenset[str] = frozenset()  # the words of a reason that finds fault with something
 
 
 def takes_back(later: Choice, earlier: Choice) -> bool:
@@ -71,9 +75,13 @@ def takes_back(later: Choice, earlier: Choice) -> bool:
         return False
     if later.instead_of and later.instead_of == earlier.value:
         return later.purpose <= earlier.purpose | earlier.value  # for no other purpose
+    if later.instead_of and later.purpose and later.instead_of | later.purpose <= earlier.words:
+        return True  # it names both, in whatever words they were said
     same_thing = bool(later.purpose) and later.purpose == earlier.purpose
-    if later.number and earlier.number:
+    if (later.number and earlier.number) or (later.lies and earlier.lies):
         return same_thing
+    if same_thing and earlier.value <= later.blamed:
+        return True
     return same_thing and _only_changes(later) and (later.number, later.place) == (earlier.number, earlier.place)
 
 
@@ -86,8 +94,10 @@ def choice_of(memory: Memory) -> Choice | None:
     """What a memory chooses, as far as it is plainly said; None where it is not."""
     text = f"{memory.detail.get('choice') or memory.title}"[:LONGEST]
     text = _LEADS.sub("", text.replace("\u2019", "'").strip())
-    instead_of = memory.detail.get("instead_of")
-    return _choice(text, told=instead_of if isinstance(instead_of, str) else "")
+    instead_of, why = memory.detail.get("instead_of"), memory.detail.get("why")
+    choice = _choice(text, told=instead_of if isinstance(instead_of, str) else "")
+    reason = why[:LONGEST] if isinstance(why, str) else text
+    return replace(choice, blamed=_words(reason)) if choice and _FAULT.search(reason) else choice
 
 
 LONGEST = 240  # characters; a longer text says more than one thing
@@ -107,6 +117,12 @@ _FOR = (
     r"(?:\s+(?:for|as|in|on|at|when|during|inside|within|between|across|among|per|to)\s+(?P<purpose>[^,;.]{2,60}?))??"
 )
 _INSTEAD = r"(?P<instead>,?\s+instead)?"
+_FAULT = re.compile(  # of what somebody no longer wants
+    r"\b(?:dies|died|fails?|failed|breaks?|broke|loses?|lost|drops?|crash\w*|hangs?|leaks?|expire[sd]?|cannot|can'?t|no longer"
+    r"|(?:does|did) not|(?:doesn|didn)'?t|(?:is|was|are|were) (?:too|so|gone|dead|slow|deprecated|unmaintained))\b",
+    re.I,
+)
+_TIME = r"(?:(?:an?|one|two|three|five|six|ten|twelve|fifteen|twenty|thirty|sixty|ninety|\d+) (?:second|minute|hour|day|week|month|year)s?)"
 
 _FORMS = tuple(
     re.compile(form, re.I)
@@ -120,11 +136,13 @@ _FORMS = tuple(
         rf"^instead of\s+(?P<old>[^,;.]{{2,60}}?),?\s+{_VERB}\s+(?P<value>[^,;.]{{2,60}}?){_FOR}{_END}",
         # set the line length to 100; keep timeouts at 30 seconds; limit uploads to 10 MB
         rf"^(?:set|keep|limit|cap|raise|lower|increase|reduce|make|bump)\s+(?P<purpose>[^,;.]{{2,60}}?)\s+(?:to|at|be)\s+(?P<value>(?:at most |at least )?[\w.]*\d[^,;]{{0,20}}?){_OLD}{_END}",
+        # keep forecasts for an hour
+        rf"^(?:keep|cache|retain|hold|store)\s+(?P<purpose>[^,;.]{{2,60}}?)\s+for\s+(?P<value>{_TIME}){_OLD}{_END}",
         # the line length is 100
         rf"^(?:the |our )?(?P<purpose>[\w -]{{2,40}}?)\s+(?:is|are|should be|must be)\s+(?:now )?(?P<value>[\w.]*\d[^,;]{{0,20}}?){_OLD}{_END}",
         # move the cache to Valkey; store sessions in Redis
         rf"^(?P<place>(?P<changes>mov(?:e|ing)|migrat(?:e|ing)|switch(?:ing)?))\s+(?P<purpose>[^,;.]{{2,40}}?)\s+(?:over |back )?(?:to|into|onto)\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_END}",
-        rf"^(?:(?P<place>stor(?:e|ing)|keep|put|sav(?:e|ing)|host|deploy)|cach(?:e|ing)|run|write|build|manage|install)\s+(?P<purpose>[^,;.]{{2,40}}?)\s+(?:in|on|with|using|via|through)\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_INSTEAD}{_END}",
+        rf"^(?:(?P<place>(?P<lies>stor(?:e|ing)|sav(?:e|ing)|host)|keep|put|deploy)|cach(?:e|ing)|run|write|build|manage|install)\s+(?P<purpose>[^,;.]{{2,40}}?)\s+(?:in|on|with|using|via|through)\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_INSTEAD}{_END}",
         # use Valkey for the cache (instead of Redis); switch to Valkey for the cache
         rf"^(?:{_CHANGES}|{_VERB})\s+(?P<value>[^,;.]{{2,60}}?){_FOR}{_OLD}{_INSTEAD}{_END}",
         rf"^(?:{_CHANGES}|{_VERB})\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_FOR}{_END}",
@@ -149,7 +167,9 @@ def _choice(text: str, *, told: str) -> Choice | None:
         if _SEVERAL.search(f"{value} {purpose}") or _WHEN.match(value):
             return None  # two things, or one with a condition: half of it may still hold
         words = _words(value)
-        old = _words(parts.get("old", "") or told)
+        not_chosen, where = _apart(parts.get("old", "") or told)
+        purpose = purpose or where
+        old = _words(not_chosen)
         if not words or len(words) > MOST_WORDS or (old and old == words):
             return None
         return Choice(
@@ -159,9 +179,17 @@ def _choice(text: str, *, told: str) -> Choice | None:
             against="not" in parts,
             changes="changes" in parts or "instead" in parts,
             place="place" in parts,
-            number=any(character.isdigit() for character in value) and bool(purpose),
+            lies="lies" in parts,
+            number=bool(purpose) and (any(map(str.isdigit, value)) or bool(re.fullmatch(_TIME, value, re.I))),
+            words=_words(text) - old,
         )
     return _swapped(text, told=told) if told else None
+
+
+def _apart(old: str) -> tuple[str, str]:
+    """What was not chosen, and for what: "single quotes in TypeScript" names both."""
+    what, _, where = re.sub(r"\s(?:for|in|on|when|during)\s", "\n", old, count=1).partition("\n")
+    return what, where
 
 
 def _swapped(text: str, *, told: str) -> Choice | None:
@@ -169,10 +197,10 @@ def _swapped(text: str, *, told: str) -> Choice | None:
     purpose = " ".join(
         re.findall(r"\b(?:for|in|on|when|during|inside|between) (?:the |our |all |a )?(\w+)", text.lower())
     )
-    words, old = _words(text), _words(told)
+    words, old = _words(text), _words(_apart(told)[0])
     if not old or len(old) > MOST_WORDS or _SEVERAL.search(told):
         return None
-    return Choice(value=words - old, purpose=_words(purpose), instead_of=old)
+    return Choice(value=words - old, purpose=_words(purpose), instead_of=old, words=words - old)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -185,12 +213,15 @@ class _Earlier:
     def __init__(self) -> None:
         self._known: dict[str, tuple[Memory, Choice]] = {}
         self._by_name: dict[frozenset[str], dict[str, None]] = {}
+        self._by_word: dict[str, dict[str, None]] = {}
 
     def add(self, memory: Memory, choice: Choice) -> None:
         self._known[memory.id] = memory, choice
         for name in (choice.value, choice.purpose):
             if name:
                 self._by_name.setdefault(name, {})[memory.id] = None
+        for word in choice.words:
+            self._by_word.setdefault(word, {})[memory.id] = None
 
     def forget(self, memory: Memory) -> None:
         del self._known[memory.id]
@@ -198,6 +229,8 @@ class _Earlier:
     def near(self, choice: Choice) -> list[tuple[Memory, Choice]]:
         names = (choice.value, choice.purpose, choice.instead_of)
         ids = dict.fromkeys(id for name in names if name for id in self._by_name.get(name, ()))
+        rarest = min((self._by_word.get(word, {}) for word in choice.instead_of), key=len, default={})
+        ids |= rarest
         return [self._known[id] for id in ids if id in self._known]
 
 
