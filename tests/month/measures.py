@@ -90,7 +90,7 @@ def _naming(text: str, name: str) -> Iterator[str]:
     for line in text.splitlines():
         section = line if line.startswith("## ") else section
         of_code = section == "## Recently changed code" or line.startswith("[change]")
-        if of_code and whole.search(line) and "[DELETED]" not in line:
+        if of_code and whole.search(line) and "deleted" not in line.lower():
             yield line
         if section == "## Known here" and whole.search(line):
             yield line

@@ -18,7 +18,7 @@ def memory_of_change(change: Change, *, project: Project, source: str, trust: Tr
     name = f"{change.function}()" if "(" in change.signature else change.function
     return Memory(
         kind="change",
-        title=f"{name} in {change.file}",
+        title=f"{name} {'deleted from' if change.what == 'DELETED' else 'in'} {change.file}",
         uid=f"chg:{project.key}:{change.file}:{change.function}",
         scope=project.scope,
         project=project.key,

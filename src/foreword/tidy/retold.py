@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from foreword.amendments import Amendment
+from foreword.distill.gist import stem
 from foreword.tidy import About, may
 from foreword.tidy.contradictions import CHOSEN_SINCE
 from foreword.types import Memory
 from foreword.values import replace
+from foreword.words import terms
 
 SINCE = "Replaced since: "  # in front of a title: where titles are cut, what comes last is not read
 LESS_SURE = 0.5  # times its confidence: it comes after what holds
@@ -38,7 +40,8 @@ def _retold(summary: Memory, gone: Sequence[str]) -> Memory:
     title, sure = summary.title.removeprefix(SINCE), summary.confidence
     if title != summary.title:
         sure = min(1.0, sure / LESS_SURE)
-    if any(each.lower() in title.lower() for each in gone):
+    words = _words(title)
+    if any(_words(each) <= words for each in gone):
         title, sure = SINCE + title, sure * LESS_SURE
     told = [*_texts(summary.detail, "decisions"), *_texts(summary.detail, TAKEN_BACK)]
     split = {
@@ -48,6 +51,10 @@ def _retold(summary: Memory, gone: Sequence[str]) -> Memory:
     rest = {name: each for name, each in summary.detail.items() if name not in split}
     detail = {**rest, **{name: each for name, each in split.items() if each}} if told else summary.detail
     return replace(summary, title=title, confidence=sure, detail=detail)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(map(stem, terms(text, limit=60)))
 
 
 def _is_among(told: str, gone: Sequence[str]) -> bool:
