@@ -188,6 +188,11 @@ SETTINGS: tuple[Setting, ...] = (
         0,
         1048576,
     ),
+    # Once a day for each project; five minutes without a hook are a break, and the worker stays for thirty.
+    Setting(
+        "tidy", True, "bool", "", "Let the idle worker merge, supersede and sink; `foreword log` tells what it did."
+    ),
+    Setting("tidy_idle_minutes", 5.0, "float", "minutes", "Nobody asked for so long: then it tidies.", 0.01, 1e4),
     Setting("backups_keep", 5, "int", "backups", "How many backups are kept, newest first.", 1, 100),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -238,6 +243,8 @@ class Settings:
     aside_keep_days: int
     observations_keep_days: int
     store_max_mb: int
+    tidy: bool
+    tidy_idle_minutes: float
     backups_keep: int
     recipes: Mapping[str, Recipe]
 

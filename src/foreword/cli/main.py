@@ -32,6 +32,7 @@ from foreword.cli import (
     settings,
     stats,
     status,
+    tidy,
     worker,
 )
 from foreword.errors import ForewordError
@@ -97,6 +98,7 @@ app.command("index")(worker.index)
 app.command("scrub")(scrub.scrub)
 app.command("forget")(forget.forget)
 app.command("prune")(prune.prune)
+app.command("tidy")(tidy.tidy)
 app.add_typer(settings.app, name="config")
 app.add_typer(worker.app, name="worker")
 app.add_typer(model.app, name="model")

@@ -45,7 +45,7 @@ EVERY = 200  # memories after which others may have their turn
 
 def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
     """One merge for each memory that another one says as well; never across scopes, kinds, or to a lower trust."""
-    taken = [ids for what, ids in about.taken_back if what == "merge"]
+    taken = _apart(ids for what, ids in about.taken_back if what == "merge")
     merges = [
         each
         for some in _by_kind(memories)
@@ -120,6 +120,15 @@ def _words(text: str) -> Iterator[str]:
             yield from (stem(token),) if token.isascii() else split(token).split() or (token,)
     if not found and text.strip():
         yield text.strip()  # signs alone, or little words alone
+
+
+def _apart(taken_back: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """What is not to be merged: who took back that two are the same as a third did not mean that they are the same."""
+    groups: list[frozenset[str]] = []
+    for ids in taken_back:
+        joined = ids.union(*(group for group in groups if group & ids))
+        groups = [*(group for group in groups if not group & ids), joined]
+    return groups
 
 
 def _by_kind(memories: Sequence[Memory]) -> Iterable[list[Memory]]:

@@ -24,6 +24,7 @@ from foreword.use import Footprint
 from foreword.values import replace
 from foreword.worker.judging import Judging
 from foreword.worker.refining import Refining
+from foreword.worker.tidying import settle_choices
 
 if TYPE_CHECKING:
     from foreword.models.refine import Refined
@@ -175,13 +176,14 @@ class Distilling:
         session = store.session(session.id) or session  # it may have ended while it was read
         self._judging.judge(session, going.footprint)  # first: what a crash leaves undistilled is looked at again
         harvests = [(draft.project, draft.harvest()) for draft in going.drafts.values()]
-        store.settle(
+        kept = store.settle(
             session,
             upto=going.number,
             memories=[each for project, got in harvests for each in self._memories(store, project, session, got)],
             links=[link for _, got in harvests for link in got.links],
             changes=[change for _, got in harvests for change in got.changes],
         )
+        settle_choices(store, kept, at=self._now())
         if session.ended or self._now() - session.last > IDLE:
             for draft, (_, got) in zip(going.drafts.values(), harvests, strict=True):
                 self._refine(session, draft, got)

@@ -71,6 +71,7 @@ from foreword.worker.pruning import Pruning
 from foreword.worker.refining import Refining
 from foreword.worker.registry import Registry
 from foreword.worker.scrub import scrub
+from foreword.worker.tidying import Tidying, settle_choices
 from foreword.worker.watch import Watching, untold
 from foreword.worker.work import EVENTS, Work
 
@@ -184,6 +185,15 @@ class Keeper:
             tell=self.tell,
             now=now,
         )
+        self._tidying = Tidying(
+            store=lambda: self.store,
+            settings=lambda: self.settings,
+            project_of=self._project,
+            courtesy=self.courtesy,
+            tell=self.tell,
+            quiet=lambda: 0.0 if self._importing.busy() else time.monotonic() - self.asked,
+            now=now,
+        )
         self.reload()
         self._store = self._opened()
         self._forgetting.resume()
@@ -246,6 +256,7 @@ class Keeper:
             self._watching.look()
             self._measuring.look()
             self._pruning.look()
+            self._tidying.look()
 
     def upgraded(self) -> bool:
         """Whether the package on the disk is no longer the one that runs."""
@@ -256,7 +267,8 @@ class Keeper:
 
     def idle(self) -> bool:
         quiet = time.monotonic() - self.asked > self.settings.worker_idle_minutes * 60
-        return quiet and not self._refining.busy and not self._importing.busy() and not self._pruning.busy()
+        aside = (self._importing, self._pruning, self._tidying)
+        return quiet and not self._refining.busy and not any(each.busy() for each in aside)
 
     def tell(self, where: str, what: str) -> None:
         """Say what went wrong once, where `status` and `doctor` find it."""
@@ -273,6 +285,7 @@ class Keeper:
     def close(self) -> None:
         self._importing.close()
         self._pruning.close()
+        self._tidying.close()
         self._meaning.close()
         self._distilling.close()
         self._watching.close()
@@ -454,6 +467,7 @@ class Keeper:
             if path := each.get("project_path"):
                 refuse_to_write(self.off(self._project(path)), self._project(path))
         kept = self.store.keep(memories, vectors=self._meaning.of_memories(memories))
+        settle_choices(self.store, kept, at=self.now())
         return {"memories": [answers.memory(memory) for memory in kept]}
 
     def import_(self, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -840,6 +854,16 @@ class Keeper:
     def prune(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """What is old or too much: shown, or a second's work of removing it; ask again until it is `done`."""
         return self._pruning.preview() if told.get("dry_run") else self._pruning.work(who="user")
+
+    def tidy(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Merge, supersede and sink in a project or in all of them; with `dry_run`, tell what would be done."""
+        self.drain()
+        folder = str(told.get("project_path") or "")
+        projects = self._tidying.projects() if told.get("all") else (self._project(folder),)
+        return self._tidying.run(projects, dry_run=bool(told.get("dry_run")))
+
+    def tidying(self) -> dict[str, Any]:
+        return self._tidying.told()
 
     def scrub(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Take out of what is stored what is now known to be secret, a second's work; with `after` it goes on there."""

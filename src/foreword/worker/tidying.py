@@ -1,8 +1,284 @@
-"""A project that rests -> its memory tidied: planned on what is there, carried out one amendment at a time."""
+"""A project that rests -> its memory tidied: planned on what is there, carried out one amendment at a time.
+
+Each amendment is a commit and an entry of the log; what changed meanwhile is passed over, and seen the next time. A run
+that was killed goes on under its own name, so that all of it can be undone together.
+"""
 
 from __future__ import annotations
 
-from foreword.tidy import Planner
+import json
+import logging
+import secrets
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from foreword.amendments import Amendment
+from foreword.config import Settings
+from foreword.errors import Conflict, ForewordError, StoreError
+from foreword.projects import is_off
+from foreword.store import Store
+from foreword.tidy import About, Planner, contradictions, duplicates, staleness
+from foreword.types import BASE32, Memory, Project, Query
+from foreword.values import replace
+from foreword.worker.importing import Courtesy
+from foreword.worker.present import Present, roots_of
+
+log = logging.getLogger("foreword")
 
 # In this order; each sees what the ones before it have done. Whoever has another one adds it here.
-PLANNERS: tuple[Planner, ...] = ()
+PLANNERS: tuple[Planner, ...] = (duplicates.plan, contradictions.plan, staleness.plan)
+ROUNDS = 6  # what one round brings to light, the next one tidies; two or three are the rule
+DAY = 86_400.0  # seconds between two tidies of a project
+AGAIN = 600.0  # seconds until an idle worker looks again for a project that is due
+PAGE = 500  # memories read at a time
+MOST = 50_000  # memories of a project that are looked at, the newest: 100 MB; older ones have been before
+CHANGES = 20_000  # functions whose last change is known
+SESSIONS = 1_000  # that tell which projects there are
+FOLDERS = 50  # sessions of a project that tell where it lies
+SHOWN = 500  # amendments that an answer tells; the rest are counted
+CHOICES = 3_000  # decisions, preferences and corrections that are looked at when another one was said
+UNFINISHED = "tidying"  # the mark of a run that was not finished
+TIDIED = "tidied: "  # and a project's key: when
+MISSING = "code gone: "  # and a project's key: since when
+
+
+def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> None:
+    """Let what was just chosen supersede what it takes back, so that the next start does not tell both."""
+    said = [memory for memory in memories if memory.kind in contradictions.KINDS]
+    for scope in sorted({memory.scope for memory in said if memory.scope.startswith("project:")}):
+        found = store.by_recency(Query(scopes=(scope,), kinds=contradictions.KINDS, limit=CHOICES))
+        own = [memory for memory in said if memory.scope == scope]
+        since = store.by_id([memory.superseded_by for memory in own if memory.superseded_by])
+        known = {memory.id: memory for memory in (*(hit.memory for hit in found), *since, *own)}
+        key = scope.partition(":")[2]
+        about = About(Project(key=key, name="", root=""), now=at, taken_back=store.taken_back())
+        for amendment in contradictions.plan(tuple(known.values()), about=about):
+            with suppress(Conflict):  # it changed in this moment: the next tidy sees it
+                store.amend([amendment], who="tidy", at=at)
+
+
+class Tidying:
+    """One run at a time; by itself when nobody has asked for anything for some minutes."""
+
+    def __init__(
+        self,
+        *,
+        store: Callable[[], Store],
+        settings: Callable[[], Settings],
+        project_of: Callable[[str], Project],
+        courtesy: Courtesy,
+        tell: Callable[[str, str], None],
+        quiet: Callable[[], float],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._store, self._settings, self._project_of = store, settings, project_of
+        self._courtesy, self._tell, self._quiet, self._now = courtesy, tell, quiet, now
+        self._running = threading.Lock()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._next = 0.0
+        self._state: dict[str, Any] = {"state": "idle"}
+
+    def look(self) -> None:
+        """Asked every second: begin in a thread of its own where the worker has rested long enough."""
+        settings = self._settings()
+        if not settings.tidy or self._quiet() < settings.tidy_idle_minutes * 60 or time.monotonic() < self._next:
+            return
+        if self.busy() or self._closing.is_set():
+            return
+        self._thread = threading.Thread(target=self._one_that_is_due, name="tidying", daemon=True)
+        self._thread.start()
+
+    def run(self, projects: Sequence[Project], *, dry_run: bool = False) -> dict[str, Any]:
+        """Tidy these projects now, or only tell what would be done."""
+        with self._running:
+            done = []
+            run = "" if dry_run else self._run_id(projects)
+            try:
+                for project in projects:
+                    done.append(self._tidy(project, run=run, dry_run=dry_run))
+            finally:
+                self._state = {"state": "idle"}
+        by = sum((Counter(each["by"]) for each in done), Counter[str]())
+        return {"run": run if by else "", "dry_run": dry_run, "by": dict(sorted(by.items())), "projects": done}
+
+    def told(self) -> dict[str, Any]:
+        """How far the present run is."""
+        return dict(self._state)
+
+    def projects(self) -> tuple[Project, ...]:
+        """All that sessions told of and are not switched off, the last first."""
+        folders: dict[str, str] = {}
+        for session in self._store().sessions(limit=SESSIONS):
+            folders.setdefault(session.project, session.cwd)
+        found = [self._named(key, folder) for key, folder in folders.items() if key]
+        return tuple(each for each in found if not is_off(each, self._settings().off_projects))
+
+    def busy(self) -> bool:
+        return self._running.locked() or (self._thread is not None and self._thread.is_alive())
+
+    def close(self) -> None:
+        """Finish the commit at hand; the rest waits for the next worker."""
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    # -- by itself ----------------------------------------------------------------------------------------------
+    def _one_that_is_due(self) -> None:
+        try:
+            project = next((each for each in self.projects() if self._is_due(each)), None)
+            if project is None:
+                self._next = time.monotonic() + AGAIN
+                return
+            self.run([project])
+        except _Leaving:
+            pass
+        except ForewordError as exc:
+            self._next = time.monotonic() + AGAIN
+            self._tell("tidy", f"memory could not be tidied: {exc}; {exc.hint}")
+        except Exception as exc:
+            self._next = time.monotonic() + AGAIN
+            log.exception("tidying failed")
+            self._tell("tidy", f"memory could not be tidied: {type(exc).__name__}: {exc}")
+
+    def _is_due(self, project: Project) -> bool:
+        if self._unfinished().get("project") == project.key:
+            return True
+        at = float(self._store().mark(f"{TIDIED}{project.key}") or 0.0)
+        return not 0 <= self._now() - at < DAY  # a clock that jumped must not put it off for ever
+
+    def _unfinished(self) -> dict[str, Any]:
+        with suppress(ValueError):
+            told = json.loads(self._store().mark(UNFINISHED) or "{}")
+            return told if isinstance(told, dict) else {}
+        return {}
+
+    def _run_id(self, projects: Sequence[Project]) -> str:
+        left = self._unfinished()
+        if left.get("project") in {project.key for project in projects}:
+            return str(left["run"])
+        return "tidy-" + "".join(secrets.choice(BASE32) for _ in range(8))
+
+    # -- one project --------------------------------------------------------------------------------------------
+    def _tidy(self, project: Project, *, run: str, dry_run: bool) -> dict[str, Any]:
+        began = time.monotonic()
+        store = self._store()
+        self._state = {"state": "reading", "project": project.key, "done": 0}
+        if not dry_run:
+            store.set_mark(UNFINISHED, json.dumps({"run": run, "project": project.key}), at=self._now())
+        known = self._known(project)
+        changes = store.changed(project.key, limit=CHANGES)
+        present = self._present(
+            project, known.values(), deleted={(each.file, each.function) for each in changes if each.what == "DELETED"}
+        )
+        about = About(
+            project,
+            now=self._now(),
+            changes=changes,
+            exists=present.exists,
+            taken_back=store.taken_back(),
+            give_way=self._give_way,
+        )
+        done = self._rounds(known, about=about, run=run, dry_run=dry_run)
+        if not dry_run:
+            now = self._now()
+            store.set_mark(f"{MISSING}{project.key}", json.dumps(present.missing), at=now)
+            store.set_mark(f"{TIDIED}{project.key}", str(now), at=now)
+            store.set_mark(UNFINISHED, "{}", at=now)
+        return {
+            "project": project.key,
+            "name": project.name,
+            "memories": len(known),
+            "by": dict(sorted(Counter(each["what"] for each in done).items())),
+            "amendments": done[:SHOWN],
+            "left_out": len(done[SHOWN:]),
+            "seconds": round(time.monotonic() - began, 3),
+        }
+
+    def _rounds(self, known: dict[str, Memory], *, about: About, run: str, dry_run: bool) -> list[dict[str, Any]]:
+        done: list[dict[str, Any]] = []
+        for _ in range(ROUNDS):
+            before = len(done)
+            for planner in PLANNERS:
+                self._state = {**self._state, "state": "planning", "done": len(done)}
+                planned = planner(tuple(known.values()), about=about)
+                for number, amendment in enumerate(planned):
+                    self._state = {**self._state, "state": "working", "done": number, "planned": len(planned)}
+                    told = _told(amendment, known)
+                    if dry_run or self._carried_out(amendment, known, run=run):
+                        done.append(told)
+                    if dry_run:
+                        _imagined(amendment, known)
+            if len(done) == before:
+                break
+        return done
+
+    def _carried_out(self, amendment: Amendment, known: dict[str, Memory], *, run: str) -> bool:
+        """Whether it was done; what is no longer as it was known is left for the next look."""
+        self._give_way()
+        store = self._store()
+        ids = amendment.about
+        try:
+            (entry,) = store.amend([amendment], who="tidy", at=self._now(), run=run)
+            ids = (*ids, *entry.memories)
+        except Conflict:
+            entry = None
+        known.update((memory.id, memory) for memory in store.by_id(list(dict.fromkeys(ids))))
+        return entry is not None
+
+    def _known(self, project: Project) -> dict[str, Memory]:
+        """The newest memories of a project, read page by page."""
+        found: deque[Memory] = deque(maxlen=MOST)
+        after = 0
+        while page := self._store().page(after=after, scopes=(project.scope,), limit=PAGE):
+            self._give_way()
+            found.extend(memory for _, memory in page if memory.status != "forgotten")
+            after = page[-1][0]
+            self._state = {**self._state, "done": len(found)}
+        return {memory.id: memory for memory in found}
+
+    def _present(self, project: Project, memories: Iterable[Memory], *, deleted: set[tuple[str, str]]) -> Present:
+        store = self._store()
+        folders = [session.cwd for session in store.sessions(project.key, limit=FOLDERS) if session.cwd]
+        before: dict[str, Any] = {}
+        with suppress(ValueError):
+            before = json.loads(store.mark(f"{MISSING}{project.key}") or "{}")
+        return Present(
+            roots_of(project, [*folders, *filter(None, (project.root,))], project_of=self._project_of),
+            (file for memory in memories if memory.status == "active" for file in memory.files),
+            missing={name: at for name, at in before.items() if isinstance(at, float | int)},
+            now=self._now(),
+            deleted=deleted,
+        )
+
+    def _named(self, key: str, folder: str) -> Project:
+        with suppress(ForewordError):
+            found = self._project_of(folder)
+            if found.key == key:
+                return found
+        return Project(key=key, name="", root="")
+
+    def _give_way(self) -> None:
+        if self._closing.is_set():
+            raise _Leaving("the worker is leaving", hint="ask again: what was done stays, and the rest follows")
+        self._courtesy.give_way()
+
+
+class _Leaving(StoreError):
+    """The worker is asked to leave in the middle of a run."""
+
+
+def _imagined(amendment: Amendment, known: dict[str, Memory]) -> None:
+    """What would be known if it had been done."""
+    known.update((after.id, after) for _, after in amendment.changed)
+    known.update((each.uid, replace(each, id=each.uid)) for each in amendment.new)
+
+
+def _told(amendment: Amendment, known: dict[str, Memory]) -> dict[str, Any]:
+    memories = [known.get(id) or before for id, (before, _) in zip(amendment.about, amendment.changed, strict=True)]
+    about = [{"id": each.id, "kind": each.kind, "title": each.title} for each in (*memories, *amendment.new)]
+    return {"what": amendment.what, "why": amendment.why, "memories": about}
