@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test check lint clients e2e contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp month clean help
+.PHONY: run test check lint clients e2e contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy month clean help
 SHELL := /bin/bash
 
 # The first interpreter that is new enough; PYTHON=... chooses another.
@@ -64,6 +64,9 @@ bench-mcp: .venv/ready-to-test  ## our MCP server next to the official SDK's own
 
 month: .venv/ready-to-test  ## a simulated month with one project: its figures (ARGS=--page shows day 30)
 	@$(BIN)/python -m tests.month $(ARGS)
+
+bench-tidy: .venv/ready-to-test  ## planning a tidy of 20,000 memories, and the duplicates before and after
+	@$(BIN)/python bench/tidy.py $(ARGS)
 
 clean:  ## what the verbs above have made
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

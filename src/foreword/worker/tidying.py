@@ -19,8 +19,8 @@ from typing import Any
 from foreword.amendments import Amendment
 from foreword.config import Settings
 from foreword.errors import Conflict, ForewordError, StoreError
-from foreword.projects import is_off
 from foreword.store import Store
+from foreword.switches import chosen, off
 from foreword.tidy import About, Planner, contradictions, duplicates, staleness
 from foreword.types import BASE32, Memory, Project, Query
 from foreword.values import replace
@@ -116,7 +116,7 @@ class Tidying:
         for session in self._store().sessions(limit=SESSIONS):
             folders.setdefault(session.project, session.cwd)
         found = [self._named(key, folder) for key, folder in folders.items() if key]
-        return tuple(each for each in found if not is_off(each, self._settings().off_projects))
+        return tuple(each for each in found if not off(each, chosen(self._settings())).write)
 
     def busy(self) -> bool:
         return self._running.locked() or (self._thread is not None and self._thread.is_alive())
