@@ -116,6 +116,7 @@ def _print_result(result: dict[str, Any], *, apart: bool) -> None:
         out.print()
     out.print(Text(screen.safe(result["title"]), style="bold"))
     about = [result["id"], result["kind"], ago(time.time() - result["created"]), f"score {result['score']:.2f}"]
+    about += ["asleep"] if result.get("asleep") else []
     out.print(Text("  " + screen.safe("  ".join(about + result["files"][:3])), style="dim"))
     told = result["detail"].get("fixed_by") or result["detail"].get("why") or result["body"]
     if text := " ".join(str(told).split()):

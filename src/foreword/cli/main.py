@@ -26,6 +26,7 @@ from foreword.cli import (
     model,
     prune,
     resume,
+    review,
     screen,
     scrub,
     sessions,
@@ -99,6 +100,7 @@ app.command("scrub")(scrub.scrub)
 app.command("forget")(forget.forget)
 app.command("prune")(prune.prune)
 app.command("tidy")(tidy.tidy)
+app.add_typer(review.app, name="review")
 app.add_typer(settings.app, name="config")
 app.add_typer(worker.app, name="worker")
 app.add_typer(model.app, name="model")

@@ -26,6 +26,7 @@ KINDS = {
     "note": "a raw line, to be sorted later",
     "project": "what this project is: its role, contracts, dependencies",
 }
+ASLEEP = ": asleep, not given by itself until it is confirmed"
 AS_TEXT = "  " + "\n  ".join(f"{kind:<12} {what}" for kind, what in KINDS.items())
 
 Project = Annotated[str, typer.Option("--project", metavar="PATH", help="A folder of the project; else this one.")]
@@ -169,7 +170,7 @@ def _print_all(memory: dict[str, Any], *, links: list[dict[str, str]], apart: bo
             ("files", _listed(memory["files"])),
             ("functions", _listed(memory["functions"])),
             ("said by", f"{memory['source']} (trust: {memory['trust']})"),
-            ("confidence", f"{memory['confidence']:g}"),
+            ("confidence", f"{memory['confidence']:g}" + (ASLEEP if memory.get("asleep") else "")),
             ("seen", f"{memory['seen']}x"),
             ("created", f"{_day(memory['created'])} ({ago(now - memory['created'])})"),
             ("confirmed", _day(memory["confirmed"]) if memory["confirmed"] != memory["created"] else ""),

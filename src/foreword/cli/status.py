@@ -123,6 +123,7 @@ def _about(home: Home) -> dict[str, Any]:
         "last_injection": None,
         "hosts": {},
         "use": None,
+        "review": 0,
         "problems": [],
     }
     if not about["home_exists"]:
@@ -139,6 +140,7 @@ def _about(home: Home) -> dict[str, Any]:
         about["hosts"] = client.get("/api/hosts")["hosts"]
         with suppress(BadRequest):  # a folder that was taken away is no project
             about["use"] = client.get("/api/use", project_path=door.folder(""))
+        about["review"] = client.get("/api/review")["waiting"]
     except ForewordError as exc:
         about["worker"]["pid"] = pid_of(home) or None
         about["problems"] = list(dict.fromkeys([*about["problems"], f"{exc}; {exc.hint}"]))
@@ -169,6 +171,7 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
         ("last event", f"{_when(event['last'])}, {event['host']}, {event['project']}" if event else "none yet"),
         ("last given", given),
         *([("used here", _use(about["use"]))] if about["use"] else []),
+        *([("review", _waiting(about["review"]))] if about["review"] else ()),
         *((name, hosts.line_of(seen, now=time.time())) for name, seen in about["hosts"].items()),
         *(("problem", problem) for problem in about["problems"]),
     ]
@@ -197,6 +200,10 @@ def _database(size: int, most: int) -> str:
         return screen.sized(size)
     share = f"{100 * size / most:.0f} % of the {screen.sized(most)} that `store_max_mb` allows"
     return f"{screen.sized(size)}, {share}; `foreword prune --dry-run` tells what would go"
+
+
+def _waiting(things: int) -> str:
+    return f"{things} thing{' waits' if things == 1 else 's wait'} for you: `foreword review --all`"
 
 
 def _size(folder: Path, *, start: str = "") -> int:

@@ -18,15 +18,17 @@ THRICE = 3  # sessions that the same fix helped in
 LEAST = 2  # sessions that nothing helped in
 APART = 12 * 3600.0  # seconds between the first time and the last: a morning's work on one test is no trap
 ALIKE = 0.6  # of the words of two fixes
+MOST = 500  # failures, the newest that were fixed, which are compared with each other
 VERB = "promote"
 
 
 def patterns(memories: Sequence[Memory], *, project: Project) -> tuple[Amendment, ...]:
     """What helped three sessions against the same failure, as a problem and its solution; the failure stays."""
     failures = [each for each in memories if each.kind == "failure" and each.status in ("active", "stale")]
+    failures = sorted(filter(_fixes, failures), key=lambda each: (each.created, each.uid))[-MOST:]
     known = {each.uid: each for each in memories if each.kind == "pattern"}
     found = []
-    for group in _groups(sorted(failures, key=lambda each: (each.created, each.uid))):
+    for group in _groups(failures):
         sessions, solution = _fix(group)
         if len(sessions) < THRICE:
             continue
@@ -72,8 +74,6 @@ def _groups(failures: Sequence[Memory]) -> list[list[Memory]]:
     """Failures that are one: the same error of the same type, wherever it came up."""
     groups: list[list[Memory]] = []
     for each in failures:
-        if not _fixes(each):
-            continue
         near = next((group for group in groups if _same_error(group[0], each)), None)
         if near is None:
             groups.append([each])

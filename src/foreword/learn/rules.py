@@ -18,6 +18,7 @@ APART = 86_400.0  # seconds; said twice in one sitting is said once
 PROJECTS = 2  # that have the same rule, before it is proposed for all
 # What was refused comes back once, when twice as many sessions as then, and at least so many more, had to say it again.
 TIMES_MORE, MORE, REFUSALS = 2, 3, 2
+MOST = 1_000  # rules, the newest, which are compared with each other
 VERB = "propose"
 SURE = 0.9  # the user said it, but not as a rule
 
@@ -33,12 +34,12 @@ def proposals(memories: Sequence[Memory]) -> tuple[Amendment, ...]:
         apart = sum(each.seen for each in group) >= AGAIN and last - first >= APART
         if not (len(sessions) >= AGAIN or apart) or _taken_back(group, memories):
             continue
-        known = next((each for each in preferences if _is_of(each, group)), None)
+        own = _proposed_from(group, preferences)
         evidence: dict[str, Any] = {"from": sorted(each.uid for each in group), "seen_in": sessions}
-        if known is None:
+        if own is not None:
+            planned += _again(own, evidence, times=len(sessions), seen=_seen(group), at=last)
+        elif not any(same(each, other) for each in preferences for other in group):
             planned.append(_proposed(group, uid=f"pre:{group[0].uid}:proposed", detail=evidence))
-        else:
-            planned += _again(known, evidence, times=len(sessions), seen=_seen(group), at=last)
     return tuple(planned)
 
 
@@ -104,13 +105,11 @@ _TOLD = re.compile(
 def _groups(rules: Sequence[Memory]) -> list[list[Memory]]:
     """Rules that say the same, each group oldest first."""
     groups: list[list[Memory]] = []
-    for each in sorted(rules, key=lambda memory: (memory.created, memory.uid)):
-        near = next((group for group in groups if any(same(each, other) for other in group)), None)
-        if near is None:
-            groups.append([each])
-        else:
-            near.append(each)
-    return groups
+    for each in sorted(rules, key=lambda memory: (memory.created, memory.uid))[-MOST:]:
+        near = [group for group in groups if any(same(each, other) for other in group)]
+        groups = [group for group in groups if group not in near]
+        groups.append([*(other for group in near for other in group), each])
+    return [sorted(group, key=lambda memory: (memory.created, memory.uid)) for group in groups]
 
 
 def _proposed(group: Sequence[Memory], *, uid: str, detail: Mapping[str, Any], links: bool = True) -> Amendment:
@@ -171,11 +170,14 @@ def _taken_back(group: Sequence[Memory], memories: Sequence[Memory]) -> bool:
     )
 
 
-def _is_of(preference: Memory, group: Sequence[Memory]) -> bool:
-    """Whether a preference is what this group proposes, or says it already."""
-    come_from = preference.detail.get("from")
-    uids = come_from if isinstance(come_from, list) else []
-    return any(each.uid in uids or same(preference, each) for each in group)
+def _proposed_from(group: Sequence[Memory], preferences: Sequence[Memory]) -> Memory | None:
+    """What was proposed out of this group before."""
+    uids = {each.uid for each in group}
+    return next((each for each in preferences if not uids.isdisjoint(_texts(each.detail.get("from")))), None)
+
+
+def _texts(told: object) -> list[str]:
+    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
 
 
 def _is_rule(memory: Memory, *kinds: str) -> bool:

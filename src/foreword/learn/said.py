@@ -50,7 +50,7 @@ def findings(memories: Sequence[Memory], *, project: str) -> tuple[Finding, ...]
         if each.status != "forgotten"
     ]
     rest = [each for each in told if _lasts(each.text) and not any(_same_topic(each.text, title) for title in says)]
-    return (*again, *_clusters(rest, project=project))
+    return (*again, *_clusters(rest, told, project=project))
 
 
 def plain(text: str) -> str:
@@ -100,46 +100,49 @@ _ARCHITECTURE = re.compile(
 def _about(memory: Memory, told: Sequence[Sentence]) -> Finding:
     """What sessions say for and against a learning; a person may have put it in other words since."""
     titles = tuple(dict.fromkeys((memory.title, str(memory.detail.get("first_said") or memory.title))))
+    verdicts, trusts = _heard(titles, told)
+    return Finding(memory.uid, memory.title, "", verdicts, lowest((memory.trust, *trusts)), LEAST)
+
+
+def _clusters(rest: Sequence[Sentence], told: Sequence[Sentence], *, project: str) -> list[Finding]:
+    """Sentences that say the same, put together around the one that most sessions agree with."""
+    found: list[Finding] = []
+    titles = [plain(each.text) for each in rest]
+    agree = [len({other.session for other in rest if alike(title, other.text)}) for title in titles]
+    for at in sorted(range(len(rest)), key=lambda at: (-agree[at], rest[at].at, rest[at].text)):
+        if agree[at] < LEAST:
+            break  # the others have no more
+        title = titles[at]
+        if any(_same_topic(title, each.title) for each in found):
+            continue
+        verdicts, trusts = _heard((title,), told)
+        mark = " ".join(sorted(words_of(title)))
+        found.append(
+            Finding(
+                uid=f"lea:{project}:{hashlib.blake2b(mark.encode('utf-8', 'replace'), digest_size=8).hexdigest()}",
+                title=title,
+                category=category_of(rest[at].text),
+                verdicts=verdicts,
+                trust=lowest(trusts),
+                least=LEAST,
+                detail={"first_said": title},
+            )
+        )
+    return found
+
+
+def _heard(titles: Sequence[str], told: Sequence[Sentence]) -> tuple[tuple[Verdict, ...], list[str]]:
+    """What each session says of it, and the trust of those that confirm it."""
     verdicts: dict[str, Verdict] = {}
-    trusts = [str(memory.trust)]
+    trusts = []
     for each in told:
         confirms = any(alike(each.text, title) for title in titles)
         if confirms or any(opposite(each.text, title) for title in titles):
             before = verdicts.get(each.session)
             if before is None or confirms:  # a session that says both has come round to it
                 verdicts[each.session] = Verdict(session=each.session, at=each.at, confirms=confirms)
-        trusts += [each.trust] if confirms else []
-    return Finding(memory.uid, memory.title, "", tuple(verdicts.values()), lowest(trusts), LEAST)
-
-
-def _clusters(rest: Sequence[Sentence], *, project: str) -> list[Finding]:
-    """Sentences that say the same, put together around the one that most sessions agree with."""
-    left = list(rest)
-    found: list[Finding] = []
-    near = {at: [other for other in left if alike(each.text, other.text)] for at, each in enumerate(left)}
-    for at in sorted(near, key=lambda at: (-len({each.session for each in near[at]}), left[at].at, left[at].text)):
-        middle, members = left[at], near[at]
-        if any(_same_topic(middle.text, each.title) for each in found):
-            continue
-        against = [each for each in left if opposite(middle.text, each.text)]
-        verdicts = {each.session: Verdict(session=each.session, at=each.at, confirms=False) for each in against}
-        verdicts |= {each.session: Verdict(session=each.session, at=each.at, confirms=True) for each in members}
-        if len({each.session for each in members}) < LEAST:
-            break  # the others have no more
-        title = plain(middle.text)
-        mark = " ".join(sorted(words_of(title)))
-        found.append(
-            Finding(
-                uid=f"lea:{project}:{hashlib.blake2b(mark.encode('utf-8', 'replace'), digest_size=8).hexdigest()}",
-                title=title,
-                category=category_of(middle.text),
-                verdicts=tuple(verdicts.values()),
-                trust=lowest(each.trust for each in members),
-                least=LEAST,
-                detail={"first_said": title},
-            )
-        )
-    return found
+            trusts += [each.trust] if confirms else []
+    return tuple(verdicts.values()), trusts
 
 
 def _lasts(text: str) -> bool:

@@ -164,6 +164,11 @@ class Store(Protocol):
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
         """What a session has come to, whatever its status, oldest first."""
 
+    def of_kinds(
+        self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = 20_000
+    ) -> tuple[Memory, ...]:
+        """The memories of these kinds, newest first; of all scopes if none, and whatever their status if none."""
+
     def around(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
         """What came just before and just after a memory in a scope, active ones only, each side oldest first."""
 

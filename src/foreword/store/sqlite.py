@@ -228,6 +228,14 @@ class SqliteStore:
         asked: dict[str, Any] = {"project": project, "memory": memory, "run": run, "numbers": numbers}
         return self._ask_log(lambda reader: reader.log(**asked, limit=limit))
 
+    def of_kinds(
+        self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = 20_000
+    ) -> tuple[Memory, ...]:
+        from foreword.store.kinds import KindReader
+
+        asked: dict[str, Any] = {"scopes": scopes, "statuses": statuses, "limit": limit}
+        return self._ask_as(KindReader, lambda reader: reader.of_kinds(kinds, **asked))
+
     def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
         return self._ask_log(lambda reader: reader.taken_back())
 

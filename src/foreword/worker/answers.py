@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword import render
+from foreword.learn import asleep
 from foreword.types import Injection, Memory, Ranked, Recalled, Skipped
 from foreword.values import fields
 
@@ -78,6 +79,7 @@ def memory(kept: Memory) -> dict[str, Any]:
         "files": list(kept.files),
         "functions": list(kept.functions),
         "detail": dict(kept.detail),
+        **({"asleep": True} if asleep(kept) else {}),
     }
 
 

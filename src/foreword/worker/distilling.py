@@ -23,6 +23,7 @@ from foreword.types import Change, Edit, Memory, Project, Query, Session
 from foreword.use import Footprint
 from foreword.values import replace
 from foreword.worker.judging import Judging
+from foreword.worker.learning import learn_from
 from foreword.worker.refining import Refining
 from foreword.worker.tidying import settle_choices
 
@@ -185,6 +186,7 @@ class Distilling:
         )
         settle_choices(store, kept, at=self._now())
         if session.ended or self._now() - session.last > IDLE:
+            learn_from(store, harvests, now=self._now(), tell=self._tell)
             for draft, (_, got) in zip(going.drafts.values(), harvests, strict=True):
                 self._refine(session, draft, got)
         going.rests_until = time.monotonic() + SHARE * (time.monotonic() - began)

@@ -57,7 +57,7 @@ from foreword.types import (
     Skipped,
 )
 from foreword.values import fields, replace, value
-from foreword.worker import answers, asked
+from foreword.worker import answers, asked, reviewing
 from foreword.worker.arrived import arrived
 from foreword.worker.callers import Callers
 from foreword.worker.distilling import Distilling
@@ -469,6 +469,17 @@ class Keeper:
         kept = self.store.keep(memories, vectors=self._meaning.of_memories(memories))
         settle_choices(self.store, kept, at=self.now())
         return {"memories": [answers.memory(memory) for memory in kept]}
+
+    def review(self, *, project_path: str = "") -> dict[str, Any]:
+        """What waits for the user in a project, or in all."""
+        found = reviewing.waiting(self.store, scope=self._project(project_path).scope if project_path else "")
+        told = {name: [answers.memory(each) for each in memories] for name, memories in fields(found).items()}
+        return {**told, "waiting": sum(map(len, told.values()))}
+
+    def decide(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Do with one thing that waits what the user says."""
+        memory, entry = reviewing.decide(self.store, told, now=self.now())
+        return {"memory": answers.memory(memory), "entry": entry.number}
 
     def import_(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Fill a project's memory aside from what lies on this machine; where it stands."""

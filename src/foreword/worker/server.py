@@ -64,6 +64,10 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/memories": {"POST": lambda asked: keeper.add(_object(asked))},
         "/api/memories/": {"GET": lambda asked: keeper.memory(_last(asked), explain=_flag(asked, "explain"))},
         "/api/mcp": {"POST": lambda asked: tools.answer(keeper, _object(asked))},
+        "/api/review": {
+            "GET": lambda asked: keeper.review(project_path=_word(asked, "project_path")),
+            "POST": lambda asked: keeper.decide(_object(asked)),
+        },
         "/api/imports": {
             "GET": lambda asked: keeper.imports(project_path=_word(asked, "project_path")),
             "POST": lambda asked: keeper.import_(_object(asked)),

@@ -5,6 +5,8 @@ ALTER TABLE memories ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE memories ADD COLUMN used INTEGER NOT NULL DEFAULT 0;        -- times it was given and made use of
 ALTER TABLE memories ADD COLUMN ignored INTEGER NOT NULL DEFAULT 0;     -- times it was given for nothing
 ALTER TABLE injection_items ADD COLUMN how TEXT NOT NULL DEFAULT '';    -- what told whether it was used
+-- What is put aside or waits for the user, by kind; what is active has an index of its own.
+CREATE INDEX memories_aside ON memories (owner, kind, created DESC) WHERE status <> 'active';
 CREATE INDEX injection_items_unjudged ON injection_items (injection) WHERE used IS NULL;
 CREATE INDEX access_session ON access (session, at) WHERE session <> '';
 

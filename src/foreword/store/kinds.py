@@ -1,0 +1,41 @@
+"""Kinds and statuses -> every memory of them, also what is put aside. The SQL of `review` and of what is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from foreword.store.finding import FROM, MEMORY, marks, memory_of
+from foreword.store.reading import Reader
+from foreword.types import Memory
+
+MOST = 20_000  # more of one question are beyond any use
+
+
+class KindReader(Reader):
+    """The questions about kinds, of one read-only connection."""
+
+    def of_kinds(
+        self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = MOST
+    ) -> tuple[Memory, ...]:
+        owners = self._owners(scopes) if scopes else self._all("SELECT number, scope FROM owners ORDER BY number", ())
+        aside = [status for status in statuses if status != "active"]
+        conditions: dict[str, tuple[str, ...]] = {}
+        if not statuses or "active" in statuses:
+            conditions["m.status = 'active'"] = ()
+        if aside or not statuses:
+            # The first condition lets the partial index be used; SQLite does not see that it follows.
+            only = f"AND m.status IN ({marks(aside)})" if aside else ""
+            conditions[f"m.status <> 'active' {only}"] = tuple(aside)
+        rows = [
+            row
+            for owner, _ in owners
+            for kind in kinds
+            for condition, given in conditions.items()
+            for row in self._all(
+                f"""SELECT {MEMORY} {FROM} WHERE m.owner = ? AND m.kind = ? AND {condition}
+                ORDER BY m.created DESC LIMIT ?""",
+                (owner, kind, *given, limit),
+            )
+        ]
+        found = sorted(map(memory_of, rows), key=lambda memory: (memory.created, memory.id), reverse=True)
+        return tuple(found[:limit])

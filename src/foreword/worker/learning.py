@@ -1,0 +1,72 @@
+"""A session that ended -> what it makes known at once: patterns, and proposals that wait for the user."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from foreword.distill import Distilled
+from foreword.errors import ForewordError
+from foreword.learn import plan_at_end, plan_wider
+from foreword.store import Store
+from foreword.types import Memory, Project
+from foreword.values import value
+
+log = logging.getLogger("foreword")
+
+TEACHING = ("failure", "correction", "preference")  # what a session must have come to before anything is asked
+FAILURES, RULES = 500, 2_000  # memories of a project, the newest, that are looked at
+SUMMARIES = 20  # of each project, whose files tell its language
+
+
+@value
+class About:
+    """Whose memories these are, and what somebody undid."""
+
+    project: Project
+    taken_back: frozenset[tuple[str, frozenset[str]]]
+
+
+def learn_from(
+    store: Store,
+    harvests: Sequence[tuple[Project, Distilled]],
+    *,
+    now: float,
+    tell: Callable[[str, str], None],
+) -> None:
+    """Plan and do what cannot wait for a quiet hour; what goes wrong is told, and waits for the next session."""
+    for project, got in harvests:
+        kinds = {memory.kind for memory in got.memories}
+        if kinds.isdisjoint(TEACHING):
+            continue
+        try:
+            about = About(project=project, taken_back=store.taken_back())
+            store.amend(plan_at_end(_of_project(store, project), about=about), who="tidy", at=now)
+            if not kinds.isdisjoint(TEACHING[1:]):
+                store.amend(plan_wider(rules_of_all(store), about=about), who="tidy", at=now)
+        except ForewordError as exc:
+            tell("learn", f"what a session taught waits for the next one: {exc}")
+        except Exception as exc:
+            log.exception("nothing was learned from a session of %s", project.key)
+            tell("learn", f"nothing was learned from a session: {type(exc).__name__}: {exc}")
+
+
+def rules_of_all(store: Store) -> tuple[Memory, ...]:
+    """The rules of every project, and of those that have some enough to tell their languages."""
+    rules = store.of_kinds(("correction", "preference"), limit=RULES)
+    scopes = sorted({memory.scope for memory in rules if memory.scope.startswith("project:")})
+    if len(scopes) < 2:
+        return rules
+    summaries = (
+        memory
+        for scope in scopes
+        for memory in store.of_kinds(("summary",), scopes=(scope,), statuses=("active",), limit=SUMMARIES)
+    )
+    return (*rules, *summaries)
+
+
+def _of_project(store: Store, project: Project) -> tuple[Memory, ...]:
+    return (
+        *store.of_kinds(("failure", "pattern"), scopes=(project.scope,), limit=FAILURES),
+        *store.of_kinds(("correction", "preference", "decision"), scopes=(project.scope,), limit=RULES),
+    )

@@ -1,0 +1,157 @@
+"""What waits for the user -> what becomes of it: proposals are accepted or refused, notes promoted or discarded."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from foreword.amendments import Amendment, Logged
+from foreword.errors import BadRequest, NotFound
+from foreword.learn.rules import same
+from foreword.learn.said import category_of
+from foreword.redact import redact
+from foreword.store import Store
+from foreword.types import BASE32, KINDS, UNIVERSAL, Link, Memory
+from foreword.values import replace, value
+from foreword.worker.learning import rules_of_all
+
+# What a note may become: what happens by itself in sessions is none of it.
+BECOMES = ("decision", "pattern", "learning", "preference", "correction", "goal", "handoff", "failure", "project")
+MOST_TITLE = 1_000  # characters
+
+
+@value
+class Waiting:
+    """What waits for the user's word, newest first."""
+
+    proposals: tuple[Memory, ...]
+    notes: tuple[Memory, ...]
+
+
+def waiting(store: Store, *, scope: str = "") -> Waiting:
+    """Proposals and notes of one scope, or of all; what is proposed for all projects is shown in each."""
+    scopes = (scope,) if scope else ()
+    proposed = store.of_kinds(tuple(KINDS), statuses=("proposed",))
+    return Waiting(
+        proposals=tuple(each for each in proposed if not scope or each.scope == scope or "scope" in each.detail),
+        notes=store.of_kinds(("note",), scopes=scopes, statuses=("active",)),
+    )
+
+
+def decide(store: Store, told: Mapping[str, Any], *, now: float) -> tuple[Memory, Logged]:
+    """Do with one thing what the user says: `{do, id, scope?, as?, title?}`; what became of it, and its log entry."""
+    what, given = str(told.get("do") or ""), {name: _text(told, name) for name in ("scope", "as", "title")}
+    if what not in _DOES:
+        raise BadRequest(f"unknown answer {what!r}", hint=f"one of {', '.join(_DOES)}")
+    memory = _found(store, _text(told, "id"))
+    is_note = memory.kind == "note" and memory.status == "active"
+    if is_note != (what in ("promote", "discard")) or not (is_note or memory.status == "proposed"):
+        raise BadRequest(
+            f"{memory.id} is a {memory.kind} that is {memory.status}, and cannot be {_DOES[what]}",
+            hint="proposals are accepted or refused, notes promoted or discarded; `foreword review` lists both",
+        )
+    title = redact(given["title"]).strip()[:MOST_TITLE]
+    if what == "accept":
+        amendment = _accept(store, memory, scope=given["scope"], kind=given["as"], title=title, now=now)
+    elif what == "promote":
+        amendment = _promote(memory, kind=given["as"], scope=given["scope"], title=title, now=now)
+    else:
+        amendment = _put_aside(memory, what, now=now)
+    (entry,) = store.amend([amendment], who="user", at=now)
+    became = amendment.new[0] if amendment.new else amendment.changed[0][1]
+    return store.by_uid([became.uid])[0], entry
+
+
+_DOES = {"accept": "accepted", "refuse": "refused", "promote": "promoted", "discard": "discarded"}
+
+
+def _accept(store: Store, proposal: Memory, *, scope: str, kind: str, title: str, now: float) -> Amendment:
+    """The proposal, active, and everything that says the same in its scope superseded by it."""
+    if kind and kind not in BECOMES:
+        raise BadRequest(f"nothing becomes a {kind!r} in review", hint=f"one of {', '.join(BECOMES)}")
+    wanted = _scope(scope or str(proposal.detail.get("scope") or "project"), proposal)
+    detail = {name: told for name, told in proposal.detail.items() if name not in ("scope", "projects", "refused")}
+    after = replace(
+        proposal,
+        kind=kind or proposal.kind,
+        title=title or proposal.title,
+        scope=wanted,
+        status="active",
+        trust="user",
+        confidence=1.0,
+        confirmed=now,
+        detail=detail,
+    )
+    come_from = proposal.detail.get("from")
+    from_uids = come_from if isinstance(come_from, list) else []
+    covered = [
+        each
+        for each in rules_of_all(store)
+        if each.kind in ("correction", "preference") and each.status in ("active", "proposed")
+        if each.uid != proposal.uid and (each.uid in from_uids or same(each, proposal))
+        if each.scope == proposal.scope or (each.scope.startswith("project:") and not wanted.startswith("project:"))
+    ]
+    # No link leads from one project into another; what was superseded there names what is now everybody's.
+    links = tuple(Link(proposal.id, "supersedes", each.id) for each in covered if each.project == proposal.project)
+    gone = ((each, replace(each, status="superseded", superseded_by=proposal.id)) for each in covered)
+    return Amendment("accept", f"the user's yes, for {wanted}", changed=((proposal, after), *gone), links=links)
+
+
+def _put_aside(memory: Memory, what: str, *, now: float) -> Amendment:
+    """Discarded; a refusal notes how often it had been said by then, for that decides whether it may be asked again."""
+    detail = dict(memory.detail)
+    if what == "refuse":
+        before = detail.get("refused")
+        times = int(before.get("times", 0)) if isinstance(before, dict) else 0
+        said = detail.get("projects") or len(detail.get("seen_in") or ()) or memory.seen
+        detail["refused"] = {"sessions": said, "times": times + 1, "at": now}
+    after = replace(memory, status="discarded", detail=detail)
+    return Amendment(what, "the user's no" if what == "refuse" else "not worth keeping", changed=((memory, after),))
+
+
+def _promote(note: Memory, *, kind: str, scope: str, title: str, now: float) -> Amendment:
+    """A memory of the kind that the user says, in the place of the note, which stays and names it."""
+    if kind not in BECOMES:
+        raise BadRequest(f"a note cannot become a {kind!r}", hint=f"one of {', '.join(BECOMES)}")
+    new = Memory(
+        kind=kind,
+        title=title or note.title,
+        body=note.body,
+        id=f"{KINDS[kind]}-{''.join(secrets.choice(BASE32) for _ in range(8))}",
+        uid=secrets.token_hex(16),
+        scope=_scope(scope or "project", note),
+        project=note.project,
+        tags=note.tags,
+        files=note.files,
+        functions=note.functions,
+        created=now,
+        confirmed=now,
+        detail={"category": category_of(note.title)} if kind == "learning" else {},
+    )
+    after = replace(note, status="superseded", superseded_by=new.id)
+    links = (Link(new.uid, "supersedes", note.id),)
+    return Amendment("promote", f"a note became a {kind}", changed=((note, after),), new=(new,), links=links)
+
+
+def _scope(told: str, memory: Memory) -> str:
+    if told == "project":
+        return memory.scope
+    name = told.lower()
+    if name == UNIVERSAL or (name.startswith("language:") and name[9:].strip()):
+        return redact(name)
+    raise BadRequest(f"unknown scope {told!r}", hint="universal, language:NAME, or project")
+
+
+def _found(store: Store, id: str) -> Memory:
+    found = store.by_id([id])
+    if not found:
+        raise NotFound(f"there is no memory {id!r}", hint="`foreword review` lists what waits")
+    return found[0]
+
+
+def _text(told: Mapping[str, Any], name: str) -> str:
+    given = told.get(name) or ""
+    if not isinstance(given, str):
+        raise BadRequest(f"`{name}` must be text", hint="send a string")
+    return given
