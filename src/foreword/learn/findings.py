@@ -95,6 +95,8 @@ def _confirmed(
         return None
     written = known.source != SOURCE  # by a person, an agent or another tool, with a confidence of their own
     said = float(known.detail.get("said", known.confidence))
+    if known.trust == "imported" and said < CERTAIN:
+        return None  # put to sleep where it was read: sessions that read the same file confirm nothing
     sure = confidence([*([True] * WRITTEN if written else ()), *(each.confirms for each in ordered)])
     if written and not (against or (known.trust != "user" and not all(each.confirms for each in ordered))):
         sure = max(said, sure)

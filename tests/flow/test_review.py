@@ -1,0 +1,249 @@
+"""A real worker and real commands: what sessions teach waits for the user, and becomes a rule by a yes alone."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreword.client import Client
+from foreword.errors import BadRequest, NotFound
+from foreword.paths import Home
+from tests.flow.conftest import until, wait_for
+
+clock = itertools.count()
+
+
+@pytest.fixture
+def client(start) -> Client:
+    return start()
+
+
+def tell(client: Client, project: str, session: str, *prompts: str, ago: float = 1000.0) -> None:
+    """A session that says something, and ends."""
+    events = [
+        ("SessionStart", {"source": "startup"}),
+        ("UserPromptSubmit", {"prompt": f"add the {session} to the booking page", "prompt_id": f"{session}-first"}),
+        *(("UserPromptSubmit", {"prompt": text, "prompt_id": f"{session}-{text}"}) for text in prompts),
+        ("Stop", {"last_assistant_message": "Done as you said."}),
+        ("SessionEnd", {"reason": "other"}),
+    ]
+    told = [
+        {
+            "host": "claude-code",
+            "event": name,
+            "at": time.time() - ago + next(clock),
+            "payload": {"session_id": session, "cwd": project, "hook_event_name": name, **payload},
+        }
+        for name, payload in events
+    ]
+    client.post("/api/events", {"events": told})
+
+
+def proposed(client: Client, **more: str) -> list[dict[str, Any]]:
+    return client.get("/api/review", **more)["proposals"]
+
+
+def agent_sees(client: Client, project: str) -> str:
+    start = client.get("/api/context", project_path=project, source="startup", preview=1)["context"]
+    asked = client.get("/api/context", project_path=project, prompt="npm or pnpm for the packages?", preview=1)[
+        "context"
+    ]
+    found = client.get("/api/search", q="pnpm npm", project_path=project, kinds="preference")["results"]
+    return f"{start}\n{asked}\n{json.dumps(found)}"
+
+
+SAYS = "no, use pnpm instead of npm"
+
+
+def twice(client: Client, project: str) -> dict[str, Any]:
+    """The proposal that two sessions with the same correction leave."""
+    tell(client, project, "price", SAYS)
+    tell(client, project, "calendar", SAYS)
+    wait_for(lambda: proposed(client))
+    (one,) = proposed(client)
+    return one
+
+
+def foreword(home: Home, folder: str, *words: str, code: int = 0) -> str:
+    ended = subprocess.run(
+        [sys.executable, "-m", "foreword", *words],
+        check=False,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "FOREWORD_HOME": str(home.root)},
+    )
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == code, (ended.stdout, ended.stderr)
+    return ended.stdout if not code else ended.stderr
+
+
+def test_a_correction_made_again_waits_and_no_agent_sees_it(client, project):
+    tell(client, project, "price", SAYS)
+    wait_for(lambda: client.get("/api/sessions/price")["memories"])
+    assert proposed(client) == []
+    tell(client, project, "calendar", SAYS)
+    wait_for(lambda: proposed(client))
+    (one,) = proposed(client, project_path=project)
+    assert (one["title"], one["status"], one["trust"]) == ("Use pnpm instead of npm", "proposed", "user")
+    assert one["id"] not in agent_sees(client, project)
+
+
+def test_accepted_it_is_a_rule_and_takes_the_place_of_the_correction(client, home, project):
+    one = twice(client, project)
+    said = foreword(home, project, "review", "accept", one["id"], "--title", "Use pnpm for packages, never npm")
+    assert said.startswith(f"{one['id']}  [preference] Use pnpm for packages, never npm")
+    start = client.get("/api/context", project_path=project, source="startup", preview=1)["context"]
+    assert "Use pnpm for packages, never npm" in start
+    assert "Use pnpm instead of npm" not in start
+    tell(client, project, "lights", SAYS)
+    wait_for(lambda: client.get("/api/sessions/lights")["session"]["title"])
+    assert proposed(client) == []
+
+
+def test_refused_it_stays_away(client, home, project):
+    one = twice(client, project)
+    foreword(home, project, "review", "refuse", one["id"])
+    tell(client, project, "lights", SAYS)
+    wait_for(lambda: client.get("/api/sessions/lights")["session"]["title"])
+    assert proposed(client) == []
+    assert one["id"] not in agent_sees(client, project)
+    assert "put aside" not in foreword(home, project, "review", "refuse", one["id"], code=1)
+
+
+def test_what_two_projects_have_is_shown_in_review_alone_until_the_yes(client, home, project, tmp_path):
+    other = tmp_path / "bars"
+    other.mkdir()
+    (other / "pyproject.toml").write_text("")
+    tell(client, project, "price", "always answer in plain short sentences")
+    tell(client, str(other), "calendar", "always answer in plain short sentences")
+    wait_for(lambda: proposed(client))
+    (one,) = proposed(client, project_path=str(other))  # said first in the shop
+    assert one["detail"]["scope"] == "universal"
+    third = tmp_path / "third"
+    third.mkdir()
+    (third / "pyproject.toml").write_text("")
+
+    def starts(folder: Path) -> str:
+        return client.get("/api/context", project_path=str(folder), source="startup", preview=1)["context"]
+
+    assert "plain short sentences" not in starts(third)
+    foreword(home, str(other), "review", "accept", one["id"])
+    for folder in (Path(project), other, third):
+        assert starts(folder).lower().count("always answer in plain short sentences") == 1
+
+
+def test_accepted_for_the_project_it_stays_there(client, home, project, tmp_path):
+    one = twice(client, project)
+    foreword(home, project, "review", "accept", one["id"], "--scope", "project")
+    assert "pnpm" not in agent_sees(client, str(tmp_path))
+
+
+def test_a_note_becomes_what_it_is_or_goes(client, home, project):
+    for text in ("Slots are kept in UTC", "buy milk"):
+        foreword(home, project, "note", text)
+    listed = foreword(home, project, "review")  # in a pipe it is a list
+    milk, slots = (line.split()[0] for line in listed.splitlines() if "[note]" in line)
+    made = foreword(home, project, "review", "promote", slots, "decision").split()[0]
+    foreword(home, project, "review", "discard", milk)
+    assert json.loads(foreword(home, project, "review", "--json"))["waiting"] == 0
+    decision = client.get(f"/api/memories/{made}")
+    assert (decision["memory"]["kind"], decision["memory"]["trust"]) == ("decision", "user")
+    assert decision["links"] == [{"source": made, "relation": "supersedes", "target": slots}]
+    note = client.get(f"/api/memories/{slots}")["memory"]
+    assert (note["status"], note["superseded_by"]) == ("superseded", made)
+    assert client.get(f"/api/memories/{milk}")["memory"]["status"] == "discarded"
+
+
+def test_status_says_how_much_waits_and_the_agent_is_not_told(client, home, project):
+    foreword(home, project, "note", "ask about the mail sandbox")
+    assert "1 thing waits for you" in foreword(home, project, "status")
+    assert "waits for you" not in agent_sees(client, project)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"do": "accept", "id": "pre-00000000"},
+        {"do": "wave", "id": "note"},
+        {"do": "accept", "id": "note"},
+        {"do": "promote", "id": "note"},
+        {"do": "promote", "id": "note", "as": "summary"},
+        {"do": "promote", "id": "note", "as": "goal", "scope": "galaxy"},
+        {"do": "discard", "id": 7},
+    ],
+)
+def test_what_makes_no_sense_is_told_and_changes_nothing(client, project, told):
+    [note] = client.post("/api/memories", {"kind": "note", "title": "milk", "project_path": project})["memories"]
+    with pytest.raises((BadRequest, NotFound)):
+        client.post("/api/review", {**told, "id": note["id"] if told["id"] == "note" else told["id"]})
+    assert client.get("/api/review")["notes"] == [note]
+
+
+def test_what_the_user_writes_there_is_redacted(client, project):
+    [note] = client.post("/api/memories", {"kind": "note", "title": "milk", "project_path": project})["memories"]
+    secret = "ghp_" + "a1B2" * 9
+    told = {"do": "promote", "id": note["id"], "as": "goal", "title": f"Rotate {secret}"}
+    assert secret not in json.dumps(client.post("/api/review", told))
+
+
+def test_on_a_terminal_one_comes_after_the_other_with_a_key_each(client, home, project):
+    one = twice(client, project)
+    for text in ("Slots are kept in UTC", "buy milk"):
+        foreword(home, project, "note", text)
+    # accept; of the notes the newest first: discard one, promote the other to a decision
+    said = typed(home, project, ["a", "r", "a", "d"])
+    assert "1 of 3" in said
+    assert "3 of 3" in said
+    assert client.get("/api/review")["waiting"] == 0
+    assert client.get(f"/api/memories/{one['id']}")["memory"]["status"] == "active"
+    kinds = {
+        each["title"]: each["kind"]
+        for each in client.get("/api/search", q="slots UTC", project_path=project)["results"]
+    }
+    assert kinds["Slots are kept in UTC"] == "decision"
+
+
+def test_on_a_terminal_quitting_leaves_everything_as_it_is(client, home, project):
+    twice(client, project)
+    typed(home, project, ["s"])
+    typed(home, project, ["q"])
+    assert client.get("/api/review")["waiting"] == 1
+
+
+def typed(home: Home, folder: str, keys: list[str]) -> str:
+    """What `foreword review` says on a terminal to somebody who presses these keys, each when it is asked for."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        environ = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "FOREWORD_HOME": str(home.root), "TERM": "dumb"}
+        os.execve(sys.executable, [sys.executable, "-m", "foreword", "review"], environ)
+    said, heard = "", 0
+    for _ in until(60):
+        if select.select([terminal], [], [], 0.2)[0]:
+            try:
+                part = os.read(terminal, 4096)
+            except OSError:
+                break
+            said += part.decode("utf-8", "replace")
+        asked = said.count("s skip")
+        if keys and asked > heard:
+            time.sleep(0.1)  # the terminal is set to give single keys
+            os.write(terminal, keys.pop(0).encode())
+            heard = asked
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    assert status == 0, said
+    assert not keys, said
+    return said
