@@ -44,7 +44,7 @@ def page(month: Month) -> str:
         parts += [f"\n## Prompt {place}: {prompt}\n", _quoted(scene[f"prompt {place}"])]
     parts += ["\n## A compaction, after save_booking() was changed\n", _quoted(scene["compaction"])]
     for name in [each for each in scene if each.startswith("foreword ")]:
-        parts += [f"\n## `{name}`\n", _quoted(scene[name])]
+        parts += [f"\n## `{name}`\n", _quoted(_timeless(scene[name].rstrip()))]
     return _numbered("".join(parts))
 
 
@@ -64,6 +64,12 @@ def _gone() -> list[str]:
 
 def _quoted(text: str) -> str:
     return f"```\n{text}\n```\n" if text else "(nothing)\n"
+
+
+def _timeless(text: str) -> str:
+    """What a machine took and weighs is another every time: only that it is told, is judged."""
+    text = re.sub(r"\d[\d.,]*(?= ms| MB| KB)|(?<=p95 )[\d.]+|(?<=max )[\d.]+", "N", text)
+    return re.sub(r"(?m)(\bN ms.*?)[ #]*$", r"\1", text)
 
 
 def _numbered(text: str) -> str:

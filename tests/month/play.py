@@ -85,20 +85,21 @@ def play(folder: Path, *, days: int = DAYS, attentive: bool = True) -> Month:
     product = Product(folder / "havn")
     product.commit("Havn as it was", at=FIRST - DAY, who="mia")
     month = Month()
-    with _git_asked_once():
+    with _git_asked_once(), seams.at_home(home.root):
         keeper = Keeper(home, now=clock, choose=random.Random(30).choice)
         try:
-            player = _Player(keeper, product, clock, month, attentive=attentive)
-            for day in range(1, days + 1):
-                player.day(day)
-                if day == DAYS:
-                    month.scene = player.scene()
-                else:
-                    player.night(day)
-            month.memories = seams.everything(keeper)
-            month.active = [memory for memory in month.memories if memory.status == "active"]
-            found = keeper.store.injections(project=player.project.key, limit=10_000)
-            month.judged = {each.id: each for each in found}
+            with seams.served(keeper):
+                player = _Player(keeper, product, clock, month, attentive=attentive)
+                for day in range(1, days + 1):
+                    player.day(day)
+                    if day == DAYS:
+                        month.scene = player.scene()
+                    else:
+                        player.night(day)
+                month.memories = seams.everything(keeper)
+                month.active = [memory for memory in month.memories if memory.status == "active"]
+                found = keeper.store.injections(project=player.project.key, limit=10_000)
+                month.judged = {each.id: each for each in found}
         finally:
             keeper.close()
     return month
@@ -109,6 +110,7 @@ class _Player:
         self.keeper, self.product, self.clock, self.month = keeper, product, clock, month
         self.attentive = attentive
         self.project = project_at(str(product.root))
+        self.user = seams.User(keeper, product.root, clock)
         self._today = 1
         self._seen: set[str] = set()
 
@@ -120,14 +122,14 @@ class _Player:
                 self._session(f"session {number + 1}", told)
         if day in REVIEWS:
             self.clock.to(max(self.clock(), FIRST + (day - 1) * DAY + 20 * 3600))
-            refused = seams.review(self.keeper, self.product.root, REVIEWS[day])
-            self.month.refused += [(day, memory) for memory in refused]
+            refused = self.user.review(REVIEWS[day])
+            self.month.refused += [(day, memory) for memory in self.keeper.store.by_id(refused)]
 
     def night(self, day: int) -> None:
         self.clock.to(FIRST + day * DAY - 3600)
-        tidied = seams.night(self.keeper)
+        tidied = self.user.tidies()
         if day == DAYS - 1:
-            self.month.again = seams.night(self.keeper)
+            self.month.again = self.user.tidies()
         times = [each.injection.build_ms for each in self.month.given if each.day == day]
         active = [memory for memory in seams.everything(self.keeper) if memory.status == "active"]
         self.month.nights.append(
@@ -156,8 +158,7 @@ class _Player:
         scene["compaction"] = self.keeper.context(
             project_path=str(self.product.root), session_id=agent.session, moment="compaction", preview=True
         )["context"]
-        scene |= seams.told(self.keeper, self.product.root)
-        return scene
+        return scene | self.user.reads()
 
     # -- sessions -----------------------------------------------------------------------------------------------
     def _session(self, name: str, told: Told) -> None:
@@ -199,9 +200,7 @@ class _Player:
         elif verb == "handoff":
             agent.memory("memory_handoff", {"message": given[0], "next": list(given[1:])}, call=self._ask)
         else:
-            {"note": seams.note, "goal": seams.goal, "reached": seams.reached}[verb](
-                self.keeper, self.product.root, *given
-            )
+            getattr(self.user, verb)(*given)
 
     def _ask(self, told: dict[str, Any]) -> dict[str, Any]:
         return tools.answer(self.keeper, told)

@@ -1,63 +1,134 @@
-"""Where the play meets the worker: the nights, the user's answers, goals and notes, and what is told to a user."""
+"""Where the play meets the user: the real commands, asked of the same keeper over its socket, at simulated times."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from typer.main import get_command
+from typer.testing import CliRunner
 
 from foreword.capture import project_at
+from foreword.cli.main import app
 from foreword.tidy import About, contradictions, duplicates, retold, staleness
 from foreword.types import Memory
+from foreword.worker.http import Server
 from foreword.worker.keeper import Keeper
+from foreword.worker.life import Seat
+from foreword.worker.server import handler
+
+KNOWN = frozenset(getattr(get_command(app), "commands", {}))
+
+
+class User:
+    """Somebody at the command line of the product's folder."""
+
+    def __init__(self, keeper: Keeper, root: Path, clock: Callable[[], float]) -> None:
+        self.keeper, self.root, self.clock = keeper, root, clock
+        self._goals: dict[str, str] = {}
+
+    def says(self, *words: str) -> str:
+        """What a command prints; whatever it dates by itself, it dates by the clock of the month."""
+        with patch("time.time", self.clock):
+            got = CliRunner().invoke(app, list(words), catch_exceptions=False)
+        assert got.exit_code == 0, (words, got.output)
+        return got.stdout
+
+    def asks(self, *words: str) -> Any:
+        return json.loads(self.says(*words, "--json"))
+
+    # -- what users of the story do -----------------------------------------------------------------------------
+    def note(self, text: str) -> None:
+        self.says("note", text, "--project", str(self.root))
+
+    def goal(self, title: str, parent: str, criteria: str) -> None:
+        if "goal" not in KNOWN:
+            self.keeper.add({"kind": "goal", "title": title, "project_path": str(self.root)})
+            return
+        more = ["--parent", self._goals[parent]] if parent else []
+        more += ["--criterion", criteria] if criteria else []
+        told = self.asks("goal", "add", title, *more, "--project", str(self.root))
+        self._goals[title] = told["goal"]["id"]
+
+    def reached(self, title: str) -> None:
+        if "goal" in KNOWN:
+            self.says("goal", "done", self._goals[title])
+
+    def review(self, answers: dict[str, bool]) -> list[str]:
+        """Say yes or no to what waits, by the words in it; the ids of what was refused or thrown away."""
+        if "review" not in KNOWN:
+            return []
+        waiting = self.asks("review", "--list", "--project", str(self.root))
+        refused = []
+        for what, yes, no in (("proposals", "accept", "refuse"), ("notes", "promote", "discard")):
+            for memory in waiting[what]:
+                said = [answer for words, answer in answers.items() if words in memory["title"].lower()]
+                if said and said[0]:
+                    self.says("review", yes, memory["id"], *(["learning"] if what == "notes" else []))
+                elif said:
+                    self.says("review", no, memory["id"])
+                    refused.append(memory["id"])
+        return refused
+
+    def tidies(self) -> int:
+        """What an idle worker does at night; how many changes it made."""
+        made = 0
+        project = project_at(str(self.root))
+        store = self.keeper.store
+        for planner in (duplicates, contradictions, retold, staleness):
+            changes = store.changed(project.key, limit=1000)
+            about = About(project, now=self.clock(), changes=changes, exists=lambda *of: _there(self.root, *of))
+            planned = planner.plan(everything(self.keeper), about=about)
+            made += len(planned)
+            store.amend(planned, who="tidy", at=self.clock(), run=f"night {self.clock()}")
+        return made
+
+    def reads(self) -> dict[str, str]:
+        """What `foreword review`, `goal list` and `stats` tell."""
+        asked = {"review": ("review", "--list"), "goal": ("goal", "list", "--all"), "stats": ("stats",)}
+        return {
+            f"foreword {' '.join(words)}": self.says(*words, "--project", str(self.root))
+            for name, words in asked.items()
+            if name in KNOWN
+        }
+
+
+@contextmanager
+def at_home(root: Path) -> Iterator[None]:
+    """The environment of a user whose home it is, in UTC."""
+    folder, mask = Path.cwd(), os.umask(0o077)
+    try:
+        with patch.dict(os.environ, {"FOREWORD_HOME": str(root), "TZ": "UTC", "NO_COLOR": "1", "COLUMNS": "120"}):
+            time.tzset()
+            yield
+    finally:
+        os.umask(mask)
+        os.chdir(folder)
+        time.tzset()
+
+
+@contextmanager
+def served(keeper: Keeper) -> Iterator[None]:
+    """The keeper behind its socket, as a worker of its home."""
+    with Seat.taken() as seat:
+        server = Server(seat.listener, handler(keeper, leave=lambda: None), threads=2)
+        try:
+            yield
+        finally:
+            server.close()
 
 
 def quiet(keeper: Keeper, project: str, *, seconds: float) -> None:
     """Wait until everything that was told has become memory."""
     keeper._distilling.settle(project, seconds=seconds)
-
-
-def night(keeper: Keeper) -> int:
-    """Tidy, as an idle worker does; how many changes it made."""
-    made = 0
-    project = project_at(str(keeper.home.root.parent / "havn"))
-    for planner in (duplicates, contradictions, retold, staleness):
-        changes = keeper.store.changed(project.key, limit=1000)
-        about = About(project=project, now=keeper.now(), changes=changes, exists=lambda *of: _there(project.root, *of))
-        planned = planner.plan(everything(keeper), about=about)
-        made += len(planned)
-        keeper.store.amend(planned, who="tidy", at=keeper.now(), run=f"night {keeper.now()}")
-    return made
-
-
-def _there(root: str, file: str, function: str) -> bool:
-    path = Path(root) / file
-    if not function or not path.is_file():
-        return path.is_file()
-    return f"def {function}(" in path.read_text() or f"function {function}(" in path.read_text()
-
-
-def review(keeper: Keeper, root: Path, answers: dict[str, bool]) -> list[Memory]:
-    """Say yes or no to what waits for the user, by the words in it; what was refused or thrown away."""
-    return []
-
-
-def note(keeper: Keeper, root: Path, text: str) -> None:
-    keeper.add({"kind": "note", "title": text, "project_path": str(root)})
-
-
-def goal(keeper: Keeper, root: Path, title: str, parent: str, criteria: str) -> None:
-    detail = {name: text for name, text in (("parent", parent), ("criteria", criteria)) if text}
-    keeper.add({"kind": "goal", "title": title, "project_path": str(root), "detail": detail})
-
-
-def reached(keeper: Keeper, root: Path, title: str) -> None:
-    """A goal is done."""
-
-
-def told(keeper: Keeper, root: Path) -> dict[str, str]:
-    """What `foreword review`, `goal list` and `stats` say."""
-    return {}
 
 
 def everything(keeper: Keeper) -> list[Memory]:
@@ -77,3 +148,10 @@ def size(keeper: Keeper) -> int:
     ask += "; print((one('page_count') - one('freelist_count')) * one('page_size'))"
     words = [sys.executable, "-I", "-S", "-c", ask, str(keeper.home.database)]
     return int(subprocess.run(words, check=True, capture_output=True).stdout)
+
+
+def _there(root: Path, file: str, function: str) -> bool:
+    path = root / file
+    if not function or not path.is_file():
+        return path.is_file()
+    return f"def {function}(" in path.read_text() or f"function {function}(" in path.read_text()
