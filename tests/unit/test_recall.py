@@ -257,6 +257,12 @@ def test_the_worker_away_shows_fewer_sessions(store):
     assert len(shown_ids(asked(store, moment, away=True))) == 5
 
 
+def test_recent_sessions_come_by_date_however_sure_or_useful_they_are(store):
+    made = [a_memory(f"session {n}", kind="summary", created=NOW - n * 60, confidence=n / 5) for n in (3, 1, 5, 2, 4)]
+    kept = {memory.title: memory.id for memory in store.keep(made)}
+    assert shown_ids(asked(store, a_moment("session_start"))) == [kept[f"session {n}"] for n in (1, 2, 3, 4, 5)]
+
+
 def test_the_same_store_and_moment_give_the_same_text(store):
     store.keep([a_memory(f"walrus {n % 3}", kind=kind) for n, kind in enumerate(list(KINDS) * 3)])
     for name in MOMENTS:
