@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from foreword import learn
 from foreword.amendments import Amendment
 from foreword.config import Settings
 from foreword.errors import Conflict, ForewordError, StoreError
 from foreword.store import Store
 from foreword.switches import chosen, off
-from foreword.tidy import About, Planner, contradictions, duplicates, staleness
+from foreword.tidy import About, Planner, contradictions, duplicates, retold, staleness
 from foreword.types import BASE32, Memory, Project, Query
 from foreword.values import replace
 from foreword.worker.importing import Courtesy
@@ -30,7 +31,7 @@ from foreword.worker.present import Present, roots_of
 log = logging.getLogger("foreword")
 
 # In this order; each sees what the ones before it have done. Whoever has another one adds it here.
-PLANNERS: tuple[Planner, ...] = (duplicates.plan, contradictions.plan, staleness.plan)
+PLANNERS: tuple[Planner, ...] = (duplicates.plan, contradictions.plan, retold.plan, staleness.plan, learn.plan)
 ROUNDS = 6  # what one round brings to light, the next one tidies; two or three are the rule
 DAY = 86_400.0  # seconds between two tidies of a project
 AGAIN = 600.0  # seconds until an idle worker looks again for a project that is due
