@@ -35,26 +35,28 @@ _OPPOSITES = tuple(
 
 def alike(one: str, other: str) -> bool:
     """Whether two sentences say the same in words that are mostly the same, whatever their endings and order."""
-    return _overlaps(words_of(one), words_of(other)) and not _differ(one, other)
+    return same_topic(one, other) and not _differ(one, other)
 
 
 def opposite(one: str, other: str) -> bool:
     """Whether two sentences speak of the same, and the one denies what the other says."""
-    return _overlaps(words_of(one), words_of(other)) and _differ(one, other)
+    return same_topic(one, other) and _differ(one, other)
+
+
+def same_topic(one: str, other: str) -> bool:
+    """Whether two sentences say the same or the opposite: mostly the same words, and some that tell."""
+    words, more = words_of(one), words_of(other)
+    both = words & more
+    if len(both) < TELLING or sum(1 for word in both if word not in GENERIC) < TELLING:
+        return False
+    common = _weight(both)
+    return common >= SAME * _weight(words | more) or common >= WITHIN * min(_weight(words), _weight(more))
 
 
 @lru_cache(4096)
 def words_of(text: str) -> frozenset[str]:
     """The words that tell what a sentence is about, without their endings."""
     return frozenset(stem(term) for term in terms(text, limit=60) if not term.isdigit())
-
-
-def _overlaps(one: frozenset[str], other: frozenset[str]) -> bool:
-    both = one & other
-    if sum(1 for word in both if word not in GENERIC) < TELLING:
-        return False
-    common = _weight(both)
-    return common >= SAME * _weight(one | other) or common >= WITHIN * min(_weight(one), _weight(other))
 
 
 def _differ(one: str, other: str) -> bool:

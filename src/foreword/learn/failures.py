@@ -18,7 +18,7 @@ THRICE = 3  # sessions that the same fix helped in
 LEAST = 2  # sessions that nothing helped in
 APART = 12 * 3600.0  # seconds between the first time and the last: a morning's work on one test is no trap
 ALIKE = 0.6  # of the words of two fixes
-MOST = 500  # failures, the newest that were fixed, which are compared with each other
+MOST = 200  # failures, the newest that were fixed, which are compared with each other
 VERB = "promote"
 
 
@@ -88,7 +88,10 @@ def _same_error(one: Memory, other: Memory) -> bool:
 
 def _message(failure: Memory) -> str:
     """What went wrong, without the test that showed it."""
-    return re.sub(r" \([\w\[\]./:-]+\)$", "", str(failure.detail.get("message") or failure.title))
+    return _OF_TEST.sub("", str(failure.detail.get("message") or failure.title))
+
+
+_OF_TEST = re.compile(r" \([\w\[\]./:-]+\)$")
 
 
 def _fix(group: Sequence[Memory]) -> tuple[tuple[str, ...], str]:

@@ -59,7 +59,7 @@ def learned(
 
 
 def _new(finding: Finding, *, project: Project) -> Amendment | None:
-    verdicts = sorted(finding.verdicts, key=lambda each: (each.at, each.session))
+    verdicts = sorted(finding.verdicts, key=lambda each: (each.at, each.session))[-EVIDENCE:]
     confirming = [each for each in verdicts if each.confirms]
     sure = confidence([each.confirms for each in verdicts])
     if len(confirming) < finding.least or sure < CERTAIN:

@@ -15,7 +15,7 @@ from foreword.values import value
 log = logging.getLogger("foreword")
 
 TEACHING = ("failure", "correction", "preference")  # what a session must have come to before anything is asked
-FAILURES, RULES = 500, 2_000  # memories of a project, the newest, that are looked at
+FAILURES, RULES = 300, 2_000  # memories of a project, the newest, that are looked at
 SUMMARIES = 20  # of each project, whose files tell its language
 
 

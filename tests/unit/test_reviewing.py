@@ -1,0 +1,96 @@
+"""The user's word about what waits: done all or nothing, logged as the user's, and taken back like everything else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword import learn
+from foreword.errors import BadRequest, NotFound
+from foreword.learn.rules import rule_of
+from foreword.types import KINDS, STATUSES, Memory
+from foreword.worker.reviewing import decide, waiting
+from tests.unit.test_learn import BARS, ROOMS, learnt, rule
+
+NPM = rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm")
+
+
+def everything(store) -> dict[str, Memory]:
+    return {memory.id: memory for _, memory in store.page(limit=1000)}
+
+
+def test_an_accepted_proposal_supersedes_its_corrections_and_can_be_taken_back(store):
+    (proposal,) = learnt(store, NPM)
+    before, links = everything(store), store.linked(proposal.id)
+    memory, entry = decide(store, {"do": "accept", "id": proposal.id}, now=9.0)
+    (correction,) = store.by_uid([NPM.uid])
+    assert (memory.status, memory.trust, memory.confirmed, memory.scope) == ("active", "user", 9.0, ROOMS.scope)
+    assert (correction.status, correction.superseded_by) == ("superseded", proposal.id)
+    assert (entry.who, entry.what) == ("user", "accept")
+    assert not store.undo([entry], who="user", at=10.0).refused
+    assert everything(store) == before
+    assert store.linked(proposal.id) == links
+
+
+def test_a_yes_for_all_projects_supersedes_what_each_had_and_links_none_of_them(store):
+    there = rule("preference", "Always use pnpm instead of npm", {"s9": 1}, at=3, instead_of="npm", project=BARS)
+    (proposal,) = learnt(store, NPM, there, plan=learn.plan_wider, everything=True)
+    memory, _ = decide(store, {"do": "accept", "id": proposal.id}, now=9.0)
+    assert memory.scope == "universal"
+    assert {each.status for each in store.by_uid([NPM.uid, there.uid])} == {"superseded"}
+    (other,) = store.by_uid([there.uid])
+    assert store.linked(other.id) == ()
+
+
+def test_a_yes_for_this_project_leaves_the_others_alone(store):
+    there = rule("preference", "Always use pnpm instead of npm", {"s9": 1}, at=3, instead_of="npm", project=BARS)
+    (proposal,) = learnt(store, NPM, there, plan=learn.plan_wider, everything=True)
+    memory, _ = decide(store, {"do": "accept", "id": proposal.id, "scope": "project"}, now=9.0)
+    assert memory.scope == ROOMS.scope
+    assert store.by_uid([there.uid])[0].status == "active"
+
+
+def test_a_promoted_note_is_taken_back_with_what_it_became(store):
+    (note,) = store.keep([Memory("note", "Slots are kept in UTC", body="two zones", project="here", created=1.0)])
+    memory, entry = decide(store, {"do": "promote", "id": note.id, "as": "learning"}, now=9.0)
+    assert (memory.kind, memory.body, memory.detail["category"]) == ("learning", "two zones", "gotcha")
+    assert waiting(store).notes == ()
+    store.undo([entry], who="user", at=10.0)
+    assert waiting(store).notes == (note,)
+    assert store.by_id([memory.id])[0].status == "discarded"
+
+
+def test_a_refusal_notes_how_often_it_had_been_said(store):
+    (proposal,) = learnt(store, NPM)
+    refused, _ = decide(store, {"do": "refuse", "id": proposal.id}, now=9.0)
+    assert refused.status == "discarded"
+    assert refused.detail["refused"] == {"sessions": 2, "times": 1, "at": 9.0}
+
+
+@pytest.mark.parametrize("status", [each for each in STATUSES if each != "proposed"])
+@pytest.mark.parametrize("what", ["accept", "refuse"])
+def test_only_what_is_proposed_is_accepted_or_refused(store, status, what):
+    (memory,) = store.keep([Memory("preference", "Use pnpm", project="here", status=status, created=1.0)])
+    with pytest.raises(BadRequest):
+        decide(store, {"do": what, "id": memory.id}, now=9.0)
+    assert store.by_id([memory.id]) == (memory,)
+
+
+def test_only_notes_are_promoted_or_discarded(store):
+    kept = store.keep([Memory(kind, "text", project="here", created=1.0) for kind in KINDS if kind != "note"])
+    for memory in kept:
+        for what in ("promote", "discard"):
+            with pytest.raises(BadRequest):
+                decide(store, {"do": what, "id": memory.id, "as": "goal"}, now=9.0)
+    assert store.log() == ()
+
+
+def test_an_id_that_nobody_knows_is_told(store):
+    with pytest.raises(NotFound):
+        decide(store, {"do": "accept", "id": "pre-00000000"}, now=9.0)
+
+
+@given(st.text(max_size=60))
+def test_a_rule_is_never_emptied(text):
+    assert rule_of(text).strip() or not text.strip()
