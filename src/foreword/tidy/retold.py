@@ -28,7 +28,7 @@ def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
                 gone.setdefault(session, []).append(memory.title)
     planned = []
     for memory in memories:
-        if memory.kind == "summary" and memory.status == "active":
+        if memory.kind == "summary" and memory.status == "active" and not memory.pinned:
             after = _retold(memory, gone.get(memory.session, ()))
             one = Amendment("retell", "what it chose does not hold any more, or again", changed=((memory, after),))
             if after != memory and may(one, about=about):

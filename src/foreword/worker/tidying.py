@@ -50,6 +50,7 @@ MISSING = "code gone: "  # and a project's key: since when
 def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> None:
     """Let what was just chosen supersede what it takes back, so that the next start does not tell both."""
     said = [memory for memory in memories if memory.kind in contradictions.KINDS]
+    told = {memory.id: memory for memory in memories if memory.kind == "summary" and memory.detail.get("decisions")}
     for scope in sorted({memory.scope for memory in said if memory.scope.startswith("project:")}):
         found = store.by_recency(Query(scopes=(scope,), kinds=contradictions.KINDS, limit=CHOICES))
         own = [memory for memory in said if memory.scope == scope]
@@ -58,8 +59,24 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> No
         key = scope.partition(":")[2]
         about = About(Project(key=key, name="", root=""), now=at, taken_back=store.taken_back())
         for amendment in contradictions.plan(tuple(known.values()), about=about):
-            with suppress(Conflict):  # it changed in this moment: the next tidy sees it
-                store.amend([amendment], who="tidy", at=at)
+            _amend(store, amendment, at=at)
+            told |= {each.id: each for id in amendment.about for each in _parts(store, id, of=True)}
+    for summary in told.values():
+        about = About(Project(key=summary.project, name="", root=""), now=at, taken_back=store.taken_back())
+        for amendment in retold.plan((summary, *_parts(store, summary.id, of=False)), about=about):
+            _amend(store, amendment, at=at)
+
+
+def _parts(store: Store, id: str, *, of: bool) -> tuple[Memory, ...]:
+    """The summaries that a decision is a part *of*, or the parts of a summary."""
+    links = [link for link in store.linked(id) if link.relation == "part-of"]
+    found = store.by_id([link.target if of else link.source for link in links])
+    return tuple(memory for memory in found if memory.id != id and (memory.kind == "summary") == of)
+
+
+def _amend(store: Store, amendment: Amendment, *, at: float) -> None:
+    with suppress(Conflict):  # it changed in this moment: the next tidy sees it
+        store.amend([amendment], who="tidy", at=at)
 
 
 class Tidying:

@@ -1,0 +1,202 @@
+"""A real worker keeps its memory clean: when it is asked, when it is idle, however often it is killed; and at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing, suppress
+
+import pytest
+
+from foreword.client import Client
+from foreword.errors import ForewordError
+from foreword.paths import Home
+from foreword.projects import resolve
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Memory, Session
+from foreword.values import fields
+from foreword.worker import life
+from tests.flow.conftest import CLEAN, end_worker, wait_for
+
+KILLS = 20
+
+
+def filled(home: Home, project: str, *, things: int = 60) -> None:
+    """A store of things that were each chosen three times, and then otherwise; as sessions leave it over the months."""
+    found = resolve(project)
+    memories = []
+    for thing in range(things):
+        name = "".join("bcdfghkl"[int(digit)] for digit in f"{thing:04o}")
+        said = (f"Use {name} for the {name}work", f"use {name} for {name}work.", f"Use the {name} for {name}work",
+                f"Use {name}x instead of {name}")  # fmt: skip
+        for turn, title in enumerate(said):
+            id = f"dec-{thing:04}000{turn}"
+            seen = {"session": f"s{turn}", "seen": 1 + turn, "detail": {"seen_in": {f"s{turn}": 1 + turn}}}
+            of = {"project": found.key, "scope": found.scope, "created": float(turn), "confirmed": float(turn)}
+            memories.append(Memory("decision", title, id=id, uid=id, **of, **seen))
+    with closing(SqliteStore(home.database, backups=home.backups)) as store:
+        store.keep(memories)
+        store.settle(Session("s0", "codex", found.key, project, 1.0, 2.0, ended=2.0))
+
+
+def as_it_is(home: Home, project: str) -> tuple[dict, set]:
+    scope = resolve(project).scope
+    with closing(SqliteStore(home.database, backups=home.backups)) as store:
+        memories = {memory.id: fields(memory) for _, memory in store.page(scopes=(scope,), limit=5000)}
+        links = {tuple(fields(link).values()) for id in memories for link in store.linked(id)}
+    return memories, links
+
+
+def cli(home: Home, project: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "foreword", "tidy", *words],
+        check=False,
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        env={**CLEAN, "HOME": str(home.root), "FOREWORD_HOME": str(home.root)},
+    )
+
+
+def test_the_plan_is_shown_first_and_nothing_is_done_without_a_yes(home, project, start):
+    filled(home, project, things=3)
+    before = as_it_is(home, project)
+    for words in (("--dry-run",), ()):
+        shown = cli(home, project, *words)
+        assert shown.returncode == 0, shown.stderr
+        assert "merge" in shown.stdout
+        assert "6 would be merged" in shown.stdout
+        assert "3 would be superseded" in shown.stdout
+    end_worker(home)
+    assert as_it_is(home, project) == before
+    done = cli(home, project, "--yes")
+    assert "6 merged into another" in done.stdout
+    assert "foreword undo tidy-" in done.stdout
+    again = cli(home, project, "--yes")
+    assert again.stdout == "Nothing to tidy.\n"
+    told = json.loads(cli(home, project, "--dry-run", "--json", "--all").stdout)
+    assert told["by"] == {}
+    assert [each["project"] for each in told["projects"]] == [resolve(project).key]
+
+
+def test_killed_at_any_point_it_ends_as_if_it_had_not_been(home, project, start, tmp_path):
+    filled(home, project)
+    undisturbed = Home(root=home.root.parent / "u")
+    shutil.copytree(home.root, undisturbed.root)
+    rng = random.Random(3)
+    killed = 0
+    for _ in range(KILLS):
+        _up(start)
+        asking = threading.Thread(target=_asked, args=(home, project), daemon=True)
+        asking.start()
+        time.sleep(rng.uniform(0.0, 0.15))
+        killed += asking.is_alive()
+        end_worker(home)
+        asking.join(10)
+    assert killed > KILLS // 3, "most of them in the middle of it"
+    last = _up(start).post("/api/tidy", {"project_path": project, "dry_run": False})
+    end_worker(home)
+    with closing(SqliteStore(home.database, backups=home.backups)) as store:
+        runs = {entry.run for entry in store.log(limit=10_000)}
+    assert len(runs) == 1, "one run, which can be undone together"
+    assert last["run"] in ("", *runs)
+    wanted = _tidied(undisturbed, project)
+    assert as_it_is(home, project) == wanted
+    assert sum(memory["status"] == "active" for memory in wanted[0].values()) == 60
+
+
+def _up(start) -> Client:
+    """A worker that answers; the socket of one that was killed is there until the next one has put its own there."""
+    for _ in range(100):
+        with suppress(ForewordError):
+            return start()
+        time.sleep(0.05)
+    raise AssertionError("no worker answers")
+
+
+def _asked(home: Home, project: str) -> None:
+    with suppress(ForewordError, OSError):
+        Client(home, seconds=20).post("/api/tidy", {"project_path": project, "dry_run": False})
+
+
+def _tidied(home: Home, project: str) -> tuple[dict, set]:
+    life.start(home)
+    try:
+        Client(home, seconds=60).post("/api/tidy", {"project_path": project, "dry_run": False})
+    finally:
+        end_worker(home)
+    return as_it_is(home, project)
+
+
+def test_an_idle_worker_tidies_by_itself(home, project, start, monkeypatch):
+    filled(home, project, things=2)
+    monkeypatch.setenv("FOREWORD_TIDY_IDLE_MINUTES", "0.01")
+    start()
+    wait_for(lambda: _active(home) == 2)
+
+
+def test_switched_off_it_does_not(home, project, start, monkeypatch):
+    filled(home, project, things=2)
+    monkeypatch.setenv("FOREWORD_TIDY_IDLE_MINUTES", "0.01")
+    monkeypatch.setenv("FOREWORD_TIDY", "false")
+    start()
+    time.sleep(2.5)
+    assert _active(home) == 8
+
+
+def _active(home: Home) -> int:
+    import sqlite3
+
+    with closing(sqlite3.connect(f"file:{home.database}?mode=ro", uri=True)) as db:
+        return db.execute("SELECT count(*) FROM memories WHERE status = 'active'").fetchone()[0]
+
+
+@pytest.mark.parametrize("moment", ["session", "add"])
+def test_what_was_taken_back_is_not_told_at_the_next_start(project, start, moment):
+    client = start()
+    _says(client, project, "one", "Let's use Redis for the cache because it runs here already", at=100.0)
+    assert "Redis" in _begins(client, project)
+    if moment == "session":
+        _says(
+            client, project, "two", "Let's use Valkey for the cache instead of Redis because of the licence", at=200.0
+        )
+    else:
+        told = {"kind": "decision", "title": "Use Valkey for the cache instead of Redis", "project_path": project}
+        client.post("/api/memories", told)
+    shown = _begins(client, project)
+    assert "Use Valkey for the cache instead of Redis" in shown
+    assert "Use Redis for the cache" not in shown.replace("Valkey for the cache instead of Redis", "")
+
+
+def _says(client: Client, project: str, session: str, prompt: str, *, at: float) -> None:
+    now = time.time() - 1000 + at
+    common = {"session_id": session, "cwd": project}
+    events = [
+        {
+            "event": "UserPromptSubmit",
+            "payload": {**common, "prompt": "make the shop faster", "prompt_id": "p"},
+            "at": now,
+        },
+        {"event": "UserPromptSubmit", "payload": {**common, "prompt": prompt, "prompt_id": "q"}, "at": now + 0.5},
+        {"event": "Stop", "payload": {**common, "last_assistant_message": "Done."}, "at": now + 1},
+    ]
+    client.post("/api/events", {"events": [{"host": "claude-code", **each} for each in events]})
+
+    def distilled() -> bool:
+        told = client.get(f"/api/sessions/{session}")["session"]
+        return told["distilled"] == told["newest"]
+
+    wait_for(distilled)
+
+
+def _begins(client: Client, project: str) -> str:
+    asked = {"project_path": project, "session_id": f"next{os.urandom(3).hex()}", "source": "startup"}
+    return client.get("/api/context", **asked)["context"]
