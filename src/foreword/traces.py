@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,8 @@ WINDOW = 6  # bytes: random noise of 32 letters has a billion of them, so that o
 MARK = "[forgotten]"
 PASSAGE = 24  # bytes in a row that one text hardly has from another by chance: four words
 PHRASE = 12  # two words: enough among what an agent was told, which nobody reads again
+QUOTED = 64  # bytes: a sentence; a memory that has so much of another in common quotes it
+SHORT = 4096  # bytes up to which slices are quicker than a struct that must be made first
 MOST = 1_000_000  # windows that are looked for at once: 75 MB of memory
 CHUNK = 32 * 1024  # bytes that are looked through at once: a few milliseconds in which no other thread works
 _NUMBERS = frozenset(b"0123456789 -:.,/+tz_")  # what numbers, days and times are made of
@@ -51,6 +53,10 @@ class Traces:
     def kin(self, text: str) -> str:
         """A memory of the same session: passages of it, and what is no ordinary text, go."""
         return self._cut(text, lambda data, start, end: end - start >= PASSAGE or self._is_odd(data[start:end]))
+
+    def other(self, text: str) -> str:
+        """Any other memory: whole sentences and noise go; words, names and phrases that it shares are its own."""
+        return self._cut(text, lambda data, start, end: end - start >= QUOTED or self._is_noise(data[start:end]))
 
     def share(self, texts: Iterable[str]) -> float:
         """How much of *texts* is made of forgotten ones, from 0 to 1."""
@@ -103,6 +109,12 @@ class Traces:
             if window.isascii()
         )
 
+    def _is_noise(self, run: bytes) -> bool:
+        """Whether half of a run of some length looks like no word."""
+        threes = list(_threes(run)) if run.isascii() and len(run) >= PHRASE else []
+        odd = sum(each not in self.ordinary for each in threes)
+        return bool(threes) and 2 * odd >= len(threes)
+
 
 def traces_of(texts: Iterable[str], *, ours: bytes = b"", words: Iterable[str] = (), most: int = MOST) -> Traces:
     """What tells of *texts*; the windows of *ours*, bytes that stand in every home, tell nothing.
@@ -136,17 +148,18 @@ def windows(data: bytes) -> set[bytes]:
     return {each for each in found if len(set(each)) > 1 and (not each.isascii() or any(map(_is_letter, each)))}
 
 
-def held(data: bytes, sought: Iterable[bytes]) -> frozenset[bytes]:
+def held(data: bytes, sought: Set[bytes]) -> frozenset[bytes]:
     """Which windows of *sought* stand in *data*."""
-    sought = sought if isinstance(sought, (set, frozenset)) else set(sought)
     found: set[bytes] = set()
     small = data.lower()
+    if len(small) < SHORT:
+        return frozenset(sought & {small[at : at + WINDOW] for at in range(len(small) - WINDOW + 1)})
     for start in range(0, max(1, len(small) - WINDOW + 1), CHUNK):
         piece = small[start : start + CHUNK + WINDOW - 1]
         for shift in range(WINDOW):
             count = (len(piece) - shift) // WINDOW
             if count > 0:
-                found |= sought.intersection(_cells(count).unpack_from(piece, shift))
+                found |= sought & set(_cells(count).unpack_from(piece, shift))
     return frozenset(found)
 
 

@@ -159,7 +159,7 @@ def test_switched_off_it_says_so_and_starts_nothing(home: Home, agent: Agent, pr
         ("memory_remember", {"kind": "summary", "title": "x"}, "one of decision, pattern"),
         ("memory_remember", {"kind": "decision"}, "needs `title`"),
         ("memory_handoff", {"message": ""}, "`message` must not be empty"),
-        ("memory_forget", {"id": "x"}, "there are memory_search, memory_get"),
+        ("memory_erase", {"id": "x"}, "there are memory_search, memory_get"),
     ],
 )
 def test_what_was_asked_wrongly_is_told_with_the_way_to_ask(

@@ -189,7 +189,7 @@ def test_a_call_knows_whose_it_is_as_far_as_its_client_tells():
 
 
 def test_an_unknown_tool_is_an_error_that_the_model_reads():
-    told = ask("tools/call", {"name": "memory_forget", "arguments": {}})["result"]
+    told = ask("tools/call", {"name": "memory_erase", "arguments": {}})["result"]
     assert told["isError"]
     assert "memory_search" in told["content"][0]["text"]
 

@@ -78,6 +78,8 @@ def _tell(would: dict[str, Any]) -> None:
     more = would["more"] + len(would["memories"][SHOWN:])
     if more:
         screen.say(f"  ... and {more:,} more memories")
+    if would["cut_memories"]:
+        screen.say(f"These stay, without the passages that they quote: {', '.join(would['cut_memories'])}")
     screen.say("Copies of their text go too: from what else is kept, logs, exports in the home, and backups.")
     for name in would["copies"]:
         screen.say(f"  {name}")

@@ -275,10 +275,13 @@ def _forget_patches(execute: Execute, going: Doomed) -> int:
 
 
 class Cutter:
-    """What takes traces out of every text: all of them near it, passages from its kin, words from afar."""
+    """What takes traces out of every text: all of them near it, passages from its kin, words from afar.
 
-    def __init__(self, going: Doomed, *, kin: Traces, rest: Traces) -> None:
-        self._going, self._kin, self._rest = going, kin, rest
+    *known* are all traces, *kin* those that no other memory has, *rest* those that no memory has.
+    """
+
+    def __init__(self, going: Doomed, *, known: Traces, kin: Traces, rest: Traces) -> None:
+        self._going, self._known, self._kin, self._rest = going, known, kin, rest
         self._uids, self._near, self._ids = frozenset(going.uids), frozenset(going.near), frozenset(going.ids)
         self.left: set[bytes] = set()  # windows that stand by chance in what other sessions were told
         self.cut: set[str] = set()  # uids of memories that stay without a passage
@@ -308,9 +311,9 @@ class Cutter:
         return MARK if named else line
 
     def _memory(self, name: str, text: str, *, row: Mapping[str, Any]) -> str:
-        if name not in TEXTS or row["uid"] in self._uids or not is_kin(row, self._going):
+        if name not in TEXTS or row["uid"] in self._uids:
             return text
-        clean = self._kin.kin(text)
+        clean = self._kin.kin(text) if is_kin(row, self._going) else self._known.other(text)
         if clean != text:
             self.cut.add(row["uid"])
         return clean
@@ -325,7 +328,7 @@ def is_kin(row: Mapping[str, Any], going: Doomed) -> bool:
 
 
 def stays(execute: Execute, going: Doomed, traces: Traces, *, kin: bool) -> frozenset[bytes]:
-    """The windows that stand in rows which nobody cuts: without its kin, or as its kin will stand when it is cut."""
+    """The windows that will stand in memories and all other rows which are not raw: without its kin, or of it alone."""
     found: set[bytes] = set()
     joined: list[str] = []
     for text in _staying(execute, going, traces, kin=kin):
@@ -352,12 +355,32 @@ def _staying(execute: Execute, going: Doomed, traces: Traces, *, kin: bool) -> I
             if table == "memories":
                 if is_kin(row, going) != kin:
                     continue
-                row |= {name: traces.kin(row[name]) for name in TEXTS} if kin else {}
+                row |= _as_it_will_be(row, traces.kin if kin else traces.other, traces)
             yield "".join(
                 cell if isinstance(cell, str) and (table, name) not in RAW else "\0" for name, cell in row.items()
             )
     if not kin:
         yield "\n".join(sql for (sql,) in execute("SELECT sql FROM sqlite_master WHERE sql <> ''"))
+
+
+def _as_it_will_be(row: Mapping[str, Any], cut: Callable[[str], str], traces: Traces) -> dict[str, Any]:
+    """The texts of a memory that will be cut; its words are made anew."""
+    if not traces.held("\n".join(row[name] for name in TEXTS).encode("utf-8", "replace")):
+        return {}
+    clean = {name: cut(row[name]) for name in TEXTS}
+    return {**clean, "split": ""} if any(clean[name] != row[name] for name in TEXTS) else {}
+
+
+def would_cut(execute: Execute, going: Doomed, traces: Traces, *, kin: Traces) -> tuple[str, ...]:
+    """The ids of memories that stay, without a passage."""
+    found = []
+    rows = execute(f"SELECT id, uid, session, superseded_by, {', '.join(TEXTS)} FROM memories")
+    for cells in rows:
+        row = dict(zip(("id", "uid", "session", "superseded_by", *TEXTS), cells, strict=True))
+        cut = kin.kin if is_kin(row, going) else traces.other
+        if row["uid"] not in going.uids and _as_it_will_be(row, cut, traces):
+            found.append(row["id"])
+    return tuple(found)
 
 
 def rekey(execute: Execute, tombstones: Tombstones, *, at: float) -> int:

@@ -113,6 +113,7 @@ class Forgetting:
         traces = _traces(live.ask(lambda execute: list(rows.told(execute, going))), self._home)
         going = live.ask(lambda execute: rows.with_merged(execute, going, traces))
         about = live.ask(lambda execute: rows.going_of(execute, going))
+        apart = traces.without(_stays([live.ask], going, traces, kin=False))
         named = [
             {"id": each.id, "kind": each.kind, "title": each.title, "project": each.project} for each in about.memories
         ]
@@ -121,6 +122,7 @@ class Forgetting:
             "tables": dict(about.tables),
             "memories": named[:MOST_TITLES],
             "more": len(named[MOST_TITLES:]),
+            "cut_memories": list(live.ask(lambda execute: rows.would_cut(execute, going, traces, kin=apart))),
             "sessions": list(going.sessions),
             "projects": list(going.projects),
             "copies": [str(path.relative_to(self._home.root)) for path in _databases(self._home)],
@@ -179,7 +181,7 @@ class Forgetting:
             sides = [live.ask, *(copy.ask for copy in copies)]
             kin = traces.without(_stays(sides, going, traces, kin=False))
             rest = kin.without(_stays(sides, going, kin, kin=True))
-            cutter = Cutter(going, kin=kin, rest=rest)
+            cutter = Cutter(going, known=traces, kin=kin, rest=rest)
             changed = _cut(store, cutter)
             live.cut_done(cutter, at=at)
             in_files = self._in_files(cutter, going)
