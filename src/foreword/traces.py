@@ -98,7 +98,7 @@ class Traces:
     def _is_no_chance(self, data: bytes, start: int, end: int) -> bool:
         if end - start >= PHRASE or self._is_odd(data[start:end]):
             return True
-        return not (_in_a_word(data, start - 1) or _in_a_word(data, end))  # a word, whole
+        return not (_inside_a_word(data, start) or _inside_a_word(data, end))  # words, whole
 
     def _is_odd(self, run: bytes) -> bool:
         """Whether a telling window of a run has three letters that no word of ours has: names and noise do."""
@@ -206,8 +206,9 @@ def _threes(word: bytes) -> Iterator[bytes]:
     return (each for each in every if each.isalnum())
 
 
-def _in_a_word(data: bytes, at: int) -> bool:
-    return 0 <= at < len(data) and (_is_letter(data[at]) or data[at] > 127)
+def _inside_a_word(data: bytes, at: int) -> bool:
+    """Whether a word goes on over this place."""
+    return 0 < at < len(data) and all(_is_letter(each) or each > 127 for each in data[at - 1 : at + 1])
 
 
 def _is_letter(byte: int) -> bool:
