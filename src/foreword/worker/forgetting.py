@@ -41,6 +41,7 @@ log = logging.getLogger("foreword")
 MOST_IDS = 10_000
 MOST_TITLES = 200  # that are told before
 MOST_WHY = 500  # characters
+MOST_NAMED = 100  # ids that the log keeps of one forgetting: of thousands, some would look like the noise they named
 PIECE = 1 << 16  # bytes of a file that are read at once
 SWEEPS = 3  # a reader that is in the middle of something keeps the log from being emptied
 CODE = ("hook.py", "hook.cache", "hook.key", "bin", "run")  # made from the package alone
@@ -223,7 +224,7 @@ class Forgetting:
             "undo": FOR_EVER,
             "seconds": round(time.perf_counter() - began, 2),
         }
-        entry = live.end(receipt, who=who, why=rest.near(redact(why))[:MOST_WHY], at=at, ids=going.ids)
+        entry = live.end(receipt, who=who, why=rest.near(redact(why))[:MOST_WHY], at=at, ids=going.ids[:MOST_NAMED])
         return {**receipt, "ids": list(going.ids), "entry": entry, "not_ours": _not_ours(about), "dry_run": False}
 
     def _known(self, live: Forgetter, copies: Sequence[Copy], going: Doomed) -> tuple[Traces, Doomed]:
