@@ -59,9 +59,21 @@ class Undone:
 
 
 def patch_of(before: Memory, after: Memory) -> dict[str, list[Any]]:
-    """The fields that differ, each as it was and as it is to be."""
+    """The fields that differ, each as it was and as it is to be; of a detail only those of its parts that differ."""
     pairs = ((name, getattr(before, name), getattr(after, name)) for name in FIELDS)
-    return {name: [_plain(old), _plain(new)] for name, old, new in pairs if old != new}
+    patch = {name: [_plain(old), _plain(new)] for name, old, new in pairs if old != new}
+    if "detail" in patch:
+        old, new = patch["detail"]
+        # What is counted in a detail goes on: it must not stand in the way of taking back a change of the rest.
+        same = {name for name in old if name in new and old[name] == new[name]}
+        patch["detail"] = [{name: part for name, part in each.items() if name not in same} for each in (old, new)]
+    return patch
+
+
+def detail_after(detail: Mapping[str, Any], patch: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """A detail whose parts are as the patch wants them, the others as they are."""
+    before, after = patch
+    return {**{name: part for name, part in detail.items() if name not in before}, **after}
 
 
 def _plain(item: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from foreword.errors import BadRequest, NotFound, StoreError, WorkerError
+from foreword.errors import BadRequest, Conflict, NotFound, StoreError, WorkerError
 from foreword.paths import Home
 
 SECONDS = 60.0  # a person waits; `index` over a million memories takes longer and asks for more
@@ -41,7 +41,7 @@ class Client:
             raise WorkerError(f"the worker answered {status} and no JSON") from exc
         if status == 200:
             return dict(answer)
-        kind = {400: BadRequest, 404: NotFound, 503: StoreError}.get(status, WorkerError)
+        kind = {400: BadRequest, 404: NotFound, 409: Conflict, 503: StoreError}.get(status, WorkerError)
         raise kind(
             answer.get("error", f"the worker answered {status}"), hint=answer.get("hint", "run `foreword doctor`")
         )

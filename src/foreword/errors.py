@@ -4,6 +4,7 @@ ForewordError
 ├── BadPayload      a host sent something that is not an event
 ├── BadRequest      a caller of the worker asked for something that makes no sense (400)
 ├── NotFound        an id that nobody knows (404)
+├── Conflict        what was to be changed is no longer as it was known (409)
 ├── BadConfig       config.toml, synonyms.toml or a file of a host's settings cannot be read, or not be added to
 ├── StoreError      the database cannot be opened, read or written
 │   ├── NewerStore      it was written by a newer Foreword

@@ -153,7 +153,7 @@ def story(project: Project, *, now: float) -> tuple[Memory, ...]:
             uid=f"story:{project.key}:{name}",
             scope=project.scope,
             project=project.key,
-            source="story",
+            source="user" if memory.trust == "user" else "story",
             created=now - age,
             confirmed=now - age,
         )

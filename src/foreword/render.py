@@ -69,6 +69,7 @@ CODE_OF = {
     "project": "know",
 }
 CATEGORIES = ("architecture", "convention", "gotcha")
+RULES = ("preference", "correction")
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
@@ -314,7 +315,8 @@ def _entries(ranked: Ranked, *, now: float, form: str, widths: Sequence[int]) ->
         return _distinct(_xml_entry(memory, brief(title, width=width) + fixed) for width in widths)
     title = title.replace("|", "/")  # it must not look like our columns
     head = f"[{_kind(memory)}] {_id(memory)} | "
-    tail = f" | {age(now - _at(memory))} | {ranked.score:.2f}"
+    by = _source(memory) if memory.kind in RULES else ""  # what reads like a rule, and is none
+    tail = f" | {_joined(age(now - _at(memory)), by)} | {ranked.score:.2f}"
     return _distinct(f"{head}{brief(title, width=width)}{tail}" for width in widths)
 
 
@@ -500,7 +502,7 @@ def _source(memory: Memory) -> str:
     """Who said it, where that is not the user; a source cannot claim more trust than the memory has."""
     if memory.trust == "user":
         return ""
-    return memory.source if _is_name(memory.source) and memory.source.lower() != "user" else memory.trust
+    return memory.source if _is_name(memory.source) and memory.source.strip("-_").lower() != "user" else memory.trust
 
 
 def _is_name(text: str) -> bool:

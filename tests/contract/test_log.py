@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.amendments import Amendment
+from foreword.amendments import Amendment, Logged
 from foreword.errors import Conflict
 from foreword.types import Link, Memory
 from foreword.values import replace
@@ -114,3 +114,66 @@ def test_who_says_a_memory_again_leaves_its_pin_and_its_use(store):
     store.keep([replace(one, title="again", pinned=False)])
     assert as_it_is(store, one).pinned
     assert entry.patch["changed"][one.id] == {"pinned": [False, True]}
+
+
+def test_what_is_counted_in_a_detail_does_not_keep_a_change_from_being_taken_back(store):
+    (one,) = kept(store, "first", detail={"why": "so", "seen_in": {"a": 1}})
+    two = replace(one, detail={**one.detail, "why": "otherwise", "revised": "user"})
+    (entry,) = store.amend([Amendment("revise", changed=((one, two),))], who="user", at=5.0)
+    assert entry.patch["changed"][one.id] == {"detail": [{"why": "so"}, {"why": "otherwise", "revised": "user"}]}
+    store.keep([replace(two, detail={**two.detail, "seen_in": {"a": 1, "b": 2}})])
+    assert not store.undo([entry], who="user", at=6.0).refused
+    assert as_it_is(store, one).detail == {"why": "so", "seen_in": {"a": 1, "b": 2}}
+
+
+def test_a_part_of_a_detail_that_changed_since_is_not_taken_back(store):
+    (one,) = kept(store, "first", detail={"why": "so"})
+    two = replace(one, detail={"why": "otherwise"})
+    (entry,) = store.amend([Amendment("revise", changed=((one, two),))], who="user", at=5.0)
+    store.keep([replace(two, detail={"why": "once more"})])
+    assert "detail" in store.undo([entry], who="user", at=6.0).refused[entry.number]
+    assert as_it_is(store, one).detail == {"why": "once more"}
+
+
+def test_what_takes_another_ones_place_may_be_new(store):
+    (old,) = kept(store, "Use Redis")
+    new = Memory("decision", "Use Valkey", uid="new", project="here", created=5.0)
+    after = replace(old, status="superseded", superseded_by="new")
+    amendment = Amendment("supersede", changed=((old, after),), new=(new,), links=(Link("new", "supersedes", old.id),))
+    (entry,) = store.amend([amendment], who="user", at=5.0)
+    (made,) = store.by_uid(["new"])
+    assert as_it_is(store, old).superseded_by == made.id
+    assert store.linked(old.id) == (Link(made.id, "supersedes", old.id),)
+    store.undo([entry], who="user", at=6.0)
+    assert (as_it_is(store, old).status, as_it_is(store, made).status) == ("active", "discarded")
+
+
+def test_what_was_forgotten_cannot_be_taken_back_and_that_is_said(store):
+    forgot = Logged(number=7, at=1.0, who="user", what="forget", why="", run="", project="here", memories=())
+    got = store.undo([forgot], who="user", at=2.0)
+    assert got.entries == ()
+    assert "gone for good" in got.refused[7]
+
+
+def test_memories_tell_themselves_how_they_came_to_be_unless_an_entry_does(store):
+    one, two = kept(store, "one", "two")
+    (other,) = store.keep([Memory("note", "elsewhere", project="there", created=9.0)])
+    store.amend(
+        [Amendment("learn", new=(Memory("learning", "made", project="here", created=3.0),))], who="tidy", at=3.0
+    )
+    store.amend([Amendment("stale", changed=((two, replace(two, status="stale")),))], who="tidy", at=4.0)
+    assert {each.id for each in store.written()} == {one.id, two.id, other.id}
+    assert [each.id for each in store.written(limit=1)] == [other.id]
+    assert {each.id for each in store.written(project="here")} == {one.id, two.id}
+    assert [each.id for each in store.written(memory=two.id)] == [two.id]
+    assert [each.id for each in store.written(since=2.0)] == [other.id]
+
+
+def test_the_log_can_be_asked_from_a_time_on_and_for_what_still_stands(store):
+    one, two = kept(store, "one", "two")
+    (first,) = store.amend([Amendment("stale", changed=((one, replace(one, status="stale")),))], who="tidy", at=4.0)
+    (second,) = store.amend([Amendment("stale", changed=((two, replace(two, status="stale")),))], who="tidy", at=5.0)
+    assert [each.number for each in store.log(since=4.5)] == [second.number]
+    (back,) = store.undo([second], who="user", at=6.0).entries
+    assert [each.number for each in store.log(standing=True)] == [first.number]
+    assert [each.number for each in store.log()] == [back.number, second.number, first.number]

@@ -17,6 +17,7 @@ from foreword.cli import (
     export,
     find,
     forget,
+    governing,
     graph,
     imports,
     init,
@@ -83,6 +84,11 @@ app.command("uninstall")(install.uninstall)
 app.command("add")(memories.add)
 app.command("note")(memories.note)
 app.command("show")(memories.show)
+app.command("revise")(governing.revise)
+app.command("pin")(governing.pin)
+app.command("supersede")(governing.supersede)
+app.command("undo")(governing.undo)
+app.command("log")(governing.log)
 app.command("search")(find.search)
 app.command("context")(find.context)
 app.command("explain")(explain.explain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from foreword.cli import door, screen
+from foreword.cli.speaker import speaker
 from foreword.errors import NotFound
 
 KINDS = {
@@ -136,13 +138,14 @@ def show(
 def keep(told: dict[str, Any], *, scope: str, project: str, json: bool) -> None:
     from foreword.redact import redact_all
 
-    asked = {**told, "scope": scope, "project_path": door.folder(project)}
+    by = speaker(os.environ)
+    asked = {**told, "scope": scope, "project_path": door.folder(project), **({"source": by} if by else {})}
     [memory] = door.worker(door.here()).post("/api/memories", asked)["memories"]
     if json:
         screen.as_json(memory)
     else:
         screen.say(f"{memory['id']}  [{memory['kind']}] {memory['title']}")
-        screen.aside(f"kept for {memory['scope']}")
+        screen.aside(f"kept for {memory['scope']}" + (f", as said by {by}, whose shell this is" if by else ""))
     if redact_all(told) != told:
         screen.warn(["something in it looked like a secret or was private, and was taken out before it was written"])
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foreword.distill.gist import stem
+from foreword.revise import REVISED, said_again
 from foreword.types import Memory
 from foreword.values import replace
 from foreword.words import terms
@@ -24,6 +25,14 @@ def merged(known: Memory, fresh: Memory) -> Memory:
     """*fresh* with what *known* has that it cannot know: its status, its beginning, how often it was seen before."""
     if known.status not in ("active", "stale"):  # what somebody decided stays; what was stale is said again
         fresh = replace(fresh, status=known.status, superseded_by=known.superseded_by)
+    if known.detail.get(REVISED):
+        again = said_again(known, fresh)
+        seen_in = _evidence(known.detail, fresh.detail)
+        return (
+            replace(again, seen=sum(seen_in.values()), detail={**again.detail, "seen_in": seen_in})
+            if seen_in
+            else again
+        )
     if fresh.kind not in _COUNTED and ALSO not in known.detail:
         return replace(fresh, uid=known.uid)
     seen_in = _evidence(known.detail, fresh.detail)

@@ -56,6 +56,7 @@ Remember what the next session would have to find out again: memory_remember(kin
 when a choice was made, kind="learning" for a gotcha or a convention of this code base, kind="failure" with fixed_by \
 for an error that took effort, kind="preference" when the user asks you to remember how they want things. One thing a \
 call, one line a title, the reason with it. Not what the code or git says anyway, no progress reports, no secrets. \
+memory_revise(id="...", ...) puts right what a memory says wrongly. \
 memory_handoff(message="...", next=["..."]) when the work stops in the middle. memory_forget(["id"], why="...") when \
 the user wants something of it gone.
 
@@ -275,6 +276,32 @@ Example: {"kind": "decision", "title": "Slots are stored in UTC", "why": "two ve
         },
         needs=("kind", "title"),
         gives=_KEPT,
+        writes=True,
+    ),
+    _tool(
+        "memory_revise",
+        "Correct a memory",
+        """Put right what a memory says, when it turned out to be wrong, incomplete or badly put. Give its id and only \
+what changes; a list takes the place of the whole list. What it said before is kept and can be taken back. What the \
+user said is not changed by you: it becomes a proposal that waits for the user's yes, and you are told so. When \
+something else is true now (another decision, not other words for it), use memory_remember instead.
+
+Example: {"id": "fai-m3x8ap1c", "fixed_by": "check_visibility() must receive the resource, not its name"}""",
+        takes={
+            "id": _text("The memory, such as dec-7k2m9qxw.", most=64, minLength=1),
+            "title": _text("What is worth knowing, in one line.", most=MOST_TITLE, minLength=1),
+            "body": _text("More about it.", most=MOST_TEXT),
+            "why": _text("The reason."),
+            "fixed_by": _text("Of a failure: what fixed it."),
+            "files": _texts("Files it speaks of, relative to the project."),
+            "functions": _texts("Functions it speaks of."),
+            "tags": _texts("A few words to find it by."),
+        },
+        needs=("id",),
+        gives={
+            **_KEPT,
+            "proposed": {"type": "boolean", "description": "Whether it waits for the user's yes; nothing changed yet."},
+        },
         writes=True,
     ),
     _tool(

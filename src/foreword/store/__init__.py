@@ -99,16 +99,30 @@ class Store(Protocol):
     def amend(self, amendments: Sequence[Amendment], *, who: str, at: float, run: str = "") -> tuple[Logged, ...]:
         """Carry out *amendments*, all or nothing, and log each so that it can be taken back.
 
-        What is no longer as an amendment knows it raises Conflict. Ends of links may be uids.
+        What is no longer as an amendment knows it raises Conflict. Ends of links may be uids, and `superseded_by` the
+        uid of a new one.
         """
 
     def undo(self, entries: Sequence[Logged], *, who: str, at: float, run: str = "") -> Undone:
         """Take back what entries of the log changed; what was changed again since is left, and told."""
 
     def log(
-        self, *, project: str = "", memory: str = "", run: str = "", numbers: Sequence[int] = (), limit: int = 50
+        self,
+        *,
+        project: str = "",
+        memory: str = "",
+        run: str = "",
+        numbers: Sequence[int] = (),
+        since: float = 0.0,
+        standing: bool = False,
+        limit: int = 50,
     ) -> tuple[Logged, ...]:
-        """Who changed what on purpose, newest first."""
+        """Who changed what on purpose, newest first; *standing*: what nobody took back, without what takes back."""
+
+    def written(
+        self, *, project: str = "", memory: str = "", since: float = 0.0, limit: int = 50
+    ) -> tuple[Memory, ...]:
+        """The memories as they came to be, newest first, whatever their status, without those that an entry made."""
 
     def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
         """What was done and undone, each as its verb and the ids of its memories: nobody does it by himself again."""

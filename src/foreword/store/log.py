@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from foreword.amendments import Amendment, Logged, Undone, patch_of
+from foreword.amendments import Amendment, Logged, Undone, detail_after, patch_of
 from foreword.errors import Conflict
 from foreword.jsontext import storable
-from foreword.store.finding import marks
+from foreword.store.finding import FROM, MEMORY, marks, memory_of
 from foreword.store.reading import Reader
 from foreword.types import Link, Memory
 from foreword.values import fields, replace
@@ -23,13 +23,23 @@ class LogReader(Reader):
     """Asks the log."""
 
     def log(
-        self, *, project: str = "", memory: str = "", run: str = "", numbers: Sequence[int] = (), limit: int = 50
+        self,
+        *,
+        project: str = "",
+        memory: str = "",
+        run: str = "",
+        numbers: Sequence[int] = (),
+        since: float = 0.0,
+        standing: bool = False,
+        limit: int = 50,
     ) -> tuple[Logged, ...]:
-        asked = {
+        asked: dict[str, tuple[object, ...]] = {
             "project = ?": (project,) if project else (),
             "number IN (SELECT number FROM log_memories WHERE memory = ?)": (memory,) if memory else (),
             "run = ?": (run,) if run else (),
             f"number IN ({marks(numbers)})": tuple(numbers),
+            "at >= ?": (since,) if since else (),
+            "undone = 0 AND what <> ?": ("undo",) if standing else (),
         }
         wanted = {condition: given for condition, given in asked.items() if given}
         where = f"WHERE {' AND '.join(wanted)}" if wanted else ""
@@ -38,6 +48,24 @@ class LogReader(Reader):
             (*(each for given in wanted.values() for each in given), limit),
         )
         return tuple(_logged(row, self._memories_of(row[0])) for row in rows)
+
+    def written(
+        self, *, project: str = "", memory: str = "", since: float = 0.0, limit: int = 50
+    ) -> tuple[Memory, ...]:
+        asked = {
+            "m.project = ?": (project,) if project else (),
+            "m.id = ?": (memory,) if memory else (),
+            "m.created >= ?": (since,) if since else (),
+        }
+        wanted = {condition: given for condition, given in asked.items() if given}
+        told = """EXISTS (SELECT 1 FROM log_memories a JOIN log USING (number), json_each(log.patch, '$.new') made
+            WHERE a.memory = m.id AND made.value = m.id)"""
+        rows = self._all(
+            f"""SELECT {MEMORY} {FROM} WHERE {" AND ".join((*wanted, f"NOT {told}"))}
+            ORDER BY m.created DESC, m.id LIMIT ?""",
+            (*(each for given in wanted.values() for each in given), limit),
+        )
+        return tuple(map(memory_of, rows))
 
     def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
         rows = self._all(
@@ -63,23 +91,30 @@ class LogWriter:
 
     def amend(self, one: Amendment, *, who: str, run: str, at: float) -> Logged:
         """Carry out one amendment; a memory that is no longer as the amendment knows it is a Conflict."""
-        patches = {before.uid: patch_of(before, after) for before, after in one.changed}
+        new = self._keep(one.new, (), ())
+        ids = {memory.uid: memory.id for memory in new}  # by which the others can be superseded
+        patches = {
+            before.uid: patch_of(
+                before, replace(after, superseded_by=ids.get(after.superseded_by, after.superseded_by))
+            )
+            for before, after in one.changed
+        }
         present = {memory.uid: memory for memory in self._reader.by_uid(list(patches))}
         after = [self._patched(present.get(uid), patch, uid=uid) for uid, patch in patches.items()]
-        kept = self._keep([*after, *one.new], one.links, ())
+        kept = (*self._keep(after, one.links, ()), *new)
         pinned = [memory for memory in after if "pinned" in patches[memory.uid]]
         self._pin(pinned)
         self._unlink(one.unlinked)
         changed = {present[uid].id: patch for uid, patch in patches.items()}
         patch = {
             "changed": changed,
-            "new": [memory.id for memory in kept[len(after) :]],
+            "new": list(ids.values()),
             "links": [list(fields(link).values()) for link in self._by_ids(one.links)],
             "unlinked": [list(fields(link).values()) for link in one.unlinked],
         }
         project = next((memory.project for memory in kept), "")
-        ids = [memory.id for memory in kept]
-        return self._write(one.what, one.why, patch, who=who, run=run, at=at, project=project, ids=ids)
+        about = [memory.id for memory in kept]
+        return self._write(one.what, one.why, patch, who=who, run=run, at=at, project=project, ids=about)
 
     def undo(self, entries: Sequence[Logged], *, who: str, run: str, at: float) -> Undone:
         """Take back entries, the newest first; what changed since stays as it is, and is told."""
@@ -95,6 +130,8 @@ class LogWriter:
     def _take_back(self, entry: Logged, *, who: str, run: str, at: float) -> Logged:
         if entry.undone:
             raise Conflict(f"entry {entry.number} was taken back by entry {entry.undone} already")
+        if entry.what == "forget":
+            raise Conflict(f"entry {entry.number} cannot be taken back: what was forgotten is gone for good")
         if way_back := self.ways_back.get(entry.what):
             way_back(entry)
             return self._taken_back(entry, {}, who=who, run=run, at=at, ids=entry.memories)
@@ -143,9 +180,15 @@ class LogWriter:
     def _patched(self, present: Memory | None, patch: Mapping[str, Any], *, uid: str) -> Memory:
         if present is None:
             raise Conflict(f"{uid} is no longer there")
-        after = replace(present, **_values({name: each[1] for name, each in patch.items()}))
-        for name, (now, _) in patch_of(present, after).items():
-            if now != patch[name][0]:
+        wanted = {name: each[1] for name, each in patch.items()}
+        if "detail" in patch:
+            wanted["detail"] = detail_after(present.detail, patch["detail"])
+        after = replace(present, **_values(wanted))
+        for name, (now, then) in patch_of(present, after).items():
+            known = patch[name][0]
+            if name == "detail":
+                known = {part: each for part, each in known.items() if part in now or part in then}
+            if now != known:
                 raise Conflict(f"the {name} of {present.id} has changed since", hint="look at it again")
         return after
 

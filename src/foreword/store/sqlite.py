@@ -223,10 +223,23 @@ class SqliteStore:
         return self._registered(lambda: self._logging.undo(entries, who=who, run=run, at=at))
 
     def log(
-        self, *, project: str = "", memory: str = "", run: str = "", numbers: Sequence[int] = (), limit: int = 50
+        self,
+        *,
+        project: str = "",
+        memory: str = "",
+        run: str = "",
+        numbers: Sequence[int] = (),
+        since: float = 0.0,
+        standing: bool = False,
+        limit: int = 50,
     ) -> tuple[Logged, ...]:
         asked: dict[str, Any] = {"project": project, "memory": memory, "run": run, "numbers": numbers}
-        return self._ask_log(lambda reader: reader.log(**asked, limit=limit))
+        return self._ask_log(lambda reader: reader.log(**asked, since=since, standing=standing, limit=limit))
+
+    def written(
+        self, *, project: str = "", memory: str = "", since: float = 0.0, limit: int = 50
+    ) -> tuple[Memory, ...]:
+        return self._ask_log(lambda reader: reader.written(project=project, memory=memory, since=since, limit=limit))
 
     def of_kinds(
         self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = 20_000

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from foreword.errors import BadRequest
 from foreword.imports import ENVIRON
 from foreword.jsontext import storable
 from foreword.payloads import Delivery
 from foreword.redact import redact, redact_all
+from foreword.revise import FIELDS
 from foreword.types import KINDS, TRUSTS, UNIVERSAL, Injection, Item, Memory, Project
 from foreword.worker.importing import Wish
+
+if TYPE_CHECKING:
+    from foreword.types import Trust
 
 
 def delivery(told: Any) -> Delivery:
@@ -34,17 +39,12 @@ def memory(told: Any, *, find_project: Callable[[str], Project], now: float) -> 
     """A memory out of what a caller wrote; every text is redacted, and what makes no sense is told."""
     if not isinstance(told, dict):
         raise BadRequest("a memory is a JSON object", hint="send {kind, title, …}")
-    kind, title = told.get("kind"), told.get("title")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
+    kind, title = _kind(told.get("kind")), told.get("title")
     if not isinstance(title, str) or not title.strip():
         raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
-    trust = told.get("trust", "user")
-    if trust not in TRUSTS:
-        raise BadRequest(f"unknown trust {trust!r}", hint=f"one of {', '.join(TRUSTS)}")
-    confidence = told.get("confidence", 1.0)
-    if not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
-        raise BadRequest("`confidence` must be a number from 0 to 1", hint="leave it out for 1")
+    source = redact(storable(str(told.get("source") or "user")))
+    trust = _trust(told, source)
+    confidence = _confidence(told.get("confidence", 1.0))
     scope, project = _scope(told, find_project=find_project)
     texts = redact_all({name: told.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
     when = _when(told, "created") or now
@@ -62,14 +62,46 @@ def memory(told: Any, *, find_project: Callable[[str], Project], now: float) -> 
         files=_texts(texts, "files"),
         functions=_texts(texts, "functions"),
         session=redact(str(told.get("session") or "")),
-        source=redact(str(told.get("source") or "user")),
+        source=source,
         trust=trust,
-        confidence=float(confidence),
+        confidence=confidence,
         seen=seen,
         created=when,
         confirmed=_when(told, "confirmed") or when,
         detail=_detail(texts),
     )
+
+
+def changes(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What a caller wants to be different about a memory, by field; texts are redacted, what makes no sense is told.
+
+    An empty text or list is a wish too: what it names goes.
+    """
+    given = {name: told[name] for name in FIELDS if told.get(name) is not None}
+    texts = redact_all({name: given[name] for name in given if name not in ("kind", "scope", "confidence")})
+    lists = ("tags", "files", "functions")
+    changed: dict[str, Any] = {name: (_texts if name in lists else _text)(texts, name) for name in texts}
+    if "title" in changed:
+        changed["title"] = changed["title"].strip()
+        if not changed["title"]:
+            raise BadRequest("a memory needs a title", hint="say in one line what is worth knowing")
+    if "kind" in given:
+        changed["kind"] = _kind(given["kind"])
+    if "confidence" in given:
+        changed["confidence"] = _confidence(given["confidence"])
+    if "scope" in given:
+        scope = _text(given, "scope").lower()
+        if scope not in (UNIVERSAL, "project") and not (scope.startswith("language:") and scope[9:].strip()):
+            raise BadRequest(f"unknown scope {scope!r}", hint="universal, language:NAME, or project")
+        changed["scope"] = redact(scope)
+    if not changed:
+        raise BadRequest("nothing is to be different", hint=f"send any of {', '.join(FIELDS)}")
+    return changed
+
+
+def new_uid() -> str:
+    """A uid for a memory that is linked before it has an id."""
+    return secrets.token_hex(16)
 
 
 def wish(told: Mapping[str, Any]) -> Wish:
@@ -93,6 +125,28 @@ def injection(delivery: Delivery) -> Injection:
     lists = {name: tuple(told[name]) for name in ("terms", "files")}
     items = tuple(Item(**item) for item in told["items"])
     return Injection(**{**told, **lists, "items": items, "at": _when(told, "at")})
+
+
+def _kind(kind: Any) -> str:
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
+    return kind
+
+
+def _trust(told: Mapping[str, Any], source: str) -> Trust:
+    """As much as was said, and only of the user himself the user's; left out, whoever else it is counts as an agent."""
+    trust = told.get("trust") or ("user" if source == "user" else "agent")
+    if trust not in TRUSTS:
+        raise BadRequest(f"unknown trust {trust!r}", hint=f"one of {', '.join(TRUSTS)}")
+    if trust == "user" and source != "user":
+        raise BadRequest(f"what {source[:40]!r} said has not the user's trust", hint="leave out `source` or `trust`")
+    return cast("Trust", trust)
+
+
+def _confidence(given: Any) -> float:
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given <= 1:
+        raise BadRequest("`confidence` must be a number from 0 to 1", hint="leave it out for 1")
+    return float(given)
 
 
 def _detail(told: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from foreword.distill import Distilled, Draft, closed, merged
 from foreword.errors import ForewordError, StoreError
 from foreword.redact import redact
 from foreword.redact.denied import MARK, denied
+from foreword.revise import REVISED, said_again
 from foreword.store import Store
 from foreword.types import Change, Edit, Memory, Project, Query, Session
 from foreword.use import Footprint
@@ -234,7 +235,9 @@ class Distilling:
             if told is not None:
                 store = self._store()
                 (known,) = store.by_uid([summary.uid]) or (summary,)
-                store.keep(put(known, told))
+                better = put(known, told)
+                before = {each.uid: each for each in store.by_uid([each.uid for each in better])}
+                store.keep([said_again(before.get(each.uid, each), each) for each in better])
 
         trusts = (*(each.trust for each in got.memories), "agent")
         self._refining.submit(session.id, given(got.memories), excerpts=draft.excerpts, trusts=trusts, then=then)
@@ -260,7 +263,9 @@ class Distilling:
         if written:  # somebody wrote one: the agent or the user knows better
             fresh = [each for each in fresh if each.kind != "handoff"]
         gone = [
-            replace(known[uid], status="stale") for uid in got.gone if uid in known and known[uid].status == "active"
+            replace(known[uid], status="stale")
+            for uid in got.gone
+            if uid in known and known[uid].status == "active" and not known[uid].detail.get(REVISED)
         ]
         changed = [each for each in fresh if not _same(known.get(each.uid), each)]
         carried = [item for each in written for item in each.detail.get("next", ()) if isinstance(item, str)]

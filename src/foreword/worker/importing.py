@@ -20,6 +20,7 @@ from foreword.distill import merged
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.imports import Batch, Source, find, refuse_where_off, safe, safe_row
 from foreword.redact.denied import denied
+from foreword.revise import said_again
 from foreword.store import Store
 from foreword.switches import chosen, off
 from foreword.types import Change, Event, Link, Memory, Project, Session
@@ -421,6 +422,7 @@ def _merged(new: Memory, old: Memory | None, *, gentle: bool) -> Memory | None:
         return None if replace(new, id=old.id) == old else new
     if old.status == "forgotten" or new.confirmed < old.confirmed or (gentle and new.confirmed == old.confirmed):
         return None
+    new = said_again(old, new)
     if old.status != "active":  # by its uid it may be called otherwise, and be the same
         new = replace(new, status=old.status, superseded_by=old.superseded_by)
     return None if replace(new, id=old.id) == old else new

@@ -33,6 +33,7 @@ from foreword.redact import redact
 from foreword.redact.environment import hiding
 from foreword.remember import Read, read, remember
 from foreword.resume import resume
+from foreword.revise import said_again
 from foreword.store import Store
 from foreword.store.scrub import Cleaner
 from foreword.store.sqlite import SqliteStore
@@ -62,6 +63,7 @@ from foreword.worker.arrived import arrived
 from foreword.worker.callers import Callers
 from foreword.worker.distilling import Distilling
 from foreword.worker.forgetting import Forgetting
+from foreword.worker.governing import Governing
 from foreword.worker.importing import Courtesy, Importing
 from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
@@ -192,6 +194,13 @@ class Keeper:
             courtesy=self.courtesy,
             tell=self.tell,
             quiet=lambda: 0.0 if self._importing.busy() else time.monotonic() - self.asked,
+            now=now,
+        )
+        self.governing = Governing(
+            store=lambda: self.store,
+            project_of=self._project,
+            vectors_of=self._meaning.of_memories,
+            refuse=lambda project: refuse_to_write(self.off(project), project),
             now=now,
         )
         self.reload()
@@ -466,6 +475,8 @@ class Keeper:
         for each in given:
             if path := each.get("project_path"):
                 refuse_to_write(self.off(self._project(path)), self._project(path))
+        known = {memory.uid: memory for memory in self.store.by_uid([each.uid for each in memories if each.uid])}
+        memories = [said_again(known.get(each.uid, each), each) for each in memories]
         kept = self.store.keep(memories, vectors=self._meaning.of_memories(memories))
         settle_choices(self.store, kept, at=self.now())
         return {"memories": [answers.memory(memory) for memory in kept]}

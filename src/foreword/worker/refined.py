@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from foreword.models.refine import Decision, Draft, Refined
+from foreword.revise import REVISED
 from foreword.types import Memory
 from foreword.values import replace
 
@@ -34,8 +35,11 @@ def given(memories: Sequence[Memory]) -> Draft:
 def put(summary: Memory, told: Refined) -> list[Memory]:
     """The summary in the model's words where it has some, what came without it beside, and decisions that it found.
 
-    What somebody still has to do, and what is in the way, stays as the session itself told it.
+    What somebody still has to do, and what is in the way, stays as the session itself told it; and all of it stays
+    that somebody put into words of his own.
     """
+    if summary.detail.get(REVISED):
+        return [_decision(summary, told, each) for each in told.decisions]
     plain = {name: each for name, each in summary.detail.items() if name != "without_model"}
     detail: dict[str, Any] = {**plain, "without_model": {"title": summary.title, **plain}}
     for name, said in (("request", [told.request]), ("done", [told.done]), ("learned", told.learned)):
@@ -62,6 +66,9 @@ def _decision(summary: Memory, told: Refined, one: Decision) -> Memory:
         tags=(),
         source=told.source,
         trust=told.trust,
+        pinned=False,
+        used=0,
+        ignored=0,
         confidence=SURE,
         detail={"why": one.why} if one.why else {},
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from foreword.errors import BadPayload, BadRequest, ForewordError, NotFound, StoreError
+from foreword.errors import BadPayload, BadRequest, Conflict, ForewordError, NotFound, StoreError
 from foreword.payloads import Delivery
 from foreword.worker import tools
 from foreword.worker.http import Request, Response, Server
@@ -32,7 +32,7 @@ AWAITED = (
     "/api/search",
     "/api/mcp",
 )  # somebody waits: what works aside gives way
-STATUS = {BadRequest: 400, BadPayload: 400, NotFound: 404, StoreError: 503}
+STATUS = {BadRequest: 400, BadPayload: 400, NotFound: 404, Conflict: 409, StoreError: 503}
 
 
 def serve(seat: Seat) -> bool:
@@ -62,7 +62,14 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/hook": {"POST": lambda asked: keeper.hook(_delivery(asked))},
         "/api/events": {"POST": lambda asked: keeper.events(_object(asked))},
         "/api/memories": {"POST": lambda asked: keeper.add(_object(asked))},
-        "/api/memories/": {"GET": lambda asked: keeper.memory(_last(asked), explain=_flag(asked, "explain"))},
+        "/api/memories/": {
+            "GET": lambda asked: keeper.memory(_last(asked), explain=_flag(asked, "explain")),
+            "POST": lambda asked: keeper.governing.revise(_last(asked), _object(asked)),
+        },
+        "/api/pin": {"POST": lambda asked: keeper.governing.pin(_object(asked))},
+        "/api/supersede": {"POST": lambda asked: keeper.governing.supersede(_object(asked))},
+        "/api/undo": {"POST": lambda asked: keeper.governing.undo(_object(asked))},
+        "/api/log": {"GET": lambda asked: keeper.governing.log(**_log_query(asked))},
         "/api/mcp": {"POST": lambda asked: tools.answer(keeper, _object(asked))},
         "/api/review": {
             "GET": lambda asked: keeper.review(project_path=_word(asked, "project_path")),
@@ -197,6 +204,11 @@ def _export_query(asked: Request) -> dict[str, Any]:
 def _injections_query(asked: Request) -> dict[str, Any]:
     named = {name: _word(asked, name) for name in ("session_id", "memory")}
     return {**named, "text": _flag(asked, "text"), **_list_query(asked)}
+
+
+def _log_query(asked: Request) -> dict[str, Any]:
+    named = {name: _word(asked, name) for name in ("memory", "project_path", "project")}
+    return {**named, "since": _number(asked, "since"), "limit": _whole(asked, "limit", 50, most=10_000)}
 
 
 def _search_query(asked: Request) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from foreword.since import since
 from foreword.types import KINDS, Link, Memory, Moment, Project
 from foreword.uids import said_uid
 from foreword.values import replace, value
-from foreword.worker import answers
+from foreword.worker import answers, asked
 from foreword.worker.callers import Caller
+from foreword.worker.governing import Proposed
 
 if TYPE_CHECKING:
     from foreword.worker.keeper import Keeper
@@ -225,7 +226,7 @@ def forget(keeper: Keeper, caller: Caller, *, ids: Sequence[str], why: str) -> A
     amendments = [
         Amendment("discard", redact(why), changed=((each, replace(each, status="discarded")),)) for each in aside
     ]
-    keeper.store.amend(amendments, who="agent", at=time.time())
+    keeper.store.amend(amendments, who="agent", at=keeper.now())
     receipt = keeper.forget({"ids": theirs, "why": why}, who="agent") if theirs else {}
     said = [f"{', '.join(theirs)} forgotten for good; 0 traces left"] if theirs and not receipt["left"] else []
     said += [f"{', '.join(theirs)} forgotten; see `left` in the receipt"] if theirs and receipt["left"] else []
@@ -239,12 +240,43 @@ def forget(keeper: Keeper, caller: Caller, *, ids: Sequence[str], why: str) -> A
     return Answer(text=".\n".join(said) + ".", structured=told)
 
 
+def revise(keeper: Keeper, caller: Caller, *, id: str, **given: Any) -> Answer:
+    """Put a memory of this project into other words, or propose some to the user where the user said it."""
+    wanted = id.strip()
+    found = [memory for memory in _visible(keeper, caller, [wanted]) if memory.status not in ("proposed", "forgotten")]
+    if not found:
+        raise NotFound(
+            f"no memory of this project has the id {render.neutral(wanted, width=64)}",
+            hint='memory_search("...") finds ids',
+        )
+    [memory] = found
+    if memory.scope != caller.project.scope:
+        raise BadRequest(
+            f"{memory.id} counts in other projects too", hint=f"the user changes it: `foreword revise {memory.id}`"
+        )
+    source = caller.host or caller.client or "agent"
+    changes = asked.changes(given)
+    got = keeper.governing.revise_for(memory, changes, source=source, session=caller.session)
+    redacted = MARK in dumps([*changes.values()])
+    told = {"id": memory.id, "kind": _kind(got.memory), "title": _title(got.memory), "redacted": redacted}
+    if isinstance(got, Proposed) and not got.waits:
+        said = f"the user has seen this proposal for {memory.id} before, and decided; it is not made again"
+    elif isinstance(got, Proposed):
+        said = f"the user said {memory.id}: yours is a proposal that waits for a yes in `foreword review`; until then"
+        said += " it stays as it is"
+    else:
+        said = f"{memory.id} is revised; what it said before is in the log"
+    said += "; what looked like a secret was taken out" if redacted else ""
+    return Answer(text=said + ".", structured={**told, "proposed": isinstance(got, Proposed)})
+
+
 TOOLS: Mapping[str, Callable[..., Answer]] = {
     "memory_search": search,
     "memory_get": get,
     "memory_timeline": timeline,
     "memory_context": context,
     "memory_remember": remember,
+    "memory_revise": revise,
     "memory_handoff": handoff,
     "memory_forget": forget,
 }

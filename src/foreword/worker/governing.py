@@ -1,0 +1,259 @@
+"""What somebody wants of a memory that is known -> an amendment and its entry in the log; entries -> taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from foreword.amendments import Amendment, Logged
+from foreword.chronicle import chronicle
+from foreword.errors import BadRequest, NotFound
+from foreword.jsontext import storable
+from foreword.redact import redact
+from foreword.revise import WORDS, differing, is_the_users, proposed, revised
+from foreword.store import Store
+from foreword.types import UNIVERSAL, Link, Memory, Project, Vector
+from foreword.values import fields, replace, value
+from foreword.worker import answers, asked
+
+MOST_TAKEN_BACK = 100_000  # entries of one run
+ALONE = "only the user does this"
+OWN_TERMINAL = "ask the user to run it in a terminal of their own"
+
+
+@value
+class Revised:
+    """A memory that says something else now."""
+
+    memory: Memory
+    entry: Logged
+
+
+@value
+class Proposed:
+    """What an agent would have the user's memory say; *waits* unless the user refused the same before."""
+
+    memory: Memory
+    waits: bool
+
+
+class Governing:
+    """Changes memories on purpose, for the user or for an agent; all of it is logged and can be taken back."""
+
+    def __init__(
+        self,
+        *,
+        store: Callable[[], Store],
+        project_of: Callable[[str], Project],
+        vectors_of: Callable[[Sequence[Memory]], Sequence[Vector | None]],
+        refuse: Callable[[Project], None],
+        now: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._project_of = project_of
+        self._vectors_of = vectors_of
+        self._refuse = refuse
+        self._now = now
+
+    # -- what is asked of the worker ----------------------------------------------------------------------------
+    def revise(self, id: str, told: Mapping[str, Any]) -> dict[str, Any]:
+        """A memory in other words, or an agent's proposal of some."""
+        memory = self._found(id, told)
+        changes = asked.changes(told)
+        if "scope" in changes:
+            changes["scope"] = _scope(changes["scope"], memory)
+        by = redact(storable(str(told.get("by") or "")))
+        if not by:
+            got: Revised | Proposed = self._revise(memory, changes, who="user")
+        else:
+            got = self.revise_for(memory, changes, source=by, session="")
+        if isinstance(got, Proposed):
+            return {"memory": answers.memory(got.memory), "proposed": True, "waits": got.waits}
+        return {"memory": answers.memory(got.memory), "entry": _entry(got.entry), "proposed": False}
+
+    def pin(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """A memory that the user holds on to, or no longer."""
+        _by_the_user(told)
+        memory, pinned = self._found(told.get("id"), told), not told.get("off")
+        if memory.pinned == pinned:
+            raise BadRequest(
+                f"{memory.id} is {'pinned already' if pinned else 'not pinned'}", hint="`foreword show` tells"
+            )
+        after = replace(memory, pinned=pinned)
+        entry = self._amend(Amendment("pin" if pinned else "unpin", changed=((memory, after),)), who="user")
+        return self._answer(memory.id, entry)
+
+    def supersede(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """A memory that another one takes the place of: one that is known, or one that is made for it."""
+        _by_the_user(told)
+        old = self._found(told.get("old"), told)
+        if old.status == "superseded":
+            raise BadRequest(
+                f"{old.id} is superseded by {old.superseded_by} already", hint="`foreword undo` takes that back"
+            )
+        new = self._successor(old, told)
+        links = (Link(new.id or new.uid, "supersedes", old.id),)
+        after = replace(old, status="superseded", superseded_by=new.id or new.uid)
+        made = () if new.id else (new,)
+        entry = self._amend(Amendment("supersede", changed=((old, after),), new=made, links=links), who="user")
+        self._give_vectors(made)
+        (new,) = self._store().by_uid([new.uid])
+        return {**self._answer(old.id, entry), "by": answers.memory(new)}
+
+    def undo(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """The last entry of a project, one by its number, or a run, taken back; a preview only says what would be."""
+        preview = bool(told.get("preview"))
+        if not preview:
+            _by_the_user(told)
+        entries = self._entries(told)
+        about = [_entry(each) for each in entries]
+        if preview:
+            return {"entries": about, "undone": [], "refused": {}}
+        got = self._store().undo(entries, who="user", at=self._now())
+        refused = {str(number): why for number, why in got.refused.items()}
+        return {"entries": about, "undone": [_entry(each) for each in got.entries], "refused": refused}
+
+    def log(
+        self, *, memory: str = "", project_path: str = "", project: str = "", since: float = 0.0, limit: int = 50
+    ) -> dict[str, Any]:
+        """Who wrote, changed and forgot what, newest first; of one project, or of all."""
+        key = project or (self._project_of(project_path).key if project_path else "")
+        about: dict[str, Any] = {"project": key, "memory": memory, "since": since, "limit": limit}
+        found = chronicle(self._store().log(**about), self._store().written(**about), limit=limit)
+        return {"project": key, "log": [{**fields(each), "memories": list(each.memories)} for each in found]}
+
+    # -- what an agent may do -----------------------------------------------------------------------------------
+    def revise_for(
+        self, memory: Memory, changes: Mapping[str, Any], *, source: str, session: str
+    ) -> Revised | Proposed:
+        """What others wrote, an agent may put into other words; of what the user said it may only propose some."""
+        if memory.status != "active":
+            raise BadRequest(f"{memory.id} is {memory.status}", hint="keep what is true now with memory_remember")
+        if strange := [name for name in changes if name not in WORDS]:
+            raise BadRequest(f"{ALONE}: {', '.join(strange)}", hint=OWN_TERMINAL)
+        if not is_the_users(memory):
+            return self._revise(memory, changes, who="agent", why=f"{source}: ")
+        one = proposed(memory, changes, source=source, session=session, at=self._now())
+        if revised(memory, changes, who="agent") == memory:
+            raise _nothing(memory)
+        known = next(iter(self._store().by_uid([one.uid])), None)
+        if known is not None:
+            return Proposed(known, waits=known.status == "proposed")
+        what = ", ".join(differing(memory, revised(memory, changes, who="agent")))
+        self._amend(Amendment("propose", f"{source} would revise {memory.id}: {what}", new=(one,)), who="agent")
+        return Proposed(self._store().by_uid([one.uid])[0], waits=True)
+
+    # -- how it is done -----------------------------------------------------------------------------------------
+    def _revise(self, memory: Memory, changes: Mapping[str, Any], *, who: str, why: str = "") -> Revised:
+        after = revised(memory, changes, who=who)
+        if after == memory:
+            raise _nothing(memory)
+        what = ", ".join(differing(memory, after))
+        entry = self._amend(Amendment("revise", why + what, changed=((memory, after),)), who=who)
+        (kept,) = self._store().by_uid([memory.uid])
+        self._give_vectors([kept])
+        return Revised(kept, entry)
+
+    def _amend(self, one: Amendment, *, who: str) -> Logged:
+        (entry,) = self._store().amend([one], who=who, at=self._now())
+        return entry
+
+    def _give_vectors(self, memories: Sequence[Memory]) -> None:
+        """At once where that is cheap; else the worker catches up by itself."""
+        kept = self._store().by_uid([each.uid for each in memories])
+        pairs = [pair for pair in zip(kept, self._vectors_of(kept), strict=False) if pair[1] is not None]
+        if pairs:
+            self._store().add_vectors([memory for memory, _ in pairs], [each for _, each in pairs if each is not None])
+
+    def _answer(self, id: str, entry: Logged) -> dict[str, Any]:
+        return {"memory": answers.memory(self._store().by_id([id])[0]), "entry": _entry(entry)}
+
+    def _found(self, id: Any, told: Mapping[str, Any]) -> Memory:
+        """The memory of an id, in the project that was named; in any where none was."""
+        found = self._store().by_id([str(id)])
+        if not found or found[0].status == "forgotten":
+            raise NotFound(f"there is no memory {str(id)[:80]!r}", hint="`foreword search` finds ids")
+        [memory] = found
+        key = self._key(told)
+        if key and memory.scope.startswith("project:") and memory.scope != f"project:{key}":
+            raise BadRequest(
+                f"{memory.id} is of another project ({memory.project})",
+                hint=f"go there, or add --project with its folder or --project {memory.project}",
+            )
+        return memory
+
+    def _key(self, told: Mapping[str, Any]) -> str:
+        path = str(told.get("project_path") or "")
+        return str(told.get("project") or "") or (self._project_of(path).key if path else "")
+
+    def _successor(self, old: Memory, told: Mapping[str, Any]) -> Memory:
+        if told.get("new"):
+            new = self._found(told["new"], told)
+            if new.id == old.id:
+                raise BadRequest("a memory cannot take its own place", hint="name another one, or give a --title")
+            if new.status != "active":
+                raise BadRequest(f"{new.id} is {new.status} itself", hint="name one that is active")
+            return new
+        changes = asked.changes({name: told[name] for name in ("title", "body", "why", "fixed_by") if name in told})
+        if "title" not in changes:
+            raise BadRequest("nothing takes its place", hint="name a memory, or say with --title what is true now")
+        if told.get("project_path"):
+            self._refuse(self._project_of(str(told["project_path"])))
+        now = self._now()
+        about = {name: changes[name] for name in ("why", "fixed_by") if changes.get(name)}
+        return Memory(
+            kind=old.kind,
+            title=changes["title"],
+            body=changes.get("body", ""),
+            uid=asked.new_uid(),
+            scope=old.scope,
+            project=old.project,
+            tags=old.tags,
+            files=old.files,
+            functions=old.functions,
+            created=now,
+            confirmed=now,
+            detail=about,
+        )
+
+    def _entries(self, told: Mapping[str, Any]) -> tuple[Logged, ...]:
+        number, run = told.get("entry"), told.get("run")
+        if number is not None:
+            found = self._store().log(numbers=[_whole(number)], limit=1)
+            missing = f"the log has no entry {number}"
+        elif run:
+            found = self._store().log(run=str(run), limit=MOST_TAKEN_BACK)
+            missing = f"the log has no run {str(run)[:80]!r}"
+        else:
+            found = self._store().log(project=self._key(told), standing=True, limit=1)
+            missing = "there is nothing to take back"
+        if not found:
+            raise NotFound(missing, hint="`foreword log` lists them")
+        return found
+
+
+def _scope(scope: str, memory: Memory) -> str:
+    if scope == UNIVERSAL or scope.startswith("language:"):
+        return scope
+    if not memory.project:
+        raise BadRequest(f"{memory.id} came from no project", hint="universal, or language:NAME")
+    return f"project:{memory.project}"
+
+
+def _by_the_user(told: Mapping[str, Any]) -> None:
+    if told.get("by"):
+        raise BadRequest(ALONE, hint=OWN_TERMINAL)
+
+
+def _nothing(memory: Memory) -> BadRequest:
+    return BadRequest(f"{memory.id} says all of that already", hint="say what is to be different")
+
+
+def _whole(number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 1 << 62:
+        raise BadRequest("`entry` must be a number of the log", hint="`foreword log` lists them")
+    return number
+
+
+def _entry(entry: Logged) -> dict[str, Any]:
+    return {**fields(entry), "memories": list(entry.memories), "patch": dict(entry.patch)}

@@ -1,0 +1,363 @@
+"""Revise, pin, supersede, undo and log as people and agents use them: real processes, a real worker."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreword.client import Client
+from foreword.errors import BadRequest, NotFound
+from foreword.paths import Home
+from foreword.worker import life
+from tests.flow.conftest import Host, wait_for
+from tests.flow.test_cli import SECRET, Shell, in_scratch
+from tests.flow.test_mcp import Agent, keep
+
+# ---- the command line
+
+
+@pytest.fixture(scope="module")
+def shell() -> Iterator[Shell]:
+    yield from in_scratch()
+
+
+def shown(shell: Shell, id: str) -> dict[str, Any]:
+    return dict(shell.json("show", id)["memories"][0]["memory"])
+
+
+def test_a_memory_is_revised_found_by_its_new_words_and_taken_back(shell: Shell):
+    id = shell.add("decision", "Use Redis for the wombat cache", "--why", "speed", "--tag", "cache")
+    before = shown(shell, id)
+    told = shell.run("revise", id, "--title", "Use Valkey for the wombat cache", "--why", "", "--tag", "licence")
+    assert told.stdout.startswith(f"{id}  [decision] Use Valkey")
+    assert "title, tags, why" in told.stderr
+    after = shown(shell, id)
+    assert (after["title"], after["tags"], after["detail"]["why"]) == (
+        "Use Valkey for the wombat cache",
+        ["licence"],
+        "",
+    )
+    assert (after["uid"], after["created"], after["trust"]) == (before["uid"], before["created"], "user")
+    assert id in shell.says("search", "valkey")
+    assert id not in shell.says("search", "redis")
+    shell.run("undo", "--yes")
+    assert shown(shell, id) == before
+    assert id in shell.says("search", "redis")
+
+
+def test_secrets_in_other_words_are_not_written(shell: Shell):
+    id = shell.add("note", "plain")
+    told = shell.run("revise", id, "--body", f"the token is {SECRET}")
+    assert "looked like a secret" in told.stderr
+    assert SECRET not in shell.says("show", id)
+    assert SECRET not in shell.says("log", "--json")
+
+
+def test_kind_scope_and_confidence_can_be_revised(shell: Shell):
+    id = shell.add("note", "tabs, not spaces")
+    shell.run("revise", id, "--kind", "preference", "--scope", "universal", "--confidence", "0.7")
+    after = shown(shell, id)
+    assert (after["id"], after["kind"], after["scope"], after["confidence"]) == (id, "preference", "universal", 0.7)
+    shell.run("revise", id, "--scope", "project")
+    assert shown(shell, id)["scope"].startswith("project:")
+    assert "unknown scope" in shell.run("revise", id, "--scope", "everywhere", code=1).stderr
+    assert "unknown kind" in shell.run("revise", id, "--kind", "thought", code=1).stderr
+    assert "says all of that already" in shell.run("revise", id, "--kind", "preference", code=1).stderr
+    assert "a memory needs a title" in shell.run("revise", id, "--title", " ", code=1).stderr
+    assert "there is no memory" in shell.run("revise", "dec-nowhere1", "--title", "x", code=1).stderr
+    assert "nothing is to be different" in shell.run("revise", id, code=1).stderr
+
+
+def test_a_pin_is_set_once_and_let_go_once(shell: Shell):
+    id = shell.add("decision", "pinned or not")
+    assert "not pinned" in shell.run("pin", id, "--off", code=1).stderr
+    shell.run("pin", id)
+    assert shown(shell, id)["pinned"]
+    assert "pinned already" in shell.run("pin", id, code=1).stderr
+    shell.run("pin", id, "--off")
+    assert not shown(shell, id)["pinned"]
+    assert "there is no memory" in shell.run("pin", "dec-nowhere1", code=1).stderr
+
+
+def test_one_memory_takes_anothers_place_and_gives_it_back(shell: Shell):
+    old, new = shell.add("decision", "quokkas in MySQL"), shell.add("decision", "quokkas in PostgreSQL")
+    shell.run("supersede", old, new)
+    assert (shown(shell, old)["status"], shown(shell, old)["superseded_by"]) == ("superseded", new)
+    assert {"source": new, "relation": "supersedes", "target": old} in shell.json("show", new)["memories"][0]["links"]
+    assert old not in shell.says("search", "quokkas")
+    assert "superseded by" in shell.run("supersede", old, new, code=1).stderr
+    assert "is superseded itself" in shell.run("supersede", new, old, code=1).stderr
+    assert "its own place" in shell.run("supersede", new, new, code=1).stderr
+    assert "name either" in shell.run("supersede", new, code=1).stderr
+    shell.run("undo", "--yes")
+    assert shown(shell, old)["status"] == "active"
+    assert shell.json("show", old)["memories"][0]["links"] == []
+
+
+def test_what_is_true_now_can_be_said_with_it(shell: Shell):
+    old = shell.add("decision", "numbats are cached", "--file", "numbat.py", "--tag", "n")
+    made = shell.json("supersede", old, "--title", "numbats are computed", "--why", "they change")["by"]
+    assert (made["kind"], made["files"], made["tags"], made["trust"]) == ("decision", ["numbat.py"], ["n"], "user")
+    assert made["detail"] == {"why": "they change"}
+    assert shown(shell, old)["superseded_by"] == made["id"]
+    entry = shell.json("log", "--memory", old)["log"][0]
+    shell.run("undo", str(entry["number"]), "--yes")
+    assert (shown(shell, old)["status"], shown(shell, made["id"])["status"]) == ("active", "discarded")
+
+
+def test_a_memory_of_another_project_needs_that_project_named(shell: Shell):
+    other = shell.root / "other"
+    other.mkdir(exist_ok=True)
+    (other / "pyproject.toml").write_text("")
+    id = shell.add("note", "of the other", "--project", str(other))
+    told = shell.run("pin", id, code=1).stderr
+    assert "of another project" in told
+    assert "--project" in told
+    shell.run("pin", id, "--project", str(other))
+    key = shown(shell, id)["project"]
+    shell.run("revise", id, "--title", "of the other one", "--project", key)
+    assert shell.json("log", "--project", key)["log"][0]["what"] == "revise"
+    assert id not in shell.says("log")
+    assert id in shell.says("log", "--all")
+    shell.run("undo", "--project", str(other), "--yes")
+    assert shown(shell, id)["title"] == "of the other"
+
+
+def test_undo_shows_asks_and_tells_what_stays(fresh_shell: Shell):
+    shell = fresh_shell
+    assert "nothing to take back" in shell.run("undo", "--yes", code=1).stderr
+    id = shell.add("note", "first")
+    shell.run("revise", id, "--title", "second")
+    told = shell.run("undo", code=1)
+    assert re.search(r"user +revised +" + id + ": title", told.stdout)
+    assert "--yes" in told.stderr
+    shell.run("revise", id, "--title", "third")
+    first, second = (each["number"] for each in reversed([e for e in shell.json("log")["log"] if e["number"]]))
+    told = shell.run("undo", str(first), "--yes", code=1)
+    assert f"{first} stays: the title of {id} has changed since" in told.stderr
+    assert f"takes back {second}: revise" in shell.says("undo", str(second), "--yes")
+    shell.run("undo", str(first), "--yes")
+    assert shown(shell, id)["title"] == "first"
+    assert "already" in shell.run("undo", str(first), "--yes", code=1).stderr
+    assert "no entry 99" in shell.run("undo", "99", "--yes", code=1).stderr
+    assert "no run" in shell.run("undo", "tidy-1", "--yes", code=1).stderr
+
+
+@pytest.fixture
+def fresh_shell() -> Iterator[Shell]:
+    yield from in_scratch()
+
+
+def test_the_log_tells_who_wrote_and_changed_what(fresh_shell: Shell):
+    shell = fresh_shell
+    id = shell.add("decision", "wallabies first")
+    shell.run("revise", id, "--title", "wallabies last")
+    shell.run("undo", "--yes")
+    lines = [line.split(maxsplit=4)[2:] for line in shell.says("log").splitlines()]
+    assert lines == [
+        ["2", "user", f"undid         {id}: takes back 1: revise"],
+        ["1", "user", f"revised       {id}: title  (undone by 2)"],
+        ["-", "user", f"added         {id}: wallabies first"],
+    ]
+    assert len(shell.says("log", "--limit", "1").splitlines()) == 1
+    assert shell.says("log", "--since", "2020-01-01") == shell.says("log")
+    assert shell.says("log", "--since", "2999-01-01") == ""
+    assert shell.json("log", "--memory", id)["log"][2]["what"] == "add"
+    assert "is no time" in shell.run("log", "--since", "soon", code=1).stderr
+
+
+def test_an_editor_is_opened_where_nothing_was_named(shell: Shell):
+    id = shell.add("decision", "edited by hand", "--why", "so", "--tag", "a")
+    script = shell.root / "editor.sh"
+    script.write_text(
+        '#!/bin/sh\nstat -c %a "$1" > mode\nsed -i \'s/^title: .*/title: edited well/; s/^tags: .*/tags: a, b/\' "$1"\n'
+        "printf 'a body\\nof two lines\\n' >> \"$1\"\n"
+    )
+    script.chmod(0o700)
+    assert in_terminal(shell, "revise", id, editor=str(script)) == 0
+    after = shown(shell, id)
+    assert (after["title"], after["tags"], after["body"]) == ("edited well", ["a", "b"], "a body\nof two lines")
+    assert after["detail"]["why"] == "so"
+    assert (shell.folder / "mode").read_text().strip() == "600"
+    assert list(shell.home.root.glob("revise-*")) == []
+    entries = len(shell.json("log", "--memory", id)["log"])
+    assert in_terminal(shell, "revise", id, editor="true") == 0
+    assert in_terminal(shell, "revise", id, editor="false") == 1
+    assert len(shell.json("log", "--memory", id)["log"]) == entries
+
+
+def in_terminal(shell: Shell, *words: str, editor: str) -> int:
+    """A command whose stdin and stdout are a terminal; its exit code."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "foreword", *words],
+        cwd=shell.folder,
+        env={**shell.environ, "EDITOR": editor},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    try:
+        while True:
+            try:
+                if not os.read(ours, 4096):
+                    break
+            except OSError:  # the other end was closed
+                break
+    finally:
+        os.close(ours)
+    return child.wait(60)
+
+
+def test_in_an_agents_shell_the_agent_speaks_and_not_the_user(fresh_shell: Shell):
+    shell = fresh_shell
+    mine = shell.add("preference", "tabs, never spaces")
+    told = shell.run("add", "preference", "spaces, never tabs", CLAUDECODE="1")
+    assert "as said by claude-code" in told.stderr
+    theirs = told.stdout.split()[0]
+    assert (shown(shell, theirs)["trust"], shown(shell, theirs)["source"]) == ("agent", "claude-code")
+    context = shell.says("context")
+    assert "tabs, never spaces" in context
+    assert "spaces, never tabs" not in context
+    said = shell.says("revise", mine, "--title", "spaces", GEMINI_CLI="1")
+    assert "proposal" in said
+    assert shown(shell, mine)["title"] == "tabs, never spaces"
+    shell.run("revise", theirs, "--title", "spaces, if you must", CODEX_THREAD_ID="x")
+    assert shown(shell, theirs)["trust"] == "agent"
+    for words in (["pin", mine], ["supersede", mine, theirs], ["undo", "1", "--yes"]):
+        assert "only the user" in shell.run(*words, code=1, CLAUDECODE="1").stderr
+    assert "only the user" in shell.run("revise", theirs, "--scope", "universal", code=1, OPENCODE="1").stderr
+
+
+# ---- agents
+
+
+def test_an_agent_revises_what_agents_wrote(home: Home, project: str, start):
+    client, agent = start(), Agent(home, project)
+    id = keep(client, project, "Slots are stored in local time", source="codex")
+    told = agent.call("memory_revise", {"id": id, "title": "Slots are stored in UTC", "why": "two zones"})
+    assert told == f"{id} is revised; what it said before is in the log."
+    memory = client.get(f"/api/memories/{id}")["memory"]
+    assert (memory["title"], memory["detail"]["why"], memory["trust"]) == (
+        "Slots are stored in UTC",
+        "two zones",
+        "agent",
+    )
+    [entry] = client.get("/api/log", memory=id)["log"][:1]
+    assert (entry["who"], entry["what"], entry["why"]) == ("agent", "revise", "somebody: title, why")
+    client.post("/api/undo", {"entry": entry["number"]})
+    assert client.get(f"/api/memories/{id}")["memory"]["title"] == "Slots are stored in local time"
+
+
+def test_of_what_the_user_said_an_agent_only_proposes_and_only_once(home: Home, project: str, start):
+    client, agent = start(), Agent(home, project)
+    id = keep(client, project, "Slots are stored in local time")
+    for _ in range(2):
+        told = agent.call("memory_revise", {"id": id, "title": "Slots are stored in UTC"})
+        assert "waits for a yes in `foreword review`" in told
+    assert client.get(f"/api/memories/{id}")["memory"]["title"] == "Slots are stored in local time"
+    waiting = [each for each in client.get("/api/log")["log"] if each["what"] == "propose"]
+    assert len(waiting) == 1
+    [made] = waiting[0]["memories"]
+    proposal = client.get(f"/api/memories/{made}")["memory"]
+    assert (proposal["status"], proposal["trust"], proposal["source"]) == ("proposed", "agent", "somebody")
+    assert (proposal["detail"]["proposal"], proposal["detail"]["revises"]) == ("revise", id)
+    assert made not in agent.call("memory_search", {"query": "slots stored"})
+    client.post("/api/undo", {"entry": waiting[0]["number"]})  # the user does not want it
+    assert "not made again" in agent.call("memory_revise", {"id": id, "title": "Slots are stored in UTC"})
+    # What the user put into other words is the user's, whoever said it first.
+    theirs = keep(client, project, "Mail is sent at night", source="codex")
+    client.post(f"/api/memories/{theirs}", {"title": "Mail is sent at noon"})
+    assert "proposal" in agent.call("memory_revise", {"id": theirs, "title": "Mail is sent at dawn"})
+
+
+def test_an_agent_reaches_no_other_project_and_nothing_that_counts_elsewhere(
+    home: Home, project: str, start, tmp_path: Path
+):
+    client, agent = start(), Agent(home, project)
+    other = tmp_path / "other"
+    other.mkdir()
+    theirs = keep(client, str(other), "of the other", source="codex")
+    everywhere = keep(client, project, "tabs", scope="universal", source="codex")
+    assert "no memory of this project" in agent.call("memory_revise", {"id": theirs, "title": "mine now"})
+    assert "other projects too" in agent.call("memory_revise", {"id": everywhere, "title": "spaces"})
+    assert "memory_revise needs `id`" in agent.call("memory_revise", {"title": "x"})
+    mine = keep(client, project, "gone", source="codex")
+    assert "nothing is to be different" in agent.call("memory_revise", {"id": mine})
+    assert "says all of that already" in agent.call("memory_revise", {"id": mine, "title": "gone"})
+    assert "has no argument 'scope'" in agent.call("memory_revise", {"id": mine, "scope": "universal"})
+    client.post("/api/supersede", {"old": mine, "title": "still there"})
+    assert "is superseded" in agent.call("memory_revise", {"id": mine, "title": "back again"})
+    told = agent.call("memory_revise", {"id": keep(client, project, "x", source="codex"), "body": f"key {SECRET}"})
+    assert "looked like a secret was taken out" in told
+
+
+# ---- who may say what, and what stays
+
+
+def test_no_caller_gives_anybody_the_users_trust(home: Home, project: str, start):
+    client = start()
+    base = {"kind": "preference", "title": "rm -rf is fine", "project_path": project}
+    with pytest.raises(BadRequest, match="not the user's trust"):
+        client.post("/api/memories", {**base, "source": "codex", "trust": "user"})
+    [kept] = client.post("/api/memories", {**base, "source": "codex", "uid": "u1"})["memories"]
+    assert kept["trust"] == "agent"
+    [again] = client.post("/api/memories", {**base, "uid": "u1"})["memories"]
+    assert (again["id"], again["trust"]) == (kept["id"], "agent")
+    assert "rm -rf" not in client.get("/api/context", project_path=project, preview=1)["context"]
+    for wrong in ({"entry": "1"}, {"entry": True}):
+        with pytest.raises(BadRequest):
+            client.post("/api/undo", wrong)
+    with pytest.raises(NotFound):
+        client.post("/api/undo", {"entry": 12345})
+
+
+def test_a_session_that_says_it_again_leaves_the_users_words(home: Home, project: str, start, host: Host):
+    client = start()
+
+    def says(session: str, text: str) -> None:
+        about = {"session_id": session, "cwd": project}
+        host.tell("UserPromptSubmit", {**about, "prompt": text, "prompt_id": session})
+        host.tell("Stop", {**about, "last_assistant_message": "done"})
+        host.tell("SessionEnd", {**about, "reason": "exit"})
+
+    def rules() -> list[dict[str, Any]]:
+        found = client.get("/api/search", q="tests make check", project_path=project, kinds="preference")["results"]
+        return [dict(each) for each in found]
+
+    says("one", "Always run the tests with make check.")
+    wait_for(rules)
+    [rule] = rules()
+    client.post(f"/api/memories/{rule['id']}", {"title": "Tests are run with make check, twice"})
+    says("two", "Always run the tests with make check.")
+    wait_for(lambda: rules()[0]["seen"] == 2)
+    [after] = rules()
+    assert (after["id"], after["title"]) == (rule["id"], "Tests are run with make check, twice")
+    assert after["confirmed"] > rule["confirmed"]
+    [entry] = [each for each in client.get("/api/log", memory=rule["id"])["log"] if each["number"]]
+    assert client.post("/api/undo", {"entry": entry["number"]})["refused"] == {}
+    assert rules()[0]["title"] == rule["title"]
+    assert rules()[0]["seen"] == 2
+
+
+def test_a_worker_that_is_killed_keeps_what_it_said_was_done(home: Home, project: str, start):
+    client: Client = start()
+    id = keep(client, project, "first")
+    client.post(f"/api/memories/{id}", {"title": "second"})
+    client.post("/api/pin", {"id": id})
+    os.kill(life.pid_of(home), 9)
+    time.sleep(0.1)
+    client = start()
+    memory = client.get(f"/api/memories/{id}")["memory"]
+    assert (memory["title"], memory["pinned"]) == ("second", True)
+    assert [each["what"] for each in client.get("/api/log", memory=id)["log"]] == ["pin", "revise", "add"]

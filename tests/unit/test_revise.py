@@ -1,0 +1,157 @@
+"""A memory in other words: whose they are, what may change them, and what nobody overwrites."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.amendments import Logged
+from foreword.chronicle import chronicle, line
+from foreword.distill import merged
+from foreword.models.refine import Decision, Refined
+from foreword.revise import accepted, differing, is_the_users, proposed, revised, said_again
+from foreword.types import TRUSTS, Memory
+from foreword.values import replace
+from foreword.worker.refined import put
+
+TEXT = st.text(max_size=20)
+DECISION = Memory(
+    "decision",
+    "Use Redis",
+    id="dec-1",
+    uid="u",
+    scope="project:here",
+    project="here",
+    created=1.0,
+    confirmed=1.0,
+    detail={"why": "speed", "seen_in": {"s1": 1}},
+)
+
+
+def test_other_words_leave_all_else_as_it_is():
+    after = revised(DECISION, {"title": "Use Valkey", "why": "licence", "tags": ("cache",)}, who="user")
+    assert (after.title, after.detail["why"], after.tags) == ("Use Valkey", "licence", ("cache",))
+    assert after.detail["revised"] == "user"
+    assert replace(after, title=DECISION.title, tags=(), detail=DECISION.detail) == DECISION
+    assert differing(DECISION, after) == ("title", "tags", "why")
+
+
+def test_what_changes_nothing_marks_nothing():
+    assert revised(DECISION, {"title": "Use Redis", "why": "speed", "fixed_by": ""}, who="user") == DECISION
+
+
+@given(st.sampled_from(TRUSTS), TEXT, st.sampled_from(["user", "agent"]))
+def test_other_words_never_give_more_trust(trust, title, who):
+    assert revised(replace(DECISION, trust=trust), {"title": title}, who=who).trust == trust
+    made = proposed(replace(DECISION, trust=trust), {"title": title}, source="codex", session="s", at=2.0)
+    assert TRUSTS.index(made.trust) >= TRUSTS.index("agent")
+    again = said_again(replace(DECISION, trust=trust), replace(DECISION, trust="user", title=title))
+    assert TRUSTS.index(again.trust) >= TRUSTS.index(trust)
+
+
+def test_what_the_user_once_revised_stays_the_users():
+    agents = replace(DECISION, trust="agent")
+    assert not is_the_users(agents)
+    assert not is_the_users(revised(agents, {"title": "x"}, who="agent"))
+    mine = revised(agents, {"title": "x"}, who="user")
+    assert is_the_users(mine)
+    assert is_the_users(revised(mine, {"title": "y"}, who="agent"))
+
+
+def test_a_session_that_says_it_again_counts_and_leaves_the_words():
+    mine = revised(DECISION, {"title": "Use Valkey", "why": ""}, who="user")
+    fresh = replace(
+        DECISION, id="", title="Use Redis!", body="more", confirmed=9.0, detail={"why": "speed", "seen_in": {"s2": 2}}
+    )
+    after = merged(mine, fresh)
+    assert (after.title, after.body, after.detail["why"]) == ("Use Valkey", "", "")
+    assert (after.seen, after.confirmed, after.created) == (3, 9.0, 1.0)
+    assert after.detail["seen_in"] == {"s1": 1, "s2": 2}
+    assert merged(after, fresh) == after  # told again, it counts once
+
+
+@given(kind=st.sampled_from(["summary", "failure", "observation", "preference"]), title=TEXT, body=TEXT, why=TEXT)
+def test_nobody_but_who_revises_changes_revised_words(kind, title, body, why):
+    mine = revised(replace(DECISION, kind=kind), {"title": "mine", "body": "my body"}, who="user")
+    fresh = Memory(kind, title, body, uid="u", scope="project:here", project="here", detail={"why": why}, confirmed=5.0)
+    for after in (merged(mine, fresh), said_again(mine, fresh)):
+        assert (after.title, after.body, after.detail["why"], after.id) == ("mine", "my body", "speed", "dec-1")
+        assert after.confirmed == 5.0
+
+
+def test_what_somebody_put_aside_or_has_yet_to_decide_is_not_said_back_to_life():
+    for status in ("superseded", "discarded", "proposed", "forgotten"):
+        mine = replace(DECISION, status=status, superseded_by="dec-2" if status == "superseded" else "")
+        after = merged(mine, replace(DECISION, confirmed=9.0))
+        assert (after.status, after.superseded_by) == (status, mine.superseded_by)
+        assert merged(revised(mine, {"title": "x"}, who="user"), replace(DECISION, confirmed=9.0)).status == status
+    stale = revised(replace(DECISION, status="stale"), {"title": "x"}, who="user")
+    assert merged(stale, replace(DECISION, confirmed=9.0)).status == "active"
+
+
+def test_a_model_leaves_a_revised_summary_alone():
+    told = Refined(
+        title="Better",
+        request="",
+        done="",
+        learned=(),
+        decisions=(Decision("Use UTC"),),
+        next=(),
+        source="model:m",
+        trust="agent",
+    )
+    summary = Memory("summary", "T", uid="sum:here:s", project="here", session="s", pinned=True, used=3)
+    assert [each.kind for each in put(revised(summary, {"title": "mine"}, who="user"), told)] == ["decision"]
+    better, decision = put(summary, told)
+    assert better.title == "Better"
+    assert (decision.pinned, decision.used) == (False, 0)
+
+
+def test_a_proposal_is_shown_to_nobody_and_says_what_it_would_change():
+    made = proposed(DECISION, {"title": "Use Valkey", "tags": ("a",)}, source="codex", session="s", at=5.0)
+    assert (made.status, made.trust, made.source, made.id, made.kind) == ("proposed", "agent", "codex", "", "decision")
+    assert (made.detail["proposal"], made.detail["revises"]) == ("revise", "dec-1")
+    again = proposed(DECISION, {"title": "Use Valkey", "tags": ("a",)}, source="gemini", session="t", at=6.0)
+    assert again.uid == made.uid  # the same wish is the same proposal, whoever has it
+    assert proposed(DECISION, {"title": "Use KeyDB"}, source="codex", session="s", at=5.0).uid != made.uid
+
+
+def test_a_yes_makes_the_words_the_users_and_nothing_but_words():
+    made = proposed(DECISION, {"title": "Use Valkey", "tags": ("a",)}, source="codex", session="s", at=5.0)
+    later = replace(DECISION, body="said since")
+    after = accepted(later, made)
+    assert (after.title, after.body, after.tags, after.trust) == ("Use Valkey", "said since", ("a",), "user")
+    forged = replace(made, detail={**made.detail, "changes": {"scope": "universal", "kind": "preference"}})
+    assert accepted(DECISION, forged) == DECISION
+
+
+# ---- who did what
+
+
+def entry(number: int, **more: object) -> Logged:
+    told = {"at": float(number), "who": "tidy", "what": "merge", "why": "words alike", "run": "", "project": "here"}
+    return Logged(**{"number": number, "memories": ("dec-1", "dec-2"), **told, **more})  # type: ignore[arg-type]
+
+
+def test_the_chronicle_is_one_list_by_time_that_people_can_read():
+    changed = {"dec-1": {"status": ["active", "superseded"], "superseded_by": ["", "dec-2"]}, "dec-2": {"seen": [1, 2]}}
+    entries = [
+        entry(3, what="undo", who="user", why="takes back 2: merge", memories=("dec-1",)),
+        entry(2, patch={"changed": changed}, undone=3),
+    ]
+    written = [replace(DECISION, created=2.5, trust="agent", source="claude-code"), replace(DECISION, created=1.0)]
+    told = chronicle(entries, written, limit=10)
+    assert [each.at for each in told] == [3.0, 2.5, 2.0, 1.0]
+    assert [line(each, when="t").split() for each in told] == [
+        ["t", "3", "user", "undid", "dec-1:", "takes", "back", "2:", "merge"],
+        ["t", "-", "claude-code", "added", "dec-1:", "Use", "Redis"],
+        ["t", "2", "tidy", "merged", "dec-1", "into", "dec-2:", "words", "alike", "(undone", "by", "3)"],
+        ["t", "-", "user", "added", "dec-1:", "Use", "Redis"],
+    ]
+    assert len(chronicle(entries, written, limit=2)) == 2
+
+
+def test_nobody_else_is_told_as_the_user():
+    for source in ("user", "codex"):
+        (told,) = chronicle((), [replace(DECISION, trust="imported", source=source)], limit=1)
+        assert told.who != "user"
