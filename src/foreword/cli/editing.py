@@ -54,12 +54,13 @@ def edited(text: str, *, environ: Mapping[str, str], folder: Path) -> str:
     editor = shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or "vi")
     number, path = tempfile.mkstemp(prefix="revise-", suffix=".txt", dir=folder)
     try:
-        with open(number, "w", encoding="utf-8") as file:
+        with open(number, "w", encoding="utf-8", newline="") as file:
             file.write(text)
         ended = subprocess.run([*editor, path], check=False)  # noqa: S603 - the user's own editor
         if ended.returncode:
             raise ForewordError(f"{editor[0]} ended with {ended.returncode}", hint="nothing was changed; try again")
-        return Path(path).read_text(encoding="utf-8", errors="replace")
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
+            return file.read()
     except OSError as exc:
         raise ForewordError(f"{editor[0]} cannot be run: {exc.strerror}", hint="set EDITOR, or use options") from exc
     finally:
