@@ -18,38 +18,63 @@ def rows(
 ) -> tuple[list[dict[str, Any]], int]:
     """The next rows of one part behind place *after*, and the place to go on from; 0 at the end.
 
-    Without a project those of all. Events are asked for by session and changes by project, named in *of*.
+    Without a project those of all. Events are asked for by session and changes by project, named in *of*. What a
+    session did in another project's folder, and a link that leads to another project's memory, stay there.
     """
     if part == "session":
         return [fields(session) for session in store.sessions(project.key if project else "", limit=MOST)], 0
     if part == "change":
-        return [fields(change) for change in store.changed(of, limit=MOST)], 0
+        named = of if project is None or of == project.key else ""
+        return [fields(change) for change in store.changed(named, limit=MOST)], 0
     if part == "event":
         events = store.events(of, after=after, limit=limit)
-        told = [{name: each for name, each in fields(event).items() if name != "lasting"} for event in events]
+        ours = [event for event in events if project is None or event.project in (project.key, "")]
+        told = [{name: each for name, each in fields(event).items() if name != "lasting"} for event in ours]
         return told, events[-1].number if len(events) == limit else 0
     if part not in PARTS:
         raise BadRequest(f"unknown part {part!r}", hint=f"one of {', '.join(PARTS)}")
     page = store.page(after=after, scopes=(project.scope,) if project else (), limit=limit)
     memories = [memory for _, memory in page]
-    told = _memories(store, memories) if part == "memory" else _links(store, memories)
+    known = _Within(store, project)
+    told = _memories(known, memories) if part == "memory" else _links(store, known, memories)
     return told, page[-1][0] if len(page) == limit else 0
 
 
-def _memories(store: Store, memories: list[Memory]) -> list[dict[str, Any]]:
-    by = {each.id: each.uid for each in store.by_id([memory.superseded_by for memory in memories])}
+class _Within:
+    """Uids of memories by their ids, of one project and what counts everywhere; of all where there is none."""
+
+    def __init__(self, store: Store, project: Project | None) -> None:
+        self._store, self._project = store, project
+
+    def uids(self, ids: list[str]) -> dict[str, str]:
+        return {each.id: each.uid for each in self._store.by_id(ids) if self._is_ours(each)}
+
+    def _is_ours(self, memory: Memory) -> bool:
+        if self._project is None or not memory.scope.startswith("project:"):
+            return True
+        return memory.scope == self._project.scope
+
+
+def _memories(known: _Within, memories: list[Memory]) -> list[dict[str, Any]]:
+    by = known.uids([memory.superseded_by for memory in memories])
     return [
-        {**fields(memory), "detail": dict(memory.detail), "superseded_by_uid": by.get(memory.superseded_by, "")}
+        {
+            **fields(memory),
+            "detail": dict(memory.detail),
+            "superseded_by": memory.superseded_by if memory.superseded_by in by else "",
+            "superseded_by_uid": by.get(memory.superseded_by, ""),
+        }
         for memory in memories
     ]
 
 
-def _links(store: Store, memories: list[Memory]) -> list[dict[str, Any]]:
+def _links(store: Store, known: _Within, memories: list[Memory]) -> list[dict[str, Any]]:
     found: list[Link] = []
     for memory in memories:
         found += [link for link in store.linked(memory.id) if link.source == memory.id]
-    uids = {each.id: each.uid for each in store.by_id([end for link in found for end in (link.source, link.target)])}
+    uids = known.uids([end for link in found for end in (link.source, link.target)])
     return [
-        {**fields(link), "source_uid": uids.get(link.source, ""), "target_uid": uids.get(link.target, "")}
+        {**fields(link), "source_uid": uids[link.source], "target_uid": uids[link.target]}
         for link in found
+        if link.source in uids and link.target in uids
     ]

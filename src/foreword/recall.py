@@ -37,8 +37,11 @@ TOLD = "what fits was given already in this context window, or said in it; memor
 LATE = "the deadline came before anything was ready"
 STANDS_OUT = 1.5  # the best is shown in full when it has so many times the score of the second
 MOST_GOALS = 5
+GOALS = 60  # that are looked through for so many open ones
+MOST_FACTS = 2
 # Where a project was left is worth knowing however long ago that was; no threshold hides these.
 LASTING = ("continuity", "sessions")
+FACT_WORDS = frozenset(("contract", "contracts", "dependency", "dependencies", "downstream", "upstream"))
 GOAL_WORDS = frozenset(("goal", "goals", "mission", "milestone", "milestones", "objective", "objectives", "roadmap"))
 
 
@@ -306,10 +309,11 @@ def _candidates(
     if rule.name not in LASTING:
         ranked = tuple(worth_saying(ranked, threshold=threshold, moment=moment.name))
     in_full = _standing_out(ranked)
-    if worded and not GOAL_WORDS.isdisjoint(asked.terms):  # whatever words the goals themselves are put in
-        of_goals = replace(query, terms=(), kinds=("goal",), limit=MOST_GOALS)
-        goals, more_wrong = look(store, of_goals, now=now, moment=moment.name)
-        ranked, wrong = (*goals, *ranked), (*wrong, *more_wrong)
+    if worded:
+        asked_for, more_wrong = _asked_for(store, query, now=now, moment=moment.name)
+        told = [each.memory.id for each in asked_for]
+        ranked = (*asked_for, *(each for each in ranked if each.memory.id not in told))
+        wrong = (*wrong, *more_wrong)
     if wrong and not ranked:
         raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
     if rule.name == "continuity":
@@ -321,6 +325,39 @@ def _candidates(
         ranked = tuple(each for each in ranked if each.memory.trust == "user")  # nobody else makes one
     said = [each for each in ranked if each.memory.kind != "learning" or each.memory.confidence >= CERTAIN]
     return said, in_full, wrong
+
+
+def _asked_for(
+    store: Searchable, query: Query, *, now: float, moment: str
+) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
+    """Open goals and the facts of the project where the prompt speaks of such, whatever words they are put in."""
+    found: list[Ranked] = []
+    wrong: tuple[str, ...] = ()
+    for kind, words, pick in (("goal", GOAL_WORDS, _open_goals), ("project", FACT_WORDS, _facts)):
+        if not words.isdisjoint(query.terms):
+            named, more = look(store, replace(query, terms=(), kinds=(kind,), limit=GOALS), now=now, moment=moment)
+            found += pick(named)
+            wrong += more
+    return tuple(found), wrong
+
+
+def _open_goals(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """The best goals that are not done, each behind those that it is part of."""
+    left = {each.memory.id: each for each in ranked if each.memory.detail.get("status") != "done"}
+    ordered: list[Ranked] = []
+    while left:
+        way: list[Ranked] = []
+        id = next(iter(left))
+        while id in left:
+            way.append(left.pop(id))
+            id = str(way[-1].memory.detail.get("parent"))
+        ordered += reversed(way)
+    return ordered[:MOST_GOALS]
+
+
+def _facts(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """What the user said the project is; what its files say of it is found by its words."""
+    return [each for each in ranked if render.has_facts(each.memory)][:MOST_FACTS]
 
 
 def _enough(rule: LayerRule, *, voting: bool, known: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import gmtime, strftime
 
 from foreword.types import KINDS
+from foreword.values import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +71,11 @@ CODE_OF = {
 }
 CATEGORIES = ("architecture", "convention", "gotcha")
 RULES = ("preference", "correction")
+FACTS = (
+    ("contracts", "contracts"),
+    ("depends_on", "depends on"),
+    ("related", "related to"),
+)  # of a project, and before them
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
@@ -105,9 +111,13 @@ def versions(
     if moment in ("prompt", "question"):
         full = moment == "question"
         width = TITLE if full else INDEX_TITLES[0]
-        bodies = _with_body(ranked, now=now, form=form, width=width) if alone or full else ()
+        more = alone or full or _criteria(ranked.memory) or has_facts(ranked.memory)
+        bodies = _with_body(ranked, now=now, form=form, width=width) if more else ()
         return (*bodies, *_entries(ranked, now=now, form=form, widths=(TITLE, *widths) if full else widths))
     text = line(ranked, layer=layer, now=now, form=form)
+    if layer == "knowledge" and has_facts(ranked.memory):
+        bare = replace(ranked, memory=replace(ranked.memory, detail={}))
+        return _distinct((text, line(bare, layer=layer, now=now, form=form)))
     rows = text.split("\n") if layer == "continuity" else ()
     return (text, *("\n".join(rows[:most]) for most in ROWS if most < len(rows)))
 
@@ -115,6 +125,13 @@ def versions(
 def has_codes(memory: Memory) -> bool:
     """Whether a memory says what comes next, what blocks, what was decided or what is open."""
     return any(_texts(memory.detail, name) for _, names, _ in CODES for name in names)
+
+
+def has_facts(memory: Memory) -> bool:
+    """Whether a memory says what its project is: contracts, dependencies, related projects."""
+    return memory.kind == "project" and any(
+        _raw(memory.detail, name) for name in ("role", *(name for name, _ in FACTS))
+    )
 
 
 def line(ranked: Ranked, *, layer: str, now: float, form: str = "markdown") -> str:
@@ -326,7 +343,7 @@ def _with_body(ranked: Ranked, *, now: float, form: str, width: int) -> tuple[st
     title = _title(memory)
     fix = _text(memory.detail, "fixed_by")
     parts = [memory.body or _text(memory.detail, "why"), _text(memory.detail, "solution")]
-    rest = f"fixed then by: {fix}" if fix else " ".join(filter(None, parts))
+    rest = f"fixed then by: {fix}" if fix else " ".join(filter(None, (*parts, _criteria(memory), _facts(memory))))
     whole = title if form == "xml" or (rest and len(title) > width) else ""
     said = ": ".join(filter(None, (whole, rest)))
     texts = _distinct(filter(None, (neutral(said, width=most) for most in BODIES)))
@@ -386,7 +403,20 @@ def _labelled(memory: Memory) -> tuple[str, str]:
     title = _title(memory)
     if label and title.lower().startswith(f"{label}:"):
         title = title[len(label) + 1 :].lstrip()
-    return label, title
+    return label, _joint(title, _facts(memory))
+
+
+def _facts(memory: Memory) -> str:
+    """What the user said a project is, besides its role."""
+    if memory.kind != "project":
+        return ""
+    told = ((label, _texts(memory.detail, name)) for name, label in FACTS)
+    return "; ".join(f"{label}: {', '.join(texts)}" for label, texts in told if texts)
+
+
+def _criteria(memory: Memory) -> str:
+    told = _texts(memory.detail, "criteria") if memory.kind == "goal" else ()
+    return f"done when: {'; '.join(told)}" if told else ""
 
 
 def _established(memory: Memory, *, now: float) -> str:
@@ -540,6 +570,10 @@ def _about(memory: Memory, *, now: float) -> str:
 
 def _is_fixed(memory: Memory) -> bool:
     return isinstance(memory.detail, dict) and bool(memory.detail.get("fixed_by"))
+
+
+def _joint(*words: str) -> str:
+    return "; ".join(filter(None, words))
 
 
 def _joined(*words: str) -> str:

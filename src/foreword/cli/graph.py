@@ -1,4 +1,4 @@
-"""A function's name -> who calls it and whom it calls, in the files of a project as they are now."""
+"""A memory's id -> what it is linked to; a function's name -> who calls it and whom it calls, in files as they are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json, Project
+from foreword.errors import BadRequest
+from foreword.graph import RELATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,26 +19,37 @@ if TYPE_CHECKING:
 
 
 def graph(
+    id: Annotated[str, typer.Argument(metavar="[ID]", help="A memory: what it is linked to.")] = "",
+    *,
     calls: Annotated[
         str, typer.Option(metavar="NAME", help="A function or Class.method: who calls it, whom it calls.")
-    ],
-    *,
-    hops: Annotated[int, typer.Option(metavar="N", min=1, max=10, help="Follow calls so many times.")] = 1,
+    ] = "",
+    hops: Annotated[int, typer.Option(metavar="N", min=0, max=10, help="Go so many steps; 0: 2, of calls 1.")] = 0,
     seconds: Annotated[float, typer.Option(metavar="S", min=0.1, help="Read files for at most so long.")] = 30.0,
     json: Json = False,
     project: Project = "",
 ) -> None:
-    """Show who calls a function and whom it calls.
+    """Show what a memory is linked to, or who calls a function and whom it calls.
 
-    The project's source files are read now; nothing is stored, and no agent is given it. Calls are matched by name, not
-    by type: `a.save()` may call any `save`, and where several are defined it says how many. Where NAME itself is
-    defined more than once, all its definitions are listed; Class.method chooses one.
+    Of a memory: links of every relation, both ways, within its project, and links that it might have; `foreword link`
+    accepts one. No agent is given the graph.
+
+    Of a function: the project's source files are read now, and nothing is stored. Calls are matched by name, not by
+    type: `a.save()` may call any `save`, and where several are defined it says how many. Where NAME itself is defined
+    more than once, all its definitions are listed; Class.method chooses one.
 
     \b
     Examples:
+      foreword graph dec-7k2m9qxw
       foreword graph --calls offer_slot
       foreword graph --calls Store.append --hops 3
     """
+    if bool(id) == bool(calls):
+        raise BadRequest("a graph begins at one thing", hint="give the id of a memory, or --calls NAME")
+    if id:
+        _of_memory(id, hops=hops, json=json)
+        return
+    hops = hops or 1
     from foreword.code.calls import read_calls
 
     root = _root(door.folder(project))
@@ -55,6 +68,73 @@ def graph(
         screen.say(f"{place.signature or place.function}  {place.file}:{place.line}")
     _print("called by", callers)
     _print("calls", called)
+
+
+def link(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The id of a memory.")],
+    relation: Annotated[str, typer.Argument(metavar="RELATION", help=f"One of {', '.join(RELATIONS)}.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The id of another one.")],
+    json: Json = False,
+) -> None:
+    """Link two memories of a project.
+
+    \b
+    Example:
+      foreword link chg-2w9d4hqa resolves fai-m3x8apk2
+    """
+    _link({"source": source, "relation": relation, "target": target}, json=json)
+
+
+def unlink(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The id of a memory.")],
+    relation: Annotated[str, typer.Argument(metavar="RELATION", help=f"One of {', '.join(RELATIONS)}.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The id of another one.")],
+    json: Json = False,
+) -> None:
+    """Take away a link between two memories.
+
+    \b
+    Example:
+      foreword unlink chg-2w9d4hqa resolves fai-m3x8apk2
+    """
+    _link({"source": source, "relation": relation, "target": target, "remove": True}, json=json)
+
+
+def _link(told: dict[str, Any], *, json: bool) -> None:
+    answer = door.worker(door.here()).post("/api/links", told)
+    if json:
+        screen.as_json(answer)
+        return
+    link = " ".join(answer["link"].values())
+    screen.say(f"{link}: {'taken away' if told.get('remove') else 'linked' if answer['entry'] else 'linked already'}")
+
+
+def _of_memory(id: str, *, hops: int, json: bool) -> None:
+    from urllib.parse import quote
+
+    answer = door.worker(door.here()).get(f"/api/graph/{quote(id, safe='')}", hops=hops or None)
+    if json:
+        screen.as_json(answer)
+        return
+    screen.say(_memory(answer))
+    left = [(each, 1) for each in reversed(answer["beyond"])]
+    while left:
+        node, depth = left.pop()
+        arrow = f"{node['relation']} ->" if node["forth"] else f"<- {node['relation']}"
+        screen.say(f"{'  ' * depth}{arrow} {_memory(node)}")
+        left += [(each, depth + 1) for each in reversed(node["beyond"])]
+    if not answer["whole"]:
+        screen.aside("there is more, further on")
+    if answer["suggested"]:
+        screen.say("\nsuggested:")
+    for each in answer["suggested"]:
+        screen.say(f"  {each['source']} {each['relation']} {each['target']}: {each['reason']}")
+        screen.say(f"    {_memory(each)}")
+
+
+def _memory(node: dict[str, Any]) -> str:
+    status = "" if node["status"] == "active" else f" ({node['status']})"
+    return f"[{node['kind']}] {node['id']}  {node['title']}{status}"
 
 
 def _each_once(nodes: Sequence[Node]) -> list[Node]:

@@ -17,6 +17,7 @@ from foreword.cli import (
     export,
     find,
     forget,
+    goals,
     governing,
     graph,
     imports,
@@ -25,6 +26,7 @@ from foreword.cli import (
     mcp,
     memories,
     model,
+    project,
     prune,
     resume,
     review,
@@ -96,6 +98,10 @@ app.command("resume")(resume.resume)
 app.command("sessions")(sessions.sessions)
 app.command("handoff")(sessions.handoff)
 app.command("graph")(graph.graph)
+app.command("link")(graph.link)
+app.command("unlink")(graph.unlink)
+app.add_typer(goals.app, name="goal")
+app.add_typer(project.app, name="project")
 app.command("status")(status.status)
 app.command("stats")(stats.stats)
 app.command("doctor")(doctor.doctor)

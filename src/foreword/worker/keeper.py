@@ -63,7 +63,9 @@ from foreword.worker.arrived import arrived
 from foreword.worker.callers import Callers
 from foreword.worker.distilling import Distilling
 from foreword.worker.forgetting import Forgetting
+from foreword.worker.goals import Goals
 from foreword.worker.governing import Governing
+from foreword.worker.graph import Graph
 from foreword.worker.importing import Courtesy, Importing
 from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
@@ -203,6 +205,8 @@ class Keeper:
             refuse=lambda project: refuse_to_write(self.off(project), project),
             now=now,
         )
+        self.goals = Goals(store=lambda: self.store, registry=self.registry, now=now)
+        self.graph = Graph(store=lambda: self.store, now=now)
         self.reload()
         self._store = self._opened()
         self._forgetting.resume()

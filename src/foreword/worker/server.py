@@ -15,6 +15,7 @@ from typing import Any
 from foreword.errors import BadPayload, BadRequest, Conflict, ForewordError, NotFound, StoreError
 from foreword.payloads import Delivery
 from foreword.worker import tools
+from foreword.worker.graph import MOST_HOPS
 from foreword.worker.http import Request, Response, Server
 from foreword.worker.keeper import MOST_RESULTS, Keeper
 from foreword.worker.life import Seat
@@ -94,6 +95,15 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/line": {
             "GET": lambda asked: keeper.line(**{name: _word(asked, name) for name in ("session_id", "project_path")})
         },
+        "/api/goals": {
+            "GET": lambda asked: keeper.goals.every(
+                project_path=_word(asked, "project_path"), done=_flag(asked, "all")
+            ),
+            "POST": lambda asked: keeper.goals.add(_object(asked)),
+        },
+        "/api/goals/": {"POST": lambda asked: keeper.goals.reach(_last(asked), _object(asked))},
+        "/api/graph/": {"GET": lambda asked: keeper.graph.of(_last(asked), hops=_whole(asked, "hops", most=MOST_HOPS))},
+        "/api/links": {"POST": lambda asked: keeper.graph.link(_object(asked))},
         "/api/projects": {"GET": lambda _: keeper.projects.every()},
         "/api/project": {
             "GET": lambda asked: keeper.projects.show(**{name: _word(asked, name) for name in ("of", "project_path")}),

@@ -1,0 +1,95 @@
+"""An id -> its part of the graph as JSON; a link that somebody wants or does not want -> kept, logged, undoable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from foreword.amendments import Amendment
+from foreword.errors import BadRequest, NotFound
+from foreword.goals import parent_of, refuse_part
+from foreword.graph import RELATIONS, Node, suggested, walk
+from foreword.store import Store
+from foreword.types import Link, Memory, Query
+from foreword.values import fields, replace
+
+HOPS = 2
+MOST_HOPS = 10
+
+
+class Graph:
+    """The links between memories, for people: no agent is given the graph."""
+
+    def __init__(self, *, store: Callable[[], Store], now: Callable[[], float]) -> None:
+        self._store, self._now = store, now
+
+    def of(self, id: str, *, hops: int = HOPS) -> dict[str, Any]:
+        """What a memory is linked to within so many steps, and what it might be linked to."""
+        start = self._memory(id)
+        walked = walk(self._store(), start, hops=min(hops or HOPS, MOST_HOPS))
+        return {
+            **_told(walked.start),
+            "whole": walked.whole,
+            "suggested": [
+                {**fields(each.link), **_about(each.memory), "reason": each.reason}
+                for each in suggested(self._store(), start)
+            ],
+        }
+
+    def link(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep a link between two memories, or with `remove` take it away."""
+        source, relation, target = (str(told.get(name) or "") for name in ("source", "relation", "target"))
+        if relation not in RELATIONS:
+            raise BadRequest(f"unknown relation {relation!r}", hint=f"one of {', '.join(RELATIONS)}")
+        one, other = self._memory(source), self._memory(target)
+        link = Link(one.id, relation, other.id)
+        there = link in self._store().linked(one.id)
+        if told.get("remove"):
+            if not there:
+                raise NotFound(f"{source} {relation} {target} is no link", hint=f"`foreword graph {source}` shows them")
+            amendment = Amendment("unlink", _said(link), unlinked=(link,), changed=self._adopted(one, other, link, ""))
+        else:
+            self._refuse(one, other, link)
+            if there:
+                return {"link": fields(link), "entry": 0}
+            amendment = Amendment("link", _said(link), links=(link,), changed=self._adopted(one, other, link, other.id))
+        [entry] = self._store().amend([amendment], who="user", at=self._now())
+        return {"link": fields(link), "entry": entry.number}
+
+    def _refuse(self, one: Memory, other: Memory, link: Link) -> None:
+        if one.id == other.id:
+            raise BadRequest("a memory cannot be linked to itself", hint="give two ids")
+        both = [each.scope for each in (one, other) if each.scope.startswith("project:")]
+        if len(set(both)) > 1:
+            raise BadRequest(
+                f"{one.id} and {other.id} are of two projects", hint="links stay within one; `foreword project merge`"
+            )
+        if link.relation == "part-of" and {one.kind, other.kind} == {"goal"}:
+            goals = self._store().by_recency(Query(scopes=(one.scope,), kinds=("goal",), limit=1000))
+            refuse_part(one, other, known={hit.memory.id: hit.memory for hit in goals})
+
+    def _adopted(self, one: Memory, other: Memory, link: Link, parent: str) -> tuple[tuple[Memory, Memory], ...]:
+        """A goal says itself which one it is part of."""
+        if link.relation != "part-of" or {one.kind, other.kind} != {"goal"} or parent_of(one) == parent:
+            return ((one, one), (other, other))  # as they are: the log says of which memories it tells
+        rest = {name: told for name, told in one.detail.items() if name != "parent"}
+        return ((one, replace(one, detail={**rest, **({"parent": parent} if parent else {})})),)
+
+    def _memory(self, id: str) -> Memory:
+        found = self._store().by_id([id])
+        if not found:
+            raise NotFound(f"there is no memory {id!r}", hint="`foreword search` finds ids")
+        return found[0]
+
+
+def _told(node: Node) -> dict[str, Any]:
+    told = {"relation": node.relation, "forth": node.forth} if node.relation else {}
+    return {**told, **_about(node.memory), "beyond": [_told(each) for each in node.beyond]}
+
+
+def _about(memory: Memory) -> dict[str, Any]:
+    return {name: getattr(memory, name) for name in ("id", "kind", "title", "status", "scope")}
+
+
+def _said(link: Link) -> str:
+    return f"{link.source} {link.relation} {link.target}"

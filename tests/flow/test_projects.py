@@ -1,0 +1,310 @@
+"""Goals, projects, links and aliases, as a person types them, with a real worker."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreword.client import Client
+from foreword.config import load
+from foreword.errors import BadRequest, NotFound
+from foreword.paths import Home
+from tests.flow.conftest import CLEAN, Host, end_worker, wait_for
+
+
+@pytest.fixture
+def worker(start) -> Client:
+    return start()
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> str:
+    return a_project(tmp_path / "depot")
+
+
+def a_project(folder: Path) -> str:
+    folder.mkdir(parents=True)
+    (folder / "pyproject.toml").write_text("")
+    return str(folder)
+
+
+def run(home: Home, folder: str, *words: str, fails: bool = False) -> str:
+    ended = subprocess.run(
+        [sys.executable, "-m", "foreword", *words],
+        cwd=folder,
+        env={**CLEAN, "FOREWORD_HOME": str(home.root), "HOME": str(home.root)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (ended.returncode != 0) == fails, ended.stderr
+    return ended.stderr if fails else ended.stdout
+
+
+def asked(home: Home, folder: str, *words: str) -> Any:
+    return json.loads(run(home, folder, *words, "--json"))
+
+
+def told(worker: Client, folder: str, prompt: str = "", **more: Any) -> str:
+    return str(worker.get("/api/context", project_path=folder, prompt=prompt, preview=1, **more)["context"])
+
+
+def keep(worker: Client, folder: str, title: str, kind: str = "decision", **more: Any) -> str:
+    memory = {"kind": kind, "title": title, "project_path": folder, **more}
+    return str(worker.post("/api/memories", memory)["memories"][0]["id"])
+
+
+# ---- goals
+
+
+def test_goals_form_a_tree_whose_open_ones_come_first(home: Home, worker: Client, project: str):
+    first = asked(home, project, "goal", "add", "Ship the shop", "--criterion", "tests are green")["goal"]["id"]
+    part = asked(home, project, "goal", "add", "Pay by card", "--parent", first)["goal"]["id"]
+    mission = asked(home, project, "goal", "add", "Sell things", "--mission")["goal"]["id"]
+    asked(home, project, "goal", "done", first, "--outcome", "since 2.1")
+    assert run(home, project, "goal", "list") == f"[ ] {mission}  mission: Sell things\n[ ] {part}  Pay by card\n"
+    assert run(home, project, "goal", "list", "--all") == (
+        f"[ ] {mission}  mission: Sell things\n"
+        f"[x] {first}  Ship the shop\n      - tests are green\n      = since 2.1\n"
+        f"  [ ] {part}  Pay by card\n"
+    )
+    run(home, project, "goal", "reopen", first)
+    assert [goal["id"] for goal in asked(home, project, "goal", "list")["goals"]] == [mission, first]
+    assert worker.get(f"/api/memories/{part}")["links"] == [{"source": part, "relation": "part-of", "target": first}]
+
+
+def test_a_prompt_about_goals_is_told_the_open_ones_parents_first(worker: Client, project: str):
+    def add(title: str, **more: Any) -> str:
+        return str(worker.post("/api/goals", {"title": title, "project_path": project, **more})["goal"]["id"])
+
+    above = add("Ship the shop", criteria=["the storm test is green"])
+    below = add("Pay by card", parent=above)
+    reached = add("Choose a name")
+    worker.post(f"/api/goals/{reached}", {"status": "done"})
+    text = told(worker, project, "which milestone is next?")
+    assert text.index(above) < text.index(below)
+    assert "done when: the storm test is green" in text
+    assert reached not in text
+    assert above not in told(worker, project, "why does the shop not ship?")
+
+
+def test_a_goal_of_another_project_is_neither_a_parent_nor_listed(home: Home, worker: Client, project: str, other: str):
+    theirs = asked(home, other, "goal", "add", "Theirs")["goal"]["id"]
+    assert "no goal of this project" in run(home, project, "goal", "add", "Ours", "--parent", theirs, fails=True)
+    assert "there is no goal" in run(home, project, "goal", "add", "Ours", "--parent", "goa-00000000", fails=True)
+    assert asked(home, project, "goal", "list")["goals"] == []
+
+
+def test_no_goal_is_part_of_what_is_part_of_it(worker: Client, project: str):
+    def add(title: str, parent: str = "") -> str:
+        given = {"title": title, "project_path": project, "parent": parent}
+        return str(worker.post("/api/goals", given)["goal"]["id"])
+
+    one = add("one")
+    two = add("two", one)
+    three = add("three", two)
+    for end in (one, two, three):
+        with pytest.raises(BadRequest):
+            worker.post("/api/links", {"source": one, "relation": "part-of", "target": end})
+
+
+# ---- links
+
+
+def test_links_are_walked_both_ways_and_suggested_from_shared_code(home: Home, worker: Client, project: str):
+    decision = keep(worker, project, "Slots are held for a minute", files=["rooms/slots.py"])
+    failure = keep(
+        worker,
+        project,
+        "double booking",
+        kind="failure",
+        files=["rooms/slots.py"],
+        functions=["hold"],
+        detail={"fixed_by": "hold() takes the lock first"},
+    )
+    change = keep(
+        worker, project, "hold() in rooms/slots.py", kind="change", files=["rooms/slots.py"], functions=["hold"]
+    )
+    keep(worker, project, "unrelated", files=["README.md"])
+    suggested = asked(home, project, "graph", failure)["suggested"]
+    assert [(each["source"], each["relation"], each["target"]) for each in suggested] == [
+        (change, "resolves", failure),
+        (decision, "relates-to", failure),
+    ]
+    assert "what fixed the failure" in suggested[0]["reason"]
+    run(home, project, "link", change, "resolves", failure)
+    run(home, project, "link", decision, "relates-to", failure)
+    assert run(home, project, "graph", change) == (
+        f"[change] {change}  hold() in rooms/slots.py\n"
+        f"  resolves -> [failure] {failure}  double booking\n"
+        f"    <- relates-to [decision] {decision}  Slots are held for a minute\n"
+        f"\nsuggested:\n  {decision} relates-to {change}: both name rooms/slots.py\n"
+        f"    [decision] {decision}  Slots are held for a minute\n"
+    )
+    assert decision not in run(home, project, "graph", change, "--hops", "1").partition("suggested")[0]
+    run(home, project, "unlink", change, "resolves", failure)
+    assert asked(home, project, "graph", change)["beyond"] == []
+    assert "is no link" in run(home, project, "unlink", change, "resolves", failure, fails=True)
+    assert "one of supersedes" in run(home, project, "link", change, "likes", failure, fails=True)
+    assert "begins at one thing" in run(home, project, "graph", fails=True)
+
+
+def test_two_projects_are_not_linked(worker: Client, project: str, other: str):
+    ends = {"source": keep(worker, project, "a"), "target": keep(worker, other, "b")}
+    with pytest.raises(BadRequest):
+        worker.post("/api/links", {**ends, "relation": "relates-to"})
+
+
+# ---- what a project is
+
+
+def test_facts_are_told_at_the_start_and_where_a_prompt_asks_for_them(
+    home: Home, worker: Client, project: str, other: str
+):
+    keep(worker, other, "zebra secret of the depot")
+    words = ("--role", "sells things", "--contract", "GET /cart stays", "--depends-on", "payments", "--related", other)
+    facts = asked(home, project, "project", "set", *words)["facts"]
+    assert facts == {
+        "role": "sells things",
+        "contracts": ["GET /cart stays"],
+        "depends_on": ["payments"],
+        "related": ["depot"],
+    }
+    line = "- Project: sells things; contracts: GET /cart stays; depends on: payments; related to: depot"
+    assert line in told(worker, project)
+    assert "GET /cart stays" in told(worker, project, "do we break a contract by this?")
+    assert "sells things" not in told(worker, project, "why is the button green?")
+    assert "zebra" not in told(worker, project, "dependencies on the depot and its zebra secret")
+    asked(home, project, "project", "set", "--contract", "")
+    assert "contracts" not in asked(home, project, "project", "show")["facts"]
+    assert "nothing is to be set" in run(home, project, "project", "set", fails=True)
+
+
+def test_a_project_shows_where_it_was_seen_and_what_it_holds(home: Home, worker: Client, project: str):
+    keep(worker, project, "zebra")
+    shown = asked(home, project, "project", "show")
+    assert (shown["name"], shown["roots"], shown["kinds"]) == ("shop", [project], {"decision": 1})
+    assert "shop" in run(home, project, "project", "list")
+    run(home, project, "project", "set", "--name", "The Shop")
+    assert asked(home, project, "project", "show", "The Shop")["key"] == shown["key"]
+    assert "no project is known" in run(home, project, "project", "show", "nowhere", fails=True)
+
+
+def test_a_project_is_switched_off_and_on_with_its_aliases(home: Home, worker: Client, project: str, other: str):
+    run(home, project, "project", "alias", other)
+    keep(worker, project, "zebra", kind="preference")
+    assert "off" in run(home, project, "project", "off")
+    assert set(load(home, {}).settings.off_projects) == {f"dir:{project}", f"dir:{other}"}
+    wait_for(lambda: not told(worker, other))
+    assert "on" in run(home, project, "project", "on")
+    assert load(home, {}).settings.off_projects == ()
+
+
+# ---- which counts as which
+
+
+def test_an_alias_is_this_project_for_whoever_reads_or_writes(
+    home: Home, worker: Client, project: str, other: str, host: Host
+):
+    ours = keep(worker, project, "zebra of ours", kind="preference")
+    run(home, project, "project", "alias", other)
+    theirs = keep(worker, other, "zebra of theirs", kind="preference")
+    for folder in (project, other):
+        assert {"zebra of ours", "zebra of theirs"} <= {
+            line.rpartition(": ")[2] for line in told(worker, folder).split("\n")
+        }
+        found = worker.get("/api/search", q="zebra", project_path=folder)["results"]
+        assert {each["id"] for each in found} == {ours, theirs}
+        assert "foreword: notes from earlier sessions in shop" in told(worker, folder)
+    end_worker(home)
+    host.write_hook()
+    start = {"session_id": "s1", "cwd": other, "hook_event_name": "SessionStart", "source": "startup"}
+    assert "zebra of ours" in host.context("SessionStart", start)
+
+
+def test_an_alias_ends_and_never_chains(home: Home, worker: Client, project: str, other: str, tmp_path: Path):
+    third = a_project(tmp_path / "third")
+    run(home, project, "project", "alias", other)
+    assert "counts as" in run(home, third, "project", "alias", other, fails=True)
+    assert "this project already" in run(home, project, "project", "alias", other, fails=True)
+    assert "has aliases of its own" in run(home, third, "project", "alias", project, fails=True)
+    run(home, project, "project", "unalias", other)
+    keep(worker, other, "zebra alone")
+    assert worker.get("/api/search", q="zebra", project_path=project)["results"] == []
+    assert "merge" in run(home, project, "project", "alias", other, fails=True)
+
+
+def test_what_hooks_spooled_under_the_old_key_lands_in_the_project_it_counts_as(
+    home: Home, worker: Client, start, host: Host, project: str, other: str
+):
+    end_worker(home)
+    host.write_hook()
+    prompt = {"session_id": "s9", "cwd": other, "hook_event_name": "UserPromptSubmit", "prompt": "zebra"}
+    host.tell("UserPromptSubmit", prompt)
+    assert host.spooled()
+    # An alias by hand, as if it had been made before the worker saw the spool.
+    from foreword.store.sqlite import SqliteStore
+
+    store = SqliteStore(home.database, backups=home.backups)
+    store.alias_project(f"dir:{other}", of=f"dir:{project}", who="user", at=1.0)
+    store.close()
+    client = start()
+    wait_for(lambda: client.get("/api/sessions", project_path=project)["sessions"])
+    assert client.get("/api/sessions", project_path=project)["sessions"][0]["id"] == "s9"
+
+
+def test_a_folder_whose_remote_came_later_finds_its_memory_again(home: Home, worker: Client, tmp_path: Path):
+    folder = tmp_path / "repo"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    session = {"session_id": "s1", "cwd": str(folder), "hook_event_name": "UserPromptSubmit"}
+    said = {**session, "prompt": "let's use zebra stripes because they are easy to see"}
+    worker.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": said})
+    over = {**session, "hook_event_name": "SessionEnd"}
+    worker.post("/api/events", {"host": "claude-code", "event": "SessionEnd", "payload": over})
+    old = asked(home, str(folder), "project", "show")["key"]
+    wait_for(lambda: worker.get("/api/search", q="zebra stripes", project_path=str(folder))["results"])
+    before = worker.get("/api/search", q="zebra stripes", project_path=str(folder))["results"]
+
+    (folder / ".git" / "config").write_text('[remote "origin"]\n\turl = https://example.com/a/repo.git\n')
+    wait_for(lambda: worker.get("/api/search", q="zebra", project_path=str(folder))["project"] != old)
+    keep(worker, str(folder), "elsewhere")
+    shown = asked(home, str(folder), "project", "show")
+    assert shown["hints"] == [
+        f"this folder was known as {old} ({len(before)} memories): `foreword project merge {old}`"
+    ]
+    assert f"{old} -> {shown['key']}" in run(home, str(folder), "project", "merge", old, "--dry-run")
+    assert worker.get("/api/sessions", project_path=str(folder))["sessions"] == []
+    moved = asked(home, str(folder), "project", "merge", old, "--yes")
+    assert moved["rows"]["sessions"] == 1
+    after = worker.get("/api/search", q="zebra stripes", project_path=str(folder))["results"]
+    assert {each["id"] for each in after} == {each["id"] for each in before}
+    assert asked(home, str(folder), "project", "show")["hints"] == []
+
+    # The same session goes on: what it said is the same memory, and seen where it is now.
+    worker.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": {**said, "id": 2}})
+    worker.post(
+        "/api/events", {"host": "claude-code", "event": "Stop", "payload": {**session, "hook_event_name": "Stop"}}
+    )
+    story = worker.get("/api/sessions/s1")
+    assert {each["id"] for each in story["memories"]} == {each["id"] for each in before}
+    assert story["session"]["project"] == shown["key"]
+
+
+def test_what_is_switched_differently_is_not_made_one(home: Home, worker: Client, project: str, other: str):
+    keep(worker, other, "zebra")
+    home.config.write_text(f'off_projects = ["{other}"]\n')
+    wait_for(lambda: asked(home, other, "project", "show")["switches"]["off_projects"])
+    assert "switched alike" in run(home, project, "project", "merge", other, "--yes", fails=True)
+
+
+def test_an_unknown_memory_is_told(worker: Client):
+    for ask in (lambda: worker.get("/api/graph/dec-00000000"), lambda: worker.post("/api/goals/x", {"status": "done"})):
+        with pytest.raises(NotFound):
+            ask()
