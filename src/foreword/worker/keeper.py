@@ -784,12 +784,11 @@ class Keeper:
     def _described(self, sessions: Sequence[Session]) -> list[dict[str, Any]]:
         """Sessions with what each was about, where it is known."""
         uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
-        known = {memory.uid: memory for memory in self.store.by_uid(uids)}
+        known = {(memory.uid, memory.scope): memory for memory in self.store.by_uid(uids)}
         told = []
         for session, uid in zip(sessions, uids, strict=True):
-            about = (
-                {"title": known[uid].title, "summary": known[uid].id} if uid in known else {"title": "", "summary": ""}
-            )
+            found = known.get((uid, f"project:{session.project}"))
+            about = {"title": found.title if found else "", "summary": found.id if found else ""}
             told.append({**fields(session), **about})
         return told
 

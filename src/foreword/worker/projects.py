@@ -213,7 +213,7 @@ class Projects:
 
     def _facts(self, key: str) -> Memory | None:
         found = self._store().by_uid([f"prj:{key}"])
-        return next((each for each in found if each.status == "active"), None)
+        return next((each for each in found if each.status == "active" and each.scope == f"project:{key}"), None)
 
     # -- what is said of one ------------------------------------------------------------------------------------
     def _said(self, sort: str, told: Any, project: Project) -> Any:

@@ -52,14 +52,14 @@ def serve(seat: Seat) -> bool:
         log.info("worker %s leaves", os.getpid())
 
 
-def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request], Response]:
-    """Every route, each a line."""
+def routes_of(keeper: Keeper, *, leave: Callable[[], None]) -> Mapping[str, Mapping[str, Callable[[Request], Any]]]:
+    """Every route, each a line: its path (with an id behind it where that ends in a slash) -> method -> answer."""
 
     def stop(_: Request) -> dict[str, Any]:
         leave()
         return {"leaving": True}
 
-    routes: Mapping[str, Mapping[str, Callable[[Request], Any]]] = {
+    return {
         "/api/hook": {"POST": lambda asked: keeper.hook(_delivery(asked))},
         "/api/events": {"POST": lambda asked: keeper.events(_object(asked))},
         "/api/memories": {"POST": lambda asked: keeper.add(_object(asked))},
@@ -132,6 +132,11 @@ def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request],
         "/api/prune": {"POST": lambda asked: keeper.prune(_object(asked))},
         "/api/stop": {"POST": stop},
     }
+
+
+def handler(keeper: Keeper, *, leave: Callable[[], None]) -> Callable[[Request], Response]:
+    """What answers any request: by its route, and a failure in words that tell the way out."""
+    routes = routes_of(keeper, leave=leave)
 
     def answer(asked: Request) -> Response:
         started = time.perf_counter()

@@ -1,0 +1,365 @@
+"""Project A is never shown in project B: 100 projects with 50 random words each, through everything that reads.
+
+Each word begins with the mark of its project, so that also half a word tells whose it is. A real worker is asked, and
+hook processes with and without one.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreword.client import Client
+from foreword.paths import Home
+from foreword.store.sqlite import SqliteStore
+from foreword.types import FORMS, KINDS, MOMENTS, STATUSES, Change, Event, Injection, Item, Link, Memory
+from foreword.values import replace
+from foreword.worker import tools
+from foreword.worker.server import routes_of
+from tests.flow.conftest import CLEAN, Host, end_worker, wait_for
+
+Said = Iterator[tuple[str, str]]  # where, and what was told there
+
+PROJECTS = 100
+WORDS = 50
+LETTERS = "bcdfghjkmnpqrstvwxyz"
+OLD = 1_780_000_000.0  # long ago, so that no session is waited for
+EVERYWHERE = "walrus"  # a word that every memory of every project holds
+SHARED = "s-shared"  # a session that went through all projects' folders
+RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")
+
+# What every route may tell. A new one belongs into one of these; a reader of a project is then asked below.
+OF_A_PROJECT = {
+    "GET /api/context", "GET /api/search", "GET /api/sessions", "GET /api/injections", "GET /api/line",
+    "GET /api/resume", "GET /api/export", "GET /api/imports", "GET /api/goals", "GET /api/project", "GET /api/graph/",
+    "POST /api/mcp", "POST /api/hook",
+}  # fmt: skip
+# Ids that somebody types: the user may reach other projects by them, from the command line.
+BY_HAND = {"GET /api/memories/", "GET /api/sessions/", "GET /api/injections/"}
+NO_WORDS = {"GET /api/health", "GET /api/metrics", "GET /api/hosts", "GET /api/projects", "GET /api/model"}
+WRITING = {
+    "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals", "POST /api/goals/",
+    "POST /api/links", "POST /api/project", "POST /api/project/alias", "POST /api/project/unalias",
+    "POST /api/project/merge", "POST /api/model", "POST /api/index", "POST /api/scrub", "POST /api/stop",
+}  # fmt: skip
+ASKING = {"memory_search", "memory_get", "memory_timeline", "memory_context"}
+SAYING = {"memory_remember", "memory_handoff"}
+
+
+class Place:
+    """One project: its folder, its words, and the ids of its memories."""
+
+    def __init__(self, folder: Path, mark: str, *, chance: random.Random) -> None:
+        self.folder, self.mark = str(folder), mark
+        words = {f"zq{mark}{''.join(chance.choices(LETTERS, k=7))}" for _ in range(WORDS * 2)}
+        self.words = sorted(words)[:WORDS]
+        self.key = f"dir:{folder}"
+        self.session = f"s-{folder.name}"
+        self.ids: list[str] = []
+
+    def files(self) -> None:
+        Path(self.folder).mkdir(parents=True)
+        (Path(self.folder) / "pyproject.toml").write_text("")
+
+
+def test_every_route_and_tool_is_one_that_somebody_thought_about() -> None:
+    routes = routes_of(None, leave=lambda: None)  # type: ignore[arg-type]
+    known = [OF_A_PROJECT, BY_HAND, NO_WORDS, WRITING]
+    assert {f"{method} {path}" for path, methods in routes.items() for method in methods} == set().union(*known)
+    assert sum(map(len, known)) == len(set().union(*known))
+    assert set(tools.TOOLS) == ASKING | SAYING
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> list[Place]:
+    chance = random.Random(6)
+    marks = sorted({"".join(chance.choices(LETTERS, k=4)) for _ in range(PROJECTS * 2)})
+    chance.shuffle(marks)
+    root = tmp_path_factory.mktemp("all")
+    made = [Place(root / f"p{number:02d}", marks[number], chance=chance) for number in range(PROJECTS)]
+    for place in made:
+        place.files()
+    return made
+
+
+def memories_of(place: Place) -> tuple[list[Memory], Iterator[str]]:
+    """A memory of every kind and status, with words in every field; the words that are left."""
+    words = iter(place.words)
+
+    def one(kind: str, **more: Any) -> Memory:
+        title = f"{EVERYWHERE} {next(words)}"
+        at = {"created": OLD, "confirmed": OLD, "session": place.session}
+        made = Memory(kind, title, f"{EVERYWHERE} {next(words)}", project=place.key, **at)  # type: ignore[arg-type]
+        return replace(made, **more)
+
+    made = [one(kind) for kind in KINDS]
+    details = {
+        "decision": {"why": next(words)},
+        "summary": {"done": [next(words)], "next": [next(words)], "decisions": [next(words)]},
+        "goal": {"status": "open", "criteria": [next(words)]},
+        "project": {"role": next(words), "contracts": [next(words)], "depends_on": [next(words)]},
+        "failure": {"message": next(words), "fixed_by": next(words)},
+    }
+    code = {
+        "files": (f"src/{next(words)}.py", "src/shared.py"),
+        "functions": (next(words), "shared"),
+        "tags": (next(words),),
+    }
+    made = [replace(each, detail=details.get(each.kind, {})) for each in made]
+    made = [replace(each, **code) if each.kind in ("decision", "change") else each for each in made]
+    made[0] = replace(made[0], uid=f"sum:{place.key}:{place.session}")
+    for status in STATUSES[1:]:
+        made.append(replace(made[2], title=f"{EVERYWHERE} {next(words)}", uid="", status=status))
+    made.append(replace(made[2], title=f"{EVERYWHERE} {next(words)}", uid="", session=SHARED))
+    return made, words
+
+
+def fill(store: SqliteStore, places: Sequence[Place]) -> None:
+    """Everything that a project can hold, and what a hostile hand might write across projects."""
+    made = {place.key: memories_of(place) for place in places}
+    kept = iter(store.keep([memory for memories, _ in made.values() for memory in memories]))
+    events: list[Event] = []
+    changes: list[Change] = []
+    for place in places:
+        memories, words = made[place.key]
+        place.ids = [next(kept).id for _ in memories]
+        for session in (place.session, SHARED):
+            payload = {"session_id": session, "cwd": place.folder, "prompt": f"{EVERYWHERE} {next(words)}"}
+            who = ("claude-code", "UserPromptSubmit", "prompt", session, place.key, place.folder)
+            events.append(Event(f"{place.key} {session}", *who, OLD, payload))
+        changes.append(Change(place.key, "src/shared.py", next(words), "NEW", session=SHARED, at=OLD))
+        text, terms = f"{EVERYWHERE} {next(words)}", (next(words),)
+        whose = (f"inj-{place.mark}", "prompt", place.session, place.key, "claude-code", OLD, 3, 500, 0.1)
+        store.record(Injection(*whose, {}, {}, (Item(place.ids[0], "past", 1.0, 3, {}),), text=text, terms=terms))
+        assert next(words, "") == "", "all words are used"
+    store.append(events)
+    store.note_changes(changes)
+    memories, links = hostile(store, places)
+    store.keep(memories, links=links)
+
+
+def hostile(store: SqliteStore, places: Sequence[Place]) -> tuple[list[Memory], list[Link]]:
+    """Memories that speak of another project's, or stand where its own are looked for; links across, both ways."""
+    memories: list[Memory] = []
+    links: list[Link] = []
+    for place, other in zip(places, [*places[1:], places[0]], strict=True):
+        forth = [Link(place.ids[2], relation, other.ids[2]) for relation in RELATIONS]
+        links += [*forth, *(Link(link.target, link.relation, link.source) for link in forth)]
+        gone, goal = store.by_id([place.ids[-2], place.ids[10]])
+        memories.append(replace(gone, status="superseded", superseded_by=other.ids[10]))
+        memories.append(replace(goal, detail={**goal.detail, "parent": other.ids[10]}))
+        for kind, uid in (("summary", f"sum:{place.key}:{SHARED}"), ("project", f"prj:{place.key}")):
+            memories.append(Memory(kind, f"zq{other.mark}", uid=uid, project=other.key))
+    return memories, links
+
+
+def told(client: Client, place: Place, other: Place, *, folder: str = "", all: bool = False) -> Said:
+    """Everything that one project can be told, asked with the words and ids of another."""
+    here = folder or place.folder
+    foreign = f"{EVERYWHERE} goal milestone contract {' '.join(other.words[:8])} src/shared.py shared()"
+
+    def get(path: str, **asked: Any) -> tuple[str, str]:
+        answer = client.get(path, **asked)
+        for each in answer.get("injections", ()):
+            each.pop("terms")  # what was asked for, which is the other's words here
+        return f"{path} {asked}"[:160], json.dumps(answer)
+
+    forms = FORMS if all else (FORMS[len(place.mark + here) % len(FORMS)],)
+    for moment in MOMENTS:
+        for form in forms:
+            usual = SHARED if moment == "compaction" else ""
+            for session in ("", place.session, SHARED, other.session) if all else (usual,):
+                asked = {"moment": moment, "form": form, "session_id": session, "project_path": here, "preview": 1}
+                yield get("/api/context", prompt=foreign, **asked)
+    yield get("/api/search", q=foreign, project_path=here, limit=200, explain=1)
+    yield get("/api/search", q=EVERYWHERE, project_path=here, limit=200, compact=1)
+    for path in ("/api/sessions", "/api/injections", "/api/line", "/api/resume", "/api/imports", "/api/project"):
+        yield get(path, project_path=here, limit=100, text=1)
+    yield get("/api/goals", project_path=here, all=1)
+    for part in ("session", "memory", "link"):
+        yield get("/api/export", part=part, project_path=here)
+    for of in (place.key, other.key):
+        yield get("/api/export", part="change", of=of, project_path=here)
+    for of in (SHARED, other.session):
+        yield get("/api/export", part="event", of=of, project_path=here)
+    yield get(f"/api/graph/{place.ids[2]}", hops=3)
+    for name, arguments in calls(place, other, foreign, all=all):
+        asked = {"tool": name, "arguments": arguments, "caller": {"cwd": here, "client": {"name": "somebody"}}}
+        yield f"{name} {arguments}"[:160], json.dumps(client.post("/api/mcp", asked))
+
+
+def calls(place: Place, other: Place, foreign: str, *, all: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every tool that tells something, asked for what is another's."""
+    yield "memory_get", {"ids": [place.ids[2]]}
+    yield "memory_search", {"query": foreign, "limit": 50}
+    yield "memory_search", {"query": EVERYWHERE, "compact": True, "limit": 50}
+    for named in (other.folder, other.key) if all else ():
+        yield "memory_search", {"query": EVERYWHERE, "project": named}
+    yield "memory_get", {"ids": other.ids[:13]}
+    yield "memory_timeline", {"id": other.ids[2]}
+    yield "memory_timeline", {"query": foreign, "limit": 10}
+    if all:
+        yield "memory_context", {}
+    yield "memory_context", {"query": foreign}
+
+
+def leaks(said: Said, *allowed: Place, places: Sequence[Place]) -> list[str]:
+    """Where a word of a project was told that may not be told here."""
+    ours = {place.mark for place in allowed}
+    every = {place.mark for place in places}
+    return [
+        f"{where}: {mark}"
+        for where, text in said
+        for mark in sorted(set(re.findall(r"zq([a-z]{4})", text)) & every - ours)
+    ]
+
+
+def heard(said: Said, place: Place) -> int:
+    return sum(f"zq{place.mark}" in text for _, text in said)
+
+
+@pytest.fixture
+def filled(home: Home, places: list[Place], start: Callable[[], Client]) -> Client:
+    store = SqliteStore(home.database, backups=home.backups)
+    fill(store, places)
+    store.close()
+    return start()
+
+
+def git(folder: Path, *, remote: str) -> None:
+    (folder / ".git").mkdir(parents=True, exist_ok=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / ".git" / "config").write_text(f'[remote "origin"]\n\turl = https://example.com/{remote}.git\n')
+
+
+def worktree(folder: Path, at: Path) -> str:
+    admin = folder / ".git" / "worktrees" / at.name
+    admin.mkdir(parents=True)
+    (admin / "HEAD").write_text("ref: refs/heads/other\n")
+    (admin / "commondir").write_text("../..\n")
+    at.mkdir()
+    (at / ".git").write_text(f"gitdir: {admin}\n")
+    return str(at)
+
+
+def test_no_word_of_a_project_is_told_in_another_by_anything_that_reads(
+    home: Home, host: Host, places: list[Place], filled: Client, tmp_path: Path
+):
+    client = filled
+    found: list[str] = []
+    for number, place in enumerate(places):
+        other = places[(number + 1) % PROJECTS]
+        said = list(told(client, place, other, all=number % 25 == 0))
+        assert heard(iter(said), place) > 10, "its own words are told"
+        found += leaks(iter(said), place, places=places)
+        found += [where for where, text in said if _tells_no_id(where) and any(id in text for id in other.ids)]
+    assert found == []
+    for path in sorted(each.removeprefix("GET ") for each in NO_WORDS):
+        text = client.text(path)
+        assert leaks(iter([(path, text)]), places=places) == []
+
+    # A folder that counts as another project.
+    alias = tmp_path / "alias"
+    alias.mkdir()
+    client.post("/api/project/alias", {"project_path": places[0].folder, "other": str(alias)})
+    said = list(told(client, places[0], places[1], folder=str(alias)))
+    assert heard(iter(said), places[0]) > 10
+    assert leaks(iter(said), places[0], places=places) == []
+
+    # Two that became one.
+    entry = client.post("/api/project/merge", {"project_path": places[3].folder, "other": places[2].key})["entry"]
+    assert entry
+    for folder in (places[2].folder, places[3].folder):
+        said = list(told(client, places[3], places[4], folder=folder))
+        assert heard(iter(said), places[2]) > 10
+        assert leaks(iter(said), places[2], places[3], places=places) == []
+    assert leaks(told(client, places[4], places[2]), places[4], places=places) == []
+
+    # A folder that became a repository, and one whose remote changed: it is another project, until they are merged.
+    for remote in ("a/five", "b/five"):
+        git(Path(places[5].folder), remote=remote)
+        wait_for(lambda remote=remote: _key(client, places[5].folder) == f"git:example.com/{remote}")
+        assert leaks(_without_graph(told(client, places[5], places[6])), places=places) == []
+    client.post("/api/project/merge", {"project_path": places[5].folder, "other": places[5].key})
+    second = worktree(Path(places[5].folder), tmp_path / "second")
+    for folder in (places[5].folder, second):
+        said = list(told(client, places[5], places[6], folder=folder))
+        assert heard(iter(said), places[5]) > 10
+        assert leaks(iter(said), places[5], places=places) == []
+    assert leaks(told(client, places[6], places[5]), places[6], places=places) == []
+
+    # What the command line tells in a folder, and hooks with a worker and without.
+    assert leaks(_typed(home, places[7]), places[7], places=places) == []
+    for away in (False, True):
+        if away:
+            end_worker(home)
+            host.write_hook()
+        for place, other, folder in (
+            (places[8], places[9], places[8].folder),
+            (places[0], places[1], str(alias)),
+            (places[3], places[4], places[2].folder),
+            (places[5], places[6], second),
+        ):
+            said = list(_hooked(host, other, folder=folder, session=f"{place.mark}{away}"))
+            own = (places[2], places[3]) if place is places[3] else (place,)
+            assert any(f"zq{each.mark}" in text for each in own for _, text in said), (folder, away)
+            assert leaks(iter(said), *own, places=places) == []
+
+
+def _tells_no_id(where: str) -> bool:
+    """Whether not even ids of another project belong there: it was not asked for any."""
+    return where.startswith(("/api/export", "/api/graph", "/api/context", "/api/search", "memory_search")) or (
+        where.startswith("memory_get") and where.count(",") == 0
+    )
+
+
+def _key(client: Client, folder: str) -> str:
+    return str(client.get("/api/project", project_path=folder)["key"])
+
+
+def _without_graph(said: Said) -> Said:
+    """Without what was asked by an id that is the old project's."""
+    return (
+        (where, text) for where, text in said if not where.startswith(("/api/graph", "/api/export {'part': 'event'"))
+    )
+
+
+def _typed(home: Home, place: Place) -> Said:
+    for words in (
+        ["status"],
+        ["export", "--events", "-"],
+        ["resume"],
+        ["sessions"],
+        ["explain", f"inj-{place.mark}"],  # the last one looked for another project's words, and says so
+        ["graph", place.ids[2]],
+        ["goal", "list", "--all"],
+        ["context", EVERYWHERE],
+    ):
+        ended = subprocess.run(
+            [sys.executable, "-m", "foreword", *words],
+            cwd=place.folder,
+            env={**CLEAN, "FOREWORD_HOME": str(home.root), "HOME": str(home.root)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert ended.returncode == 0, (words, ended.stderr)
+        yield " ".join(words), ended.stdout + ended.stderr
+
+
+def _hooked(host: Host, other: Place, *, folder: str, session: str) -> Said:
+    told = {"session_id": session, "cwd": folder}
+    start = {**told, "hook_event_name": "SessionStart", "source": "startup"}
+    yield "SessionStart", host.context("SessionStart", start)
+    prompt = f"{EVERYWHERE} milestone contract {' '.join(other.words[:5])}"
+    asked = {**told, "hook_event_name": "UserPromptSubmit", "prompt": prompt}
+    yield "UserPromptSubmit", host.context("UserPromptSubmit", asked)
