@@ -54,7 +54,7 @@ class Goals:
             **({"mission": True} if told.get("mission") else {}),
         }
         given = {**{name: told.get(name) for name in ("title", "body", "project_path")}, "kind": "goal"}
-        goal = asked.memory({**given, "detail": detail}, find_project=self._registry.seen_at)
+        goal = asked.memory({**given, "detail": detail}, find_project=self._registry.seen_at, now=self._now())
         goal = replace(goal, created=self._now(), confirmed=self._now(), uid=secrets.token_hex(16))
         links: tuple[Link, ...] = ()
         if parent:
