@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from foreword import learn
 from foreword.errors import BadRequest, NotFound
 from foreword.learn.rules import rule_of
+from foreword.revise import proposed
 from foreword.types import KINDS, STATUSES, Memory
 from foreword.worker.reviewing import decide, waiting
 from tests.unit.test_learn import BARS, ROOMS, learnt, rule
@@ -94,3 +95,16 @@ def test_an_id_that_nobody_knows_is_told(store):
 @given(st.text(max_size=60))
 def test_a_rule_is_never_emptied(text):
     assert rule_of(text).strip() or not text.strip()
+
+
+def test_a_yes_to_an_agents_words_revises_what_the_user_said_and_can_be_taken_back(store):
+    (said,) = store.keep([Memory("decision", "Use Redis", project=ROOMS.key, scope=ROOMS.scope, created=1.0)])
+    words = proposed(said, {"title": "Use Valkey", "why": "a fork"}, source="codex", session="s", at=2.0)
+    (proposal,) = store.keep([words])
+    before = everything(store)
+    memory, entry = decide(store, {"do": "accept", "id": proposal.id}, now=9.0)
+    assert (memory.id, memory.title, memory.detail["why"], memory.trust) == (said.id, "Use Valkey", "a fork", "user")
+    assert store.by_id([proposal.id])[0].superseded_by == said.id
+    assert waiting(store).proposals == ()
+    assert not store.undo([entry], who="user", at=10.0).refused
+    assert everything(store) == before

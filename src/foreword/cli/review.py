@@ -195,7 +195,9 @@ def _about(memory: dict[str, Any]) -> str:
 
     detail = memory["detail"]
     parts = [ago(time.time() - max(memory["created"], memory["confirmed"]))]
-    if detail.get("seen_in"):
+    if detail.get("revises"):
+        parts.append(f"other words for {detail['revises']}, by {memory['source']}")
+    elif detail.get("seen_in"):
         parts.append(f"said {memory['seen']}x in {len(detail['seen_in'])} sessions")
     if detail.get("scope"):
         parts.append(f"{detail['projects']} projects have it: proposed for {detail['scope']}")

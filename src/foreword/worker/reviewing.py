@@ -11,6 +11,7 @@ from foreword.errors import BadRequest, NotFound
 from foreword.learn.rules import same
 from foreword.learn.said import category_of
 from foreword.redact import redact
+from foreword.revise import PROPOSAL, REVISES, accepted
 from foreword.store import Store
 from foreword.types import BASE32, KINDS, UNIVERSAL, Link, Memory
 from foreword.values import replace, value
@@ -68,6 +69,8 @@ _DOES = {"accept": "accepted", "refuse": "refused", "promote": "promoted", "disc
 
 def _accept(store: Store, proposal: Memory, *, scope: str, kind: str, title: str, now: float) -> Amendment:
     """The proposal, active, and everything that says the same in its scope superseded by it."""
+    if proposal.detail.get(PROPOSAL) == "revise":
+        return _accept_words(store, proposal, title=title)
     if kind and kind not in BECOMES:
         raise BadRequest(f"nothing becomes a {kind!r} in review", hint=f"one of {', '.join(BECOMES)}")
     wanted = _scope(scope or str(proposal.detail.get("scope") or "project"), proposal)
@@ -96,6 +99,16 @@ def _accept(store: Store, proposal: Memory, *, scope: str, kind: str, title: str
     links = tuple(Link(proposal.id, "supersedes", each.id) for each in covered if each.project == proposal.project)
     gone = ((each, replace(each, status="superseded", superseded_by=proposal.id)) for each in covered)
     return Amendment("accept", f"the user's yes, for {wanted}", changed=((proposal, after), *gone), links=links)
+
+
+def _accept_words(store: Store, proposal: Memory, *, title: str) -> Amendment:
+    """The memory that a proposal has other words for, in these words; the proposal stays, and names it."""
+    memory = _found(store, str(proposal.detail.get(REVISES) or ""))
+    after = accepted(memory, proposal)
+    after = replace(after, title=title) if title else after
+    gone = replace(proposal, status="superseded", superseded_by=memory.id)
+    why = f"the user's yes to other words, from {proposal.source}"
+    return Amendment("accept", why, changed=((memory, after), (proposal, gone)))
 
 
 def _put_aside(memory: Memory, what: str, *, now: float) -> Amendment:
