@@ -315,10 +315,9 @@ def test_no_word_of_a_project_is_told_in_another_by_anything_that_reads(
 
 
 def _tells_no_id(where: str) -> bool:
-    """Whether not even ids of another project belong there: it was not asked for any."""
-    return where.startswith(("/api/export", "/api/graph", "/api/context", "/api/search", "memory_search")) or (
-        where.startswith("memory_get") and where.count(",") == 0
-    )
+    """Whether links are told there: those that lead to another project are not."""
+    own = where.startswith("memory_get") and "," not in where
+    return own or where.startswith(("/api/graph", "/api/export {'part': 'link'", "/api/context"))
 
 
 def _key(client: Client, folder: str) -> str:
