@@ -140,12 +140,15 @@ def keep(told: dict[str, Any], *, scope: str, project: str, json: bool) -> None:
 
     by = speaker(os.environ)
     asked = {**told, "scope": scope, "project_path": door.folder(project), **({"source": by} if by else {})}
-    [memory] = door.worker(door.here()).post("/api/memories", asked)["memories"]
+    answer = door.worker(door.here()).post("/api/memories", asked)
+    [memory] = answer["memories"]
     if json:
         screen.as_json(memory)
     else:
         screen.say(f"{memory['id']}  [{memory['kind']}] {memory['title']}")
         screen.aside(f"kept for {memory['scope']}" + (f", as said by {by}, whose shell this is" if by else ""))
+        for id in answer["superseded"]:
+            screen.aside(f"{id} was chosen otherwise before, and is superseded by it")
     if redact_all(told) != told:
         screen.warn(["something in it looked like a secret or was private, and was taken out before it was written"])
 

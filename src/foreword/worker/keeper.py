@@ -482,8 +482,8 @@ class Keeper:
         known = {memory.uid: memory for memory in self.store.by_uid([each.uid for each in memories if each.uid])}
         memories = [said_again(known.get(each.uid, each), each) for each in memories]
         kept = self.store.keep(memories, vectors=self._meaning.of_memories(memories))
-        settle_choices(self.store, kept, at=self.now())
-        return {"memories": [answers.memory(memory) for memory in kept]}
+        superseded = settle_choices(self.store, kept, at=self.now())
+        return {"memories": [answers.memory(memory) for memory in kept], "superseded": superseded}
 
     def review(self, *, project_path: str = "") -> dict[str, Any]:
         """What waits for the user in a project, or in all."""

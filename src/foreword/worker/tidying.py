@@ -47,8 +47,9 @@ TIDIED = "tidied: "  # and a project's key: when
 MISSING = "code gone: "  # and a project's key: since when
 
 
-def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> None:
-    """Let what was just chosen supersede what it takes back, so that the next start does not tell both."""
+def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> list[str]:
+    """Let what was just chosen supersede what it takes back, so that no start tells both; the ids of these."""
+    superseded: list[str] = []
     said = [memory for memory in memories if memory.kind in contradictions.KINDS]
     told = {memory.id: memory for memory in memories if memory.kind == "summary" and memory.detail.get("decisions")}
     for scope in sorted({memory.scope for memory in said if memory.scope.startswith("project:")}):
@@ -59,12 +60,14 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> No
         key = scope.partition(":")[2]
         about = About(Project(key=key, name="", root=""), now=at, taken_back=store.taken_back())
         for amendment in contradictions.plan(tuple(known.values()), about=about):
-            _amend(store, amendment, at=at)
+            if _amend(store, amendment, at=at):
+                superseded += [after.id for _, after in amendment.changed if after.status == "superseded"]
             told |= {each.id: each for id in amendment.about for each in _parts(store, id, of=True)}
     for summary in told.values():
         about = About(Project(key=summary.project, name="", root=""), now=at, taken_back=store.taken_back())
         for amendment in retold.plan((summary, *_parts(store, summary.id, of=False)), about=about):
             _amend(store, amendment, at=at)
+    return superseded
 
 
 def _parts(store: Store, id: str, *, of: bool) -> tuple[Memory, ...]:
@@ -74,9 +77,11 @@ def _parts(store: Store, id: str, *, of: bool) -> tuple[Memory, ...]:
     return tuple(memory for memory in found if memory.id != id and (memory.kind == "summary") == of)
 
 
-def _amend(store: Store, amendment: Amendment, *, at: float) -> None:
+def _amend(store: Store, amendment: Amendment, *, at: float) -> bool:
     with suppress(Conflict):  # it changed in this moment: the next tidy sees it
         store.amend([amendment], who="tidy", at=at)
+        return True
+    return False
 
 
 class Tidying:
