@@ -42,6 +42,7 @@ SESSIONS = 1_000  # that tell which projects there are
 FOLDERS = 50  # sessions of a project that tell where it lies
 SHOWN = 500  # amendments that an answer tells; the rest are counted
 CHOICES = 3_000  # decisions, preferences and corrections that are looked at when another one was said
+PATIENCE = 5.0  # seconds that a worker which leaves waits for a commit
 UNFINISHED = "tidying"  # the mark of a run that was not finished
 TIDIED = "tidied: "  # and a project's key: when
 MISSING = "code gone: "  # and a project's key: since when
@@ -149,6 +150,8 @@ class Tidying:
         self._closing.set()
         if self._thread is not None:
             self._thread.join()
+        if self._running.acquire(timeout=PATIENCE):  # somebody's own run ends at its next commit
+            self._running.release()
 
     # -- by itself ----------------------------------------------------------------------------------------------
     def _one_that_is_due(self) -> None:
