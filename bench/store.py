@@ -23,7 +23,7 @@ from typing import Any
 
 import apsw
 
-from foreword.store import sqlite
+from foreword.store import writing
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.sqlite import SqliteStore
 from foreword.types import KINDS, POSTINGS, Event, Memory, Query
@@ -173,11 +173,11 @@ def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> SqliteSto
     db = apsw.Connection(str(path))
     db.pragma("synchronous", "off")
     db.execute("BEGIN")
-    marks = ",".join("?" * len(sqlite.MEMORY_COLUMNS.split(",")))
+    marks = ",".join("?" * len(writing.MEMORY_COLUMNS.split(",")))
     for owner, (scope, given) in enumerate(parts, 1):
         db.execute("INSERT INTO owners (number, scope) VALUES (?, ?)", (owner, scope))
         rows = (_row(memory, owner=owner, sequence=sequence) for sequence, memory in enumerate(given, 1))
-        db.executemany(f"INSERT INTO memories ({sqlite.MEMORY_COLUMNS}) VALUES ({marks})", rows)
+        db.executemany(f"INSERT INTO memories ({writing.MEMORY_COLUMNS}) VALUES ({marks})", rows)
         newest = f"max(0, ifnull((SELECT max(place) FROM memories), 0) - (number << {SEQUENCE_BITS}))"
         db.execute(f"UPDATE owners SET newest = {newest} WHERE number = ?", (owner,))
     db.execute("COMMIT")
@@ -190,7 +190,7 @@ def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> SqliteSto
 def _row(memory: Memory, *, owner: int, sequence: int) -> tuple[Any, ...]:
     place = owner << SEQUENCE_BITS | sequence
     memory = replace(memory, id=f"{KINDS[memory.kind]}-{place:x}", uid=f"{place:032x}")
-    return sqlite._row(memory, place=place, owner=owner, texts=sqlite._indexed(memory))
+    return writing.row_of_memory(memory, place=place, owner=owner, texts=writing.indexed(memory))
 
 
 def _kept(path: Path, size: int, words: Words) -> SqliteStore:

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from foreword.errors import BadRequest, StoreError
 from foreword.store.reading import Reader
-from foreword.store.sqlite import BASE32, SAME_EVENT_SECONDS, SqliteStore
-from foreword.types import KINDS, Change, Event, Injection, Item, Link, Memory, Query
+from foreword.store.sqlite import SqliteStore
+from foreword.store.writing import SAME_EVENT_SECONDS
+from foreword.types import BASE32, KINDS, Change, Event, Injection, Item, Link, Memory, Query
 from foreword.values import replace
 from foreword.words import terms
 

@@ -209,15 +209,15 @@ def _project(name: str, *, cleaner: Cleaner) -> str:
 
 
 def _words_of(row: Mapping[str, Any]) -> str:
-    from foreword.store.sqlite import _indexed, _texts_of
+    from foreword.store.writing import indexed, texts_of
 
     try:
         detail = json.loads(row.get("detail") or "{}")
     except ValueError:
         detail = {}
     told = Memory("note", row["title"], row["body"], detail=detail if isinstance(detail, dict) else {})
-    tags, files, functions = (_texts_of(row[name]) for name in ("tags", "files", "functions"))
-    return _indexed(replace(told, tags=tags, files=files, functions=functions))[4]
+    tags, files, functions = (texts_of(row[name]) for name in ("tags", "files", "functions"))
+    return indexed(replace(told, tags=tags, files=files, functions=functions))[4]
 
 
 def _statements(
