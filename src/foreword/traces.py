@@ -19,6 +19,7 @@ MARK = "[forgotten]"
 PASSAGE = 24  # bytes in a row that one text hardly has from another by chance: four words
 PHRASE = 12  # two words: enough among what an agent was told, which nobody reads again
 QUOTED = 64  # bytes: a sentence; a memory that has so much of another in common quotes it
+FEW = 64  # windows up to which each is looked for by itself, at memory's speed
 SHORT = 4096  # bytes up to which slices are quicker than a struct that must be made first
 MOST = 1_000_000  # windows that are looked for at once: 75 MB of memory
 CHUNK = 32 * 1024  # bytes that are looked through at once: a few milliseconds in which no other thread works
@@ -152,6 +153,8 @@ def held(data: bytes, sought: Set[bytes]) -> frozenset[bytes]:
     """Which windows of *sought* stand in *data*."""
     found: set[bytes] = set()
     small = data.lower()
+    if len(sought) < FEW:
+        return frozenset(each for each in sought if each in small)
     if len(small) < SHORT:
         return frozenset(sought & {small[at : at + WINDOW] for at in range(len(small) - WINDOW + 1)})
     for start in range(0, max(1, len(small) - WINDOW + 1), CHUNK):

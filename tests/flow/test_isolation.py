@@ -40,18 +40,23 @@ RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")
 OF_A_PROJECT = {
     "GET /api/context", "GET /api/search", "GET /api/sessions", "GET /api/injections", "GET /api/line",
     "GET /api/resume", "GET /api/export", "GET /api/imports", "GET /api/goals", "GET /api/project", "GET /api/graph/",
+    "GET /api/log", "GET /api/review", "GET /api/use", "GET /api/stats", "POST /api/tidy",
     "POST /api/mcp", "POST /api/hook",
 }  # fmt: skip
 # Ids that somebody types: the user may reach other projects by them, from the command line.
 BY_HAND = {"GET /api/memories/", "GET /api/sessions/", "GET /api/injections/"}
-NO_WORDS = {"GET /api/health", "GET /api/metrics", "GET /api/hosts", "GET /api/projects", "GET /api/model"}
+NO_WORDS = {
+    "GET /api/health", "GET /api/metrics", "GET /api/hosts", "GET /api/projects", "GET /api/model", "GET /api/tidy",
+}  # fmt: skip
 WRITING = {
     "POST /api/events", "POST /api/memories", "POST /api/imports", "POST /api/goals", "POST /api/goals/",
     "POST /api/links", "POST /api/project", "POST /api/project/alias", "POST /api/project/unalias",
     "POST /api/project/merge", "POST /api/model", "POST /api/index", "POST /api/scrub", "POST /api/stop",
+    "POST /api/memories/", "POST /api/pin", "POST /api/supersede", "POST /api/undo", "POST /api/review",
+    "POST /api/forget", "POST /api/prune",
 }  # fmt: skip
 ASKING = {"memory_search", "memory_get", "memory_timeline", "memory_context"}
-SAYING = {"memory_remember", "memory_handoff"}
+SAYING = {"memory_remember", "memory_handoff", "memory_revise", "memory_forget"}
 
 
 class Place:
@@ -168,7 +173,7 @@ def told(client: Client, place: Place, other: Place, *, folder: str = "", all: b
 
     def get(path: str, **asked: Any) -> tuple[str, str]:
         answer = client.get(path, **asked)
-        for each in answer.get("injections", ()):
+        for each in answer.get("injections", ()) if path == "/api/injections" else ():
             each.pop("terms")  # what was asked for, which is the other's words here
         return f"{path} {asked}"[:160], json.dumps(answer)
 
@@ -183,6 +188,11 @@ def told(client: Client, place: Place, other: Place, *, folder: str = "", all: b
     yield get("/api/search", q=EVERYWHERE, project_path=here, limit=200, compact=1)
     for path in ("/api/sessions", "/api/injections", "/api/line", "/api/resume", "/api/imports", "/api/project"):
         yield get(path, project_path=here, limit=100, text=1)
+    for path in ("/api/log", "/api/review", "/api/use", "/api/stats"):
+        yield get(path, project_path=here)
+    if all:
+        tidied = client.post("/api/tidy", {"project_path": here, "dry_run": True})
+        yield "/api/tidy", json.dumps(tidied)
     yield get("/api/goals", project_path=here, all=1)
     for part in ("session", "memory", "link"):
         yield get("/api/export", part=part, project_path=here)
@@ -205,6 +215,8 @@ def calls(place: Place, other: Place, foreign: str, *, all: bool) -> Iterator[tu
         yield "memory_search", {"query": EVERYWHERE, "project": named}
     yield "memory_get", {"ids": other.ids[:13]}
     yield "memory_timeline", {"id": other.ids[2]}
+    yield "memory_revise", {"id": other.ids[2], "title": "mine now"}
+    yield "memory_forget", {"ids": other.ids[:3], "why": "not mine"}
     yield "memory_timeline", {"query": foreign, "limit": 10}
     if all:
         yield "memory_context", {}
