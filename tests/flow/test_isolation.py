@@ -262,6 +262,7 @@ def worktree(folder: Path, at: Path) -> str:
     return str(at)
 
 
+@pytest.mark.timeout(400)  # some three thousand questions
 def test_no_word_of_a_project_is_told_in_another_by_anything_that_reads(
     home: Home, host: Host, places: list[Place], filled: Client, tmp_path: Path
 ):

@@ -178,6 +178,9 @@ class Store(Protocol):
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
         """What a session has come to, whatever its status, oldest first."""
 
+    def proposed(self) -> tuple[Memory, ...]:
+        """What waits for the user's yes, in whatever scope, newest first."""
+
     def of_kinds(
         self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = 20_000
     ) -> tuple[Memory, ...]:

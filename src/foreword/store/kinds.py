@@ -14,6 +14,12 @@ MOST = 20_000  # more of one question are beyond any use
 class KindReader(Reader):
     """The questions about kinds, of one read-only connection."""
 
+    def proposed(self, *, limit: int = MOST) -> tuple[Memory, ...]:
+        rows = self._all(
+            f"SELECT {MEMORY} {FROM} WHERE m.status = 'proposed' ORDER BY m.created DESC, m.id LIMIT ?", (limit,)
+        )
+        return tuple(map(memory_of, rows))
+
     def of_kinds(
         self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = MOST
     ) -> tuple[Memory, ...]:

@@ -218,6 +218,11 @@ class SqliteStore(Writing):
     ) -> tuple[Memory, ...]:
         return self._ask_log(lambda reader: reader.written(project=project, memory=memory, since=since, limit=limit))
 
+    def proposed(self) -> tuple[Memory, ...]:
+        from foreword.store.kinds import KindReader
+
+        return self._ask_as(KindReader, lambda reader: reader.proposed())
+
     def of_kinds(
         self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = 20_000
     ) -> tuple[Memory, ...]:

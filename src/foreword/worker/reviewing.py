@@ -33,9 +33,9 @@ class Waiting:
 def waiting(store: Store, *, scope: str = "") -> Waiting:
     """Proposals and notes of one scope, or of all; what is proposed for all projects is shown in each."""
     scopes = (scope,) if scope else ()
-    proposed = store.of_kinds(tuple(KINDS), statuses=("proposed",))
+    proposals = store.proposed()
     return Waiting(
-        proposals=tuple(each for each in proposed if not scope or each.scope == scope or "scope" in each.detail),
+        proposals=tuple(each for each in proposals if not scope or each.scope == scope or "scope" in each.detail),
         notes=store.of_kinds(("note",), scopes=scopes, statuses=("active",)),
     )
 

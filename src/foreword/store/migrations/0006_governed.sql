@@ -7,6 +7,7 @@ ALTER TABLE memories ADD COLUMN ignored INTEGER NOT NULL DEFAULT 0;     -- times
 ALTER TABLE injection_items ADD COLUMN how TEXT NOT NULL DEFAULT '';    -- what told whether it was used
 -- What is put aside or waits for the user, by kind; what is active has an index of its own.
 CREATE INDEX memories_aside ON memories (owner, kind, created DESC) WHERE status <> 'active';
+CREATE INDEX memories_proposed ON memories (created DESC) WHERE status = 'proposed';
 CREATE INDEX injection_items_unjudged ON injection_items (injection) WHERE used IS NULL;
 CREATE INDEX access_session ON access (session, at) WHERE session <> '';
 
