@@ -346,6 +346,7 @@ def test_what_was_called_unused_too_early_becomes_used_when_the_session_goes_on(
 
 
 @examples(st.permutations([prompt("why?"), reads("shop/cart.py"), reads("shop/mail.py", at=90.0), answer("ok")]))
+@settings(deadline=None)
 def test_the_order_in_which_deeds_arrive_does_not_matter(deeds):
     assert verdicts(*deeds) == {("inj-1", FAILURE.id): (None, UNTOLD)}
 
@@ -366,7 +367,7 @@ TEXTS = st.text(max_size=80)
 
 
 @examples(title=TEXTS, body=TEXTS, before=TEXTS, after=TEXTS)
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_an_answer_made_of_our_words_alone_is_never_use_and_any_text_is_judged(title, body, before, after):
     memory = Memory("decision", title, body=body, id="dec-00000001")
     given = injection(memory, text=f"{title}\n{body}")
