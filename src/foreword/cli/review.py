@@ -29,7 +29,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="Its id, as `foreword revi
 Scope = Annotated[str, typer.Option("--scope", metavar="SCOPE", help=SCOPE)]
 Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="In other words.")]
 
-app = typer.Typer(help="Say what becomes of what waits for you.", rich_markup_mode=None)
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
