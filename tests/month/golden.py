@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.month.play import SCENE, Month
-from tests.month.story import GONE, LINES
+from tests.month.story import GONE, GRACE, LINES
 
 ID = re.compile(r"\b([a-z]{3})-([0-9abcdefghjkmnpqrstvwxyz]{8})\b")
 
@@ -58,7 +58,8 @@ def _choices() -> list[str]:
 
 
 def _gone() -> list[str]:
-    named = ", ".join(f"`{name}` (day {day})" for name, day in GONE.items())
+    days = {name: day - GRACE if "/" in name else day for name, day in GONE.items()}
+    named = ", ".join(f"`{name}` (day {day})" for name, day in days.items())
     return [f"\n**What is no longer there**: {named}.\n"]
 
 

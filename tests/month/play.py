@@ -225,7 +225,7 @@ class _Player:
         """Take up some of the useful memories that this session was shown; what it would say of them."""
         shown = [each for each in self.month.given if each.injection.session == agent.session]
         useful = {memory.id: memory for each in shown for memory in each.memories.values() if is_useful(memory)}
-        chosen = sorted(useful.values(), key=lambda memory: _number(f"{agent.session} {memory.id}"))[:MOST_USED]
+        chosen = sorted(useful.values(), key=lambda memory: _number(f"{agent.session} {memory.title}"))[:MOST_USED]
         return [said for memory in chosen if (said := self._take_up(agent, memory))]
 
     def _take_up(self, agent: Claude, memory: Memory) -> str:

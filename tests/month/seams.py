@@ -16,9 +16,7 @@ from unittest.mock import patch
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from foreword.capture import project_at
 from foreword.cli.main import app
-from foreword.tidy import About, contradictions, duplicates, retold, staleness
 from foreword.types import Memory
 from foreword.worker.http import Server
 from foreword.worker.keeper import Keeper
@@ -64,8 +62,6 @@ class User:
 
     def review(self, answers: dict[str, bool]) -> list[str]:
         """Say yes or no to what waits, by the words in it; the ids of what was refused or thrown away."""
-        if "review" not in KNOWN:
-            return []
         waiting = self.asks("review", "--list", "--project", str(self.root))
         refused = []
         for what, yes, no in (("proposals", "accept", "refuse"), ("notes", "promote", "discard")):
@@ -80,16 +76,8 @@ class User:
 
     def tidies(self) -> int:
         """What an idle worker does at night; how many changes it made."""
-        made = 0
-        project = project_at(str(self.root))
-        store = self.keeper.store
-        for planner in (duplicates, contradictions, retold, staleness):
-            changes = store.changed(project.key, limit=1000)
-            about = About(project, now=self.clock(), changes=changes, exists=lambda *of: _there(self.root, *of))
-            planned = planner.plan(everything(self.keeper), about=about)
-            made += len(planned)
-            store.amend(planned, who="tidy", at=self.clock(), run=f"night {self.clock()}")
-        return made
+        told = self.asks("tidy", "--yes", "--project", str(self.root))
+        return sum(told["by"].values())
 
     def reads(self) -> dict[str, str]:
         """What `foreword review`, `goal list` and `stats` tell."""
@@ -148,10 +136,3 @@ def size(keeper: Keeper) -> int:
     ask += "; print((one('page_count') - one('freelist_count')) * one('page_size'))"
     words = [sys.executable, "-I", "-S", "-c", ask, str(keeper.home.database)]
     return int(subprocess.run(words, check=True, capture_output=True).stdout)
-
-
-def _there(root: Path, file: str, function: str) -> bool:
-    path = root / file
-    if not function or not path.is_file():
-        return path.is_file()
-    return f"def {function}(" in path.read_text() or f"function {function}(" in path.read_text()

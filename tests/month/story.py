@@ -75,11 +75,12 @@ LINES = {
         Choice(23, "systemd timers", ("nightly", "systemd")),
     ),
 }
-# Names that are gone, each with the day; `file:` where a file went.
+GRACE = 4  # days: a file that no edit took away is believed gone when it was missed for three
+# Names that are gone, each with the last day on which they may be told.
 GONE = {
     "find_berth": 10,
     "purge_old": 13,
-    "havn/notify.py": 15,
+    "havn/notify.py": 15 + GRACE,
     "send_sms": 15,
     "check_token": 21,
     "discount": 24,
@@ -574,7 +575,7 @@ SESSIONS = (
         edit("havn/storage.py", "return psycopg.connect(path)\n", "return pymysql.connect(read_default_file=path)\n"),
         green(13), answer("open_db() connects to MySQL."),
     ),
-    session(19, 13, "jonas", chore("welcome", many=13)),
+    session(19, 13, "jonas", chore("welcome", many=13), say("stop adding a comment to every line"), answer("Took them out.")),
     session(
         19, 17, "priya",
         say("Log when somebody cancels."), edit("havn/bookings.py", "def cancel(booking):\n", "def cancel(booking):\n    print('cancelled', booking['id'])\n"),

@@ -402,6 +402,22 @@ def test_the_same_swap_in_other_words_is_the_same_correction(store):
     assert got.detail["seen_in"] == {"s1": 1, "s2": 1}
 
 
+def test_what_is_to_go_may_be_named_in_more_words(store):
+    one = rule("correction", "Use uv run pytest instead of plain pytest", {"s1": 1}, instead_of="plain pytest")
+    two = rule("correction", "Use uv run pytest instead of pytest", {"s2": 1}, at=2, instead_of="pytest")
+    (got,) = learnt(store, one, two)
+    assert got.seen == 2
+
+
+def test_what_is_corrected_again_counts_for_the_rule_that_it_became(store):
+    law = rule("preference", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm")
+    again = rule("correction", "No npm here, use pnpm", {"s3": 1}, at=9, instead_of="npm")
+    assert learnt(store, law, again, plan=learn.plan_confirmed) == []
+    law, again = store.by_uid([law.uid, again.uid])
+    assert (law.seen, law.confirmed, law.status) == (3, 9 * DAY, "active")
+    assert (again.status, again.superseded_by) == ("superseded", law.id)
+
+
 @pytest.mark.parametrize(
     "corrections",
     [

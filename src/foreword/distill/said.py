@@ -103,6 +103,7 @@ _SWAP = re.compile(  # Y instead of X, in the ways people put it
     r"|\b(?:don'?t|do not|stop|never)\s+(?:use|using|do|doing|call|calling)\s+(?P<wrong2>[^,;.—]{2,60}?)\s*[,;.—-]+\s*(?:but |just )?(?:use|do|call|go with)\s+(?P<right2>[^,;.]{2,60})"
     r"|\binstead of\s+(?P<wrong3>[^,;.]{2,60}?),?\s+(?:use|do|call|go with)\s+(?P<right3>[^,;.]{2,60})"
     r"|\bnot\s+(?P<wrong4>[^,;.]{2,60}?),?\s+but\s+(?P<right4>[^,;.]{2,60})"
+    r"|^(?:no,? )?not\s+(?P<wrong6>[^,;.]{2,60}?),\s+(?:use|do|call|go with)\s+(?P<right6>[^,;.:]{2,60})"
     r"|\b(?:use|it'?s|should be|is)\s+(?P<right5>[^,;.]{2,60}?),\s+not\s+(?P<wrong5>[^,;.]{2,60})",
     re.I,
 )

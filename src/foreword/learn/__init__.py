@@ -16,7 +16,7 @@ from foreword.learn.confidence import asleep
 from foreword.learn.findings import learned
 from foreword.types import Memory, Project
 
-__all__ = ["CHEAP", "asleep", "plan", "plan_at_end", "plan_wider"]
+__all__ = ["CHEAP", "asleep", "plan", "plan_at_end", "plan_confirmed", "plan_wider"]
 
 # What a session's end asks for: some hundred memories of these kinds, where all of a project may be 100,000.
 CHEAP = ("failure", "pattern", "correction", "preference", "decision")
@@ -56,6 +56,11 @@ def plan_at_end(memories: Sequence[Memory], *, about: About) -> tuple[Amendment,
 def plan_wider(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
     """Rules that several projects have, proposed for more than one; given the rules of all projects."""
     return _may(rules.wider(memories, languages=rules.main_languages(memories)), about)
+
+
+def plan_confirmed(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
+    """Corrections of what is a rule by now, counted for the rule."""
+    return _may(rules.confirmed(memories), about)
 
 
 def _may(planned: Sequence[Amendment] | filter[Amendment], about: About) -> tuple[Amendment, ...]:

@@ -43,6 +43,21 @@ def proposals(memories: Sequence[Memory]) -> tuple[Amendment, ...]:
     return tuple(planned)
 
 
+def confirmed(memories: Sequence[Memory]) -> tuple[Amendment, ...]:
+    """What the user corrects again although it is a rule by now: it counts for the rule, and is not told beside it."""
+    rules = {each.id: each for each in memories if _is_rule(each, "preference")}
+    planned = []
+    for correction in (each for each in memories if _is_rule(each, "correction")):
+        earlier = (each for each in rules.values() if each.created < correction.created)
+        rule = next((each for each in earlier if each.scope == correction.scope and same(each, correction)), None)
+        if rule is not None:
+            last = max(rule.confirmed, correction.confirmed)
+            after = rules[rule.id] = replace(rule, seen=rule.seen + correction.seen, confirmed=last)
+            aside = replace(correction, status="superseded", superseded_by=rule.id)
+            planned.append(Amendment("confirm", "said again", changed=((rule, after), (correction, aside))))
+    return tuple(planned)
+
+
 def wider(memories: Sequence[Memory], *, languages: Mapping[str, str] | None = None) -> tuple[Amendment, ...]:
     """A scope beyond the project, proposed for each rule that several projects have; given the rules of all of them.
 
@@ -73,7 +88,9 @@ def same(one: Memory, other: Memory) -> bool:
     """Whether two rules say the same: in the same words, or the same in place of the same."""
     wrong, other_wrong = _instead_of(one), _instead_of(other)
     if wrong and other_wrong:
-        return wrong == other_wrong and bool((words_of(one.title) - wrong) & (words_of(other.title) - wrong))
+        # "plain pytest" is pytest; what is to be used instead must be the same all the same.
+        rest = (words_of(each.title) - wrong - other_wrong for each in (one, other))
+        return (wrong <= other_wrong or other_wrong <= wrong) and bool(frozenset.intersection(*rest))
     words, more = words_of(one.title), words_of(other.title)
     return (words == more and bool(words) and _denies(one) == _denies(other)) or alike(one.title, other.title)
 

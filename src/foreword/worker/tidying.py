@@ -31,7 +31,14 @@ from foreword.worker.present import Present, roots_of
 log = logging.getLogger("foreword")
 
 # In this order; each sees what the ones before it have done. Whoever has another one adds it here.
-PLANNERS: tuple[Planner, ...] = (duplicates.plan, contradictions.plan, retold.plan, staleness.plan, learn.plan)
+PLANNERS: tuple[Planner, ...] = (
+    duplicates.plan,
+    contradictions.plan,
+    retold.plan,
+    staleness.plan,
+    learn.plan_confirmed,
+    learn.plan,
+)
 ROUNDS = 6  # what one round brings to light, the next one tidies; two or three are the rule
 DAY = 86_400.0  # seconds between two tidies of a project
 AGAIN = 600.0  # seconds until an idle worker looks again for a project that is due
