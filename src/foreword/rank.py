@@ -309,7 +309,8 @@ def _weigh(memory: Memory, *, match: float, task: str, now: float, moment: str) 
     worded = moment in WORDED
     recency = _recency(memory, now) ** (RECENCY_FOR_WORDS if worded else 1)
     importance = (IMPORTANCE.get(memory.kind, 0.3) ** (IMPORTANCE_FOR_WORDS if worded else 1)) * memory.confidence
-    reinforcement = round(_reinforcement(memory), 4)
+    # Recent sessions are the last ones, whatever was made of them.
+    reinforcement = 1.0 if memory.kind == "summary" and not worded else round(_reinforcement(memory), 4)
     scope = _scope(memory) if moment == "session_start" else 1.0
     by_task = TASKS[task].get(memory.kind, 1.0) if task in TASKS else 1.0
     why = {

@@ -424,7 +424,8 @@ def _established(memory: Memory, *, now: float) -> str:
         return f"- {_title(memory)} ({_joined(_file(memory), _what(memory))})"
     if memory.kind == "decision":
         return f"- {_told(memory, 'why', joint=', because ')} {_about(memory, now=now)}"
-    return f"- {_told(memory, 'done' if memory.kind == 'summary' else 'fixed_by')} {_about(memory, now=now)}"
+    more = {"summary": "done", "pattern": "solution"}.get(memory.kind, "fixed_by")
+    return f"- {_told(memory, more)} {_about(memory, now=now)}"
 
 
 def _past(memory: Memory, *, now: float) -> str:

@@ -15,9 +15,7 @@ from tests.month.golden import page
 from tests.month.play import Month, is_useful, play
 from tests.month.story import LINES, REFUSED, REVIEWS, SESSIONS
 
-pytestmark = pytest.mark.timeout(
-    600
-)  # the month is played before the first test; half a minute, on a busy machine more
+pytestmark = pytest.mark.timeout(600)  # the month is played before the first test
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "month-day-30.md"
 
 
