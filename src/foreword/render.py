@@ -449,7 +449,7 @@ def _explained(memory: Memory) -> str:
 def _told(memory: Memory, name: str, *, joint: str = "; ") -> str:
     """The title and, after *joint*, what the detail says under *name*."""
     more = neutral(_text(memory.detail, name), width=TITLE).removeprefix(joint[2:])  # many a reason says because itself
-    return f"{_title(memory)}{joint}{more}" if more else _title(memory)
+    return f"{_title(memory).removesuffix('.')}{joint}{more}" if more else _title(memory)
 
 
 # ---- elements
