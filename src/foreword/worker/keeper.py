@@ -10,25 +10,23 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from typing import Any
 
 from foreword import __version__, spool
-from foreword.capture import Captured, capture, injection_id, moment_of
+from foreword.capture import capture, moment_of
 from foreword.config import load, load_synonyms
 from foreword.distill import session_uid
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.export import rows
-from foreword.hook.build import caps, fingerprint, key_of, refresh, thresholds
-from foreword.hosts import FILES, cap_of, find, text_of
+from foreword.hook.build import fingerprint, key_of, refresh
+from foreword.hosts import FILES, find
 from foreword.install import wired
 from foreword.jsontext import storable
 from foreword.paths import Home
 from foreword.payloads import Delivery
-from foreword.query import query_of
 from foreword.rank import rank
-from foreword.recall import MOST_RECORDED, POOL, injection_of, look, meant, recall
-from foreword.recipes import Recipe
+from foreword.recall import meant
 from foreword.redact import redact
 from foreword.redact.environment import hiding
 from foreword.remember import Read, read, remember
@@ -41,10 +39,8 @@ from foreword.switched import refuse_to_write
 from foreword.switches import Off, chosen, off
 from foreword.trouble import Trouble, note, noted
 from foreword.types import (
-    BASE32,
     FORMS,
     GOING_ON,
-    KINDS,
     MOMENTS,
     TOOL_BEGIN,
     Event,
@@ -52,14 +48,11 @@ from foreword.types import (
     Moment,
     Project,
     Query,
-    Ranked,
-    Recalled,
     Session,
     Skipped,
 )
-from foreword.values import fields, replace, value
+from foreword.values import fields
 from foreword.worker import answers, asked, reviewing
-from foreword.worker.arrived import arrived
 from foreword.worker.callers import Callers
 from foreword.worker.distilling import Distilling
 from foreword.worker.forgetting import Forgetting
@@ -72,6 +65,7 @@ from foreword.worker.meaning import Meaning
 from foreword.worker.measuring import Measuring
 from foreword.worker.projects import Projects
 from foreword.worker.pruning import Pruning
+from foreword.worker.recalling import Recalling
 from foreword.worker.refining import Refining
 from foreword.worker.registry import Registry
 from foreword.worker.scrub import scrub
@@ -81,26 +75,14 @@ from foreword.worker.work import EVENTS, Work
 
 log = logging.getLogger("foreword")
 
-MOST_RESULTS = 200
-SEARCH_SECONDS = 2.0  # somebody who searches waits so long for the vector of the question
 SPOOL_BATCH = 200  # deliveries in one commit when the spool is read
 SOON = 256 * 1024  # bytes in the spool that a prompt waits for: some hooks' worth, a few milliseconds
-TURNS = 32  # sessions that share a lock wait for each other some milliseconds
 MOST_SESSIONS = 1000  # that an abbreviated id is looked for in
 LATELY = 7  # days
 SHOWN_IN = 50  # injections that a memory's explanation names
 ECHO_SECONDS = 0.8  # a host starts both copies of a hook at once; a busy machine, some hundred milliseconds apart
 MOST_ANSWERED = 256  # events that are kept in mind for so long
 STATUS_LINE = "statusLine"  # what Claude calls it; hook/pipe.py knows the word too
-BETWEEN = "\n\n"  # two blocks in one answer
-
-
-@value
-class Found:
-    """What a search found, best first, and what went wrong on the way."""
-
-    ranked: tuple[Ranked, ...]
-    problems: tuple[str, ...]
 
 
 class Keeper:
@@ -124,8 +106,6 @@ class Keeper:
         self._unsaid: dict[str, str] = {}
         self._build = fingerprint()
         self._draining = threading.Lock()
-        # One answer at a time for a session: what the first is given, the second must know.
-        self._turns = tuple(threading.RLock() for _ in range(TURNS))
         self._answering = threading.Lock()
         self._answered: dict[str, float] = {}  # key of an event -> when it was told
         self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
@@ -155,6 +135,16 @@ class Keeper:
         )
         self.courtesy = Courtesy()
         self._measuring = Measuring(store=lambda: self.store, now=now)
+        self.recalling = Recalling(
+            store=lambda: self.store,
+            settings=lambda: self.settings,
+            synonyms=lambda: self._synonyms,
+            meaning=self._meaning,
+            work=self._work,
+            measuring=self._measuring,
+            tell=self.tell,
+            now=now,
+        )
         self._pruning = Pruning(
             store=lambda: self.store,
             settings=lambda: self.settings,
@@ -340,7 +330,7 @@ class Keeper:
         writing = self._writing.submit(self._remember, [told])  # while it waits for the disk, we look
         try:
             self._catch_up()
-            text = self._answer(moment, delivery, told.captured)
+            text = self.recalling.answer(moment, delivery, told.captured)
         finally:
             writing.result()
         return find(delivery.host).spoken(delivery.event, text)
@@ -353,28 +343,6 @@ class Keeper:
             while len(self._answered) > MOST_ANSWERED:
                 del self._answered[next(iter(self._answered))]
         return abs(event.at - before) < ECHO_SECONDS
-
-    def _answer(self, moment: Moment, delivery: Delivery, captured: Captured) -> str:
-        """What a hook is told at a moment; nothing where nothing is worth saying."""
-        id, at = injection_id(delivery), delivery.at
-        again = find(delivery.host).second_chance
-        raced = again and moment.session and moment.name == "session_start"  # by the first prompt, which may be first
-        if moment.stable or raced:
-            return str(self._same(moment, id=id, at=at, hold=False)["context"])  # a plugin holds on to a silence itself
-        begun = self._second_chance(moment, captured, at=at) if again and moment.name == "prompt" else ""
-        got, _ = self._recall(moment, id=id, at=at, beside=begun)
-        return BETWEEN.join(filter(None, (begun, got.text if isinstance(got, Recalled) else "")))
-
-    def _second_chance(self, moment: Moment, captured: Captured, *, at: float) -> str:
-        """What a session begins with, at the first prompt of a window, unless its transcript shows that it arrived."""
-        if not moment.session or self.store.prompted(moment.session, before=at):
-            return ""
-        began = self.store.begun(moment.session)
-        if began and (not self.settings.capture or arrived(text_of(captured.payload, "transcript_path"))):
-            return ""  # without capture nobody knows which prompt is the first
-        start = replace(moment, name="session_start", prompt="", source="")
-        seconds = self.settings.deadline_prompt_ms / 1000 / 4  # the prompt's own block needs as much
-        return str(self._same(start, at=at, hold=False, seconds=seconds)["context"])
 
     def events(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Events from a plugin: `{host, event, payload, at?}`, or a list of them under `events`."""
@@ -555,8 +523,8 @@ class Keeper:
             return answers.context(Skipped(why=f"injection is switched off ({by})", budget=budget), "")
         self._catch_up()
         if stable:
-            return self._same(wanted, preview=preview)
-        return answers.context(*self._recall(wanted, preview=preview))
+            return self.recalling.same(wanted, preview=preview)
+        return answers.context(*self.recalling.recall(wanted, preview=preview))
 
     def question(
         self, prompt: str, *, project: Project, session: str, host: str, scope: str = "", kinds: Sequence[str] = ()
@@ -577,31 +545,7 @@ class Keeper:
         self._catch_up()
         if wanted.name == "session_start":
             self._distilling.settle(project.key)
-        return answers.context(*self._recall(wanted, kinds=kinds))
-
-    def _same(
-        self,
-        moment: Moment,
-        *,
-        preview: bool = False,
-        id: str = "",
-        at: float = 0.0,
-        hold: bool = True,
-        seconds: float = 0.0,
-    ) -> dict[str, Any]:
-        """What was given first to whoever asked the same; the first time it is built and recorded."""
-        query = query_of(moment, synonyms=self._synonyms)
-        silence = Skipped(why="", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
-        with self._turn(moment):
-            first = self.store.given(injection_of(moment, silence, id="", at=0.0))
-            gone = first is not None and first.tokens > 0 and not first.text  # pruned: it is built anew
-            if first is not None and not gone and first.tokens <= (moment.budget or first.tokens):
-                return answers.again(first)
-            got, id = self._recall(moment, preview=preview, id=id, at=at, seconds=seconds)
-            held = hold and not preview and not got.problems and "deadline" not in got.skipped.values()
-            if isinstance(got, Skipped) and held:
-                self.store.record(injection_of(moment, got, id=_new_id(), at=self.now()))
-            return answers.context(got, id)
+        return answers.context(*self.recalling.recall(wanted, kinds=kinds))
 
     def search(
         self,
@@ -618,7 +562,7 @@ class Keeper:
         """What holds the words of *q* or is about the same code, best first; an explicit search has no threshold."""
         now = at or self.now()
         project = self._project(project_path)
-        found = self.found(q, project=project, kinds=kinds, since=since, at=at, limit=limit, now=now)
+        found = self.recalling.found(q, project=project, kinds=kinds, since=since, at=at, limit=limit, now=now)
         results = [
             answers.compact(each, now) if compact else {**answers.memory(each.memory), "score": each.score}
             for each in found.ranked
@@ -626,39 +570,6 @@ class Keeper:
         if explain:
             results = [{**result, "why": dict(each.why)} for result, each in zip(results, found.ranked, strict=True)]
         return {"project": project.key, "results": results, "problems": list(found.problems)}
-
-    def found(
-        self,
-        q: str,
-        *,
-        project: Project,
-        now: float,
-        kinds: Sequence[str] = (),
-        since: float = 0.0,
-        at: float = 0.0,
-        limit: int = 0,
-    ) -> Found:
-        """What a search finds in a project, best first, and what must be told of it."""
-        for kind in kinds:
-            if kind not in KINDS:
-                raise BadRequest(f"unknown kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
-        most = min(limit or self.settings.search_limit, MOST_RESULTS)
-        query = replace(
-            query_of(Moment(name="question", project=project, prompt=q), synonyms=self._synonyms),
-            kinds=tuple(kinds),
-            since=since,
-            at=at,
-            limit=max(most, POOL),
-            most_terms=self.settings.terms_max,
-            postings=self.settings.postings_budget,
-            vector=self._meaning.of_prompt(q, seconds=SEARCH_SECONDS),
-        )
-        if q.strip() and not query.terms:
-            return Found((), ("only words that are everywhere: name a thing, a file or a function",))
-        ranked, wrong = look(self.store, query, now=now, moment="question")
-        for problem in wrong:
-            self.tell("search", problem)
-        return Found(ranked[:most], wrong)
 
     def memory(self, id: str, *, explain: bool = False) -> dict[str, Any]:
         """All that is known of a memory; explained, with its factors and where it was shown, and not as fetched."""
@@ -692,63 +603,6 @@ class Keeper:
         ]
         use = fields(self.store.use(memory=id))
         return {**about, "score": ranked.score, "why": dict(ranked.why), "use": use, "shown": shown}
-
-    def _recall(
-        self,
-        moment: Moment,
-        *,
-        preview: bool = False,
-        id: str = "",
-        at: float = 0.0,
-        kinds: Sequence[str] = (),
-        beside: str = "",
-        seconds: float = 0.0,
-    ) -> tuple[Recalled | Skipped, str]:
-        """The context of a moment, in one answer with *beside*, and where there is one, the id it is recorded under."""
-        with self._turn(moment):
-            got = self._recalled(moment, kinds, beside=beside, seconds=seconds)
-            for problem in got.problems:
-                self.tell("recall", problem)
-            if preview:
-                return got, ""
-            self._measuring.recalled(moment.project.key, moment.name, silent=isinstance(got, Skipped))
-            if isinstance(got, Skipped):
-                return got, ""
-            id = id or _new_id()
-            # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
-            self.store.record(injection_of(moment, got, id=id, at=at or self.now()))
-            return got, id
-
-    def _recalled(
-        self, moment: Moment, kinds: Sequence[str] = (), *, beside: str = "", seconds: float = 0.0
-    ) -> Recalled | Skipped:
-        start = moment.name == "session_start"
-        deadline = self.settings.deadline_start_ms if start else self.settings.deadline_prompt_ms
-        # The hook waits a little longer: a partial answer arrives.
-        until = time.perf_counter() + (seconds or deadline / 1000 / 2)
-        cap = cap_of(moment.host, raised=caps(self.settings))
-        if cap and beside:
-            cap = replace(cap, most=max(0, cap.most - cap.size(beside + BETWEEN)))
-        return recall(
-            self.store,
-            self._work.around(moment),
-            recipe=_narrowed(self.settings.recipes[moment.name], kinds),
-            threshold=thresholds(self.settings)[moment.name],
-            now=self.now(),
-            shown=lambda: self.store.shown(moment.session) if moment.session else frozenset(),
-            spent=lambda: self.store.spent(moment.session),
-            begun=lambda: self.store.begun(moment.session),
-            synonyms=self._synonyms,
-            most_terms=self.settings.terms_max,
-            postings=self.settings.postings_budget,
-            family=self.settings.tokenizer,
-            cap=cap,
-            vector=self._meaning.of_prompt(moment.prompt, seconds=deadline / 1000 / 4),  # half of the time to build
-            expired=lambda: time.perf_counter() > until,
-        )
-
-    def _turn(self, moment: Moment) -> AbstractContextManager[object]:
-        return self._turns[hash(moment.session) % TURNS] if moment.session else nullcontext()
 
     def resume(self, *, project_path: str, limit: int = 10) -> dict[str, Any]:
         """Where things stand in a project, for a person; nothing is recorded."""
@@ -907,17 +761,3 @@ class Keeper:
     def forget(self, told: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
         """Remove something for good, and prove it; or only tell what would go."""
         return self._forgetting.asked(told, who=who)
-
-
-def _narrowed(recipe: Recipe, kinds: Sequence[str]) -> Recipe:
-    """*recipe* with these kinds alone; without kinds, as it is."""
-    if not kinds:
-        return recipe
-    layers = [
-        replace(layer, kinds=only) for layer in recipe.layers if (only := tuple(k for k in layer.kinds if k in kinds))
-    ]
-    return replace(recipe, layers=tuple(layers))
-
-
-def _new_id() -> str:
-    return "inj-" + "".join(secrets.choice(BASE32) for _ in range(10))

@@ -17,9 +17,10 @@ from foreword.payloads import Delivery
 from foreword.worker import tools
 from foreword.worker.graph import MOST_HOPS
 from foreword.worker.http import Request, Response, Server
-from foreword.worker.keeper import MOST_RESULTS, Keeper
+from foreword.worker.keeper import Keeper
 from foreword.worker.life import Seat
 from foreword.worker.measuring import MOST_DAYS
+from foreword.worker.recalling import MOST_RESULTS
 
 log = logging.getLogger("foreword")
 

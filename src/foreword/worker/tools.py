@@ -87,7 +87,9 @@ def search(
     """What holds these words, best first."""
     _only_own(keeper.registry, caller.project, project)
     now = keeper.now()
-    found = keeper.found(query, project=caller.project, kinds=kinds, since=_since(since, now=now), limit=limit, now=now)
+    found = keeper.recalling.found(
+        query, project=caller.project, kinds=kinds, since=_since(since, now=now), limit=limit, now=now
+    )
     problems = [render.neutral(each, width=LINE) for each in found.problems]
     if compact:
         lines = [answers.compact(each, now)["line"] for each in found.ranked]
@@ -142,7 +144,7 @@ def timeline(keeper: Keeper, caller: Caller, *, id: str = "", query: str = "", l
             )
         middle = seen[0]
     else:
-        best = keeper.found(query, project=caller.project, limit=1, now=keeper.now()).ranked
+        best = keeper.recalling.found(query, project=caller.project, limit=1, now=keeper.now()).ranked
         if not best:
             return Answer(text=NOTHING, structured={"id": "", "entries": []})
         middle = best[0].memory
