@@ -55,8 +55,8 @@ class TestTable:
     def test_settings_have_one_attribute_for_each_row(self):
         assert list(config.Settings.__annotations__) == [*DEFAULTS, "recipes"]
 
-    def test_there_are_some_dozens(self):
-        assert len(SETTINGS) <= 40
+    def test_there_are_four_dozens_at_most(self):
+        assert len(SETTINGS) <= 48
 
     @pytest.mark.parametrize("setting", SETTINGS, ids=lambda each: each.name)
     def test_every_default_is_allowed(self, home, setting):
