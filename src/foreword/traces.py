@@ -7,8 +7,9 @@ stays has too tell nothing of it. docs/forget.md has the rules and their reasons
 from __future__ import annotations
 
 import json
+import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +21,6 @@ PASSAGE = 24  # bytes in a row that one text hardly has from another by chance: 
 PHRASE = 12  # two words: enough among what an agent was told, which nobody reads again
 QUOTED = 64  # bytes: a sentence; a memory that has so much of another in common quotes it
 FEW = 64  # windows up to which each is looked for by itself, at memory's speed
-SHORT = 4096  # bytes up to which slices are quicker than a struct that must be made first
 MOST = 1_000_000  # windows that are looked for at once: 75 MB of memory
 CHUNK = 32 * 1024  # bytes that are looked through at once: a few milliseconds in which no other thread works
 _NUMBERS = frozenset(b"0123456789 -:.,/+tz_")  # what numbers, days and times are made of
@@ -83,18 +83,11 @@ class Traces:
 
     def _runs(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Where forgotten windows stand one behind another, with at least one that tells: a quotation goes whole."""
-        start, last, tells = -1, -2, False
-        for at in range(len(data) - WINDOW + 1):
-            window = data[at : at + WINDOW]
-            if window not in self.known:
-                continue
-            if at != last + 1:
-                if tells:
-                    yield start, last + WINDOW
-                start, tells = at, False
-            last, tells = at, tells or window in self.telling
-        if tells:
-            yield start, last + WINDOW
+        every = _windows_in_order(data)
+        for run in _ONES.finditer(bytes(map(self.known.__contains__, every))):
+            start, end = run.span()
+            if not self.telling.isdisjoint(every[start:end]):
+                yield start, end - 1 + WINDOW
 
     def _is_no_chance(self, data: bytes, start: int, end: int) -> bool:
         if end - start >= PHRASE or self._is_odd(data[start:end]):
@@ -149,21 +142,33 @@ def windows(data: bytes) -> set[bytes]:
     return {each for each in found if len(set(each)) > 1 and (not each.isascii() or any(map(_is_letter, each)))}
 
 
-def held(data: bytes, sought: Set[bytes]) -> frozenset[bytes]:
+def held(data: bytes, sought: frozenset[bytes] | set[bytes]) -> frozenset[bytes]:
     """Which windows of *sought* stand in *data*."""
-    found: set[bytes] = set()
     small = data.lower()
     if len(sought) < FEW:
         return frozenset(each for each in sought if each in small)
-    if len(small) < SHORT:
-        return frozenset(sought & {small[at : at + WINDOW] for at in range(len(small) - WINDOW + 1)})
+    found: set[bytes] = set()
     for start in range(0, max(1, len(small) - WINDOW + 1), CHUNK):
-        piece = small[start : start + CHUNK + WINDOW - 1]
-        for shift in range(WINDOW):
-            count = (len(piece) - shift) // WINDOW
-            if count > 0:
-                found |= sought & set(_cells(count).unpack_from(piece, shift))
+        for row in _rows(small[start : start + CHUNK + WINDOW - 1]):
+            found |= sought.intersection(row)
     return frozenset(found)
+
+
+def _rows(data: bytes) -> Iterator[tuple[bytes, ...]]:
+    """The windows of *data*, every sixth in one row, and some behind its end; twice as quick as a slice for each."""
+    count = len(data) // WINDOW + 1
+    step = 1 << max(0, count.bit_length() - 3)
+    count = -(-count // step) * step  # of some dozen lengths: to make a struct costs as much as to use it
+    padded = data.ljust(count * WINDOW + WINDOW - 1, b"\0")
+    return (_cells(count).unpack_from(padded, shift) for shift in range(WINDOW))
+
+
+def _windows_in_order(data: bytes) -> list[bytes]:
+    size = max(0, len(data) - WINDOW + 1)
+    every = [b""] * size
+    for shift, row in enumerate(_rows(data)):
+        every[shift::WINDOW] = row[: len(range(shift, size, WINDOW))]
+    return every
 
 
 def _forms(text: str) -> Iterator[bytes]:
@@ -216,6 +221,9 @@ def _inside_a_word(data: bytes, at: int) -> bool:
 
 def _is_letter(byte: int) -> bool:
     return 48 <= byte <= 57 or 97 <= byte <= 122 or 65 <= byte <= 90
+
+
+_ONES = re.compile(b"\x01+")
 
 
 @lru_cache(64)

@@ -21,7 +21,7 @@ from foreword.store import scrub
 from foreword.store.log import LogWriter
 from foreword.store.reading import Reader
 from foreword.store.tombstones import KEY, SQL, Tombstones, texts_of
-from foreword.traces import MARK, Traces
+from foreword.traces import MARK, Traces, folded
 from foreword.types import BASE32, EMPTY, Memory
 from foreword.values import replace, value
 from foreword.words import told_in
@@ -297,13 +297,19 @@ class Cutter:
             return self._memory(name, text, row=row)
         if (table, name) not in RAW or (table == "marks" and row.get("name") == UNFINISHED):
             return text
-        if table == "events" and row.get("session") not in self._near:
-            clean = self._rest.far(text)
-            self.left |= self._rest.held(clean.encode("utf-8", "replace"))
-            return clean
         if table == "injection_texts":
             text = "\n".join(map(self._line, text.split("\n")))
-        return self._rest.near(text)
+        there = self._rest.held(folded(text))
+        if not there:
+            return text  # most of them, at one look
+        if table == "events" and row.get("session") not in self._near:
+            clean = self._rest.far(text)
+            self.left |= there if clean == text else self._rest.held(clean.encode("utf-8", "replace"))
+            return clean
+        clean = self._rest.near(text)
+        # What JSON doubles may look like five letters of it and their escaped sixth: no text has that.
+        self.left |= {each for each in self._rest.held(clean.encode("utf-8", "replace")) if b"\\" in each}
+        return clean
 
     def _line(self, line: str) -> str:
         """A line of what was given, unless it names what goes."""
@@ -331,11 +337,13 @@ def stays(execute: Execute, going: Doomed, traces: Traces, *, kin: bool) -> froz
     """The windows that will stand in memories and all other rows which are not raw: without its kin, or of it alone."""
     found: set[bytes] = set()
     joined: list[str] = []
+    size = 0
     for text in _staying(execute, going, traces, kin=kin):
         joined.append(text)
-        if sum(map(len, joined)) > JOINED:
+        size += len(text)
+        if size > JOINED:
             found |= traces.held("\n".join(joined).encode("utf-8", "replace"))
-            joined = []
+            joined, size = [], 0
     return frozenset(found | traces.held("\n".join(joined).encode("utf-8", "replace")))
 
 

@@ -546,13 +546,14 @@ class SqliteStore(Writing):
     def _split_anew(self) -> None:
         """Details are looked for too, also those that were kept before they were."""
         rows: list[Any] = self._db.execute(
-            "SELECT place, title, body, tags, files, functions, detail FROM memories WHERE detail <> '{}'"
+            "SELECT place, title, body, tags, files, functions, detail, split FROM memories WHERE detail <> '{}'"
         ).fetchall()
-        for place, title, body, tags, files, functions, detail in rows:
+        for place, title, body, tags, files, functions, detail, split in rows:
             with suppress(ValueError):
                 told = Memory("note", title, body, tags=texts_of(tags), files=texts_of(files))
                 named = replace(told, functions=texts_of(functions), detail=json.loads(detail))
-                self._db.execute("UPDATE memories SET split = ? WHERE place = ?", (indexed(named)[4], place))
+                if (anew := indexed(named)[4]) != split:
+                    self._db.execute("UPDATE memories SET split = ? WHERE place = ?", (anew, place))
 
     def _adopt(self) -> None:
         """Memories whose owner was lost keep its number, so that no other scope is given it, and them with it."""
