@@ -139,6 +139,15 @@ def test_what_is_written_under_the_old_key_in_that_moment_is_brought_along(store
     assert late.id in everything(store, NEW)["words"]
 
 
+def test_nothing_is_brought_along_any_more_once_a_merge_was_taken_back(store):
+    filled(store)
+    before = everything(store, OLD)
+    got = store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    store.undo([got.entry], who="user", at=10.0)
+    store.gather_project(OLD, into=NEW, entry=got.entry.number)
+    assert everything(store, OLD) == before
+
+
 def test_aliases_neither_chain_nor_loop(store):
     store.alias_project("a", of="b", who="user", at=1.0)
     for key, of in (("b", "a"), ("c", "a"), ("b", "c"), ("d", "d")):

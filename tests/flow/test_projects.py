@@ -308,3 +308,14 @@ def test_an_unknown_memory_is_told(worker: Client):
     for ask in (lambda: worker.get("/api/graph/dec-00000000"), lambda: worker.post("/api/goals/x", {"status": "done"})):
         with pytest.raises(NotFound):
             ask()
+
+
+def test_a_merge_that_is_taken_back_at_once_leaves_each_project_its_own(worker, home, project, other):
+    keep(worker, project, "Walrus of the shop")
+    keep(worker, other, "Walrus of the depot")
+    run(home, project, "project", "merge", other, "--yes")
+    run(home, project, "undo", "--yes")
+    for folder, own in ((project, "Walrus of the shop"), (other, "Walrus of the depot")):
+        for _ in range(3):  # what was on its way when they became one is looked for a while
+            found = [each["title"] for each in asked(home, folder, "search", "walrus")["results"]]
+            assert found == [own]

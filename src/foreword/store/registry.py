@@ -174,7 +174,9 @@ class RegistryWriter:
         return Moved(rows, len(united), replace(entry, patch=patch, memories=tuple(about)))
 
     def gather(self, key: str, *, into: str, entry: int) -> None:
-        """Bring along what was written under a key in the moment it became an alias."""
+        """Bring along what was written under a key in the moment it became an alias; nothing once it is none again."""
+        if self._reader.registry().get(key, Known(key)).alias_of != into:
+            return
         if ids := self._ids(key):
             self._rename(ids, old=key, new=into, entry=entry)
             self._carry(ids, scope=f"project:{into}")
