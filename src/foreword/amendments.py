@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
-from foreword.types import EMPTY, Link, Memory
+from foreword.types import EMPTY, Change, Link, Memory, Project
 from foreword.values import value
 
-# Who changes memory on purpose; capture and imports are told by a memory's own source.
-WHO = ("user", "agent", "tidy")
 # Fields that an amendment may change; the rest of a memory tells where it came from.
 FIELDS = (
     "kind", "title", "body", "scope", "project", "tags", "files", "functions", "trust", "confidence", "seen",
@@ -56,6 +54,32 @@ class Undone:
 
     entries: tuple[Logged, ...]
     refused: Mapping[int, str]
+
+
+Exists = Callable[[str, str], bool | None]  # a file, and a function in it or "" -> there; None: nobody can tell
+
+
+@value
+class About:
+    """What planners know beside the memories: whose they are, when it is, and what became of the code."""
+
+    project: Project
+    now: float
+    changes: tuple[Change, ...] = ()  # of the project's functions, newest first
+    exists: Exists = lambda _file, _function: None
+    taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()  # (verb, ids): what somebody undid
+    give_way: Callable[[], object] = lambda: None  # called now and then in long work: others have their turn
+
+
+class Planner(Protocol):
+    """Memories of one project, whatever their status, in the order of their places -> what is to be done."""
+
+    def __call__(self, memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]: ...
+
+
+def standing(planned: Iterable[Amendment], *, about: About) -> tuple[Amendment, ...]:
+    """Those that nobody took back before: what a person undid is not done again."""
+    return tuple(each for each in planned if (each.what, frozenset(each.about)) not in about.taken_back)
 
 
 def patch_of(before: Memory, after: Memory) -> dict[str, list[Any]]:

@@ -8,27 +8,14 @@ proposes preferences, which the user accepts or refuses in `review`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from foreword.amendments import Amendment
+from foreword.amendments import About, Amendment, standing
 from foreword.learn import commands, coupled, failures, rules, said
 from foreword.learn.confidence import asleep
 from foreword.learn.findings import learned
-from foreword.types import Memory, Project
+from foreword.types import Memory
 
-__all__ = ["CHEAP", "asleep", "plan", "plan_at_end", "plan_confirmed", "plan_wider"]
-
-# What a session's end asks for: some hundred memories of these kinds, where all of a project may be 100,000.
-CHEAP = ("failure", "pattern", "correction", "preference", "decision")
-
-
-class About(Protocol):
-    """What is known beside the memories: whose they are, and what somebody undid."""
-
-    @property
-    def project(self) -> Project: ...
-    @property
-    def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]: ...
+__all__ = ["asleep", "plan", "plan_at_end", "plan_confirmed", "plan_wider"]
 
 
 def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
@@ -45,24 +32,23 @@ def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
     learnings = (
         learned(each, known.get(each.uid), memories=memories, present=present, project=project) for each in found
     )
-    return (*_may(filter(None, learnings), about), *plan_at_end(memories, about=about))
+    return (*standing(filter(None, learnings), about=about), *plan_at_end(memories, about=about))
 
 
 def plan_at_end(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
-    """The part that cannot wait for a quiet hour: patterns, and proposals for the user; needs the CHEAP kinds only."""
-    return _may((*failures.patterns(memories, project=about.project), *rules.proposals(memories)), about)
+    """The part that cannot wait for a quiet hour: patterns, and proposals for the user.
+
+    It needs failures, patterns and what the user chose: some hundred memories, where a project may have 100,000.
+    """
+    planned = (*failures.patterns(memories, project=about.project), *rules.proposals(memories))
+    return standing(planned, about=about)
 
 
 def plan_wider(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
     """Rules that several projects have, proposed for more than one; given the rules of all projects."""
-    return _may(rules.wider(memories, languages=rules.main_languages(memories)), about)
+    return standing(rules.wider(memories, languages=rules.main_languages(memories)), about=about)
 
 
 def plan_confirmed(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
     """Corrections of what is a rule by now, counted for the rule."""
-    return _may(rules.confirmed(memories), about)
-
-
-def _may(planned: Sequence[Amendment] | filter[Amendment], about: About) -> tuple[Amendment, ...]:
-    """Without what somebody took back before."""
-    return tuple(each for each in planned if (each.what, frozenset(each.about)) not in about.taken_back)
+    return standing(rules.confirmed(memories), about=about)

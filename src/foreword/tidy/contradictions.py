@@ -11,9 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from foreword.amendments import Amendment
+from foreword.amendments import About, Amendment, standing
 from foreword.distill.gist import stem
-from foreword.tidy import About, may
 from foreword.types import TRUSTS, Link, Memory
 from foreword.values import replace, value
 from foreword.words import broken
@@ -46,7 +45,7 @@ def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
                 planned.append(_supersede(earlier, memory))
                 known.forget(earlier)
         known.add(memory, choice)
-    return tuple(each for each in (*back, *planned) if may(each, about=about))
+    return standing((*back, *planned), about=about)
 
 
 @value
@@ -244,14 +243,15 @@ def _may_supersede(later: Memory, earlier: Memory) -> bool:
     )
 
 
+def _aside(memory: Memory, *, by: str) -> Memory:
+    return replace(memory, status="superseded", superseded_by=by, detail={**memory.detail, CHOSEN_SINCE: by})
+
+
 def _supersede(earlier: Memory, later: Memory) -> Amendment:
-    aside = replace(
-        earlier, status="superseded", superseded_by=later.id, detail={**earlier.detail, CHOSEN_SINCE: later.id}
-    )
     return Amendment(
         "supersede",
         f"{later.id} chose otherwise",
-        changed=((earlier, aside), (later, later)),  # both are named, so that both tell of it
+        changed=((earlier, _aside(earlier, by=later.id)), (later, later)),  # both are named, so that both tell of it
         links=(Link(later.id, "supersedes", earlier.id),),
     )
 
@@ -266,13 +266,10 @@ def _chosen_again(memories: Sequence[Memory]) -> Iterator[Amendment]:
         if memory.confirmed > since.confirmed and since.status == "active" and _may_supersede(memory, since):
             detail = {name: told for name, told in memory.detail.items() if name != CHOSEN_SINCE}
             again = replace(memory, status="active", superseded_by="", detail=detail)
-            aside = replace(
-                since, status="superseded", superseded_by=memory.id, detail={**since.detail, CHOSEN_SINCE: memory.id}
-            )
             yield Amendment(
                 "supersede",
                 f"{memory.id} was chosen again",
-                changed=((memory, again), (since, aside)),
+                changed=((memory, again), (since, _aside(since, by=memory.id))),
                 links=(Link(memory.id, "supersedes", since.id),),
                 unlinked=(Link(since.id, "supersedes", memory.id),),
             )

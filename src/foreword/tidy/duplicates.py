@@ -8,10 +8,9 @@ from itertools import combinations
 from math import ceil
 from typing import Any
 
-from foreword.amendments import Amendment
+from foreword.amendments import About, Amendment
 from foreword.distill.gist import stem
 from foreword.distill.merge import ALSO, EARLIER, evidence_of, together
-from foreword.tidy import About
 from foreword.types import TRUSTS, Link, Memory
 from foreword.values import replace, value
 from foreword.words import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, told_in
@@ -23,6 +22,7 @@ LASTING = ("decision", "pattern", "failure", "learning", "preference", "correcti
 # Where both have one of these, and not the same, they tell of different things in the same words.
 DECIDING = ("choice", "solution", "fix", "fixed_by", "instead_of", "symptom", "problem", "category")
 MOST_NAMES = 40  # files, functions and tags of a memory that took others in; those keep their own
+CODE_GONE = "code_gone"  # in a detail: since when, and how sure the memory was before
 SAME_AS, TOLD = "same_as", "told"  # in the detail of one that was merged: into which, and the counts that it gave
 
 # Without these a sentence says the same.
@@ -280,17 +280,17 @@ def _with(winner: Memory, loser: Memory) -> Memory:
         seen=sum(taken_in["seen_in"].values()),
         created=min(winner.created, loser.created),
         confirmed=max(winner.confirmed, loser.confirmed),
-        confidence=winner.confidence if "code_gone" in winner.detail else max(winner.confidence, sure(loser)),
+        confidence=winner.confidence if CODE_GONE in winner.detail else max(winner.confidence, sure(loser)),
         detail={**detail, **taken_in},
     )
 
 
-OWN = ("seen_in", ALSO, TOLD, SAME_AS, "code_gone")  # of a detail: what is told of this memory and no other
+OWN = ("seen_in", ALSO, TOLD, SAME_AS, CODE_GONE)  # of a detail: what is told of this memory and no other
 
 
 def sure(memory: Memory) -> float:
     """How sure a memory is, whether or not its code is gone."""
-    told = memory.detail.get("code_gone")
+    told = memory.detail.get(CODE_GONE)
     before = told.get("confidence") if isinstance(told, Mapping) else None
     return before if isinstance(before, float) else memory.confidence
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from foreword.amendments import Amendment
+from foreword.amendments import About, Amendment, standing
 from foreword.distill.gist import stem
-from foreword.tidy import About, may
 from foreword.tidy.contradictions import CHOSEN_SINCE
 from foreword.types import Memory
 from foreword.values import replace
@@ -30,10 +29,10 @@ def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
     for memory in memories:
         if memory.kind == "summary" and memory.status == "active" and not memory.pinned:
             after = _retold(memory, gone.get(memory.session, ()))
-            one = Amendment("retell", "what it chose does not hold any more, or again", changed=((memory, after),))
-            if after != memory and may(one, about=about):
-                planned.append(one)
-    return tuple(planned)
+            if after != memory:
+                why = "what it chose does not hold any more, or again"
+                planned.append(Amendment("retell", why, changed=((memory, after),)))
+    return standing(planned, about=about)
 
 
 def _retold(summary: Memory, gone: Sequence[str]) -> Memory:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from foreword.amendments import Amendment
-from foreword.tidy import About, may
-from foreword.tidy.duplicates import sure
+from foreword.amendments import About, Amendment, standing
+from foreword.tidy.duplicates import CODE_GONE, sure
 from foreword.types import Change, Memory
 from foreword.values import replace
 from foreword.words import broken
 
 SINKS = ("change", "observation", "learning")  # worth as much as the code they tell of, unless the user said them
 DOUBTED = ("decision", "pattern", "failure", "learning")  # may hold for other code too: they stay, and count less
-CODE_GONE = "code_gone"  # in a detail: since when, and how sure the memory was before
 LESS_SURE = 0.5  # times its confidence, which is a factor of importance: it comes after what still has its code
 GONE_DAYS = 3  # a function that a session deleted, and nobody can look for, is gone after so many days
 DAY = 86_400.0
@@ -33,19 +31,15 @@ def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
         if memory.pinned or not memory.files:
             continue
         one = _followed(memory, names, about=about) or _judged(memory, deleted, about=about)
-        if one is not None and may(one, about=about):
-            planned.append(one)
-    return tuple(planned)
+        planned += [one] if one is not None else []
+    return standing(planned, about=about)
 
 
 def _judged(memory: Memory, deleted: Mapping[tuple[str, str], float], *, about: About) -> Amendment | None:
-    sunk = CODE_GONE in memory.detail
-    if memory.status == "stale" and sunk:
+    if CODE_GONE in memory.detail and memory.status in ("active", "stale"):
         return _restored(memory) if _has_code(memory, about=about) else None
     if memory.status != "active":
         return None
-    if sunk:
-        return _restored(memory) if _has_code(memory, about=about) else None
     if memory.kind not in (*SINKS, *DOUBTED) or memory.detail.get("what") == "DELETED":
         return None  # what tells of a deletion is true because of it
     why = _gone(memory, deleted, about=about)

@@ -5,26 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from foreword.amendments import About
 from foreword.distill import Distilled
 from foreword.errors import ForewordError
 from foreword.learn import plan_at_end, plan_wider
 from foreword.store import Store
 from foreword.types import Memory, Project
-from foreword.values import value
 
 log = logging.getLogger("foreword")
 
 TEACHING = ("failure", "correction", "preference")  # what a session must have come to before anything is asked
 FAILURES, RULES = 300, 2_000  # memories of a project, the newest, that are looked at
 SUMMARIES = 20  # of each project, whose files tell its language
-
-
-@value
-class About:
-    """Whose memories these are, and what somebody undid."""
-
-    project: Project
-    taken_back: frozenset[tuple[str, frozenset[str]]]
 
 
 def learn_from(
@@ -40,7 +32,7 @@ def learn_from(
         if kinds.isdisjoint(TEACHING):
             continue
         try:
-            about = About(project=project, taken_back=store.taken_back())
+            about = About(project, now=now, taken_back=store.taken_back())
             store.amend(plan_at_end(_of_project(store, project), about=about), who="tidy", at=now)
             if not kinds.isdisjoint(TEACHING[1:]):
                 store.amend(plan_wider(rules_of_all(store), about=about), who="tidy", at=now)

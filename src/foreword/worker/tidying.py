@@ -17,12 +17,12 @@ from contextlib import suppress
 from typing import Any
 
 from foreword import learn
-from foreword.amendments import Amendment
+from foreword.amendments import About, Amendment, Planner
 from foreword.config import Settings
 from foreword.errors import Conflict, ForewordError, StoreError
 from foreword.store import Store
 from foreword.switches import chosen, off
-from foreword.tidy import About, Planner, contradictions, duplicates, retold, staleness
+from foreword.tidy import contradictions, duplicates, retold, staleness
 from foreword.types import BASE32, Memory, Project, Query
 from foreword.values import replace
 from foreword.worker.importing import Courtesy
@@ -30,7 +30,7 @@ from foreword.worker.present import Present, roots_of
 
 log = logging.getLogger("foreword")
 
-# In this order; each sees what the ones before it have done. Whoever has another one adds it here.
+# In this order; each sees what the ones before it have done.
 PLANNERS: tuple[Planner, ...] = (
     duplicates.plan,
     contradictions.plan,
