@@ -9,7 +9,6 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json, Project
-from foreword.errors import BadRequest
 from foreword.graph import RELATIONS
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def graph(
       foreword graph --calls Store.append --hops 3
     """
     if bool(id) == bool(calls):
-        raise BadRequest("a graph begins at one thing", hint="give the id of a memory, or --calls NAME")
+        raise typer.BadParameter("a graph begins at one thing: give the id of a memory, or --calls NAME")
     if id:
         _of_memory(id, hops=hops, json=json)
         return
