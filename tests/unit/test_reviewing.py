@@ -69,7 +69,7 @@ def test_a_refusal_notes_how_often_it_had_been_said(store):
     assert refused.detail["refused"] == {"sessions": 2, "times": 1, "at": 9.0}
 
 
-@pytest.mark.parametrize("status", [each for each in STATUSES if each != "proposed"])
+@pytest.mark.parametrize("status", [each for each in STATUSES if each not in ("proposed", "forgotten")])
 @pytest.mark.parametrize("what", ["accept", "refuse"])
 def test_only_what_is_proposed_is_accepted_or_refused(store, status, what):
     (memory,) = store.keep([Memory("preference", "Use pnpm", project="here", status=status, created=1.0)])

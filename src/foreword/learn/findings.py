@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.amendments import Amendment
+from foreword.distill.merge import together
 from foreword.learn.alike import opposite
 from foreword.learn.confidence import confidence, lowest
 from foreword.rank import CERTAIN
@@ -102,7 +103,7 @@ def _confirmed(
         sure = max(said, sure)
     confirming = [each for each in ordered if each.confirms]
     kept = {name: told for name, told in known.detail.items() if name not in ("seen_in", "against")}
-    detail = {**kept, **({"said": said} if written else {}), **_evidence(ordered)}
+    detail = {**kept, **({"said": said} if written else {}), **_evidence(ordered, known.detail)}
     after = replace(
         known,
         confidence=sure,
@@ -145,9 +146,11 @@ def _remembered(known: Memory, present: frozenset[str]) -> list[Verdict]:
     return [Verdict(session=session, at=0.0, confirms=yes) for session, yes in told if session not in present]
 
 
-def _evidence(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
+def _evidence(verdicts: Sequence[Verdict], known: Mapping[str, Any] = EMPTY) -> dict[str, dict[str, int]]:
+    """Which sessions are for and against it; one that saw several which were merged counts as often as before."""
+    before = together(known.get("seen_in"), {})
     told = {
-        "seen_in": {each.session: 1 for each in verdicts if each.confirms},
+        "seen_in": {each.session: before.get(each.session, 1) for each in verdicts if each.confirms},
         "against": {each.session: 1 for each in verdicts if not each.confirms},
     }
     return {name: each for name, each in told.items() if each}

@@ -127,6 +127,9 @@ class Store(Protocol):
     def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
         """What was done and undone, each as its verb and the ids of its memories: nobody does it by himself again."""
 
+    def was_forgotten(self, memories: Sequence[Memory]) -> bool:
+        """Whether one of these was forgotten, so that nobody may make it by himself again."""
+
     @property
     def forgetting(self) -> Forgetter:
         """What it takes to forget something, step by step. What was forgotten is never kept again by any method."""

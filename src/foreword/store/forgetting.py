@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from foreword.store.reading import Reader
 from foreword.store.tombstones import KEY, SQL, Tombstones, texts_of
 from foreword.traces import MARK, Traces, folded
 from foreword.types import BASE32, EMPTY, Memory
+from foreword.uids import moved
 from foreword.values import replace, value
 from foreword.words import told_in
 
@@ -102,6 +103,7 @@ def doomed(
     sessions = {session} if session else set()
     if whole:
         sessions |= {id for (id,) in execute(f"SELECT id FROM sessions WHERE project IN {_LIST}", (_json(whole),))}
+    found += _made_of(execute, found, sessions)
     return Doomed(
         uids=tuple(row[0] for row in found),
         ids=tuple(row[1] for row in found),
@@ -109,6 +111,34 @@ def doomed(
         projects=whole,
         near=tuple(sorted({row[2] for row in found if row[2]} | sessions)),
     )
+
+
+def _made_of(execute: Execute, found: Sequence[Sequence[Any]], sessions: Set[str]) -> list[Sequence[Any]]:
+    """What was learned from these memories or sessions, and from nothing that stays."""
+    uids = {row[0] for row in found}
+    known = {id for (id,) in execute("SELECT id FROM sessions")} - sessions if sessions else set()
+    more = []
+    for row in execute(
+        """SELECT uid, id, session, title, body, tags, detail FROM memories
+        WHERE kind IN ('pattern', 'learning', 'preference') AND detail LIKE '%"seen_in"%'"""
+    ):
+        detail = json.loads(row[6]) if row[0] not in uids else {}
+        sources, seen = detail.get("from"), detail.get("seen_in")
+        if isinstance(sources, list) and sources:
+            made = uids.issuperset(each for each in sources if isinstance(each, str))
+        else:
+            said = set(seen) if isinstance(seen, dict) and not row[2] else set()
+            made = not said.isdisjoint(sessions) and said.isdisjoint(known)
+        more += [row] if made else []
+    return more
+
+
+def known_as(execute: Execute, going: Doomed) -> Doomed:
+    """With the uids and ids that the same memories have here: a merge of projects gives them others."""
+    sql = f"SELECT uid, id FROM memories WHERE uid IN {_LIST} OR id IN {_LIST}"
+    rows = list(execute(sql, (_json(going.uids), _json(going.ids))))
+    uids = dict.fromkeys((*going.uids, *(uid for uid, _ in rows)))
+    return replace(going, uids=tuple(uids), ids=tuple(dict.fromkeys((*going.ids, *(id for _, id in rows)))))
 
 
 def projects(execute: Execute, key: str) -> tuple[str, ...]:
@@ -215,6 +245,9 @@ def _conditions(going: Doomed) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
     given = f"injection IN (SELECT id FROM injections WHERE {here})"
     both, scopes = (sessions, projects), _json([f"project:{each}" for each in going.projects])
     named = _json([*going.sessions, *going.projects])
+    # As the last part of a name, or between two others: /src/foobar is another than /src/foo.
+    naming = """EXISTS (SELECT 1 FROM json_each(?) WHERE instr(name || ':', ':' || value || ':')
+      OR substr(name, -length(value) - 1) = ' ' || value)"""
     return {
         "links": [(f"source IN {_LIST} OR target IN {_LIST}", (ids, ids))],
         "access": [(f"memory IN {_LIST} OR session IN {_LIST}", (ids, sessions))],
@@ -229,7 +262,8 @@ def _conditions(going: Doomed) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
         "owners": [(f"scope IN {_LIST} AND number NOT IN (SELECT owner FROM memories)", (scopes,))],
         "projects": [(f"key IN {_LIST}", (projects,))],
         "tallies": [(f"project IN {_LIST}", (projects,))],
-        "marks": [("EXISTS (SELECT 1 FROM json_each(?) WHERE instr(name, value))", (named,))],
+        "marks": [(naming, (named,))],
+        "moved": [(f"what = 'memories' AND row IN {_LIST}", (ids,))],
     }
 
 
@@ -258,11 +292,15 @@ def _forget_patches(execute: Execute, going: Doomed) -> int:
     sql = f"""SELECT DISTINCT number, why, patch, project FROM log LEFT JOIN log_memories USING (number)
         WHERE memory IN {_LIST} OR project IN {_LIST}"""
     rows = list(execute(sql, (_json(going.ids), _json(going.projects))))
+    ids = frozenset(going.ids)
     for number, why, patch, project in rows:
         gone = project in going.projects
         whole = json.loads(patch)
-        kept = {id: each for id, each in whole.get("changed", {}).items() if id not in going.ids}
+        kept = {id: each for id, each in whole.get("changed", {}).items() if id not in ids}
         less = {} if gone or (whole.get("changed") and not kept) else {**whole, "changed": kept}
+        if "united" in less:
+            pairs = less["united"].items()
+            less["united"] = {id: each for id, each in pairs if ids.isdisjoint((id, each.get("with")))}
         alone = not kept
         execute(
             "UPDATE log SET why = ?, patch = ?, project = ? WHERE number = ?",
@@ -281,7 +319,7 @@ class Cutter:
     """
 
     def __init__(self, going: Doomed, *, known: Traces, kin: Traces, rest: Traces) -> None:
-        self._going, self._known, self._kin, self._rest = going, known, kin, rest
+        self._known, self._kin, self._rest, self._is_kin = known, kin, rest, kinship(going)
         self._uids, self._near, self._ids = frozenset(going.uids), frozenset(going.near), frozenset(going.ids)
         self.left: set[bytes] = set()  # windows that stand by chance in what other sessions were told
         self.cut: set[str] = set()  # uids of memories that stay without a passage
@@ -319,7 +357,7 @@ class Cutter:
     def _memory(self, name: str, text: str, *, row: Mapping[str, Any]) -> str:
         if name not in TEXTS or row["uid"] in self._uids:
             return text
-        clean = self._kin.kin(text) if is_kin(row, self._going) else self._known.other(text)
+        clean = self._kin.kin(text) if self._is_kin(row) else self._known.other(text)
         if clean != text:
             self.cut.add(row["uid"])
         return clean
@@ -328,9 +366,23 @@ class Cutter:
 _IDS = re.compile(rf"\b[a-z]{{3}}-[{BASE32}]{{8}}\b")
 
 
-def is_kin(row: Mapping[str, Any], going: Doomed) -> bool:
-    """Whether a memory came from the same session, or gave way to what goes."""
-    return (row["session"] != "" and row["session"] in going.near) or row["superseded_by"] in going.ids
+def kinship(going: Doomed) -> Callable[[Mapping[str, Any]], bool]:
+    """Tells whether a memory came from the same session, gave way to what goes, or was learned from it."""
+    near, ids, uids = frozenset(going.near), frozenset(going.ids), frozenset(going.uids)
+
+    def is_kin(row: Mapping[str, Any]) -> bool:
+        if row["session"] in near or row["superseded_by"] in ids:
+            return True
+        return '"from"' in row["detail"] and not uids.isdisjoint(_sources(row["detail"]))
+
+    return is_kin
+
+
+def _sources(detail: str) -> Iterator[str]:
+    with suppress(ValueError):
+        told = json.loads(detail)
+        sources = told.get("from") if isinstance(told, dict) else None
+        yield from (each for each in sources if isinstance(each, str)) if isinstance(sources, list) else ()
 
 
 def stays(execute: Execute, going: Doomed, traces: Traces, *, kin: bool) -> frozenset[bytes]:
@@ -350,6 +402,7 @@ def stays(execute: Execute, going: Doomed, traces: Traces, *, kin: bool) -> froz
 def _staying(execute: Execute, going: Doomed, traces: Traces, *, kin: bool) -> Iterator[str]:
     """Row by row the texts side by side, as they lie in the file."""
     uids, sessions, projects = frozenset(going.uids), frozenset(going.sessions), frozenset(going.projects)
+    is_kin = kinship(going)
     for table in ("memories",) if kin else scrub.tables(execute):
         if table == "units":
             continue  # names of files and functions, which go with the last memory that has them
@@ -361,7 +414,7 @@ def _staying(execute: Execute, going: Doomed, traces: Traces, *, kin: bool) -> I
             if table == "sessions" and row["id"] in sessions:
                 continue
             if table == "memories":
-                if is_kin(row, going) != kin:
+                if is_kin(row) != kin:
                     continue
                 row |= _as_it_will_be(row, traces.kin if kin else traces.other, traces)
             yield "".join(
@@ -382,11 +435,12 @@ def _as_it_will_be(row: Mapping[str, Any], cut: Callable[[str], str], traces: Tr
 def would_cut(execute: Execute, going: Doomed, traces: Traces, *, kin: Traces) -> tuple[str, ...]:
     """The ids of memories that stay, without a passage."""
     found = []
+    is_kin, uids = kinship(going), frozenset(going.uids)
     rows = execute(f"SELECT id, uid, session, superseded_by, {', '.join(TEXTS)} FROM memories")
     for cells in rows:
         row = dict(zip(("id", "uid", "session", "superseded_by", *TEXTS), cells, strict=True))
-        cut = kin.kin if is_kin(row, going) else traces.other
-        if row["uid"] not in going.uids and _as_it_will_be(row, cut, traces):
+        cut = kin.kin if is_kin(row) else traces.other
+        if row["uid"] not in uids and _as_it_will_be(row, cut, traces):
             found.append(row["id"])
     return tuple(found)
 
@@ -406,11 +460,22 @@ def bury(execute: Execute, tombstones: Tombstones, going: Doomed, *, at: float) 
     memories = Reader(execute, failures=(apsw.Error,)).by_uid(list(going.uids)) if _is_new(execute) else ()
     loose = f"SELECT key FROM events WHERE session = '' AND project IN {_LIST}"
     return (
-        tombstones.bury("memory", going.uids, at=at)
+        tombstones.bury("memory", (*going.uids, *_under_other_keys(execute, going)), at=at)
         + tombstones.bury("text", (text for memory in memories for text in texts_of(memory)), at=at)
         + tombstones.bury("session", going.sessions, at=at)
         + tombstones.bury("event", [key for (key,) in execute(loose, (_json(going.projects),))], at=at)
     )
+
+
+def _under_other_keys(execute: Execute, going: Doomed) -> Iterator[str]:
+    """The uids that the same memories would have under the other keys of their projects."""
+    if "projects" not in _tables(execute):
+        return
+    pairs = list(execute("SELECT key, alias_of FROM projects WHERE alias_of <> ''"))
+    sql = f"SELECT uid, kind, title, project FROM memories WHERE uid IN {_LIST}"
+    for uid, kind, title, project in execute(sql, (_json(going.uids),)) if pairs else ():
+        for key in {key for pair in pairs for key in pair if project in pair} - {project}:
+            yield moved(uid, old=project, new=key, kind=kind, title=title)
 
 
 # ---- one database

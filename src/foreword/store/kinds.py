@@ -30,7 +30,7 @@ class KindReader(Reader):
             conditions["m.status = 'active'"] = ()
         if aside or not statuses:
             # The first condition lets the partial index be used; SQLite does not see that it follows.
-            only = f"AND m.status IN ({marks(aside)})" if aside else ""
+            only = f"AND m.status IN ({marks(aside)})" if aside else "AND m.status <> 'forgotten'"
             conditions[f"m.status <> 'active' {only}"] = tuple(aside)
         rows = [
             row

@@ -61,7 +61,7 @@ class LogReader(Reader):
         told = """EXISTS (SELECT 1 FROM log_memories a JOIN log USING (number), json_each(log.patch, '$.new') made
             WHERE a.memory = m.id AND made.value = m.id)"""
         rows = self._all(
-            f"""SELECT {MEMORY} {FROM} WHERE {" AND ".join((*wanted, f"NOT {told}"))}
+            f"""SELECT {MEMORY} {FROM} WHERE {" AND ".join((*wanted, "m.status <> 'forgotten'", f"NOT {told}"))}
             ORDER BY m.created DESC, m.id LIMIT ?""",
             (*(each for given in wanted.values() for each in given), limit),
         )
@@ -92,6 +92,8 @@ class LogWriter:
     def amend(self, one: Amendment, *, who: str, run: str, at: float) -> Logged:
         """Carry out one amendment; a memory that is no longer as the amendment knows it is a Conflict."""
         new = self._keep(one.new, (), ())
+        if len(new) < len(one.new):
+            raise Conflict("what it would make was forgotten", hint="say it anew, if it is to be known again")
         ids = {memory.uid: memory.id for memory in new}  # by which the others can be superseded
         patches = {
             before.uid: patch_of(
@@ -132,7 +134,7 @@ class LogWriter:
             raise Conflict(f"entry {entry.number} was taken back by entry {entry.undone} already")
         if entry.what == "forget":
             raise Conflict(f"entry {entry.number} cannot be taken back: what was forgotten is gone for good")
-        if way_back := self.ways_back.get(entry.what):
+        if entry.patch and (way_back := self.ways_back.get(entry.what)):
             way_back(entry)
             return self._taken_back(entry, {}, who=who, run=run, at=at, ids=entry.memories)
         if not any(entry.patch.get(name) for name in ("changed", "new", "links", "unlinked")):
@@ -150,7 +152,8 @@ class LogWriter:
                 aside = "active" if made.status == "discarded" else "discarded"
                 before.append((made, {"status": [made.status, aside]}, id))
         after = [self._patched(memory, patch, uid=id) for memory, patch, id in before]
-        links = [Link(*link) for link in entry.patch.get("unlinked", ())]
+        self._refuse_gone(changed)
+        links = self._between([Link(*link) for link in entry.patch.get("unlinked", ())])
         unlinked = [Link(*link) for link in entry.patch.get("links", ())]
         self._keep(after, links, ())
         self._pin([memory for memory, (_, patch, _) in zip(after, before, strict=True) if "pinned" in patch])
@@ -191,6 +194,19 @@ class LogWriter:
             if now != known:
                 raise Conflict(f"the {name} of {present.id} has changed since", hint="look at it again")
         return after
+
+    def _refuse_gone(self, changed: Mapping[str, Any]) -> None:
+        """Nothing is given back to what is no longer there."""
+        led = [patch["superseded_by"][0] for patch in changed.values() if patch.get("superseded_by", ("",))[0]]
+        there = {memory.id for memory in self._reader.by_id(led)}
+        if gone := [id for id in led if id not in there]:
+            raise Conflict(f"{gone[0]}, which took its place then, is no longer there")
+
+    def _between(self, links: Sequence[Link]) -> list[Link]:
+        """The links both ends of which are there."""
+        ends = [end for link in links for end in (link.source, link.target)]
+        there = {memory.id for memory in self._reader.by_id(ends)}
+        return [link for link in links if {link.source, link.target} <= there]
 
     def _pin(self, memories: Sequence[Memory]) -> None:
         for memory in memories:

@@ -71,14 +71,16 @@ class Reader(Finder):
     def page(self, *, after: int = 0, scopes: Sequence[str] = (), limit: int = 500) -> tuple[tuple[int, Memory], ...]:
         of_scopes = f"AND o.scope IN ({marks(scopes)})" if scopes else ""
         rows = self._all(
-            f"SELECT m.place, {MEMORY} {FROM} WHERE m.place > ? {of_scopes} ORDER BY m.place LIMIT ?",
+            f"""SELECT m.place, {MEMORY} {FROM} WHERE m.place > ? AND m.status <> 'forgotten' {of_scopes}
+            ORDER BY m.place LIMIT ?""",
             (after, *scopes, limit),
         )
         return tuple((row[0], memory_of(row[1:])) for row in rows)
 
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
         rows = self._all(
-            f"SELECT {MEMORY} {FROM} WHERE m.session = ? AND m.session <> '' ORDER BY m.created, m.id LIMIT ?",
+            f"""SELECT {MEMORY} {FROM} WHERE m.session = ? AND m.session <> '' AND m.status <> 'forgotten'
+            ORDER BY m.created, m.id LIMIT ?""",
             (session, limit),
         )
         return tuple(map(memory_of, rows))

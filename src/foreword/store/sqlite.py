@@ -234,6 +234,13 @@ class SqliteStore(Writing):
     def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
         return self._ask_log(lambda reader: reader.taken_back())
 
+    def was_forgotten(self, memories: Sequence[Memory]) -> bool:
+        if not memories:
+            return False
+        with self._reader() as connection:
+            tombstones = Tombstones(connection.execute, failures=(apsw.Error,))
+            return any(tombstones.refuses(memory, brought=False) for memory in memories)
+
     @property
     def forgetting(self) -> Forgetter:
         from foreword.store.forgetting import Forgetter
@@ -242,7 +249,7 @@ class SqliteStore(Writing):
         self._nearest = None
         return Forgetter(
             path=self._path,
-            write=self._write,
+            write=self._registered,  # a project may go with its aliases
             reader=self._reader,
             execute=self._db.execute,
             tombstones=self._tombstones,
@@ -283,7 +290,8 @@ class SqliteStore(Writing):
 
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
-        return self._ask(lambda reader: reader.by_id(ids))
+        found = self._ask(lambda reader: reader.by_id(ids))
+        return tuple(memory for memory in found if memory.status != "forgotten")  # its bytes are about to go
 
     def by_uid(self, uids: Sequence[str]) -> tuple[Memory, ...]:
         return self._ask(lambda reader: reader.by_uid(uids))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from foreword.traces import MARK
 from foreword.types import Change, Event, Memory
+from foreword.uids import moved
 
 KEY = "tombstones"  # in `meta`
 TITLE = 16  # characters from which on a title alone is told from any other
@@ -48,7 +49,7 @@ class Tombstones:
             return False
         if memory.session and MARK in memory.title and memory.kind != "summary":
             return True  # made of what was cut
-        named = [("memory", memory.uid), *(("text", text) for text in texts_of(memory))]
+        named = [*(("memory", uid) for uid in self._uids(memory)), *(("text", text) for text in texts_of(memory))]
         at = max((self._at(what, name) for what, name in named), default=0.0)
         if at and (brought or memory.created <= at):
             return True
@@ -68,6 +69,13 @@ class Tombstones:
 
     def refuses_change(self, change: Change) -> bool:
         return self._load() and change.at <= self._at("session", change.session)
+
+    def _uids(self, memory: Memory) -> Iterator[str]:
+        """Its uid, and those that it had under the keys that count as its project by now."""
+        yield memory.uid
+        with suppress(*self._failures):
+            for (key,) in list(self._execute("SELECT key FROM projects WHERE alias_of = ?", (memory.project,))):
+                yield moved(memory.uid, old=memory.project, new=key, kind=memory.kind, title=memory.title)
 
     def _at(self, what: str, name: str) -> float:
         if not name:

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -238,6 +238,8 @@ class Forgetting:
         def told(of: Doomed) -> list[str]:
             return [text for ask in sides for text in ask(lambda execute: list(rows.told(execute, of)))]
 
+        for ask in sides:
+            going = ask(partial(rows.known_as, going=going))
         traces = _traces(told(going), self._home)
         more = live.ask(lambda execute: rows.with_merged(execute, going, traces))
         return (traces if more == going else _traces(told(more), self._home)), more
@@ -291,6 +293,8 @@ def _session(named: str, *, store: Store) -> str:
 def _projects(named: str, *, store: Store) -> tuple[str, ...]:
     """A folder's project, or the one of that key, with those that are its aliases."""
     key = project_at(named).key if named.startswith("/") else named
+    known = store.registry().get(key)
+    key = known.alias_of or key if known else key
     found = store.forgetting.ask(lambda execute: rows.projects(execute, key))
     if not found:
         raise NotFound(f"nothing is known of the project {key!r}", hint="give a folder of it, or its key")

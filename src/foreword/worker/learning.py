@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
-from foreword.amendments import About
+from foreword.amendments import About, Amendment
 from foreword.distill import Distilled
-from foreword.errors import ForewordError
+from foreword.errors import Conflict, ForewordError
 from foreword.learn import plan_at_end, plan_wider
 from foreword.store import Store
 from foreword.types import Memory, Project
@@ -33,14 +34,22 @@ def learn_from(
             continue
         try:
             about = About(project, now=now, taken_back=store.taken_back())
-            store.amend(plan_at_end(_of_project(store, project), about=about), who="tidy", at=now)
+            _do(store, plan_at_end(_of_project(store, project), about=about), at=now)
             if not kinds.isdisjoint(TEACHING[1:]):
-                store.amend(plan_wider(rules_of_all(store), about=about), who="tidy", at=now)
+                _do(store, plan_wider(rules_of_all(store), about=about), at=now)
         except ForewordError as exc:
             tell("learn", f"what a session taught waits for the next one: {exc}")
         except Exception as exc:
             log.exception("nothing was learned from a session of %s", project.key)
             tell("learn", f"nothing was learned from a session: {type(exc).__name__}: {exc}")
+
+
+def _do(store: Store, planned: Sequence[Amendment], *, at: float) -> None:
+    """One at a time: what changed in this moment, or was forgotten, must not keep the others from being done."""
+    for each in planned:
+        if not store.was_forgotten(each.new):
+            with suppress(Conflict):
+                store.amend([each], who="tidy", at=at)
 
 
 def rules_of_all(store: Store) -> tuple[Memory, ...]:

@@ -238,7 +238,8 @@ class Tidying:
             before = len(done)
             for planner in PLANNERS:
                 self._state = {**self._state, "state": "planning", "done": len(done)}
-                planned = planner(tuple(known.values()), about=about)
+                every = planner(tuple(known.values()), about=about)
+                planned = [each for each in every if not self._store().was_forgotten(each.new)]
                 for number, amendment in enumerate(planned):
                     self._state = {**self._state, "state": "working", "done": number, "planned": len(planned)}
                     told = _told(amendment, known)
