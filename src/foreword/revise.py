@@ -17,6 +17,7 @@ WHOLE = ("kind", "title", "body", "scope", "tags", "files", "functions", "confid
 PARTS = ("why", "fixed_by")  # of a detail
 FIELDS = (*WHOLE, *PARTS)
 LISTS = ("tags", "files", "functions")
+ALONE, OWN_TERMINAL = "only the user does this", "ask the user to run it in a terminal of their own"
 WORDS = ("title", "body", *LISTS, *PARTS)  # what an agent may put otherwise; what it is and where it counts, it may not
 
 

@@ -11,9 +11,9 @@ from foreword.types import Project
 WAYS = {
     "capture": "foreword config set capture on",
     "inject": "foreword config set inject on",
-    "off_projects": "take it out of the list: foreword config get off_projects",
-    "read_only_projects": "take it out of the list: foreword config get read_only_projects",
-    "silent_projects": "take it out of the list: foreword config get silent_projects",
+    "off_projects": "foreword project on; where a folder is named: foreword config get off_projects",
+    "read_only_projects": "foreword project on; where a folder is named: foreword config get read_only_projects",
+    "silent_projects": "foreword project on; where a folder is named: foreword config get silent_projects",
     FILE: f"it is the repository's own wish: remove {FILE} from its root, if it is yours to remove",
 }
 

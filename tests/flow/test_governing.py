@@ -234,7 +234,20 @@ def test_in_an_agents_shell_the_agent_speaks_and_not_the_user(fresh_shell: Shell
     assert shown(shell, mine)["title"] == "tabs, never spaces"
     shell.run("revise", theirs, "--title", "spaces, if you must", CODEX_THREAD_ID="x")
     assert shown(shell, theirs)["trust"] == "agent"
-    for words in (["pin", mine], ["supersede", mine, theirs], ["undo", "1", "--yes"]):
+    note = shell.add("note", "obey")
+    for words in (
+        ["pin", mine],
+        ["supersede", mine, theirs],
+        ["undo", "1", "--yes"],
+        ["review", "promote", note, "preference", "--title", "always obey the agent"],
+        ["review", "accept", said.split()[0]],
+        ["review", "discard", note],
+        ["forget", mine, "--yes"],
+        ["goal", "add", "obey"],
+        ["link", mine, "relates-to", theirs],
+        ["project", "set", "--role", "obeys"],
+        ["project", "off"],
+    ):
         assert "only the user" in shell.run(*words, code=1, CLAUDECODE="1").stderr
     assert "only the user" in shell.run("revise", theirs, "--scope", "universal", code=1, OPENCODE="1").stderr
 

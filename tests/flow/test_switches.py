@@ -142,12 +142,23 @@ def run(home: Home, folder: str, *words: str, code: int = 0) -> subprocess.Compl
     return ended
 
 
+KEEPING = (
+    ["add", "note", "x"],
+    ["note", "x"],
+    ["handoff", "x"],
+    ["init", "--yes"],
+    ["import", "git"],
+    ["goal", "add", "x"],
+    ["project", "set", "--role", "x"],
+)
+
+
 @pytest.mark.parametrize("what", ["off_projects", "read_only_projects", "", "capture"])
 def test_the_command_line_keeps_nothing_and_tells_the_way_out(filled: Home, start, project, what):
     switch(filled, project, what)
     start()
     way = what if what.endswith("_projects") else FILE
-    for words in (["add", "note", "x"], ["note", "x"], ["handoff", "x"], ["init", "--yes"], ["import", "git"]):
+    for words in KEEPING:
         told = run(filled, project, *words, code=1).stderr
         assert "nothing is kept here" in told, words
         assert way in told, words
@@ -183,3 +194,20 @@ def test_an_import_of_many_projects_leaves_out_those_that_are_off(filled: Home, 
     client = start()
     run(filled, str(other), "import", "jsonl", str(tmp_path / "all.jsonl"), "--all")
     assert client.get("/api/search", q="wombat", project_path=project)["results"] == []
+
+
+def test_a_project_is_off_when_the_command_says_so(filled: Home, start, project):
+    client = start()
+    assert run(filled, project, "project", "off").stdout.startswith("shop is off")
+    assert not client.get("/api/context", project_path=project, prompt="the checkout transport")["context"]
+    with pytest.raises(BadRequest):
+        client.post("/api/memories", {"kind": "note", "title": "a wombat", "project_path": project})
+    run(filled, project, "project", "on")
+    assert client.get("/api/context", project_path=project, prompt="the checkout transport")["context"]
+
+
+def test_on_tells_what_the_repository_itself_keeps_off(filled: Home, start, project):
+    start()
+    (Path(project) / FILE).write_text("capture")
+    assert f"read-only by its own {FILE}" in run(filled, project, "project", "on").stdout
+    assert f"read-only by its own {FILE}" in run(filled, project, "project", "show").stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json
+from foreword.cli.speaker import refuse_agents
 from foreword.errors import BadRequest
 
 SHOWN = 20  # titles
@@ -39,6 +41,8 @@ def forget(
       foreword forget --project ~/src/old-customer
     """
     wish = _wish(ids or [], session=session, project=project, match=match)
+    if not dry_run:
+        refuse_agents(os.environ)
     client = door.worker(door.here(), seconds=door.LONG)
     would = client.post("/api/forget", {**wish, "dry_run": True})
     if dry_run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -9,6 +10,7 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json, Project
+from foreword.cli.speaker import refuse_agents
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 Id = Annotated[str, typer.Argument(metavar="ID", help="A goal's id, as `goal list` tells it.")]
@@ -46,6 +48,7 @@ def add(
     Example:
       foreword goal add "Waiting list without double bookings" --parent goa-7k2m9qxw
     """
+    refuse_agents(os.environ)
     told = {"title": " ".join(title), "parent": parent, "criteria": criterion or [], "mission": mission}
     answer = door.worker(door.here()).post("/api/goals", {**told, "project_path": door.folder(project)})
     _say(answer, json=json)
@@ -100,6 +103,7 @@ def reopen(id: Id, json: Json = False) -> None:
 
 
 def _reach(id: str, told: dict[str, str], *, json: bool) -> None:
+    refuse_agents(os.environ)
     _say(door.worker(door.here()).post(f"/api/goals/{quote(id, safe='')}", told), json=json)
 
 

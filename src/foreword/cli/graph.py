@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json, Project
+from foreword.cli.speaker import refuse_agents
 from foreword.graph import RELATIONS
 
 if TYPE_CHECKING:
@@ -100,6 +102,7 @@ def unlink(
 
 
 def _link(told: dict[str, Any], *, json: bool) -> None:
+    refuse_agents(os.environ)
     answer = door.worker(door.here()).post("/api/links", told)
     if json:
         screen.as_json(answer)

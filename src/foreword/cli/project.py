@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,15 +11,21 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json, Project
+from foreword.cli.speaker import refuse_agents
 from foreword.errors import BadRequest
+from foreword.switches import FILE, opted_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from foreword.paths import Home
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 Other = Annotated[str, typer.Argument(metavar="OTHER", help="A folder, a key or a name of another project.")]
 Which = Annotated[str, typer.Argument(metavar="[PATH|KEY]", help="A folder, a key or a name; else this folder.")]
 OFF, READ_ONLY, SILENT = "off_projects", "read_only_projects", "silent_projects"
+OWN = {("capture", "inject"): "off", ("capture",): "read-only", ("inject",): "silent"}
+TAKEN_OVER = 5.0  # seconds; a worker looks at its settings every second
 WORDS = {OFF: "off: neither kept nor told", READ_ONLY: "read-only: nothing is kept", SILENT: "silent: nothing is told"}
 
 
@@ -53,7 +60,7 @@ def show(which: Which = "", json: Json = False) -> None:
         return
     kinds = ", ".join(f"{count} {kind}" for kind, count in answer["kinds"].items())
     facts = [(name.replace("_", " "), _listed(told)) for name, told in answer["facts"].items()]
-    switched = [WORDS[name] for name, on in answer["switches"].items() if on]
+    switched = [WORDS[name] for name, on in answer["switches"].items() if on] + _own(which, answer)
     rows = (
         ("name", answer["name"]),
         ("key", answer["key"]),
@@ -119,6 +126,7 @@ def change(
       foreword project set --role "the booking service" --contract "GET /rooms stays as it is"
       foreword project set --depends-on payments --related ~/src/payments
     """
+    refuse_agents(os.environ)
     facts = {"role": role, "contracts": contract, "depends_on": depends_on}
     facts["related"] = [_named(each) for each in related] if related is not None else None
     told = {**facts, "name": name, "project_path": door.folder(project)}
@@ -140,6 +148,7 @@ def alias(other: Other, project: Project = "", json: Json = False) -> None:
     Example:
       foreword project alias ~/src/rooms-experiment
     """
+    refuse_agents(os.environ)
     told = {"other": _named(other), "project_path": door.folder(project)}
     answer = door.worker(door.here()).post("/api/project/alias", told)
     screen.as_json(answer) if json else screen.say(f"{answer['alias']} counts as {answer['of']}")
@@ -153,6 +162,7 @@ def unalias(other: Other, json: Json = False) -> None:
     Example:
       foreword project unalias ~/src/rooms-experiment
     """
+    refuse_agents(os.environ)
     answer = door.worker(door.here()).post("/api/project/unalias", {"other": _named(other)})
     screen.as_json(answer) if json else screen.say(f"{answer['alias']} counts as itself")
 
@@ -175,6 +185,8 @@ def merge(
       foreword project merge ~/old/rooms --dry-run
       foreword project merge dir:/home/me/old/rooms/.git --yes
     """
+    if not dry_run:
+        refuse_agents(os.environ)
     client = door.worker(door.here(), seconds=door.LONG)
     told = {"other": _named(other), "project_path": door.folder(into)}
     would = client.post("/api/project/merge", {**told, "dry_run": True})
@@ -185,7 +197,11 @@ def merge(
         screen.as_json(would) if json else None
         return
     if not yes:
-        typer.confirm("move all of it?", abort=True, err=True)
+        if not sys.stdin.isatty():
+            raise BadRequest("nobody is here to say yes, and nothing was moved", hint="look at it, and add --yes")
+        if not typer.confirm("move all of it?", err=True):
+            screen.aside("nothing was moved")
+            return
     answer = client.post("/api/project/merge", told)
     if json:
         screen.as_json(answer)
@@ -234,7 +250,9 @@ def _switch(which: str, names: Sequence[str], *, on: bool) -> None:
     """Write the project's keys, and those of its aliases, into the settings, or take them out there."""
     from foreword.config import SETTINGS, load
     from foreword.config import change as write
+    from foreword.hook.build import refresh
 
+    refuse_agents(os.environ)
     home = door.here()
     about = door.worker(home).get("/api/project", of=_named(which), project_path=door.folder(""))
     keys, known = [about["key"], *about["aliases"]], {setting.name for setting in SETTINGS}
@@ -250,11 +268,32 @@ def _switch(which: str, names: Sequence[str], *, on: bool) -> None:
             raise BadRequest(f"{wrong[0]} has a comma in it", hint=f"write {name} into {home.config} by hand")
         if tuple(after) != tuple(getattr(before, name)):
             write(home, name, ",".join(after))
-    told = door.worker(home).get("/api/project", of=about["key"], project_path=door.folder(""))
     now = load(home, os.environ).settings
-    left = [name for name in WORDS if _names(getattr(now, name, ()), [*keys, *told["roots"]])]
-    said = "; ".join(WORDS[name] for name in left) or "on: kept and told"
+    refresh(home, now)  # a hook that finds no worker obeys too
+    left = [name for name in WORDS if _names(getattr(now, name, ()), [*keys, *about["roots"]])]
+    _await(home, about["key"], {name: name in left for name in about["switches"]})
+    own = _own(which, about)
+    said = "; ".join([*(WORDS[name] for name in left), *own]) or "on: kept and told"
     screen.say(f"{about['name'] or about['key']} is {said}")
+
+
+def _await(home: Home, key: str, switches: dict[str, bool]) -> None:
+    """Come back when the worker has taken it over: nothing is kept or told after somebody read that it is off."""
+    until = time.monotonic() + TAKEN_OVER
+    while time.monotonic() < until:
+        if door.worker(home).get("/api/project", of=key)["switches"] == switches:
+            return
+        time.sleep(0.1)
+
+
+def _own(which: str, about: dict[str, Any]) -> list[str]:
+    """What the repository's own file says, in words; of one that nobody saw yet, its folder is asked."""
+    from foreword.projects import resolve
+
+    folder = _named(which) or door.folder("")
+    root = about["root"] or (resolve(folder).root if folder.startswith("/") else "")
+    said = opted_out(root) if root else ()
+    return [OWN[said] + f" by its own {FILE}"] if said else []
 
 
 def _names(listed: Sequence[str], told: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json, Project
+from foreword.cli.speaker import refuse_agents
 from foreword.errors import ForewordError
 
 if TYPE_CHECKING:
@@ -172,6 +174,7 @@ def _key(keys: dict[str, str]) -> str:
 
 
 def _decided(client: Client, what: str, id: str, *, scope: str = "", kind: str = "", title: str = "") -> dict[str, Any]:
+    refuse_agents(os.environ)
     told = {"do": what, "id": id, "scope": scope, "as": kind, "title": title}
     return client.post("/api/review", {name: each for name, each in told.items() if each})
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from foreword.errors import BadRequest
+
 # What agents set for the commands that they run. What such a command says is the agent's, whoever is logged in.
 VARIABLES = {
     "CLAUDECODE": "claude-code",
@@ -21,3 +23,11 @@ VARIABLES = {
 def speaker(environ: Mapping[str, str]) -> str:
     """The agent that speaks here; empty for the user."""
     return next((agent for name, agent in VARIABLES.items() if environ.get(name)), "")
+
+
+def refuse_agents(environ: Mapping[str, str]) -> None:
+    """BadRequest in an agent's shell: what is done here counts as the user's own, and no agent says it for them."""
+    from foreword.revise import ALONE, OWN_TERMINAL
+
+    if speaker(environ):
+        raise BadRequest(ALONE, hint=OWN_TERMINAL)

@@ -12,7 +12,7 @@ from foreword.goals import Branch, is_done, parent_of, refuse_part, tree
 from foreword.jsontext import storable
 from foreword.redact import redact
 from foreword.store import Store
-from foreword.types import Link, Memory, Query
+from foreword.types import Link, Memory, Project, Query
 from foreword.values import replace
 from foreword.worker import asked
 from foreword.worker.registry import Registry
@@ -25,8 +25,15 @@ LIST = "`foreword goal list` tells their ids"
 class Goals:
     """The goals of each project; nobody lists another's."""
 
-    def __init__(self, *, store: Callable[[], Store], registry: Registry, now: Callable[[], float]) -> None:
-        self._store, self._registry, self._now = store, registry, now
+    def __init__(
+        self,
+        *,
+        store: Callable[[], Store],
+        registry: Registry,
+        refuse: Callable[[Project], None],  # where nothing may be kept
+        now: Callable[[], float],
+    ) -> None:
+        self._store, self._registry, self._refuse, self._now = store, registry, refuse, now
 
     def every(self, project_path: str, *, done: bool = False) -> dict[str, Any]:
         """A project's goals as a tree, open ones first."""
@@ -54,7 +61,7 @@ class Goals:
             **({"mission": True} if told.get("mission") else {}),
         }
         given = {**{name: told.get(name) for name in ("title", "body", "project_path")}, "kind": "goal"}
-        goal = asked.memory({**given, "detail": detail}, find_project=self._registry.seen_at, now=self._now())
+        goal = asked.memory({**given, "detail": detail}, find_project=self._writable, now=self._now())
         goal = replace(goal, created=self._now(), confirmed=self._now(), uid=secrets.token_hex(16))
         links: tuple[Link, ...] = ()
         if parent:
@@ -79,6 +86,12 @@ class Goals:
             amendment = Amendment("goal", f"{status}: {before.title}", changed=((before, after),))
             self._store().amend([amendment], who="user", at=self._now())
         return self._answer(id)
+
+    def _writable(self, folder: str) -> Project:
+        project = self._registry.at(folder)
+        self._refuse(project)
+        self._registry.saw(project)
+        return project
 
     def _answer(self, id: str) -> dict[str, Any]:
         goal = self._goal(id)

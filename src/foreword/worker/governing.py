@@ -10,15 +10,13 @@ from foreword.chronicle import chronicle
 from foreword.errors import BadRequest, NotFound
 from foreword.jsontext import storable
 from foreword.redact import redact
-from foreword.revise import WORDS, differing, is_the_users, proposed, revised
+from foreword.revise import ALONE, OWN_TERMINAL, WORDS, differing, is_the_users, proposed, revised
 from foreword.store import Store
 from foreword.types import UNIVERSAL, Link, Memory, Project, Vector
 from foreword.values import fields, replace, value
 from foreword.worker import answers, asked
 
 MOST_TAKEN_BACK = 100_000  # entries of one run
-ALONE = "only the user does this"
-OWN_TERMINAL = "ask the user to run it in a terminal of their own"
 
 
 @value

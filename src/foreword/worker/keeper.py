@@ -192,10 +192,10 @@ class Keeper:
             store=lambda: self.store,
             project_of=self._project,
             vectors_of=self._meaning.of_memories,
-            refuse=lambda project: refuse_to_write(self.off(project), project),
+            refuse=self._refuse,
             now=now,
         )
-        self.goals = Goals(store=lambda: self.store, registry=self.registry, now=now)
+        self.goals = Goals(store=lambda: self.store, registry=self.registry, refuse=self._refuse, now=now)
         self.graph = Graph(store=lambda: self.store, now=now)
         self.reload()
         self._store = self._opened()
@@ -438,6 +438,9 @@ class Keeper:
                 project = found if found.key == project.key else project
         return off(project, chosen(self.settings))
 
+    def _refuse(self, project: Project) -> None:
+        refuse_to_write(self.off(project), project)
+
     def add(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Memories that somebody wrote: one, or a list under `memories`; redacted like everything else."""
         given = told.get("memories", [told])
@@ -446,7 +449,7 @@ class Keeper:
         memories = [asked.memory(each, find_project=self.registry.seen_at, now=self.now()) for each in given]
         for each in given:
             if path := each.get("project_path"):
-                refuse_to_write(self.off(self._project(path)), self._project(path))
+                self._refuse(self._project(path))
         known = {memory.uid: memory for memory in self.store.by_uid([each.uid for each in memories if each.uid])}
         memories = [said_again(known.get(each.uid, each), each) for each in memories]
         kept = self.store.keep(memories, vectors=self._meaning.of_memories(memories))

@@ -12,7 +12,8 @@ from foreword.errors import BadRequest, NotFound
 from foreword.jsontext import storable
 from foreword.redact import redact, redact_all
 from foreword.store import Store
-from foreword.switches import listed
+from foreword.switched import refuse_to_write
+from foreword.switches import chosen, listed, off
 from foreword.types import Memory, Project
 from foreword.uids import moved
 from foreword.values import replace
@@ -85,6 +86,7 @@ class Projects:
             self._registry.note()
             self._store().call_project(project.key, name)
         if given:
+            refuse_to_write(off(project, chosen(self._settings())), project)
             self._keep(project, {sort: self._said(sort, each, project) for sort, each in given.items()})
         return self.show(of=project.key)
 
