@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from foreword.details import text
 from foreword.errors import BadRequest
 from foreword.types import Memory
 from foreword.values import value
@@ -23,8 +24,7 @@ def is_done(goal: Memory) -> bool:
 
 def parent_of(goal: Memory) -> str:
     """The id of the goal that this one is part of; empty for none."""
-    told = goal.detail.get("parent")
-    return told if isinstance(told, str) else ""
+    return text(goal.detail, "parent")
 
 
 def tree(goals: Sequence[Memory], *, done: bool = False) -> tuple[Branch, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from foreword.details import text
 from foreword.types import UNIVERSAL, Hit, Link, Memory, Query
 from foreword.values import value
 
@@ -142,5 +143,5 @@ def _link(one: Memory, other: Memory) -> tuple[Link, bool]:
 
 
 def _fixes(change: Memory, failure: Memory) -> bool:
-    told = failure.detail.get("fixed_by") if failure.kind == "failure" and change.kind == "change" else ""
-    return isinstance(told, str) and any(name and name.rpartition(".")[2] in told for name in change.functions)
+    told = text(failure.detail, "fixed_by") if (failure.kind, change.kind) == ("failure", "change") else ""
+    return any(name and name.rpartition(".")[2] in told for name in change.functions)

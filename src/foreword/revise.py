@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from foreword.amendments import patch_of
-from foreword.types import TRUSTS, Memory
+from foreword.trust import lowest
+from foreword.types import Memory
 from foreword.values import replace
 
 REVISED = "revised"  # in a detail: who put it into other words; what is said again leaves those words alone
@@ -59,7 +60,7 @@ def proposed(memory: Memory, changes: Mapping[str, Any], *, source: str, session
         uid=f"proposal-{mark}",
         source=source,
         session=session,
-        trust=TRUSTS[max(TRUSTS.index("agent"), TRUSTS.index(memory.trust))],
+        trust=lowest(("agent", memory.trust)),
         status="proposed",
         superseded_by="",
         pinned=False,
@@ -84,7 +85,7 @@ def said_again(known: Memory, fresh: Memory) -> Memory:
     Nothing gains trust by being said again.
     """
     if not known.detail.get(REVISED):
-        return replace(fresh, trust=TRUSTS[max(TRUSTS.index(fresh.trust), TRUSTS.index(known.trust))])
+        return replace(fresh, trust=lowest((fresh.trust, known.trust)))
     return replace(
         known,
         seen=max(known.seen, fresh.seen),

@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
+from foreword import details
 from foreword.deeds import Deed, relative
 from foreword.distill.commands import Command, commands_of
 from foreword.store.judged import UNTOLD, Verdict
@@ -350,13 +350,11 @@ def _tells(function: str) -> bool:
 
 def _meant(memory: Memory) -> list[Command]:
     """The commands that a memory names, and that not everybody runs all day."""
-    detail: Mapping[str, Any] = memory.detail
-    own, fixed = detail.get("command"), detail.get("fixed_by")
-    texts = [memory.title, memory.body, fixed if isinstance(fixed, str) else ""]
-    quoted = [each for text in texts for each in _QUOTED.findall(text)]
+    texts = [memory.title, memory.body, details.text(memory.detail, "fixed_by")]
+    quoted = [each for told in texts for each in _QUOTED.findall(told)]
     found = [
-        *(each for each in commands_of(own if isinstance(own, str) else "") if _is_telling(each)),
-        *(each for text in quoted for each in commands_of(text) if _is_telling(each) and _is_command(each)),
+        *(each for each in commands_of(details.text(memory.detail, "command")) if _is_telling(each)),
+        *(each for told in quoted for each in commands_of(told) if _is_telling(each) and _is_command(each)),
     ]
     return list({each.text: each for each in found}.values())
 

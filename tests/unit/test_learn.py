@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from foreword import learn
 from foreword.distill import merged
 from foreword.learn.alike import alike, opposite
-from foreword.learn.confidence import confidence, lowest
+from foreword.learn.confidence import confidence
 from foreword.rank import CERTAIN
 from foreword.render import line
 from foreword.store.sqlite import SqliteStore
+from foreword.trust import lowest
 from foreword.types import TRUSTS, Memory, Project, Ranked
 from foreword.values import replace, value
 

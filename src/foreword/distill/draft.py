@@ -503,8 +503,8 @@ def _distinct(items: Sequence[str]) -> list[str]:
     """*items* without those that say what an earlier one says already."""
     found: list[tuple[str, frozenset[str]]] = []
     for item in items:
-        words = frozenset(map(gist.stem, terms(item, limit=60)))
-        if not any(words and len(words & other) >= 0.75 * min(len(words), len(other)) for _, other in found):
+        words = gist.stems(item)
+        if not any(gist.holds(words, other) or gist.holds(other, words) for _, other in found):
             found.append((item, words))
     return [item for item, _ in found]
 

@@ -15,6 +15,7 @@ from foreword.words import GENERIC, terms
 POINT = 150  # characters of one point
 MOST_UNITS = 400
 TELLING = 1.5  # a point with fewer telling words than that is small talk
+SAME = 0.75  # of the words of an item that another must hold to say it too
 COMMAND = 90  # characters of a line of code that is worth a point
 
 SHELL = ("bash", "sh", "shell", "console", "zsh", "")  # blocks whose lines are worth knowing by themselves
@@ -167,7 +168,18 @@ def _worth(term: str) -> float:
     return 1.2 if any(map(str.isdigit, term)) or "_" in term else 1.0
 
 
+def stems(text: str) -> frozenset[str]:
+    """The words that tell what a sentence is about, without their endings."""
+    return frozenset(stem(term) for term in terms(text, limit=60))
+
+
+def holds(words: frozenset[str], item: frozenset[str]) -> bool:
+    """Whether *words* say what *item* says, in mostly the same words."""
+    return bool(item) and len(item & words) >= SAME * len(item)
+
+
 def stem(term: str) -> str:
+    """A word without its ending, where enough of it is left."""
     for ending in ("ing", "ed", "es", "s"):
         if term.endswith(ending) and len(term) - len(ending) > 3:
             return term[: -len(ending)]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foreword.distill.gist import stem
+from foreword.details import named
+from foreword.distill.gist import holds, stems
 from foreword.revise import REVISED, said_again
 from foreword.types import Memory
 from foreword.values import replace
-from foreword.words import terms
 
 EVIDENCE = 50  # sessions that a memory names; the oldest beyond are counted together
 EARLIER = "earlier"
 MOST_TIMES = 1_000_000_000  # that a session saw it
-SAME = 0.75  # of an open item's words that a finished one must hold
 
 # What a memory that is seen again keeps of its first time, and what the new time tells better.
 _COUNTED = ("failure", "decision", "preference", "correction")
@@ -28,11 +27,8 @@ def merged(known: Memory, fresh: Memory) -> Memory:
     if known.detail.get(REVISED):
         again = said_again(known, fresh)
         seen_in = _evidence(known.detail, fresh.detail)
-        return (
-            replace(again, seen=sum(seen_in.values()), detail={**again.detail, "seen_in": seen_in})
-            if seen_in
-            else again
-        )
+        counted = {"seen": sum(seen_in.values()), "detail": {**again.detail, "seen_in": seen_in}}
+        return replace(again, **counted) if seen_in else again
     if fresh.kind not in _COUNTED and ALSO not in known.detail:
         return replace(fresh, uid=known.uid)
     seen_in = _evidence(known.detail, fresh.detail)
@@ -41,7 +37,7 @@ def merged(known: Memory, fresh: Memory) -> Memory:
     base, other = (known, fresh) if older else (fresh, known)
     if older:
         detail = {**fresh.detail, **known.detail, "seen_in": seen_in}
-    if fixes := _fixes(known.detail) | _fixes(fresh.detail):
+    if fixes := fixes_of(known.detail) | fixes_of(fresh.detail):
         detail["fixed_in"] = dict(list(fixes.items())[-EVIDENCE:])
     return replace(
         base,
@@ -61,14 +57,14 @@ def merged(known: Memory, fresh: Memory) -> Memory:
 
 def closed(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> Memory | None:
     """*memory* without what was done since, or is carried on by somebody else; None where nothing of it was."""
-    finished = [_words(each) for each in (*done, *open)]
+    finished = [stems(each) for each in (*done, *open)]
     detail: dict[str, Any] = dict(memory.detail)
     gone: list[str] = []
     kept: list[str] = []
     for name in ("next", "block", "blockers"):
         items = detail.get(name)
         if isinstance(items, list):
-            left = [item for item in items if not (isinstance(item, str) and _is_among(_words(item), finished))]
+            left = [item for item in items if not (isinstance(item, str) and _is_among(item, finished))]
             gone += [item for item in items if item not in left]
             detail[name] = left
             kept += [item for item in left if isinstance(item, str)]
@@ -88,24 +84,38 @@ def closed(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> Memor
 
 def evidence_of(memory: Memory) -> dict[str, int]:
     """Which session saw a memory how often; what nobody counted by session is its own session's."""
-    counted = _counts(memory.detail)
+    counted = counts_of(memory.detail)
     more = min(memory.seen, MOST_TIMES) - sum(counted.values())
     return together(counted, {memory.session or EARLIER: more} if more > 0 else {})
 
 
 def together(one: object, other: Mapping[str, int]) -> dict[str, int]:
     """The counts of both; those of the oldest sessions beyond what a memory names as one number."""
-    counts = _counts({"seen_in": one})
+    counts = counts_of({"seen_in": one})
     for session, times in other.items():
         counts[session] = min(counts.get(session, 0) + times, MOST_TIMES)
     return _bounded(counts)
 
 
+def counts_of(detail: Mapping[str, Any], name: str = "seen_in") -> dict[str, int]:
+    """How often each session saw it, as far as that makes sense: an import may say anything."""
+    return {
+        session: times
+        for session, times in named(detail, name).items()
+        if isinstance(times, int) and not isinstance(times, bool) and 0 < times <= MOST_TIMES
+    }
+
+
+def fixes_of(detail: Mapping[str, Any]) -> dict[str, str]:
+    """Which session fixed a failure by what."""
+    return {session: fix for session, fix in named(detail, "fixed_in").items() if isinstance(fix, str)}
+
+
 def _evidence(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, int]:
     """Which session saw it how often: told again, a session counts once, beside what it saw of those merged into it."""
-    also = _counts({"seen_in": known.get(ALSO)})
-    again = {session: times + also.get(session, 0) for session, times in _counts(fresh).items()}
-    return _bounded({**_counts(known), **again})
+    also = counts_of(known, ALSO)
+    again = {session: times + also.get(session, 0) for session, times in counts_of(fresh).items()}
+    return _bounded({**counts_of(known), **again})
 
 
 def _bounded(counts: dict[str, int]) -> dict[str, int]:
@@ -115,26 +125,6 @@ def _bounded(counts: dict[str, int]) -> dict[str, int]:
     return counts
 
 
-def _counts(detail: Mapping[str, Any]) -> dict[str, int]:
-    """How often each session saw it, as far as that makes sense: an import may say anything."""
-    told = detail.get("seen_in")
-    pairs = told.items() if isinstance(told, Mapping) else ()
-    return {
-        session: times
-        for session, times in pairs
-        if isinstance(times, int) and not isinstance(times, bool) and 0 < times <= MOST_TIMES
-    }
-
-
-def _fixes(detail: Mapping[str, Any]) -> dict[str, str]:
-    """Which session fixed a failure by what."""
-    told = detail.get("fixed_in")
-    return {name: fix for name, fix in told.items() if isinstance(fix, str)} if isinstance(told, dict) else {}
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(stem(term) for term in terms(text, limit=60))
-
-
-def _is_among(item: frozenset[str], finished: Sequence[frozenset[str]]) -> bool:
-    return bool(item) and any(len(item & each) >= SAME * len(item) for each in finished)
+def _is_among(item: str, finished: Sequence[frozenset[str]]) -> bool:
+    words = stems(item)
+    return any(holds(each, words) for each in finished)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from foreword.distill.gist import stem
-from foreword.words import GENERIC, terms
+from foreword.distill.gist import stems
+from foreword.words import GENERIC
 
 SAME = 0.6  # of the words of both, that both hold
 WITHIN = 0.8  # of the words of the shorter one, that the longer one holds
@@ -35,12 +35,12 @@ _OPPOSITES = tuple(
 
 def alike(one: str, other: str) -> bool:
     """Whether two sentences say the same in words that are mostly the same, whatever their endings and order."""
-    return same_topic(one, other) and not _differ(one, other)
+    return same_topic(one, other) and not differ(one, other)
 
 
 def opposite(one: str, other: str) -> bool:
     """Whether two sentences speak of the same, and the one denies what the other says."""
-    return same_topic(one, other) and _differ(one, other)
+    return same_topic(one, other) and differ(one, other)
 
 
 def same_topic(one: str, other: str) -> bool:
@@ -56,10 +56,16 @@ def same_topic(one: str, other: str) -> bool:
 @lru_cache(4096)
 def words_of(text: str) -> frozenset[str]:
     """The words that tell what a sentence is about, without their endings."""
-    return frozenset(stem(term) for term in terms(text, limit=60) if not term.isdigit())
+    return frozenset(word for word in stems(text) if not word.isdigit())
 
 
-def _differ(one: str, other: str) -> bool:
+def mostly_same(words: frozenset[str], more: frozenset[str]) -> bool:
+    """Whether two sets of words are mostly one, whatever they tell."""
+    return bool(words) and len(words & more) >= SAME * len(words | more)
+
+
+def differ(one: str, other: str) -> bool:
+    """Whether one of two sentences denies what the other says, if they speak of the same."""
     if len(_NOT.findall(one)) % 2 != len(_NOT.findall(other)) % 2:
         return True
     return any(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from foreword.details import texts
 from foreword.distill.commands import command_of
-from foreword.learn.confidence import lowest
-from foreword.learn.findings import Finding, Verdict
+from foreword.learn.findings import Finding, Verdict, uid_of
+from foreword.trust import lowest
 from foreword.types import Memory
 
 LEAST = 3  # sessions in which it went well
@@ -50,7 +50,7 @@ def _finding(shape: str, sessions: Sequence[Memory], *, project: str) -> Finding
         elif any(_purpose(other) == purpose or (place > last and purpose[0] != "lint") for other in others):
             verdicts.append(Verdict(session=each.session, at=each.created, confirms=False))
     return Finding(
-        uid=f"lea:{project}:command:{hashlib.blake2b(shape.encode('utf-8', 'replace'), digest_size=8).hexdigest()}",
+        uid=uid_of(f"{project}:command", shape),
         title=SAYS.get(purpose[0], "{}").format(shape),
         category="convention",
         verdicts=tuple(verdicts),
@@ -66,6 +66,5 @@ def _purpose(shape: str) -> tuple[str, str]:
     return (command.kind, command.program) if command.kind in SAYS else ("", "")
 
 
-def _checks(memory: Memory) -> Sequence[str]:
-    told = memory.detail.get("checks") if isinstance(memory.detail, Mapping) else None
-    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else ()
+def _checks(memory: Memory) -> tuple[str, ...]:
+    return texts(memory.detail, "checks")

@@ -1,15 +1,11 @@
-"""What sessions say for and against something -> how sure it is, and whose word it is. The one owner of both."""
+"""What sessions say for and against something -> how sure it is. The one owner of that."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
 
 from foreword.rank import CERTAIN
-from foreword.types import TRUSTS, Memory
-
-if TYPE_CHECKING:
-    from foreword.types import Trust
+from foreword.types import Memory
 
 WINDOW = 8  # sessions, the last that said anything about it: three that do otherwise outweigh ten of long ago
 DOUBT = 1.0  # two sessions make two thirds, three three quarters, eight nine tenths
@@ -26,9 +22,3 @@ def confidence(verdicts: Sequence[bool]) -> float:
 def asleep(memory: Memory) -> bool:
     """Whether a learning is too unsure to be given by itself; confirmed again it wakes."""
     return memory.kind == "learning" and memory.confidence < CERTAIN
-
-
-def lowest(trusts: Iterable[str]) -> Trust:
-    """What is made of several has the lowest trust of them; what is made of nothing known, the lowest of all."""
-    places = [TRUSTS.index(each) if each in TRUSTS else len(TRUSTS) - 1 for each in trusts]
-    return cast("Trust", TRUSTS[max(places, default=len(TRUSTS) - 1)])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
 from foreword.distill.changes import is_test
-from foreword.learn.confidence import lowest
-from foreword.learn.findings import Finding, Verdict
+from foreword.learn.findings import Finding, Verdict, uid_of
+from foreword.trust import lowest
 from foreword.types import Memory
 
 LEAST = 3  # sessions that changed both
@@ -71,9 +70,8 @@ def _finding(pair: tuple[str, str], sessions: Sequence[Memory], *, project: str)
     one, other = pair
     touching = [each for each in sessions if one in each.files or other in each.files]
     both = [each for each in touching if one in each.files and other in each.files]
-    mark = hashlib.blake2b("\0".join(pair).encode("utf-8", "replace"), digest_size=8).hexdigest()
     return Finding(
-        uid=f"lea:{project}:files:{mark}",
+        uid=uid_of(f"{project}:files", "\0".join(pair)),
         title=f"{one} and {other} change together",
         category="architecture",
         verdicts=tuple(Verdict(session=each.session, at=each.created, confirms=each in both) for each in touching),

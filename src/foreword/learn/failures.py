@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from foreword.amendments import Amendment
+from foreword.details import named
+from foreword.distill.merge import fixes_of
 from foreword.distill.sentences import cut
-from foreword.learn.alike import alike, words_of
-from foreword.learn.confidence import confidence, lowest
+from foreword.learn.alike import alike, mostly_same, words_of
+from foreword.learn.confidence import confidence
 from foreword.learn.findings import SOURCE, Finding, Verdict
+from foreword.trust import lowest
 from foreword.types import Link, Memory, Project
 from foreword.values import replace
 
 THRICE = 3  # sessions that the same fix helped in
 LEAST = 2  # sessions that nothing helped in
 APART = 12 * 3600.0  # seconds between the first time and the last: a morning's work on one test is no trap
-ALIKE = 0.6  # of the words of two fixes
 MOST = 200  # failures, the newest that were fixed, which are compared with each other
 VERB = "promote"
 
@@ -25,7 +27,9 @@ VERB = "promote"
 def patterns(memories: Sequence[Memory], *, project: Project) -> tuple[Amendment, ...]:
     """What helped three sessions against the same failure, as a problem and its solution; the failure stays."""
     failures = [each for each in memories if each.kind == "failure" and each.status in ("active", "stale")]
-    failures = sorted(filter(_fixes, failures), key=lambda each: (each.created, each.uid))[-MOST:]
+    failures = sorted((each for each in failures if fixes_of(each.detail)), key=lambda each: (each.created, each.uid))[
+        -MOST:
+    ]
     known = {each.uid: each for each in memories if each.kind == "pattern"}
     found = []
     for group in _groups(failures):
@@ -45,7 +49,7 @@ def unfixed(memories: Sequence[Memory], *, project: str) -> tuple[Finding, ...]:
     known = {str(each.detail.get("failure")) for each in memories if each.kind == "learning"}
     found = []
     for each in memories:
-        sessions, fixes = list(_evidence(each.detail, "seen_in")), _evidence(each.detail, "fixed_in")
+        sessions, fixes = list(named(each.detail, "seen_in")), named(each.detail, "fixed_in")
         open_one = each.status == "active" and each.detail.get("open") is True and not each.detail.get("fixed_by")
         trap = open_one and len(sessions) >= LEAST and each.confirmed - each.created >= APART
         if each.kind != "failure" or not (trap or each.uid in known):
@@ -96,7 +100,7 @@ _OF_TEST = re.compile(r" \([\w\[\]./:-]+\)$")
 
 def _fix(group: Sequence[Memory]) -> tuple[tuple[str, ...], str]:
     """The sessions that the same thing helped in, most of them, and that thing as it was said last."""
-    told = [(session, fix) for each in group for session, fix in _fixes(each).items()]
+    told = [(session, fix) for each in group for session, fix in fixes_of(each.detail).items()]
     best: list[tuple[str, str]] = []
     for _, fix in told:
         same = [other for other in told if _same_fix(fix, other[1])]
@@ -110,8 +114,7 @@ def _same_fix(one: str, other: str) -> bool:
     functions, others = set(_FUNCTION.findall(one)), set(_FUNCTION.findall(other))
     if functions and others:
         return functions <= others or others <= functions
-    words, more = words_of(one), words_of(other)
-    return bool(words) and len(words & more) >= ALIKE * len(words | more)
+    return mostly_same(words_of(one), words_of(other))
 
 
 _FUNCTION = re.compile(r"\b(\w+)\(\)")
@@ -164,13 +167,3 @@ def _pattern(
     )
     links = tuple(Link(uid, "caused-by", each.id or each.uid) for each in group)
     return Amendment(VERB, f"the same fix helped in {len(sessions)} sessions", new=(memory,), links=links)
-
-
-def _fixes(failure: Memory) -> dict[str, str]:
-    """Which session fixed it by what."""
-    return {session: fix for session, fix in _evidence(failure.detail, "fixed_in").items() if isinstance(fix, str)}
-
-
-def _evidence(detail: Mapping[str, Any], name: str) -> dict[str, Any]:
-    told = detail.get(name)
-    return dict(told) if isinstance(told, dict) else {}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.amendments import Amendment
-from foreword.distill.merge import together
+from foreword.details import named
+from foreword.distill.merge import ALSO, counts_of
 from foreword.learn.alike import opposite
-from foreword.learn.confidence import confidence, lowest
+from foreword.learn.confidence import confidence
 from foreword.rank import CERTAIN
+from foreword.trust import lowest
 from foreword.types import EMPTY, Link, Memory, Project
 from foreword.values import replace, value
 
@@ -46,6 +49,12 @@ class Finding:
     functions: tuple[str, ...] = ()
     because: tuple[str, ...] = ()  # the ids of memories that it comes from
     detail: Mapping[str, Any] = EMPTY  # what else it is known by
+
+
+def uid_of(kind: str, known_by: str) -> str:
+    """The uid of a learning: the same for what is found again by the same."""
+    mark = hashlib.blake2b(known_by.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return f"lea:{kind}:{mark}"
 
 
 def learned(
@@ -103,7 +112,7 @@ def _confirmed(
         sure = max(said, sure)
     confirming = [each for each in ordered if each.confirms]
     kept = {name: told for name, told in known.detail.items() if name not in ("seen_in", "against")}
-    detail = {**kept, **({"said": said} if written else {}), **_evidence(ordered, known.detail)}
+    detail = {**kept, **({"said": said} if written else {}), **_evidence(ordered, before=known.detail)}
     after = replace(
         known,
         confidence=sure,
@@ -138,24 +147,24 @@ def _said_against(known: Memory, memories: Sequence[Memory]) -> list[Verdict]:
 
 
 def _remembered(known: Memory, present: frozenset[str]) -> list[Verdict]:
-    """The evidence of sessions that can no longer be asked: it is older than all others."""
+    """The evidence of sessions that can no longer be asked, or that others counted: it is older than all else."""
+    counted_elsewhere = counts_of(known.detail) if known.source != SOURCE else counts_of(known.detail, ALSO)
     told: list[tuple[str, bool]] = [
-        *((session, True) for session in _sessions(known.detail, "seen_in")),
-        *((session, False) for session in _sessions(known.detail, "against")),
+        *((session, True) for session in counts_of(known.detail)),
+        *((session, False) for session in named(known.detail, "against")),
     ]
-    return [Verdict(session=session, at=0.0, confirms=yes) for session, yes in told if session not in present]
+    return [
+        Verdict(session=session, at=0.0, confirms=yes)
+        for session, yes in told
+        if session not in present or (yes and session in counted_elsewhere)
+    ]
 
 
-def _evidence(verdicts: Sequence[Verdict], known: Mapping[str, Any] = EMPTY) -> dict[str, dict[str, int]]:
-    """Which sessions are for and against it; one that saw several which were merged counts as often as before."""
-    before = together(known.get("seen_in"), {})
+def _evidence(verdicts: Sequence[Verdict], *, before: Mapping[str, Any] = EMPTY) -> dict[str, dict[str, int]]:
+    """Which sessions confirm and deny it; what was counted of one *before* stays counted."""
+    counted = counts_of(before)
     told = {
-        "seen_in": {each.session: before.get(each.session, 1) for each in verdicts if each.confirms},
+        "seen_in": {each.session: counted.get(each.session, 1) for each in verdicts if each.confirms},
         "against": {each.session: 1 for each in verdicts if not each.confirms},
     }
     return {name: each for name, each in told.items() if each}
-
-
-def _sessions(detail: Mapping[str, Any], name: str) -> list[str]:
-    told = detail.get(name)
-    return [session for session in told if isinstance(session, str)] if isinstance(told, dict) else []

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foreword.amendments import Amendment
+from foreword.details import named, text, texts
+from foreword.distill.sentences import begun
 from foreword.languages import ENDINGS
-from foreword.learn.alike import alike, words_of
+from foreword.learn.alike import alike, differ, words_of
 from foreword.types import UNIVERSAL, Link, Memory
 from foreword.values import replace
 
@@ -31,7 +33,7 @@ def proposals(memories: Sequence[Memory]) -> tuple[Amendment, ...]:
     for group in _groups(corrections):
         sessions = _sessions(group)
         first, last = min(each.created for each in group), max(each.confirmed for each in group)
-        apart = sum(each.seen for each in group) >= AGAIN and last - first >= APART
+        apart = _seen(group) >= AGAIN and last - first >= APART
         if not (len(sessions) >= AGAIN or apart) or _taken_back(group, memories):
             continue
         own = _proposed_from(group, preferences)
@@ -63,9 +65,7 @@ def wider(memories: Sequence[Memory], *, languages: Mapping[str, str] | None = N
 
     It stays in the project that said it first, and names no other, until the user says yes.
     """
-    rules = [
-        each for each in memories if _is_rule(each, "correction", "preference") and each.scope.startswith("project:")
-    ]
+    rules = [each for each in memories if _is_rule(each, "correction", "preference") and _in_project(each)]
     settled = [
         each for each in memories if each.kind == "preference" and ("scope" in each.detail or not _in_project(each))
     ]
@@ -92,7 +92,7 @@ def same(one: Memory, other: Memory) -> bool:
         rest = (words_of(each.title) - wrong - other_wrong for each in (one, other))
         return (wrong <= other_wrong or other_wrong <= wrong) and bool(frozenset.intersection(*rest))
     words, more = words_of(one.title), words_of(other.title)
-    return (words == more and bool(words) and _denies(one) == _denies(other)) or alike(one.title, other.title)
+    return (words == more and bool(words) and not differ(one.title, other.title)) or alike(one.title, other.title)
 
 
 def main_languages(memories: Sequence[Memory]) -> dict[str, str]:
@@ -106,10 +106,10 @@ def main_languages(memories: Sequence[Memory]) -> dict[str, str]:
     return {project: min(found, key=lambda name: (-found[name], name)) for project, found in counts.items()}
 
 
-def rule_of(text: str) -> str:
+def rule_of(said: str) -> str:
     """A correction as a rule: without that it was said before."""
-    bare = _TOLD.sub("", text).strip(" ,.;:—-")
-    return bare[:1].upper() + bare[1:] if len(bare.split()) > 1 else text
+    bare = _TOLD.sub("", said).strip(" ,.;:—-")
+    return begun(bare) if len(bare.split()) > 1 else said
 
 
 _TOLD = re.compile(
@@ -190,11 +190,7 @@ def _taken_back(group: Sequence[Memory], memories: Sequence[Memory]) -> bool:
 def _proposed_from(group: Sequence[Memory], preferences: Sequence[Memory]) -> Memory | None:
     """What was proposed out of this group before."""
     uids = {each.uid for each in group}
-    return next((each for each in preferences if not uids.isdisjoint(_texts(each.detail.get("from")))), None)
-
-
-def _texts(told: object) -> list[str]:
-    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
+    return next((each for each in preferences if not uids.isdisjoint(texts(each.detail, "from"))), None)
 
 
 def _is_rule(memory: Memory, *kinds: str) -> bool:
@@ -206,21 +202,15 @@ def _in_project(memory: Memory) -> bool:
 
 
 def _instead_of(memory: Memory) -> frozenset[str]:
-    told = memory.detail.get("instead_of")
-    return words_of(told) if isinstance(told, str) else frozenset()
-
-
-def _denies(memory: Memory) -> bool:
-    return bool(re.search(r"\b(?:not|never|no|stop|avoid|without|\w+n['’]t)\b", memory.title, re.I))
+    return words_of(text(memory.detail, "instead_of"))
 
 
 def _sessions(group: Sequence[Memory]) -> dict[str, int]:
     """Which sessions said it, and how often."""
     found: dict[str, int] = {}
     for each in group:
-        told = each.detail.get("seen_in")
-        pairs = told.items() if isinstance(told, dict) else ((each.session or each.uid, each.seen),)
-        for session, times in pairs:
+        seen_in = named(each.detail, "seen_in") or {each.session or each.uid: each.seen}
+        for session, times in seen_in.items():
             found[session] = found.get(session, 0) + (times if isinstance(times, int) else 1)
     return dict(sorted(found.items()))
 

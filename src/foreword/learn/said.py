@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 
+from foreword.details import texts
+from foreword.distill.sentences import begun
 from foreword.learn.alike import alike, opposite, same_topic, words_of
-from foreword.learn.confidence import lowest
-from foreword.learn.findings import Finding, Verdict
+from foreword.learn.findings import Finding, Verdict, uid_of
+from foreword.trust import lowest
 from foreword.types import Memory
 from foreword.values import value
 
@@ -35,7 +36,7 @@ def sentences(memories: Sequence[Memory]) -> tuple[Sentence, ...]:
         Sentence(text=text, session=memory.session, at=memory.created, trust=memory.trust)
         for memory in memories
         if memory.kind == "summary" and memory.session and memory.status in ("active", "stale")
-        for text in _texts(memory.detail.get("learned"))
+        for text in texts(memory.detail, "learned")
     ]
     return tuple(sorted(found, key=lambda each: (each.at, each.session, each.text))[-MOST:])
 
@@ -52,8 +53,7 @@ def findings(memories: Sequence[Memory], *, project: str) -> tuple[Finding, ...]
 
 def plain(text: str) -> str:
     """A sentence without what only introduces it."""
-    bare = _LEAD.sub("", text).strip(" .;:—-")
-    return bare[:1].upper() + bare[1:]
+    return begun(_LEAD.sub("", text).strip(" .;:—-"))
 
 
 def category_of(text: str) -> str:
@@ -113,10 +113,9 @@ def _clusters(rest: Sequence[Sentence], told: Sequence[Sentence], *, project: st
         if any(same_topic(title, each.title) for each in found):
             continue
         verdicts, trusts = _heard((title,), told)
-        mark = " ".join(sorted(words_of(title)))
         found.append(
             Finding(
-                uid=f"lea:{project}:{hashlib.blake2b(mark.encode('utf-8', 'replace'), digest_size=8).hexdigest()}",
+                uid=uid_of(project, " ".join(sorted(words_of(title)))),
                 title=title,
                 category=category_of(rest[at].text),
                 verdicts=verdicts,
@@ -144,7 +143,3 @@ def _heard(titles: Sequence[str], told: Sequence[Sentence]) -> tuple[tuple[Verdi
 
 def _lasts(text: str) -> bool:
     return SHORTEST <= len(text) <= LONGEST and not _OF_NOW.search(text) and not text.endswith(("?", "…", ":"))
-
-
-def _texts(told: object) -> list[str]:
-    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []

@@ -12,14 +12,14 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from foreword.jsontext import storable
 from foreword.models import Model
 from foreword.models.schema import Many, Object, Text
 from foreword.redact import redact
 from foreword.tokens import count
-from foreword.types import TRUSTS
+from foreword.trust import lowest
 from foreword.values import value
 
 if TYPE_CHECKING:
@@ -249,8 +249,7 @@ def _bounded(text: str) -> str:
 
 def _lowest(trusts: Sequence[str]) -> Trust:
     """The lowest trust of the inputs; what is not known to be better is imported, and no model speaks for the user."""
-    places = [TRUSTS.index(each) if each in TRUSTS else len(TRUSTS) - 1 for each in trusts]
-    return cast("Trust", TRUSTS[max([1, *places])] if trusts else TRUSTS[-1])
+    return lowest(("agent", *trusts) if trusts else ())
 
 
 def _distinct(texts: Iterator[str]) -> tuple[str, ...]:

@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from foreword import details
 from foreword.amendments import About, Amendment, standing
 from foreword.distill.gist import stem
-from foreword.types import TRUSTS, Link, Memory
+from foreword.trust import level
+from foreword.types import Link, Memory
 from foreword.values import replace, value
 from foreword.words import broken
 
@@ -93,9 +95,8 @@ def choice_of(memory: Memory) -> Choice | None:
     """What a memory chooses, as far as it is plainly said; None where it is not."""
     text = f"{memory.detail.get('choice') or memory.title}"[:LONGEST]
     text = _LEADS.sub("", text.replace("\u2019", "'").strip())
-    instead_of, why = memory.detail.get("instead_of"), memory.detail.get("why")
-    choice = _choice(text, told=instead_of if isinstance(instead_of, str) else "")
-    reason = why[:LONGEST] if isinstance(why, str) else text
+    choice = _choice(text, told=details.text(memory.detail, "instead_of"))
+    reason = details.text(memory.detail, "why")[:LONGEST] or text
     return replace(choice, blamed=_words(reason)) if choice and _FAULT.search(reason) else choice
 
 
@@ -238,7 +239,7 @@ def _may_supersede(later: Memory, earlier: Memory) -> bool:
     return (
         not earlier.pinned
         and (later.scope, later.project) == (earlier.scope, earlier.project)
-        and TRUSTS.index(later.trust) <= TRUSTS.index(earlier.trust)
+        and level(later.trust) <= level(earlier.trust)
         and later.confirmed > earlier.confirmed
     )
 

@@ -11,7 +11,8 @@ from typing import Any
 from foreword.amendments import About, Amendment
 from foreword.distill.gist import stem
 from foreword.distill.merge import ALSO, EARLIER, evidence_of, together
-from foreword.types import TRUSTS, Link, Memory
+from foreword.trust import level
+from foreword.types import Link, Memory
 from foreword.values import replace, value
 from foreword.words import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, told_in
 
@@ -45,11 +46,12 @@ EVERY = 200  # memories after which others may have their turn
 
 def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
     """One merge for each memory that another one says as well; never across scopes, kinds, or to a lower trust."""
-    taken = _apart(ids for what, ids in about.taken_back if what == "merge")
+    # Whoever took back a merge wants what it joined to stand by itself, whatever else says the same.
+    apart = frozenset(id for what, ids in about.taken_back if what == "merge" for id in ids)
     merges = [
         each
         for some in _by_kind(memories)
-        for each in _merges(some, taken_back=taken, pointing=_pointing(memories), about=about)
+        for each in _merges(some, apart=apart, pointing=_pointing(memories), about=about)
     ]
     return (*merges, *_told_since(memories, merged={id for each in merges for id in each.about}))
 
@@ -122,15 +124,6 @@ def _words(text: str) -> Iterator[str]:
         yield text.strip()  # signs alone, or little words alone
 
 
-def _apart(taken_back: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """What is not to be merged: who took back that two are the same as a third did not mean that they are the same."""
-    groups: list[frozenset[str]] = []
-    for ids in taken_back:
-        joined = ids.union(*(group for group in groups if group & ids))
-        groups = [*(group for group in groups if not group & ids), joined]
-    return groups
-
-
 def _by_kind(memories: Sequence[Memory]) -> Iterable[list[Memory]]:
     """Active memories, those of one scope and kind together, each before those that would become a part of it."""
     groups: dict[tuple[str, str, str], list[Memory]] = {}
@@ -141,7 +134,7 @@ def _by_kind(memories: Sequence[Memory]) -> Iterable[list[Memory]]:
 
 
 def _rank(memory: Memory) -> tuple[Any, ...]:
-    return not memory.pinned, TRUSTS.index(memory.trust), -memory.confirmed, -memory.seen, memory.id
+    return not memory.pinned, level(memory.trust), -memory.confirmed, -memory.seen, memory.id
 
 
 class _Kept:
@@ -155,7 +148,7 @@ class _Kept:
 def _merges(
     memories: Sequence[Memory],
     *,
-    taken_back: Sequence[frozenset[str]],
+    apart: frozenset[str],
     pointing: Mapping[str, Sequence[Memory]],
     about: About,
 ) -> list[Amendment]:
@@ -179,7 +172,7 @@ def _merges(
         if number % EVERY == 0:
             about.give_way()
         one = _Kept(memory, words[memory.id])
-        near = (each for each in found.near(memory) if _may(each.now, memory, taken_back=taken_back))
+        near = (each for each in found.near(memory) if _may(each.now, memory, apart=apart))
         best = max(
             ((_alike(each.words, one.words), -place, each) for place, each in enumerate(near)),
             key=lambda each: each[:2],
@@ -191,7 +184,7 @@ def _merges(
             kept.append(one)
             found.add(one)
     for winner, loser in _titles_alone(kept):
-        if _may(winner.now, loser.now, taken_back=taken_back):
+        if _may(winner.now, loser.now, apart=apart):
             merge(winner, loser)
     return amendments
 
@@ -248,10 +241,10 @@ def _titles_alone(kept: Sequence[_Kept]) -> Iterator[tuple[_Kept, _Kept]]:
             yield some[0], some[1]
 
 
-def _may(winner: Memory, loser: Memory, *, taken_back: Sequence[frozenset[str]]) -> bool:
-    if loser.pinned or TRUSTS.index(loser.trust) < TRUSTS.index(winner.trust):
+def _may(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:
+    if loser.pinned or level(loser.trust) < level(winner.trust):
         return False
-    if any({winner.id, loser.id} <= ids for ids in taken_back):
+    if loser.id in apart:
         return False
     return not any(_differ(winner.detail.get(name), loser.detail.get(name)) for name in DECIDING)
 
@@ -266,7 +259,7 @@ def _with(winner: Memory, loser: Memory) -> Memory:
     """*winner* with the evidence of *loser*: it stays as it was put, and its trust stays its own."""
     theirs = evidence_of(loser)
     detail = dict(winner.detail)
-    if TRUSTS.index(loser.trust) <= TRUSTS.index(winner.trust):
+    if level(loser.trust) <= level(winner.trust):
         more = {name: told for name, told in loser.detail.items() if name not in OWN}
         detail = {**more, **detail}
     taken_in = {ALSO: together(detail.get(ALSO), theirs), "seen_in": together(evidence_of(winner), theirs)}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from foreword.amendments import About, Amendment, standing
-from foreword.distill.gist import stem
+from foreword.details import named, texts
+from foreword.distill.gist import stems
 from foreword.tidy.contradictions import CHOSEN_SINCE
 from foreword.types import Memory
 from foreword.values import replace
-from foreword.words import terms
 
 SINCE = "Replaced since: "  # in front of a title: where titles are cut, what comes last is not read
 LESS_SURE = 0.5  # times its confidence: it comes after what holds
@@ -23,7 +23,7 @@ def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
     gone: dict[str, list[str]] = {}
     for memory in choices:
         if memory.id in back or memory.superseded_by in back:  # itself, or as one that says the same
-            for session in dict.fromkeys((memory.session, *_sessions(memory.detail))):
+            for session in dict.fromkeys((memory.session, *named(memory.detail, "seen_in"))):
                 gone.setdefault(session, []).append(memory.title)
     planned = []
     for memory in memories:
@@ -39,10 +39,10 @@ def _retold(summary: Memory, gone: Sequence[str]) -> Memory:
     title, sure = summary.title.removeprefix(SINCE), summary.confidence
     if title != summary.title:
         sure = min(1.0, sure / LESS_SURE)
-    words = _words(title)
-    if any(_words(each) <= words for each in gone):
+    words = stems(title)
+    if any(stems(each) <= words for each in gone):
         title, sure = SINCE + title, sure * LESS_SURE
-    told = [*_texts(summary.detail, "decisions"), *_texts(summary.detail, TAKEN_BACK)]
+    told = [*texts(summary.detail, "decisions"), *texts(summary.detail, TAKEN_BACK)]
     split = {
         "decisions": [each for each in told if not _is_among(each, gone)],
         TAKEN_BACK: [each for each in told if _is_among(each, gone)],
@@ -52,21 +52,7 @@ def _retold(summary: Memory, gone: Sequence[str]) -> Memory:
     return replace(summary, title=title, confidence=sure, detail=detail)
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(map(stem, terms(text, limit=60)))
-
-
 def _is_among(told: str, gone: Sequence[str]) -> bool:
     """Whether one of them is told, be it cut."""
     head = told.rstrip("…").lower()
     return any(each.lower().startswith(head) for each in gone)
-
-
-def _sessions(detail: Mapping[str, object]) -> tuple[str, ...]:
-    seen = detail.get("seen_in")
-    return tuple(seen) if isinstance(seen, dict) else ()
-
-
-def _texts(detail: Mapping[str, object], name: str) -> list[str]:
-    told = detail.get(name)
-    return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []

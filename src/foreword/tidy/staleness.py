@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from foreword.amendments import About, Amendment, standing
+from foreword.details import texts
 from foreword.tidy.duplicates import CODE_GONE, sure
 from foreword.types import Change, Memory
 from foreword.values import replace
@@ -145,7 +146,7 @@ def _followed(memory: Memory, names: Mapping[tuple[str, str], str], *, about: Ab
     if new == memory.functions:
         return None
     told = [f"{old} is {name}" for old in memory.functions if (name := _present(old, file, names, about=about)) != old]
-    former = tuple(dict.fromkeys((*_texts(memory.detail.get("formerly")), *memory.functions)))
+    former = tuple(dict.fromkeys((*texts(memory.detail, "formerly"), *memory.functions)))
     after = replace(
         memory, functions=new, detail={**memory.detail, "formerly": [each for each in former if each not in new]}
     )
@@ -159,10 +160,6 @@ def _present(name: str, file: str, names: Mapping[tuple[str, str], str], *, abou
         present = names[file, present]
         passed.add(present)
     return present
-
-
-def _texts(told: object) -> list[str]:
-    return [each for each in told if isinstance(each, str)] if isinstance(told, list | tuple) else []
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from foreword.deeds import deed_of
+from foreword.details import texts
 from foreword.distill import Distilled, Draft, closed, merged
 from foreword.errors import ForewordError, StoreError
 from foreword.redact import redact
@@ -268,7 +269,7 @@ class Distilling:
             if uid in known and known[uid].status == "active" and not known[uid].detail.get(REVISED)
         ]
         changed = [each for each in fresh if not _same(known.get(each.uid), each)]
-        carried = [item for each in written for item in each.detail.get("next", ()) if isinstance(item, str)]
+        carried = [item for each in written for item in texts(each.detail, "next")]
         return [*changed, *gone, *self._closed(store, project, session, replace(got, open=(*got.open, *carried)))]
 
     def _closed(self, store: Store, project: Project, session: Session, got: Distilled) -> list[Memory]:

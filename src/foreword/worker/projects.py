@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from foreword.amendments import Amendment, Logged
 from foreword.config import Settings
+from foreword.details import texts
 from foreword.distill import merged
 from foreword.errors import BadRequest, NotFound
 from foreword.jsontext import storable
@@ -21,8 +22,6 @@ from foreword.worker.registry import Registry
 
 if TYPE_CHECKING:
     from foreword.store.registry import Held, Known
-
-T = TypeVar("T")
 
 SWITCHES = ("off_projects", "read_only_projects", "silent_projects")  # settings that name projects
 FACTS = ("role", "contracts", "depends_on", "related")
@@ -271,7 +270,7 @@ def united(known: Memory, other: Memory) -> Memory:
     older, newer = sorted((known, other), key=lambda each: each.confirmed)
     both = merged(older, newer)
     lists = {
-        name: list(dict.fromkeys((*_list(known, name), *_list(other, name))))
+        name: list(dict.fromkeys((*texts(known.detail, name), *texts(other.detail, name))))
         for name in (("contracts", "depends_on", "related") if known.kind == "project" else ())
     }
     counted = "seen_in" in both.detail
@@ -284,11 +283,6 @@ def united(known: Memory, other: Memory) -> Memory:
         ignored=known.ignored,
         detail={**both.detail, **{name: told for name, told in lists.items() if told}},
     )
-
-
-def _list(memory: Memory, name: str) -> Sequence[str]:
-    told = memory.detail.get(name)
-    return told if isinstance(told, list) else ()
 
 
 def _told(switches: Mapping[str, bool]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from foreword.amendments import Amendment, Logged
+from foreword.details import texts
 from foreword.errors import BadRequest, NotFound
 from foreword.learn.rules import same
 from foreword.learn.said import category_of
@@ -86,8 +87,7 @@ def _accept(store: Store, proposal: Memory, *, scope: str, kind: str, title: str
         confirmed=now,
         detail=detail,
     )
-    come_from = proposal.detail.get("from")
-    from_uids = come_from if isinstance(come_from, list) else []
+    from_uids = texts(proposal.detail, "from")
     covered = [
         each
         for each in rules_of_all(store)
