@@ -121,7 +121,7 @@ def memory_tools(trial: Trial) -> str:
         Use(tool(trial, "memory_remember"), keep),
     ]
     if trial.host == "codex":  # offers the tools of servers only to a model that has looked for them
-        uses.insert(0, Use("tool_search", {"query": "memory_search memory_get clock_now"}))
+        uses.insert(0, Use("tool_search", {"query": "memory_search memory_get memory_remember clock_now", "limit": 12}))
     asked = trial.say(ASK_MEMORY, *uses, Say("In integer cents."))
     got = turns(asked)[-1]
     results = [part.text for part in got if part.role == "tool"][-3:]
