@@ -43,6 +43,19 @@ def folder(path: str) -> str:
         raise BadRequest("the folder you are in no longer exists", hint="go to another one, or use --project") from exc
 
 
+def path(route: str, id: str) -> str:
+    """The path of one thing behind a route, whatever its id is made of."""
+    from urllib.parse import quote
+
+    return f"{route}/{quote(id, safe='')}"
+
+
+def project(named: str) -> dict[str, str]:
+    """The project that is meant, as the worker is asked for it: a key as it is, anything else as a folder."""
+    is_key = named.startswith(("git:", "dir:"))
+    return {"project": named} if is_key else {"project_path": folder(named)}
+
+
 def _build(home: Home, patience: float) -> str:
     """The build of the worker that answers, started if need be; empty where its store is too broken to tell."""
     from foreword.client import Client

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 
@@ -47,9 +46,9 @@ def explain(
         id = last[0]["id"]
     about_injection = id.startswith(INJECTION)
     if about_injection:
-        answer = client.get(f"/api/injections/{quote(id, safe='')}")
+        answer = client.get(door.path("/api/injections", id))
     else:
-        answer = client.get(f"/api/memories/{quote(id, safe='')}", explain=1)
+        answer = client.get(door.path("/api/memories", id), explain=1)
     if json:
         screen.as_json(answer)
     elif about_injection:
@@ -104,7 +103,7 @@ def _print_injection(given: dict[str, Any]) -> None:
 
 def _print_memory(answer: dict[str, Any]) -> None:
     memory = answer["memory"]
-    screen.say(f"{memory['id']}  [{memory['kind']}] {memory['title']}")
+    screen.say(screen.memory(memory))
     screen.say(f"now, without words to match: {factors(answer['why'])} = {answer['score']:.4f}")
     if memory["status"] != "active":
         screen.say(f"never shown any more: it is {memory['status']}")
@@ -124,4 +123,4 @@ def _print_memory(answer: dict[str, Any]) -> None:
 def _when(at: float) -> str:
     from foreword.render import ago
 
-    return f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(at))} ({ago(time.time() - at)})"
+    return f"{screen.minute(at)} ({ago(time.time() - at)})"

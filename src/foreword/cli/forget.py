@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -49,13 +48,10 @@ def forget(
         screen.as_json(would) if json else _tell(would)
         return
     if not yes:
-        if json or not sys.stdin.isatty():
-            raise BadRequest(
-                "this cannot be undone, and nobody is there to ask", hint="look with --dry-run, then --yes"
-            )
+        if json:
+            raise BadRequest("JSON is for programs, and nobody is there to ask", hint="look with --dry-run, then --yes")
         _tell(would)
-        if not typer.confirm("Forget this for good?", default=False, err=True):
-            raise typer.Exit(1)
+        screen.agree("Forget this for good?")
     with screen.console(stderr=True).status("forgetting"):
         receipt = client.post("/api/forget", {**wish, "why": why})
     screen.as_json(receipt) if json else _show(receipt)
@@ -67,8 +63,7 @@ def _wish(ids: list[str], *, session: str, project: str, match: str) -> dict[str
     if sum(map(bool, (ids, session, match))) + bool(project and not match) != 1:
         hint = "foreword forget ID…, --session ID, --project PATH, or --match WORDS"
         raise BadRequest("say one thing that is to be forgotten", hint=hint)
-    # A key is no path; whatever else is written like one, is one.
-    where = project if project.startswith(("git:", "dir:")) else door.folder(project) if project or match else ""
+    [where] = door.project(project).values() if project or match else [""]
     asked: dict[str, Any] = {"ids": ids, "session": session, "project": where, "match": match}
     return {name: given for name, given in asked.items() if given}
 
@@ -78,7 +73,7 @@ def _tell(would: dict[str, Any]) -> None:
     rows = [[table, f"{count:,}"] for table, count in sorted(would["tables"].items())]
     screen.table(rows, headings=("where", "rows that go"))
     for each in would["memories"][:SHOWN]:
-        screen.say(f"  {each['id']}  [{each['kind']}] {each['title']}")
+        screen.say(f"  {screen.memory(each)}")
     more = would["more"] + len(would["memories"][SHOWN:])
     if more:
         screen.say(f"  ... and {more:,} more memories")

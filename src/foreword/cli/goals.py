@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 
@@ -104,7 +103,7 @@ def reopen(id: Id, json: Json = False) -> None:
 
 def _reach(id: str, told: dict[str, str], *, json: bool) -> None:
     refuse_agents(os.environ)
-    _say(door.worker(door.here()).post(f"/api/goals/{quote(id, safe='')}", told), json=json)
+    _say(door.worker(door.here()).post(door.path("/api/goals", id), told), json=json)
 
 
 def _say(answer: dict[str, Any], *, json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from foreword.cli import door, screen
-from foreword.cli.memories import Json
+from foreword.cli.memories import Json, warn_of_secrets
 from foreword.cli.speaker import speaker
 from foreword.errors import BadRequest
 
@@ -65,7 +65,7 @@ def revise(
     if not told:
         screen.aside("nothing was changed")
         return
-    answer = _ask(f"/api/memories/{_quoted(id)}", told, project=project)
+    answer = _ask(door.path("/api/memories", id), told, project=project)
     if json:
         screen.as_json(answer)
         return
@@ -74,9 +74,9 @@ def revise(
         waits = "waits for a yes in `foreword review`" if answer["waits"] else "was decided by the user before"
         screen.say(f"{memory['id']}  a proposal for {id}, which the user said: it {waits}")
         return
-    screen.say(f"{memory['id']}  [{memory['kind']}] {memory['title']}")
+    screen.say(screen.memory(memory))
     screen.aside(f"revised: {answer['entry']['why']}; `foreword undo {answer['entry']['number']}` takes it back")
-    _warn_of_secrets(told)
+    warn_of_secrets(told)
 
 
 def pin(
@@ -97,7 +97,7 @@ def pin(
         screen.as_json(answer)
         return
     memory = answer["memory"]
-    screen.say(f"{memory['id']}  [{memory['kind']}] {memory['title']}")
+    screen.say(screen.memory(memory))
     screen.aside("no longer pinned" if off else "pinned")
 
 
@@ -125,11 +125,10 @@ def supersede(
     if json:
         screen.as_json(answer)
         return
-    by = answer["by"]
-    screen.say(f"{by['id']}  [{by['kind']}] {by['title']}")
+    screen.say(screen.memory(answer["by"]))
     number = answer["entry"]["number"]
     screen.aside(f"supersedes {old}: {answer['memory']['title']}; `foreword undo {number}` takes it back")
-    _warn_of_secrets(told)
+    warn_of_secrets(told)
 
 
 def undo(
@@ -155,11 +154,7 @@ def undo(
     found = _ask("/api/undo", {**told, "preview": True}, project=project)["entries"]
     if not yes:
         _show(found, stderr=json)
-        if not sys.stdin.isatty():
-            raise BadRequest("nobody is here to say yes", hint="look at it, and add --yes")
-        if not typer.confirm(f"take {'it' if len(found) == 1 else 'all of it'} back?", err=True):
-            screen.aside("nothing was changed")
-            return
+        screen.agree(f"take {'it' if len(found) == 1 else 'all of it'} back?", hint="look at it, and add --yes")
     if not which:
         told = {"entry": found[0]["number"]}  # what was shown, and not what came in between
     answer = _ask("/api/undo", told, project=project)
@@ -192,7 +187,7 @@ def log(
     from foreword.chronicle import Happened, line
     from foreword.since import since as when
 
-    asked = {} if everything or (memory and not project) else _project(project)
+    asked = {} if everything or (memory and not project) else door.project(project)
     after = when(since, now=time.time()) if since else 0.0
     client = door.worker(door.here())
     told = client.get("/api/log", memory=memory, since=after or "", limit=limit, **asked)["log"]
@@ -200,7 +195,7 @@ def log(
         screen.as_json({"log": told})
         return
     for each in told:
-        screen.say(line(Happened(**{**each, "memories": tuple(each["memories"])}), when=_minute(each["at"])))
+        screen.say(line(Happened(**{**each, "memories": tuple(each["memories"])}), when=screen.minute(each["at"])))
     if not told:
         screen.aside("nothing happened here yet" if not since else "nothing happened here since then")
 
@@ -212,20 +207,14 @@ def _from_editor(id: str) -> dict[str, Any]:
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise BadRequest("nothing is to be different", hint="give --title, --body, … (see foreword revise -h)")
     home = door.here()
-    memory = door.worker(home).get(f"/api/memories/{_quoted(id)}", explain=1)["memory"]
+    memory = door.worker(home).get(door.path("/api/memories", id), explain=1)["memory"]
     saved = editing.edited(editing.form(memory), environ=os.environ, folder=home.root)
     return editing.read(saved, memory=memory)
 
 
 def _ask(path: str, told: dict[str, Any], *, project: str) -> dict[str, Any]:
     by = speaker(os.environ)
-    return door.worker(door.here()).post(path, {**told, **_project(project), **({"by": by} if by else {})})
-
-
-def _project(named: str) -> dict[str, str]:
-    """The project that is meant: a key as it is, else a folder."""
-    is_key = named.startswith(("git:", "dir:"))
-    return {"project": named} if is_key else {"project_path": door.folder(named)}
+    return door.worker(door.here()).post(path, {**told, **door.project(project), **({"by": by} if by else {})})
 
 
 def _show(entries: list[dict[str, Any]], *, stderr: bool) -> None:
@@ -235,7 +224,7 @@ def _show(entries: list[dict[str, Any]], *, stderr: bool) -> None:
     tell = screen.aside if stderr else screen.say
     logged = [Logged(**{**each, "memories": tuple(each["memories"])}) for each in entries]
     for each in chronicle(logged, (), limit=len(logged)):
-        tell(line(each, when=_minute(each.at)))
+        tell(line(each, when=screen.minute(each.at)))
 
 
 def _tell_undone(answer: dict[str, Any]) -> None:
@@ -243,20 +232,3 @@ def _tell_undone(answer: dict[str, Any]) -> None:
         screen.say(f"{each['why']} (entry {each['number']})")
     for number, why in answer["refused"].items():
         screen.error(f"{number} stays: {why}", hint="")
-
-
-def _warn_of_secrets(told: dict[str, Any]) -> None:
-    from foreword.redact import redact_all
-
-    if redact_all(told) != told:
-        screen.warn(["something in it looked like a secret or was private, and was taken out before it was written"])
-
-
-def _quoted(id: str) -> str:
-    from urllib.parse import quote
-
-    return quote(id, safe="")
-
-
-def _minute(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

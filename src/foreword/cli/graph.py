@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     from foreword.code.calls import Calls, Node, Place
 
+Source = Annotated[str, typer.Argument(metavar="SOURCE", help="The id of a memory.")]
+Relation = Annotated[str, typer.Argument(metavar="RELATION", help=f"One of {', '.join(RELATIONS)}.")]
+Target = Annotated[str, typer.Argument(metavar="TARGET", help="The id of another one.")]
+
 
 def graph(
     id: Annotated[str, typer.Argument(metavar="[ID]", help="A memory: what it is linked to.")] = "",
@@ -71,12 +75,7 @@ def graph(
     _print("calls", called)
 
 
-def link(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The id of a memory.")],
-    relation: Annotated[str, typer.Argument(metavar="RELATION", help=f"One of {', '.join(RELATIONS)}.")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="The id of another one.")],
-    json: Json = False,
-) -> None:
+def link(source: Source, relation: Relation, target: Target, json: Json = False) -> None:
     """Link two memories of a project.
 
     \b
@@ -86,12 +85,7 @@ def link(
     _link({"source": source, "relation": relation, "target": target}, json=json)
 
 
-def unlink(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="The id of a memory.")],
-    relation: Annotated[str, typer.Argument(metavar="RELATION", help=f"One of {', '.join(RELATIONS)}.")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="The id of another one.")],
-    json: Json = False,
-) -> None:
+def unlink(source: Source, relation: Relation, target: Target, json: Json = False) -> None:
     """Take away a link between two memories.
 
     \b
@@ -112,9 +106,7 @@ def _link(told: dict[str, Any], *, json: bool) -> None:
 
 
 def _of_memory(id: str, *, hops: int, json: bool) -> None:
-    from urllib.parse import quote
-
-    answer = door.worker(door.here()).get(f"/api/graph/{quote(id, safe='')}", hops=hops or None)
+    answer = door.worker(door.here()).get(door.path("/api/graph", id), hops=hops or None)
     if json:
         screen.as_json(answer)
         return

@@ -114,13 +114,11 @@ def show(
     Example:
       foreword show dec-7k2m9qxw
     """
-    from urllib.parse import quote
-
     client = door.worker(door.here())
     found, missing = [], []
     for id in ids:
         try:
-            answer = client.get(f"/api/memories/{quote(id, safe='')}")
+            answer = client.get(door.path("/api/memories", id))
             found.append({"memory": answer["memory"], "links": answer["links"]})
         except NotFound as exc:
             missing.append((str(exc), exc.hint))
@@ -136,8 +134,6 @@ def show(
 
 
 def keep(told: dict[str, Any], *, scope: str, project: str, json: bool) -> None:
-    from foreword.redact import redact_all
-
     by = speaker(os.environ)
     asked = {**told, "scope": scope, "project_path": door.folder(project), **({"source": by} if by else {})}
     answer = door.worker(door.here()).post("/api/memories", asked)
@@ -145,10 +141,17 @@ def keep(told: dict[str, Any], *, scope: str, project: str, json: bool) -> None:
     if json:
         screen.as_json(memory)
     else:
-        screen.say(f"{memory['id']}  [{memory['kind']}] {memory['title']}")
+        screen.say(screen.memory(memory))
         screen.aside(f"kept for {memory['scope']}" + (f", as said by {by}, whose shell this is" if by else ""))
         for id in answer["superseded"]:
             screen.aside(f"{id} was chosen otherwise before, and is superseded by it")
+    warn_of_secrets(told)
+
+
+def warn_of_secrets(told: dict[str, Any]) -> None:
+    """Tell that something of what was said is not kept; what it was is not said again."""
+    from foreword.redact import redact_all
+
     if redact_all(told) != told:
         screen.warn(["something in it looked like a secret or was private, and was taken out before it was written"])
 
@@ -178,8 +181,8 @@ def _print_all(memory: dict[str, Any], *, links: list[dict[str, str]], apart: bo
             ("said by", f"{memory['source']} (trust: {memory['trust']})"),
             ("confidence", f"{memory['confidence']:g}" + (ASLEEP if memory.get("asleep") else "")),
             ("seen", f"{memory['seen']}x"),
-            ("created", f"{_day(memory['created'])} ({ago(now - memory['created'])})"),
-            ("confirmed", _day(memory["confirmed"]) if memory["confirmed"] != memory["created"] else ""),
+            ("created", f"{screen.minute(memory['created'])} ({ago(now - memory['created'])})"),
+            ("confirmed", screen.minute(memory["confirmed"]) if memory["confirmed"] != memory["created"] else ""),
             ("session", memory["session"]),
             ("status", " by ".join(filter(None, (memory["status"], memory["superseded_by"])))),
             ("links", _listed([f"{link['source']} {link['relation']} {link['target']}" for link in links])),
@@ -192,7 +195,3 @@ def _listed(told: object) -> str:
     if isinstance(told, list):
         return ", ".join(_listed(each) for each in told)
     return told if isinstance(told, str) else repr(told)
-
-
-def _day(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
 import typer
@@ -102,7 +101,7 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _row(each: dict[str, Any]) -> list[str]:
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(each["at"]))
+    when = screen.minute(each["at"])
     cost = [f"{each[name]:,}" for name in ("tokens_in", "tokens_out")]
     model = f"{each['provider']} {each['model']}"
     return [when, each["purpose"], model, *cost, f"{each['ms']:.0f}", each["session"] or "-", each["outcome"]]

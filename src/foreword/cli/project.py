@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,7 +66,7 @@ def show(which: Which = "", json: Json = False) -> None:
         ("folders", _listed(answer["roots"])),
         ("memories", f"{answer['memories']}{f' ({kinds})' if kinds else ''}"),
         ("sessions", str(answer["sessions"])),
-        ("last seen", _day(answer["last"])),
+        ("last seen", screen.minute(answer["last"])),
         *facts,
         ("aliases", _listed(answer["aliases"])),
         ("switched", _listed(switched)),
@@ -90,7 +89,7 @@ def listed(json: Json = False) -> None:
         screen.as_json(answer)
         return
     lines = [
-        [each["name"] or "-", str(each["memories"]), str(each["sessions"]), _day(each["last"]), _key(each)]
+        [each["name"] or "-", str(each["memories"]), str(each["sessions"]), screen.minute(each["last"]), _key(each)]
         for each in answer["projects"]
     ]
     if lines:
@@ -197,11 +196,7 @@ def merge(
         screen.as_json(would) if json else None
         return
     if not yes:
-        if not sys.stdin.isatty():
-            raise BadRequest("nobody is here to say yes, and nothing was moved", hint="look at it, and add --yes")
-        if not typer.confirm("move all of it?", err=True):
-            screen.aside("nothing was moved")
-            return
+        screen.agree("move all of it?")
     answer = client.post("/api/project/merge", told)
     if json:
         screen.as_json(answer)
@@ -248,20 +243,15 @@ def _settings_of(capture: bool, inject: bool) -> tuple[str, ...]:
 
 def _switch(which: str, names: Sequence[str], *, on: bool) -> None:
     """Write the project's keys, and those of its aliases, into the settings, or take them out there."""
-    from foreword.config import SETTINGS, load
     from foreword.config import change as write
+    from foreword.config import load
     from foreword.hook.build import refresh
 
     refuse_agents(os.environ)
     home = door.here()
     about = door.worker(home).get("/api/project", of=_named(which), project_path=door.folder(""))
-    keys, known = [about["key"], *about["aliases"]], {setting.name for setting in SETTINGS}
-    before = load(home, os.environ).settings
+    keys, before = [about["key"], *about["aliases"]], load(home, os.environ).settings
     for name in names:
-        if name not in known:
-            if on:
-                continue
-            raise BadRequest(f"there is no setting {name} in this version", hint="`foreword project off` does both")
         listed = [each for each in getattr(before, name) if each not in keys]
         after = listed if on else [*listed, *keys]
         if wrong := [each for each in after if "," in each]:
@@ -318,7 +308,3 @@ def _key(each: dict[str, Any]) -> str:
 
 def _listed(told: object) -> str:
     return "\n".join(map(str, told)) if isinstance(told, list) else str(told)
-
-
-def _day(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at)) if at else ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from typing import Annotated, Any
 
 import typer
@@ -41,7 +39,7 @@ def prune(
             screen.as_json({**told, "dry_run": False, "done": True, "pruned": {}, "freed": 0})
         return
     if ask:
-        _ask()
+        screen.agree("Remove it? This cannot be undone.")
     with screen.console(stderr=True).status("removing") as shown:
         while True:
             told = client.post("/api/prune", {})
@@ -72,14 +70,6 @@ def _show(told: dict[str, Any]) -> None:
 
 
 def _row(each: dict[str, Any]) -> list[str]:
-    dates = [time.strftime("%Y-%m-%d", time.localtime(each[name])) for name in ("oldest", "newest")]
+    dates = [screen.minute(each[name])[:10] for name in ("oldest", "newest")]
     numbers = [f"{each['rows']:,}", screen.sized(each["bytes"]), f"{each['by_age']:,}", f"{each['by_size']:,}"]
     return [each["name"], *numbers, *dates, each["what"]]
-
-
-def _ask() -> None:
-    if not sys.stdin.isatty():
-        screen.error("nobody is there to ask, and nothing was removed", hint="say --yes, or --dry-run to look")
-        raise typer.Exit(1)
-    if not typer.confirm("Remove it? This cannot be undone.", default=False, err=True):
-        raise typer.Exit(1)

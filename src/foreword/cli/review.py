@@ -185,7 +185,7 @@ def _tell(answer: dict[str, Any], *, json: bool = False) -> None:
         return
     memory = answer["memory"]
     if memory["status"] == "active":
-        screen.say(f"{memory['id']}  [{memory['kind']}] {memory['title']}")
+        screen.say(screen.memory(memory))
         screen.aside(f"kept for {memory['scope']}; log entry {answer['entry']}")
     else:
         screen.say(f"{memory['id']} put aside")

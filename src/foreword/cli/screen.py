@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
+
+from foreword.errors import BadRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from rich.console import Console
 
@@ -82,6 +85,27 @@ def lasting(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return "1 second" if 0.5 < seconds < 1.5 else f"{seconds:.0f} seconds"
+
+
+def minute(at: float) -> str:
+    """When that was, where the user is; nothing for never."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at)) if at else ""
+
+
+def memory(told: Mapping[str, Any]) -> str:
+    """A memory in a line: its id, what it is, and what it says."""
+    return f"{told['id']}  [{told['kind']}] {told['title']}"
+
+
+def agree(question: str, *, hint: str = "look with --dry-run, then say --yes") -> None:
+    """Go on only with a yes; a no ends the command, and where nobody is there to ask, it is refused."""
+    import typer
+
+    if not sys.stdin.isatty():
+        raise BadRequest("nobody is there to ask, and nothing was changed", hint=hint)
+    if not typer.confirm(question, default=False, err=True):
+        aside("nothing was changed")
+        raise typer.Exit(1)
 
 
 def rows(pairs: Iterable[tuple[str, str]]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 
@@ -43,7 +42,7 @@ def sessions(
     """
     client = door.worker(door.here())
     if id:
-        story = client.get(f"/api/sessions/{quote(id, safe='')}")
+        story = client.get(door.path("/api/sessions", id))
         screen.as_json(story) if json else _print_story(story)
         return
     found = client.get("/api/sessions", project_path="" if all else door.folder(project), limit=limit)["sessions"]
@@ -125,7 +124,7 @@ def _print_story(story: dict[str, Any]) -> None:
     session, memories = story["session"], story["memories"]
     summary = next((each for each in memories if each["kind"] == "summary"), None)
     lasted = screen.lasting(session["last"] - session["started"])
-    when = f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(session['started']))}, {lasted}"
+    when = f"{screen.minute(session['started'])}, {lasted}"
     told = summary["detail"] if summary else {}
     rows = [
         ("session", session["id"]),

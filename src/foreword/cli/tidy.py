@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LOOK = 0.2  # seconds between two looks at how far it is
 MOST_LINES = 40  # of a plan that a person reads; --json tells more
-# What a verb did, said of one and of many.
+# What a verb did, said of one and of many, where its past alone does not tell it.
 VERBS = {
     "merge": "merged into another that says the same",
     "confirm": "counted for the one that they were merged into",
@@ -58,8 +58,7 @@ def tidy(
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             screen.aside("nothing was changed; `foreword tidy --yes` does it")
             return
-        if not typer.confirm("Do this?"):
-            return
+        screen.agree("Do this?")
     _tell(_asked(home, {**wish, "dry_run": False}), json=json)
 
 
@@ -106,7 +105,7 @@ def _tell(done: dict[str, Any], *, json: bool) -> None:
         _show(done)
         return
     for what, times in done["by"].items():
-        screen.say(f"{times:,} {VERBS.get(what, what)}")
+        screen.say(f"{times:,} {_done(what)}")
     screen.say(f"Undo all of it: foreword undo {done['run']}")
 
 
@@ -126,4 +125,10 @@ def _show(plan: dict[str, Any]) -> None:
     if lines > MOST_LINES:
         screen.say(f"  ... and more; --json tells {sum(plan['by'].values()):,} in all")
     for what, times in plan["by"].items():
-        screen.say(f"{times:,} would be {VERBS.get(what, what)}")
+        screen.say(f"{times:,} would be {_done(what)}")
+
+
+def _done(what: str) -> str:
+    from foreword.chronicle import PAST
+
+    return VERBS.get(what) or PAST.get(what, what)
