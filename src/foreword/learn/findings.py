@@ -101,7 +101,7 @@ def _confirmed(
     verdicts = sorted({*_remembered(known, present), *finding.verdicts}, key=lambda each: (each.at, each.session))
     heard = {each.session: each for each in verdicts} | {each.session: each for each in against}
     ordered = sorted(heard.values(), key=lambda each: (each.at, each.session))[-EVIDENCE:]
-    asked = {*_sessions(known.detail, "seen_in"), *_sessions(known.detail, "against")} & present
+    asked = {*named(known.detail, "seen_in"), *named(known.detail, "against")} & present
     if not (finding.verdicts or against or asked):
         return None  # nobody says anything new
     if not ordered:
