@@ -69,7 +69,7 @@ def filled(store: Store, project: Project = HERE) -> None:
     oldest, older, newest = kept[:3]
     store.keep([replace(older, status="superseded", superseded_by=newest.id)])
     store.keep([replace(oldest, status="superseded", superseded_by=older.id)])
-    store.keep([replace(kept[3], status="stale"), replace(kept[4], status="forgotten")])
+    store.keep([replace(kept[3], status="stale"), replace(kept[4], status="discarded")])
     store.keep([], links=[Link(newest.id, "supersedes", older.id), Link(oldest.id, "relates-to", kept[5].id)])
     store.note_changes([Change(project=key, file="x.py", function="f", what="NEW", signature="f()", line=1, at=3.0)])
     for number in range(3):

@@ -11,6 +11,7 @@ from foreword.errors import BadRequest, NotFound
 from foreword.learn.rules import rule_of
 from foreword.revise import proposed
 from foreword.types import KINDS, STATUSES, Memory
+from foreword.values import replace
 from foreword.worker.reviewing import decide, waiting
 from tests.unit.test_learn import BARS, ROOMS, learnt, rule
 
@@ -108,3 +109,15 @@ def test_a_yes_to_an_agents_words_revises_what_the_user_said_and_can_be_taken_ba
     assert waiting(store).proposals == ()
     assert not store.undo([entry], who="user", at=10.0).refused
     assert everything(store) == before
+
+
+def test_what_is_proposed_for_all_is_shown_in_no_project_that_does_not_say_it_itself(store):
+    rules = [
+        Memory("correction", "Use pnpm instead of npm", project=key, uid=f"cor:{key}", created=1.0) for key in "ab"
+    ]
+    store.keep([replace(each, detail={"instead_of": "npm"}) for each in rules])
+    proposal = Memory("preference", "Use pnpm instead of npm", project="a", status="proposed", created=2.0)
+    store.keep([replace(proposal, detail={"scope": "universal", "projects": 2, "instead_of": "npm"})])
+    shown = {key: len(waiting(store, scope=f"project:{key}").proposals) for key in "abc"}
+    assert shown == {"a": 1, "b": 1, "c": 0}
+    assert len(waiting(store).proposals) == 1

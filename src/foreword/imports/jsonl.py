@@ -292,6 +292,8 @@ def _memory(told: Mapping[str, Any]) -> Memory:
     values |= {name: _texts(told, name) for name in ("tags", "files", "functions")}
     names = ("id", "uid", "title", "body", "scope", "project", "session", "source")
     values |= {name: _text(told, name) for name in names}
+    if scope.startswith("project:"):
+        values["project"] = scope.partition(":")[2]  # else it would be told of in a project that cannot see it
     return Memory(**values)
 
 

@@ -32,11 +32,17 @@ class Waiting:
 
 
 def waiting(store: Store, *, scope: str = "") -> Waiting:
-    """Proposals and notes of one scope, or of all; what is proposed for all projects is shown in each."""
+    """Proposals and notes of one scope, or of all; what is proposed for all projects, in each that says it itself."""
     scopes = (scope,) if scope else ()
     proposals = store.proposed()
+    wider = scope and any("scope" in each.detail and each.scope != scope for each in proposals)
+    own = store.of_kinds(("correction", "preference"), scopes=scopes, statuses=("active",)) if wider else ()
     return Waiting(
-        proposals=tuple(each for each in proposals if not scope or each.scope == scope or "scope" in each.detail),
+        proposals=tuple(
+            each
+            for each in proposals
+            if not scope or each.scope == scope or ("scope" in each.detail and any(same(each, rule) for rule in own))
+        ),
         notes=store.of_kinds(("note",), scopes=scopes, statuses=("active",)),
     )
 

@@ -225,10 +225,9 @@ def forget(keeper: Keeper, caller: Caller, *, ids: Sequence[str], why: str) -> A
             f"no memory of this project has the id {', '.join(missing)[:200]}", hint='memory_search("...") finds ids'
         )
     aside = [each for each in users if each.status != "discarded"]
-    amendments = [
-        Amendment("discard", redact(why), changed=((each, replace(each, status="discarded")),)) for each in aside
-    ]
-    keeper.store.amend(amendments, who="agent", at=keeper.now())
+    for each in aside:
+        one = Amendment("discard", redact(why), changed=((each, replace(each, status="discarded")),))
+        keeper.store.amend([one], who="agent", at=keeper.now())
     receipt = keeper.forget({"ids": theirs, "why": why}, who="agent") if theirs else {}
     said = [f"{', '.join(theirs)} forgotten for good; 0 traces left"] if theirs and not receipt["left"] else []
     said += [f"{', '.join(theirs)} forgotten; see `left` in the receipt"] if theirs and receipt["left"] else []
