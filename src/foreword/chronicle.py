@@ -21,7 +21,7 @@ PAST = {
     "confirm": "confirmed",
     "retell": "retold",
     "stale": "marked stale",
-    "sink": "sunk",
+    "sink": "ranked lower",
     "restore": "restored",
     "rename": "renamed",
     "promote": "promoted",
@@ -35,6 +35,10 @@ PAST = {
     "prune": "pruned",
     "forget": "forgot",
     "undo": "undid",
+    "goal": "set a goal",
+    "project": "described",
+    "merge project": "merged",
+    "alias project": "aliased",
 }
 JOINED = {"merge": "into", "supersede": "by"}  # the word between what was put aside and what took its place
 NAMED = 3  # memories in a line
@@ -66,7 +70,8 @@ def chronicle(entries: Iterable[Logged], written: Iterable[Memory], *, limit: in
 
 def line(happened: Happened, *, when: str) -> str:
     """It in one line, its time first: who, what, which memories, why, and whether it was taken back."""
-    tail = f"  (undone by {happened.undone})" if happened.undone else ""
+    notes = [happened.run, f"undone by {happened.undone}" if happened.undone else ""]
+    tail = f"  ({'; '.join(filter(None, notes))})" if any(notes) else ""
     told = ": ".join(filter(None, (happened.about, happened.why)))
     number = str(happened.number or "-")
     return f"{when}  {number:>4}  {happened.who:<12}  {PAST.get(happened.what, happened.what):<12}  {told}{tail}"

@@ -143,8 +143,8 @@ def test_undo_shows_asks_and_tells_what_stays(fresh_shell: Shell):
     shell.run("revise", id, "--title", "third")
     first, second = (each["number"] for each in reversed([e for e in shell.json("log")["log"] if e["number"]]))
     told = shell.run("undo", str(first), "--yes", code=1)
-    assert f"{first} stays: the title of {id} has changed since" in told.stderr
-    assert f"takes back {second}: revise" in shell.says("undo", str(second), "--yes")
+    assert f"entry {first} stays as it is: the title of {id} has changed since" in told.stderr
+    assert f"took back {second}: revised {id}" in shell.says("undo", str(second), "--yes")
     shell.run("undo", str(first), "--yes")
     assert shown(shell, id)["title"] == "first"
     assert "already" in shell.run("undo", str(first), "--yes", code=1).stderr
@@ -250,6 +250,18 @@ def test_in_an_agents_shell_the_agent_speaks_and_not_the_user(fresh_shell: Shell
     ):
         assert "only the user" in shell.run(*words, code=1, CLAUDECODE="1").stderr
     assert "only the user" in shell.run("revise", theirs, "--scope", "universal", code=1, OPENCODE="1").stderr
+
+
+def test_show_tells_a_pin_and_nothing_as_python_writes_it(fresh_shell: Shell):
+    shell = fresh_shell
+    id = shell.add("decision", "wallabies first")
+    assert "pinned" not in shell.says("show", id)
+    shell.run("pin", id)
+    assert re.search(r"^pinned +yes$", shell.says("show", id), re.M)
+    shell.run("goal", "add", "wallabies everywhere", "--mission")
+    told = shell.says("show", shell.json("goal", "list")["goals"][0]["id"])
+    assert re.search(r"^goal +open$", told, re.M)
+    assert re.search(r"^mission +yes$", told, re.M)
 
 
 # ---- agents

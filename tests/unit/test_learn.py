@@ -7,9 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foreword import learn
-from foreword.distill import merged
+from foreword.distill import gist, merged
 from foreword.learn.alike import alike, opposite
 from foreword.learn.confidence import confidence
+from foreword.learn.said import plain
 from foreword.rank import CERTAIN
 from foreword.render import line
 from foreword.store.sqlite import SqliteStore
@@ -585,3 +586,9 @@ def test_whatever_is_remembered_is_learned_once_and_nothing_is_more_trusted_than
             elif each.uid not in known:
                 assert each.trust != "user"
                 assert each.confidence >= CERTAIN or each.kind == "pattern"
+
+
+@pytest.mark.parametrize("told", ["Learned that", "We learnt that", "I found out that", "Lesson:"])
+def test_what_a_session_calls_learned_is_what_it_learned(told):
+    (unit,) = gist.units((), [f"{told} rows of the catalog vanish at start-up."])
+    assert (unit.kind, plain(unit.text)) == (gist.LEARNED, "Rows of the catalog vanish at start-up")

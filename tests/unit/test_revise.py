@@ -137,7 +137,7 @@ def test_the_chronicle_is_one_list_by_time_that_people_can_read():
     changed = {"dec-1": {"status": ["active", "superseded"], "superseded_by": ["", "dec-2"]}, "dec-2": {"seen": [1, 2]}}
     entries = [
         entry(3, what="undo", who="user", why="takes back 2: merge", memories=("dec-1",)),
-        entry(2, patch={"changed": changed}, undone=3),
+        entry(2, patch={"changed": changed}, run="tidy-1", undone=3),
     ]
     written = [replace(DECISION, created=2.5, trust="agent", source="claude-code"), replace(DECISION, created=1.0)]
     told = chronicle(entries, written, limit=10)
@@ -145,7 +145,7 @@ def test_the_chronicle_is_one_list_by_time_that_people_can_read():
     assert [line(each, when="t").split() for each in told] == [
         ["t", "3", "user", "undid", "dec-1:", "takes", "back", "2:", "merge"],
         ["t", "-", "claude-code", "added", "dec-1:", "Use", "Redis"],
-        ["t", "2", "tidy", "merged", "dec-1", "into", "dec-2:", "words", "alike", "(undone", "by", "3)"],
+        ["t", "2", "tidy", "merged", "dec-1", "into", "dec-2:", "words", "alike", "(tidy-1;", "undone", "by", "3)"],
         ["t", "-", "user", "added", "dec-1:", "Use", "Redis"],
     ]
     assert len(chronicle(entries, written, limit=2)) == 2

@@ -67,8 +67,9 @@ def test_what_is_not_about_code_is_left(kind):
     assert plan([memory(kind)], about=about({})) == ()
 
 
-def test_what_the_user_taught_stays_and_counts_less():
-    gone = after(memory("learning", trust="user"), about({}))
+@pytest.mark.parametrize("kind", ["learning", "observation", "change"])
+def test_what_the_user_said_stays_and_counts_less(kind):
+    gone = after(memory(kind, trust="user"), about({}))
     assert (gone.status, gone.confidence) == ("active", 0.8 * LESS_SURE)
 
 

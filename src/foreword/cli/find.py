@@ -118,7 +118,8 @@ def _print_result(result: dict[str, Any], *, apart: bool) -> None:
     about = [result["id"], result["kind"], ago(time.time() - result["created"]), f"score {result['score']:.2f}"]
     about += ["asleep"] if result.get("asleep") else []
     out.print(Text("  " + screen.safe("  ".join(about + result["files"][:3])), style="dim"))
-    told = result["detail"].get("fixed_by") or result["detail"].get("why") or result["body"]
+    detail = result["detail"]
+    told = detail.get("fixed_by") or detail.get("solution") or detail.get("why") or result["body"]
     if text := " ".join(str(told).split()):
         out.print(Text(f"  {screen.safe(text[:BODY])}{'…' if len(text) > BODY else ''}"))
 

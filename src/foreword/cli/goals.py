@@ -71,6 +71,9 @@ def listed(
         screen.as_json(answer)
         return
     _print(answer["goals"], depth=0)
+    if not answer["open"] + answer["done"]:
+        screen.aside("no goal yet; `foreword goal add` adds one")
+        return
     more = "" if everything or not answer["done"] else "; --all shows them"
     screen.aside(f"{answer['open']} open, {answer['done']} done{more}")
 

@@ -228,7 +228,13 @@ def _show(entries: list[dict[str, Any]], *, stderr: bool) -> None:
 
 
 def _tell_undone(answer: dict[str, Any]) -> None:
-    for each in answer["undone"]:
-        screen.say(f"{each['why']} (entry {each['number']})")
-    for number, why in answer["refused"].items():
-        screen.error(f"{number} stays: {why}", hint="")
+    from foreword.chronicle import PAST
+
+    what = {each["number"]: PAST.get(each["what"], each["what"]) for each in answer["entries"]}
+    refused = {int(number): why for number, why in answer["refused"].items()}
+    taken_back = [number for number in sorted(what, reverse=True) if number not in refused]  # the newest first
+    for number, each in zip(taken_back, answer["undone"], strict=False):
+        about = ", ".join(each["memories"]) or each["project"]
+        screen.say(f"took back {number}: {what[number]} {about} (entry {each['number']})")
+    for number, why in refused.items():
+        screen.error(f"entry {number} stays as it is: {why}", hint="")

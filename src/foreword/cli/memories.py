@@ -28,6 +28,8 @@ KINDS = {
     "note": "a raw line, to be sorted later",
     "project": "what this project is: its role, contracts, dependencies",
 }
+NAMES = {"status": "goal"}  # of a detail, where a memory has a word of its own for something else
+TIMES = ("seen_in", "against")  # of a detail: sessions, and how often in each
 ASLEEP = ": asleep, not given by itself until it is confirmed"
 AS_TEXT = "  " + "\n  ".join(f"{kind:<12} {what}" for kind, what in KINDS.items())
 
@@ -166,7 +168,11 @@ def _print_all(memory: dict[str, Any], *, links: list[dict[str, str]], apart: bo
     if apart:
         out.print()
     out.print(Text(screen.safe(memory["title"]), style="bold"))
-    detail = [(name.replace("_", " "), _listed(told)) for name, told in memory["detail"].items()]
+    detail = [
+        (NAMES.get(name, name.replace("_", " ")), _part(name, told))
+        for name, told in memory["detail"].items()
+        if name != "from"  # a uid; the links tell it by its id
+    ]
     screen.rows(
         (name, told)
         for name, told in (
@@ -181,6 +187,8 @@ def _print_all(memory: dict[str, Any], *, links: list[dict[str, str]], apart: bo
             ("said by", f"{memory['source']} (trust: {memory['trust']})"),
             ("confidence", f"{memory['confidence']:g}" + (ASLEEP if memory.get("asleep") else "")),
             ("seen", f"{memory['seen']}x"),
+            ("use", _use(memory)),
+            ("pinned", "yes" if memory["pinned"] else ""),
             ("created", f"{screen.minute(memory['created'])} ({ago(now - memory['created'])})"),
             ("confirmed", screen.minute(memory["confirmed"]) if memory["confirmed"] != memory["created"] else ""),
             ("session", memory["session"]),
@@ -189,6 +197,21 @@ def _print_all(memory: dict[str, Any], *, links: list[dict[str, str]], apart: bo
         )
         if told
     )
+
+
+def _part(name: str, told: object) -> str:
+    """A part of a detail as people say it."""
+    if name in TIMES and isinstance(told, dict):
+        return ", ".join(each if times == 1 else f"{each} {times}x" for each, times in told.items())
+    if name == "code_gone" and isinstance(told, dict):
+        return f"since {screen.minute(told['since'])}; its confidence was {told['confidence']:g}"
+    return ("yes" if told else "no") if isinstance(told, bool) else _listed(told)
+
+
+def _use(memory: dict[str, Any]) -> str:
+    """What came of it where it was shown, as far as it was judged."""
+    told = (f"used {memory['used']}x", memory["used"]), (f"not used {memory['ignored']}x", memory["ignored"])
+    return ", ".join(text for text, times in told if times)
 
 
 def _listed(told: object) -> str:

@@ -168,7 +168,7 @@ def _key(keys: dict[str, str]) -> str:
         try:
             pressed = click.getchar().lower()
         except EOFError:
-            return "q"
+            raise typer.Exit from None  # nobody is there any more
         if pressed in keys:
             return pressed
 

@@ -79,6 +79,12 @@ def sized(amount: float) -> str:
     return f"{amount:.1f} GB"
 
 
+def counted(number: int, things: str) -> str:
+    """So many of them: `1 session`, `3 memories`."""
+    one = f"{things[:-3]}y" if things.endswith("ies") else things[:-1]
+    return f"{number:,} {one if number == 1 else things}"
+
+
 def lasting(seconds: float) -> str:
     """A span of time as people say it."""
     for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):

@@ -81,12 +81,13 @@ def _summary(told: dict[str, Any]) -> list[tuple[str, str]]:
     judged = f"{items['used']:,} used, {items['ignored']:,} ignored, {items['unjudged']:,} could not be judged"
     sizes = told["store"]["bytes_by_day"]
     grown = f", {_signed(told['store']['bytes'] - sizes[0]['bytes'])} since {sizes[0]['day']}" if sizes else ""
+    each = f", {_number(tokens['per_injection'])} each" if injections["total"] else ""
     lines = [
         ("injections", given),
-        ("tokens", f"{tokens['given']:,}, {_number(tokens['per_injection'])} each"),
+        ("tokens", f"{tokens['given']:,}{each}"),
         ("items", f"{items['shown']:,} shown: {judged}"),
         ("hit rate", _percent(items["hit_rate"])),
-        ("per used item", f"{_number(tokens['per_used_item'])} tokens"),
+        ("per used item", f"{_number(tokens['per_used_item'])} tokens" if items["used"] else "-"),
         ("memories", f"{told['memories']['total']:,}, {told['memories']['new']:,} of these days"),
         ("store", f"{screen.sized(told['store']['bytes'])} for all projects{grown}"),
         ("sessions", f"{told['sessions']['total']:,}"),

@@ -154,7 +154,7 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
         running = (
             f"running, process {worker['pid']}, version {worker['version']}, up {screen.lasting(worker['uptime_s'])}"
         )
-    counts = ", ".join(f"{about['counts'][name]:,} {name}" for name in COUNTED if name in about["counts"])
+    counts = ", ".join(screen.counted(about["counts"][name], name) for name in COUNTED if name in about["counts"])
     given = "nothing yet"
     if injection:
         given = (
@@ -183,7 +183,7 @@ def _use(use: dict[str, Any]) -> str:
     if not use["shown"]:
         return f"nothing was shown {lately}"
     untold = use["shown"] - use["used"] - use["ignored"]
-    return f"{use['used']:,} of {use['shown']:,} shown {lately}, {use['ignored']:,} not used, {untold:,} untold"
+    return f"{use['used']:,} of {use['shown']:,} shown {lately}, {use['ignored']:,} not used, {untold:,} cannot be told"
 
 
 def _most(home: Home) -> int:

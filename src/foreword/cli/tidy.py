@@ -28,6 +28,9 @@ VERBS = {
     "sink": "ranked lower, since their code is gone",
     "restore": "back, since their code is",
     "rename": "given the new names of their functions",
+    "learn": "learned from what sessions say, or surer or less sure now",
+    "promote": "made a pattern, since the same thing fixed it again and again",
+    "propose": "proposed as a rule, for your yes in `foreword review`",
 }
 
 
@@ -120,7 +123,7 @@ def _show(plan: dict[str, Any]) -> None:
             if lines > MOST_LINES:
                 break
             first = each["memories"][-1] if each["what"] in ("merge", "confirm") else each["memories"][0]
-            screen.say(f"  {each['what']:<9} {first['id']}  {first['title'][:70]}")
+            screen.say(f"  {each['what']:<9} {first['id'] or 'new':<12}  {first['title'][:70]}")
             screen.say(f"            {each['why']}")
     if lines > MOST_LINES:
         screen.say(f"  ... and more; --json tells {sum(plan['by'].values()):,} in all")

@@ -35,7 +35,7 @@ class Unit:
 
 
 _LEARNED = re.compile(
-    r"\b(?:turns? out|root cause|the (?:issue|problem|cause|bug|trick|catch) (?:was|is)|gotcha|note that|be careful|watch out|classic|common trap"
+    r"\b(?:turns? out|(?:^|i |we )learn(?:ed|t)|found out|lesson|root cause|the (?:issue|problem|cause|bug|trick|catch) (?:was|is)|gotcha|note that|be careful|watch out|classic|common trap"
     r"|must (?:not|be)|only works|requires?|by default|keep in mind|for future reference|whenever|because|otherwise|instead of|rather than"
     r"|prevents?|avoids?|never|always|cannot|can'?t|so (?:that|a|an|the|it|we|they)|the fix (?:was|is)|breaks?|fails? (?:when|if))\b",
     re.I,

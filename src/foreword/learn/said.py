@@ -66,7 +66,8 @@ def category_of(text: str) -> str:
 
 
 _LEAD = re.compile(
-    r"^(?:(?:it )?turns? out(?: that)?|(?:important|note|gotcha|careful|reminder|lesson)\s*:|note that"
+    r"^(?:(?:it )?turns? out(?: that)?|(?:(?:i|we) )?(?:learn(?:ed|t)|found out)(?: that|:)?"
+    r"|(?:important|note|gotcha|careful|reminder|lesson)\s*:|note that"
     r"|keep in mind(?: that)?|be careful(?: that)?\s*[:,]?|watch out\s*[:,]|for future reference\s*[:,]"
     r"|the (?:root )?(?:cause|issue|problem|catch|trick|lesson) (?:was|is) that)\s+",
     re.I,

@@ -49,10 +49,8 @@ def _judged(memory: Memory, deleted: Mapping[tuple[str, str], float], *, about: 
     detail = {**memory.detail, CODE_GONE: {"since": about.now, "confidence": memory.confidence}}
     if memory.kind in SINKS and memory.trust != "user":
         return Amendment("stale", why, changed=((memory, replace(memory, status="stale", detail=detail)),))
-    if memory.kind in DOUBTED:
-        doubted = replace(memory, confidence=memory.confidence * LESS_SURE, detail=detail)
-        return Amendment("sink", why, changed=((memory, doubted),))
-    return None
+    doubted = replace(memory, confidence=memory.confidence * LESS_SURE, detail=detail)
+    return Amendment("sink", why, changed=((memory, doubted),))
 
 
 def _restored(memory: Memory) -> Amendment:
