@@ -85,7 +85,7 @@ def standing(planned: Iterable[Amendment], *, about: About) -> tuple[Amendment, 
 def patch_of(before: Memory, after: Memory) -> dict[str, list[Any]]:
     """The fields that differ, each as it was and as it is to be; of a detail only those of its parts that differ."""
     pairs = ((name, getattr(before, name), getattr(after, name)) for name in FIELDS)
-    patch = {name: [_plain(old), _plain(new)] for name, old, new in pairs if old != new}
+    patch = {name: [plain(old), plain(new)] for name, old, new in pairs if old != new}
     if "detail" in patch:
         old, new = patch["detail"]
         # What is counted in a detail goes on: it must not stand in the way of taking back a change of the rest.
@@ -100,7 +100,7 @@ def detail_after(detail: Mapping[str, Any], patch: Sequence[Mapping[str, Any]]) 
     return {**{name: part for name, part in detail.items() if name not in before}, **after}
 
 
-def _plain(item: Any) -> Any:
+def plain(item: Any) -> Any:
     """As JSON gives it back."""
     if isinstance(item, Mapping):
         return dict(item)

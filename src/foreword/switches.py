@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 FILE = ".foreword-off"  # in a project's root
 BOTH = ("capture", "inject")
-CHOICES = (*BOTH, "off_projects", "read_only_projects", "silent_projects")  # settings that are asked here
+LISTS = ("off_projects", "read_only_projects", "silent_projects")
+CHOICES = (*BOTH, *LISTS)  # settings that are asked here
 MOST = 4096  # bytes of that file; two words are all it can say
 REGULAR, FILE_TYPE = 0o100000, 0o170000  # in st_mode
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from foreword.retention import ASIDE, BY_SIZE, KEPT_KINDS, REST_DAYS, Day, Limits, Prunable, excess, horizon
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.log import LogWriter
 from foreword.store.tallies import DAY, LOCAL, TallyReader
+from foreword.store.writing import texts_of
 from foreword.values import value
 
 Execute = Callable[..., Any]
@@ -285,7 +285,7 @@ def _remove_memory(execute: Execute, place: int) -> None:
     ((id, functions, *words),) = list(execute(f"SELECT id, functions, {WORDS} FROM memories WHERE place = ?", (place,)))
     execute(f"INSERT INTO words (words, rowid, {WORDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)", (place, *words))
     execute("DELETE FROM memories WHERE place = ?", (place,))
-    for name in (*_texts(words[3]), *_texts(functions)):
+    for name in (*texts_of(words[3]), *texts_of(functions)):
         execute("DELETE FROM code WHERE unit = (SELECT number FROM units WHERE name = ?) AND place = ?", (name, place))
         execute("DELETE FROM units WHERE name = ? AND NOT EXISTS (SELECT 1 FROM code WHERE unit = number)", (name,))
     execute("DELETE FROM links WHERE source = ?", (id,))
@@ -324,10 +324,3 @@ def _by_class(parts: Sequence[Prunable]) -> tuple[Prunable, ...]:
     for each in parts:
         classes[each.name] = _together(classes[each.name], each) if each.name in classes else each
     return tuple(classes.values())
-
-
-def _texts(stored: str) -> tuple[str, ...]:
-    with suppress(ValueError):
-        told = json.loads(stored)
-        return tuple(each for each in told if isinstance(each, str)) if isinstance(told, list) else ()
-    return ()

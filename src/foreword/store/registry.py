@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from foreword.amendments import Logged, patch_of
+from foreword.amendments import Logged, patch_of, plain
 from foreword.errors import BadRequest
 from foreword.jsontext import storable
 from foreword.store.finding import SEQUENCE_BITS
@@ -59,7 +59,7 @@ class Moved:
 
     rows: Mapping[str, int]
     united: int
-    entry: Logged | None = None
+    entry: Logged
 
 
 class RegistryReader(Reader):
@@ -309,7 +309,7 @@ class RegistryWriter:
             fields = {
                 name: tuple(old) if isinstance(getattr(known, name), tuple) else old
                 for name, (old, new) in changed.items()
-                if _plain(getattr(known, name)) == new
+                if plain(getattr(known, name)) == new
             }
             self._keep([replace(known, **fields)], (), ())
             pinned = fields.get("pinned", known.pinned) is True
@@ -334,7 +334,3 @@ def _known(row: Sequence[Any]) -> Known:
 
 def _parts(given: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     return (given[start : start + size] for start in range(0, len(given), size))
-
-
-def _plain(item: Any) -> Any:
-    return list(item) if isinstance(item, tuple) else dict(item) if isinstance(item, Mapping) else item

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from foreword.errors import BadRequest
+from foreword.errors import BadRequest, NotFound
 from foreword.imports import ENVIRON
 from foreword.jsontext import storable
 from foreword.payloads import Delivery
@@ -19,6 +19,7 @@ from foreword.types import KINDS, TRUSTS, UNIVERSAL, Injection, Item, Memory, Pr
 from foreword.worker.importing import Wish
 
 if TYPE_CHECKING:
+    from foreword.store import Store
     from foreword.types import Trust
 
 
@@ -46,21 +47,21 @@ def memory(told: Any, *, find_project: Callable[[str], Project], now: float) -> 
     trust = _trust(told, source)
     confidence = _confidence(told.get("confidence", 1.0))
     scope, project = _scope(told, find_project=find_project)
-    texts = redact_all({name: told.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
+    said = redact_all({name: told.get(name) for name in ("title", "body", "tags", "files", "functions", "detail")})
     when = _when(told, "created") or now
     seen = told.get("seen", 1)
     if not isinstance(seen, int) or isinstance(seen, bool) or not 1 <= seen <= 1_000_000:
         raise BadRequest("`seen` must be a whole number from 1 on", hint="leave it out for 1")
     return Memory(
         kind=kind,
-        title=_text(texts, "title").strip(),
-        body=_text(texts, "body"),
+        title=text(said, "title").strip(),
+        body=text(said, "body"),
         uid=redact(str(told.get("uid") or "")),
         scope=scope,
         project=project.key if project else "",
-        tags=_texts(texts, "tags"),
-        files=_texts(texts, "files"),
-        functions=_texts(texts, "functions"),
+        tags=texts(said, "tags"),
+        files=texts(said, "files"),
+        functions=texts(said, "functions"),
         session=redact(str(told.get("session") or "")),
         source=source,
         trust=trust,
@@ -68,7 +69,7 @@ def memory(told: Any, *, find_project: Callable[[str], Project], now: float) -> 
         seen=seen,
         created=when,
         confirmed=_when(told, "confirmed") or when,
-        detail=_detail(texts),
+        detail=_detail(said),
     )
 
 
@@ -78,9 +79,9 @@ def changes(told: Mapping[str, Any]) -> dict[str, Any]:
     An empty text or list is a wish too: what it names goes.
     """
     given = {name: told[name] for name in FIELDS if told.get(name) is not None}
-    texts = redact_all({name: given[name] for name in given if name not in ("kind", "scope", "confidence")})
+    said = redact_all({name: given[name] for name in given if name not in ("kind", "scope", "confidence")})
     lists = ("tags", "files", "functions")
-    changed: dict[str, Any] = {name: (_texts if name in lists else _text)(texts, name) for name in texts}
+    changed: dict[str, Any] = {name: (texts if name in lists else text)(said, name) for name in said}
     if "title" in changed:
         changed["title"] = changed["title"].strip()
         if not changed["title"]:
@@ -90,10 +91,7 @@ def changes(told: Mapping[str, Any]) -> dict[str, Any]:
     if "confidence" in given:
         changed["confidence"] = _confidence(given["confidence"])
     if "scope" in given:
-        scope = _text(given, "scope").lower()
-        if scope not in (UNIVERSAL, "project") and not (scope.startswith("language:") and scope[9:].strip()):
-            raise BadRequest(f"unknown scope {scope!r}", hint="universal, language:NAME, or project")
-        changed["scope"] = redact(scope)
+        changed["scope"] = beyond(text(given, "scope")) or "project"
     if not changed:
         raise BadRequest("nothing is to be different", hint=f"send any of {', '.join(FIELDS)}")
     return changed
@@ -114,7 +112,7 @@ def wish(told: Mapping[str, Any]) -> Wish:
     given = told.get("environ") or {}
     if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
         raise BadRequest("`environ` must be an object of texts", hint="leave it out for the worker's own")
-    path = _text(told, "project_path")
+    path = text(told, "project_path")
     environ = {name: each for name, each in {**os.environ, **given}.items() if name in ENVIRON}
     return Wish(folder=path, sources=tuple(dict.fromkeys(sources)), options=options, environ=environ)
 
@@ -125,6 +123,40 @@ def injection(delivery: Delivery) -> Injection:
     lists = {name: tuple(told[name]) for name in ("terms", "files")}
     items = tuple(Item(**item) for item in told["items"])
     return Injection(**{**told, **lists, "items": items, "at": _when(told, "at")})
+
+
+def text(told: Mapping[str, Any], name: str) -> str:
+    """A text that may be left out."""
+    given = told.get(name) or ""
+    if not isinstance(given, str):
+        raise BadRequest(f"`{name}` must be text", hint="send a string")
+    return storable(given)
+
+
+def texts(told: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """A list of texts that may be left out."""
+    given = told.get(name) or []
+    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        raise BadRequest(f"`{name}` must be a list of texts", hint='send ["…"]')
+    return tuple(storable(each) for each in given)
+
+
+def beyond(scope: str) -> str:
+    """A scope wider than a project, as it is kept; empty where the project's own is meant, and all else is told."""
+    name = scope.lower()
+    if name == UNIVERSAL or (name.startswith("language:") and name[9:].strip()):
+        return redact(name)
+    if name not in ("", "project"):
+        raise BadRequest(f"unknown scope {scope!r}", hint="universal, language:NAME, or project")
+    return ""
+
+
+def known(store: Store, id: str, *, hint: str = "`foreword search` finds ids") -> Memory:
+    """The memory of an id that a caller named."""
+    found = store.by_id([id])
+    if not found:
+        raise NotFound(f"there is no memory {id[:80]!r}", hint=hint)
+    return found[0]
 
 
 def _kind(kind: Any) -> str:
@@ -171,24 +203,8 @@ def _scope(told: Mapping[str, Any], *, find_project: Callable[[str], Project]) -
     if not isinstance(scope, str) or not isinstance(path, str):
         raise BadRequest("`scope` and `project_path` must be texts", hint="send strings")
     project = find_project(path) if path or not scope else None
-    if scope == UNIVERSAL or (scope.startswith("language:") and scope[9:].strip()):
-        return redact(scope.lower()), project
-    if scope not in ("", "project", project.scope if project else "project"):
-        raise BadRequest(f"unknown scope {scope!r}", hint="universal, language:NAME, or project")
+    if wide := beyond("" if project and scope == project.scope else scope):
+        return wide, project
     if project is None:
         raise BadRequest("a project's memory needs `project_path`", hint="send an absolute path")
     return project.scope, project
-
-
-def _text(told: Mapping[str, Any], name: str) -> str:
-    given = told.get(name) or ""
-    if not isinstance(given, str):
-        raise BadRequest(f"`{name}` must be text", hint="send a string")
-    return storable(given)
-
-
-def _texts(told: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    given = told.get(name) or []
-    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
-        raise BadRequest(f"`{name}` must be a list of texts", hint='send ["…"]')
-    return tuple(storable(each) for each in given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -48,9 +47,7 @@ class Goals:
 
     def add(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """A new goal, or a mission, and what it is part of."""
-        criteria = told.get("criteria") or []
-        if not isinstance(criteria, list) or not all(isinstance(each, str) for each in criteria):
-            raise BadRequest("`criteria` must be a list of texts", hint='send ["…"]')
+        criteria = asked.texts(told, "criteria")
         if len(criteria) > CRITERIA:
             raise BadRequest(f"a goal has at most {CRITERIA} criteria", hint="make some of them goals of their own")
         parent = told.get("parent") or ""
@@ -62,7 +59,7 @@ class Goals:
         }
         given = {**{name: told.get(name) for name in ("title", "body", "project_path")}, "kind": "goal"}
         goal = asked.memory({**given, "detail": detail}, find_project=self._writable, now=self._now())
-        goal = replace(goal, created=self._now(), confirmed=self._now(), uid=secrets.token_hex(16))
+        goal = replace(goal, created=self._now(), confirmed=self._now(), uid=asked.new_uid())
         links: tuple[Link, ...] = ()
         if parent:
             refuse_part(goal, self._goal(str(parent)), known={})
@@ -105,8 +102,13 @@ class Goals:
         return found[0]
 
     def _all(self, scope: str) -> tuple[Memory, ...]:
-        query = Query(scopes=(scope,), kinds=("goal",), limit=MOST)
-        return tuple(hit.memory for hit in self._store().by_recency(query))
+        return goals_of(self._store(), scope)
+
+
+def goals_of(store: Store, scope: str) -> tuple[Memory, ...]:
+    """The goals of a scope, done ones too."""
+    query = Query(scopes=(scope,), kinds=("goal",), limit=MOST)
+    return tuple(hit.memory for hit in store.by_recency(query))
 
 
 def _told(branch: Branch) -> dict[str, Any]:

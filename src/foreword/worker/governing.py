@@ -168,10 +168,9 @@ class Governing:
 
     def _found(self, id: Any, told: Mapping[str, Any]) -> Memory:
         """The memory of an id, in the project that was named; in any where none was."""
-        found = self._store().by_id([str(id)])
-        if not found or found[0].status == "forgotten":
-            raise NotFound(f"there is no memory {str(id)[:80]!r}", hint="`foreword search` finds ids")
-        [memory] = found
+        memory = asked.known(self._store(), str(id))
+        if memory.status == "forgotten":
+            raise NotFound(f"there is no memory {memory.id!r}", hint="`foreword search` finds ids")
         key = self._key(told)
         if key and memory.scope.startswith("project:") and memory.scope != f"project:{key}":
             raise BadRequest(

@@ -10,8 +10,10 @@ from foreword.errors import BadRequest, NotFound
 from foreword.goals import parent_of, refuse_part
 from foreword.graph import RELATIONS, Node, suggested, walk
 from foreword.store import Store
-from foreword.types import Link, Memory, Query
+from foreword.types import Link, Memory
 from foreword.values import fields, replace
+from foreword.worker.asked import known
+from foreword.worker.goals import goals_of
 
 HOPS = 2
 MOST_HOPS = 10
@@ -25,7 +27,7 @@ class Graph:
 
     def of(self, id: str, *, hops: int = HOPS) -> dict[str, Any]:
         """What a memory is linked to within so many steps, and what it might be linked to."""
-        start = self._memory(id)
+        start = known(self._store(), id)
         walked = walk(self._store(), start, hops=min(hops or HOPS, MOST_HOPS))
         return {
             **_told(walked.start),
@@ -41,7 +43,7 @@ class Graph:
         source, relation, target = (str(told.get(name) or "") for name in ("source", "relation", "target"))
         if relation not in RELATIONS:
             raise BadRequest(f"unknown relation {relation!r}", hint=f"one of {', '.join(RELATIONS)}")
-        one, other = self._memory(source), self._memory(target)
+        one, other = (known(self._store(), id) for id in (source, target))
         link = Link(one.id, relation, other.id)
         there = link in self._store().linked(one.id)
         if told.get("remove"):
@@ -65,8 +67,7 @@ class Graph:
                 f"{one.id} and {other.id} are of two projects", hint="links stay within one; `foreword project merge`"
             )
         if link.relation == "part-of" and {one.kind, other.kind} == {"goal"}:
-            goals = self._store().by_recency(Query(scopes=(one.scope,), kinds=("goal",), limit=1000))
-            refuse_part(one, other, known={hit.memory.id: hit.memory for hit in goals})
+            refuse_part(one, other, known={goal.id: goal for goal in goals_of(self._store(), one.scope)})
 
     def _adopted(self, one: Memory, other: Memory, link: Link, parent: str) -> tuple[tuple[Memory, Memory], ...]:
         """A goal says itself which one it is part of."""
@@ -74,12 +75,6 @@ class Graph:
             return ((one, one), (other, other))  # as they are: the log says of which memories it tells
         rest = {name: told for name, told in one.detail.items() if name != "parent"}
         return ((one, replace(one, detail={**rest, **({"parent": parent} if parent else {})})),)
-
-    def _memory(self, id: str) -> Memory:
-        found = self._store().by_id([id])
-        if not found:
-            raise NotFound(f"there is no memory {id!r}", hint="`foreword search` finds ids")
-        return found[0]
 
 
 def _told(node: Node) -> dict[str, Any]:

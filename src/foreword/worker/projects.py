@@ -10,20 +10,20 @@ from foreword.config import Settings
 from foreword.details import texts
 from foreword.distill import merged
 from foreword.errors import BadRequest, NotFound
-from foreword.jsontext import storable
-from foreword.redact import redact, redact_all
+from foreword.redact import redact
 from foreword.store import Store
 from foreword.switched import refuse_to_write
-from foreword.switches import chosen, listed, off
+from foreword.switches import LISTS, chosen, listed, off
 from foreword.types import Memory, Project
 from foreword.uids import moved
 from foreword.values import replace
+from foreword.worker import asked
+from foreword.worker.asked import text
 from foreword.worker.registry import Registry
 
 if TYPE_CHECKING:
     from foreword.store.registry import Held, Known
 
-SWITCHES = ("off_projects", "read_only_projects", "silent_projects")  # settings that name projects
 FACTS = ("role", "contracts", "depends_on", "related")
 MOST_FACTS = 20  # of one sort
 LIST = "`foreword project list` tells which there are"
@@ -75,9 +75,9 @@ class Projects:
 
     def say(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """What a project is: its role, contracts, dependencies and related projects, in one memory; its name."""
-        project = self._named("", project_path=_text(told, "project_path"))
+        project = self._named("", project_path=text(told, "project_path"))
         given: dict[str, Any] = {name: told[name] for name in FACTS if told.get(name) is not None}
-        name = redact(storable(_text(told, "name"))).strip()
+        name = redact(text(told, "name")).strip()
         if not given and not name:
             raise BadRequest("nothing is to be set", hint="give --role, --contract, --depends-on, --related or --name")
         if name:
@@ -86,13 +86,13 @@ class Projects:
             self._store().call_project(project.key, name)
         if given:
             refuse_to_write(off(project, chosen(self._settings())), project)
-            self._keep(project, {sort: self._said(sort, each, project) for sort, each in given.items()})
+            self._keep(project, {sort: self._said(sort, given, project) for sort in given})
         return self.show(of=project.key)
 
     def alias(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Let another folder or key count as this project from now on."""
-        project = self._named("", project_path=_text(told, "project_path"))
-        other = self._other(_text(told, "other"))
+        project = self._named("", project_path=text(told, "project_path"))
+        other = self._other(text(told, "other"))
         self._refuse_other(other, project)
         has = self._store().of_project(other)
         if has["memories"] or has["sessions"]:
@@ -107,7 +107,7 @@ class Projects:
 
     def unalias(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Let a folder or key count as itself again; what was kept meanwhile stays where it is."""
-        other = self._other(_text(told, "other"))
+        other = self._other(text(told, "other"))
         if self._registry.key(other) == other:
             raise BadRequest(f"{other} is no alias", hint="`foreword project show` lists a project's aliases")
         was = self._registry.key(other)
@@ -116,8 +116,8 @@ class Projects:
 
     def merge(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Move everything of another project here, and let its key count as this one; *dry_run* only tells."""
-        project = self._named("", project_path=_text(told, "project_path"))
-        other = self._other(_text(told, "other"))
+        project = self._named("", project_path=text(told, "project_path"))
+        other = self._other(text(told, "other"))
         self._refuse_other(other, project)
         store = self._store()
         rows = dict(store.of_project(other))
@@ -200,7 +200,7 @@ class Projects:
 
     def _switches(self, project: Project, aliases: Sequence[str]) -> dict[str, bool]:
         named = [replace(project, key=key) for key in (project.key, *aliases)]
-        lists = {name: getattr(self._settings(), name, ()) for name in SWITCHES}
+        lists = {name: getattr(self._settings(), name) for name in LISTS}
         return {name: any(listed(each, entries) for each in named) for name, entries in lists.items()}
 
     def _hints(self, project: Project, known: Mapping[str, Known], held: Mapping[str, Held]) -> list[str]:
@@ -217,17 +217,13 @@ class Projects:
         return next((each for each in found if each.status == "active" and each.scope == f"project:{key}"), None)
 
     # -- what is said of one ------------------------------------------------------------------------------------
-    def _said(self, sort: str, told: Any, project: Project) -> Any:
+    def _said(self, sort: str, told: Mapping[str, Any], project: Project) -> Any:
         if sort == "role":
-            if not isinstance(told, str):
-                raise BadRequest("`role` must be text", hint="say in a line what the project is for")
-            return redact(storable(told)).strip()
-        if not isinstance(told, list) or not all(isinstance(each, str) for each in told) or len(told) > MOST_FACTS:
-            raise BadRequest(f"`{sort}` must be a list of at most {MOST_FACTS} texts", hint='send ["…"]')
-        given = [each.strip() for each in told if each.strip()]
-        if sort == "related":
-            return [self._related(each, project) for each in given]
-        return [storable(each) for each in redact_all(given)]
+            return redact(text(told, "role")).strip()
+        given = [each.strip() for each in asked.texts(told, sort) if each.strip()]
+        if len(given) > MOST_FACTS:
+            raise BadRequest(f"`{sort}` must be a list of at most {MOST_FACTS} texts", hint="say the most important")
+        return [self._related(each, project) if sort == "related" else redact(each) for each in given]
 
     def _related(self, told: str, project: Project) -> str:
         """The name of a related project; of its memory nothing is ever told."""
@@ -287,10 +283,3 @@ def united(known: Memory, other: Memory) -> Memory:
 
 def _told(switches: Mapping[str, bool]) -> str:
     return ", ".join(name for name, on in switches.items() if on) or "nothing is off"
-
-
-def _text(told: Mapping[str, Any], name: str) -> str:
-    given = told.get(name) or ""
-    if not isinstance(given, str):
-        raise BadRequest(f"`{name}` must be text", hint="send a string")
-    return given

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
 from foreword.amendments import Amendment, Logged
-from foreword.details import texts
-from foreword.errors import BadRequest, NotFound
+from foreword.details import text, texts
+from foreword.errors import BadRequest
 from foreword.learn.rules import same
 from foreword.learn.said import category_of
 from foreword.redact import redact
 from foreword.revise import PROPOSAL, REVISES, accepted
 from foreword.store import Store
-from foreword.types import BASE32, KINDS, UNIVERSAL, Link, Memory
+from foreword.types import Link, Memory
 from foreword.values import replace, value
+from foreword.worker import asked
 from foreword.worker.learning import rules_of_all
 
 # What a note may become: what happens by itself in sessions is none of it.
 BECOMES = ("decision", "pattern", "learning", "preference", "correction", "goal", "handoff", "failure", "project")
 MOST_TITLE = 1_000  # characters
+LIST = "`foreword review` lists what waits"
 
 
 @value
@@ -49,10 +50,10 @@ def waiting(store: Store, *, scope: str = "") -> Waiting:
 
 def decide(store: Store, told: Mapping[str, Any], *, now: float) -> tuple[Memory, Logged]:
     """Do with one thing what the user says: `{do, id, scope?, as?, title?}`; what became of it, and its log entry."""
-    what, given = str(told.get("do") or ""), {name: _text(told, name) for name in ("scope", "as", "title")}
+    what, given = str(told.get("do") or ""), {name: asked.text(told, name) for name in ("scope", "as", "title")}
     if what not in _DOES:
         raise BadRequest(f"unknown answer {what!r}", hint=f"one of {', '.join(_DOES)}")
-    memory = _found(store, _text(told, "id"))
+    memory = asked.known(store, asked.text(told, "id"), hint=LIST)
     is_note = memory.kind == "note" and memory.status == "active"
     if is_note != (what in ("promote", "discard")) or not (is_note or memory.status == "proposed"):
         raise BadRequest(
@@ -80,7 +81,7 @@ def _accept(store: Store, proposal: Memory, *, scope: str, kind: str, title: str
         return _accept_words(store, proposal, title=title)
     if kind and kind not in BECOMES:
         raise BadRequest(f"nothing becomes a {kind!r} in review", hint=f"one of {', '.join(BECOMES)}")
-    wanted = _scope(scope or str(proposal.detail.get("scope") or "project"), proposal)
+    wanted = asked.beyond(scope or text(proposal.detail, "scope")) or proposal.scope
     detail = {name: told for name, told in proposal.detail.items() if name not in ("scope", "projects", "refused")}
     after = replace(
         proposal,
@@ -109,7 +110,7 @@ def _accept(store: Store, proposal: Memory, *, scope: str, kind: str, title: str
 
 def _accept_words(store: Store, proposal: Memory, *, title: str) -> Amendment:
     """The memory that a proposal has other words for, in these words; the proposal stays, and names it."""
-    memory = _found(store, str(proposal.detail.get(REVISES) or ""))
+    memory = asked.known(store, text(proposal.detail, REVISES), hint=LIST)
     after = accepted(memory, proposal)
     after = replace(after, title=title) if title else after
     gone = replace(proposal, status="superseded", superseded_by=memory.id)
@@ -137,9 +138,8 @@ def _promote(note: Memory, *, kind: str, scope: str, title: str, now: float) -> 
         kind=kind,
         title=title or note.title,
         body=note.body,
-        id=f"{KINDS[kind]}-{''.join(secrets.choice(BASE32) for _ in range(8))}",
-        uid=secrets.token_hex(16),
-        scope=_scope(scope or "project", note),
+        uid=asked.new_uid(),
+        scope=asked.beyond(scope) or note.scope,
         project=note.project,
         tags=note.tags,
         files=note.files,
@@ -148,29 +148,6 @@ def _promote(note: Memory, *, kind: str, scope: str, title: str, now: float) -> 
         confirmed=now,
         detail={"category": category_of(note.title)} if kind == "learning" else {},
     )
-    after = replace(note, status="superseded", superseded_by=new.id)
+    after = replace(note, status="superseded", superseded_by=new.uid)
     links = (Link(new.uid, "supersedes", note.id),)
     return Amendment("promote", f"a note became a {kind}", changed=((note, after),), new=(new,), links=links)
-
-
-def _scope(told: str, memory: Memory) -> str:
-    if told == "project":
-        return memory.scope
-    name = told.lower()
-    if name == UNIVERSAL or (name.startswith("language:") and name[9:].strip()):
-        return redact(name)
-    raise BadRequest(f"unknown scope {told!r}", hint="universal, language:NAME, or project")
-
-
-def _found(store: Store, id: str) -> Memory:
-    found = store.by_id([id])
-    if not found:
-        raise NotFound(f"there is no memory {id!r}", hint="`foreword review` lists what waits")
-    return found[0]
-
-
-def _text(told: Mapping[str, Any], name: str) -> str:
-    given = told.get(name) or ""
-    if not isinstance(given, str):
-        raise BadRequest(f"`{name}` must be text", hint="send a string")
-    return given
