@@ -107,6 +107,10 @@ def _of_memory(memory: Memory) -> Happened:
 
 def _about(entry: Logged) -> str:
     """The memories of an entry; those that gave way to another are told with it."""
+    if entry.what == "forget":
+        receipt = entry.patch.get("receipt", {})
+        whole = [f"all of a {each}" for each in ("project", "session") if receipt.get(f"{each}s")]
+        return ", ".join(filter(None, (*whole, _few(entry.memories))))
     changed: dict[str, Any] = dict(entry.patch.get("changed", {}))
     gave_way = {
         id: patch["superseded_by"][1]

@@ -252,6 +252,18 @@ def test_in_an_agents_shell_the_agent_speaks_and_not_the_user(fresh_shell: Shell
     assert "only the user" in shell.run("revise", theirs, "--scope", "universal", code=1, OPENCODE="1").stderr
 
 
+def test_the_log_of_a_project_tells_what_was_forgotten_and_undo_passes_it_over(fresh_shell: Shell):
+    shell = fresh_shell
+    kept, gone = shell.add("decision", "wallabies first"), shell.add("decision", "quokkas last")
+    shell.run("pin", kept)
+    shell.run("forget", gone, "--yes", "--why", "wrong")
+    assert re.search(rf"user +forgot +{gone}: wrong", shell.says("log"))
+    assert "pinned" in shell.says("undo", "--yes")
+    assert "there is nothing to take back" in shell.run("undo", "--yes", code=1).stderr
+    shell.run("forget", "--project", str(shell.folder), "--yes")
+    assert re.search(r"user +forgot +all of a project, ", shell.says("log", "--all"))
+
+
 def test_show_tells_a_pin_and_nothing_as_python_writes_it(fresh_shell: Shell):
     shell = fresh_shell
     id = shell.add("decision", "wallabies first")

@@ -117,7 +117,7 @@ class Store(Protocol):
         standing: bool = False,
         limit: int = 50,
     ) -> tuple[Logged, ...]:
-        """Who changed what on purpose, newest first; *standing*: what nobody took back, without what takes back."""
+        """Who changed what on purpose, newest first; *standing*: what nobody took back and somebody may."""
 
     def written(
         self, *, project: str = "", memory: str = "", since: float = 0.0, limit: int = 50

@@ -540,12 +540,15 @@ class Forgetter:
         removed: Counter[str] = self._write(work)
         return removed
 
-    def end(self, receipt: Mapping[str, Any], *, who: str, why: str, at: float, ids: Sequence[str]) -> int:
+    def end(
+        self, receipt: Mapping[str, Any], *, who: str, why: str, at: float, ids: Sequence[str], project: str = ""
+    ) -> int:
         """Keep the receipt in the log, and drop the note."""
 
         def work() -> int:
             self._execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
-            entry = self._logging.note("forget", why, {"receipt": dict(receipt)}, who=who, at=at, project="", ids=ids)
+            patch = {"receipt": dict(receipt)}
+            entry = self._logging.note("forget", why, patch, who=who, at=at, project=project, ids=ids)
             return entry.number
 
         number: int = self._write(work)

@@ -39,7 +39,7 @@ class LogReader(Reader):
             "run = ?": (run,) if run else (),
             f"number IN ({marks(numbers)})": tuple(numbers),
             "at >= ?": (since,) if since else (),
-            "undone = 0 AND what <> ?": ("undo",) if standing else (),
+            "undone = 0 AND what NOT IN (?, ?)": ("undo", "forget") if standing else (),  # what is gone stays so
         }
         wanted = {condition: given for condition, given in asked.items() if given}
         where = f"WHERE {' AND '.join(wanted)}" if wanted else ""

@@ -228,7 +228,10 @@ class Forgetting:
             "undo": FOR_EVER,
             "seconds": round(time.perf_counter() - began, 2),
         }
-        entry = live.end(receipt, who=who, why=rest.near(redact(why))[:MOST_WHY], at=at, ids=going.ids[:MOST_NAMED])
+        named = rest.near(redact(why))[:MOST_WHY]
+        own = {memory.project for memory in about.memories}  # of a whole project not even its name is kept
+        project = "".join(own) if len(own) == 1 and not going.projects else ""
+        entry = live.end(receipt, who=who, why=named, at=at, ids=going.ids[:MOST_NAMED], project=project)
         return {**receipt, "ids": list(going.ids), "entry": entry, "not_ours": _not_ours(about), "dry_run": False}
 
     def _known(self, live: Forgetter, copies: Sequence[Copy], going: Doomed) -> tuple[Traces, Doomed]:
