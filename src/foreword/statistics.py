@@ -107,10 +107,10 @@ def charts(told: Mapping[str, Any]) -> list[Lines | Bars]:
     """Figures as charts; those that would be empty are left out."""
     days = told["injections"]["by_day"]
     drawn: list[Lines | Bars] = []
-    if told["injections"]["total"]:
-        points = tuple((float(n - len(days) + 1), float(each["tokens"])) for n, each in enumerate(days))
-        title = "Tokens given a day"
-        drawn.append(Lines(title=title, x="days, 0 is today", y="tokens", lines=(Line(name="tokens", points=points),)))
+    for name in ("injections", "tokens") if told["injections"]["total"] else ():
+        points = tuple((float(n - len(days) + 1), float(each[name])) for n, each in enumerate(days))
+        line = Line(name=name, points=points)
+        drawn.append(Lines(title=f"{name.capitalize()} given a day", x="days, 0 is today", y=name, lines=(line,)))
     for name, by in (("kind", "by_kind"), ("layer", "by_layer")):
         groups = told["items"][by]
         if groups:
@@ -138,6 +138,10 @@ def charts(told: Mapping[str, Any]) -> list[Lines | Bars]:
         kinds = told["memories"]["by_kind"]
         series = (("memories", tuple(map(float, kinds.values()))),)
         drawn.append(Bars(title="What is remembered", y="memories", names=tuple(kinds), series=series))
+    if paid := told["model"]["by_day"]:
+        names = tuple(each["day"] for each in paid)
+        series = tuple((way, tuple(float(each[f"tokens_{way}"]) for each in paid)) for way in ("in", "out"))
+        drawn.append(Bars(title="Tokens of the model, by day", y="tokens", names=names, series=series))
     return drawn
 
 

@@ -232,6 +232,13 @@ def test_on_a_terminal_quitting_leaves_everything_as_it_is(client, home, project
     assert client.get("/api/review")["waiting"] == 1
 
 
+def test_on_a_terminal_other_words_stand_beside_those_that_they_would_replace(client, project, home):
+    memory = {"kind": "preference", "title": "Prices are whole cents", "project_path": project}
+    id = client.post("/api/memories", memory)["memories"][0]["id"]
+    client.post(f"/api/memories/{id}", {"title": "Prices are floats", "project_path": project, "by": "codex"})
+    assert "title: Prices are whole cents -> Prices are floats" in typed(home, project, ["q"])
+
+
 def typed(home: Home, folder: str, keys: list[str]) -> str:
     """What `foreword review` says on a terminal to somebody who presses these keys, each when it is asked for."""
     pid, terminal = pty.fork()

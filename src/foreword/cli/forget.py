@@ -23,7 +23,7 @@ def forget(
     match: Annotated[str, typer.Option(metavar="WORDS", help="Memories here that hold all of these words.")] = "",
     why: Annotated[str, typer.Option(metavar="TEXT", help="Why, for the log.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would go.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
     json: Json = False,
 ) -> None:
     """Remove something for good, and prove it.

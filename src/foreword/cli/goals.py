@@ -19,7 +19,8 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="A goal's id, as `goal lis
 def goals() -> None:
     """Say what all this is for.
 
-    Agents are told open goals where a prompt speaks of goals (goal, mission, milestone, roadmap), and nowhere else.
+    Agents are told open goals where a prompt speaks of goals (goal, mission, milestone, objective,
+    roadmap), and nowhere else.
 
     \b
     Examples:

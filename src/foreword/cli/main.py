@@ -47,9 +47,8 @@ Foreword keeps what mattered in your agent's sessions, and puts the few lines th
 
 \b
 First steps:
-  foreword install                  tell your agents of it: hooks and MCP server
   foreword init                     fill the memory from what this repository tells
-  foreword install                  tell your agents
+  foreword install                  tell your agents of it: hooks and MCP server
   foreword demo                     see what an agent would be given here, leaving nothing behind
   foreword add decision "Use UTC"   remember something yourself
   foreword search utc               find it again

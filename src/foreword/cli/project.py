@@ -172,7 +172,7 @@ def merge(
     *,
     into: Annotated[str, typer.Option(metavar="PATH", help="A folder of the project to move it to; else here.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be moved.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
 ) -> None:
     """Move everything of another project here, and let its key count as this one.

@@ -134,11 +134,31 @@ def _one_by_one(client: Client, waiting: dict[str, Any]) -> None:
         if memory["body"]:
             screen.say(memory["body"])
         screen.say(f"  {_about(memory)}")
+        _tell_old(client, memory)
         try:
             if not _answered(client, what, memory):
                 return
         except ForewordError as exc:  # somebody else was quicker: the others still wait
             screen.error(str(exc), hint=exc.hint)
+
+
+def _tell_old(client: Client, memory: dict[str, Any]) -> None:
+    """Of other words that an agent proposes: those that they would replace."""
+    old = memory["detail"].get("revises")
+    if not old:
+        return
+    try:
+        known = client.get(f"/api/memories/{old}", explain=1)["memory"]
+    except ForewordError as exc:
+        screen.error(str(exc), hint=exc.hint)
+        return
+    for name, new in memory["detail"].get("changes", {}).items():
+        was = known.get(name, known["detail"].get(name, ""))
+        screen.say(f"  {name.replace('_', ' ')}: {_plain(was) or '(nothing)'} -> {_plain(new) or '(nothing)'}")
+
+
+def _plain(told: object) -> str:
+    return ", ".join(map(str, told)) if isinstance(told, list) else str(told)
 
 
 def _answered(client: Client, what: str, memory: dict[str, Any]) -> bool:

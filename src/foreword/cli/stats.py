@@ -88,7 +88,7 @@ def _summary(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("items", f"{items['shown']:,} shown: {judged}"),
         ("hit rate", _percent(items["hit_rate"])),
         ("per used item", f"{_number(tokens['per_used_item'])} tokens" if items["used"] else "-"),
-        ("memories", f"{told['memories']['total']:,}, {told['memories']['new']:,} of these days"),
+        ("memories", f"{told['memories']['total']:,}, {told['memories']['new']:,} of them of these days"),
         ("store", f"{screen.sized(told['store']['bytes'])} for all projects{grown}"),
         ("sessions", f"{told['sessions']['total']:,}"),
     ]
@@ -114,7 +114,7 @@ def _bars(numbers: dict[str, int]) -> list[list[str]]:
 
 def _hit_bars(groups: dict[str, dict[str, Any]]) -> list[list[str]]:
     return [
-        [f"  {name}", _percent(each["hit_rate"]), _bar(each["hit_rate"] or 0, 1), _of(each["used"], each["shown"])]
+        [f"  {name}", _percent(each["hit_rate"]), _bar(each["hit_rate"] or 0, 1), _judged(each)]
         for name, each in groups.items()
     ]
 
@@ -141,6 +141,11 @@ def _build(moments: dict[str, dict[str, float]]) -> list[list[str]]:
 def _bar(number: float, most: float) -> str:
     """A bar of its share; what is there at all is seen."""
     return "#" * (max(1, round(number / most * BAR)) if number > 0 and most > 0 else 0)
+
+
+def _judged(each: dict[str, Any]) -> str:
+    judged = each["used"] + each["ignored"]
+    return f"{_of(each['used'], judged)}, {each['shown']:,} shown" if judged else f"{each['shown']:,} shown"
 
 
 def _of(part: int, whole: int) -> str:

@@ -37,7 +37,9 @@ VERBS = {
 def tidy(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")] = False,
-    project: Annotated[str, typer.Option("--project", "-p", help="Folder of the project; by default this one.")] = "",
+    project: Annotated[
+        str, typer.Option("--project", "-p", metavar="PATH", help="Folder of the project; by default this one.")
+    ] = "",
     everything: Annotated[bool, typer.Option("--all", help="All projects that sessions told of.")] = False,
     json: Json = False,
 ) -> None:
