@@ -10,14 +10,15 @@ KINDS = ("note", "preference", "summary")
 
 
 def filled(store):
-    """One memory of each kind, status and scope."""
+    """One memory of each kind, status and scope; those that can be told of: what is being forgotten cannot."""
     every = itertools.product(KINDS, STATUSES, ("project:here", "project:there", "universal"))
-    return store.keep(
+    kept = store.keep(
         [
             Memory(kind, f"{kind} {status} {scope}", scope=scope, status=status, created=float(number))
             for number, (kind, status, scope) in enumerate(every)
         ]
     )
+    return [each for each in kept if each.status != "forgotten"]
 
 
 def test_all_of_a_kind_whatever_their_status_newest_first(store):
