@@ -158,7 +158,7 @@ def hostile(store: SqliteStore, places: Sequence[Place]) -> tuple[list[Memory], 
     for place, other in zip(places, [*places[1:], places[0]], strict=True):
         forth = [Link(place.ids[2], relation, other.ids[2]) for relation in RELATIONS]
         links += [*forth, *(Link(link.target, link.relation, link.source) for link in forth)]
-        gone, goal = store.by_id([place.ids[-2], place.ids[10]])
+        gone, goal = store.by_id([place.ids[-3], place.ids[10]])
         memories.append(replace(gone, status="superseded", superseded_by=other.ids[10]))
         memories.append(replace(goal, detail={**goal.detail, "parent": other.ids[10]}))
         for kind, uid in (("summary", f"sum:{place.key}:{SHARED}"), ("project", f"prj:{place.key}")):

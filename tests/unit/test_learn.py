@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,6 +29,7 @@ DAY = 86_400.0
 class About:
     project: Project
     taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()
+    give_way: Callable[[], object] = lambda: None
 
 
 def summary(session: str, at: float, *, learned=(), files=(), checks=(), trust="agent", project=ROOMS) -> Memory:

@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from foreword.amendments import About, Amendment, standing
 from foreword.learn import commands, coupled, failures, rules, said
 from foreword.learn.confidence import asleep
-from foreword.learn.findings import learned
+from foreword.learn.findings import is_users_word, learned
 from foreword.types import Memory
 
 __all__ = ["asleep", "plan", "plan_at_end", "plan_confirmed", "plan_wider"]
+
+MOST_WORDS = 2_000  # of the user, the newest, that may deny a learning
+EVERY = 20  # findings after which others may have their turn: some milliseconds
 
 
 def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
@@ -29,9 +32,12 @@ def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
     )
     known = {each.uid: each for each in memories if each.kind == "learning"}
     present = frozenset(each.session for each in memories if each.kind == "summary" and each.session)
-    learnings = (
-        learned(each, known.get(each.uid), memories=memories, present=present, project=project) for each in found
-    )
+    users = tuple(each for each in memories if is_users_word(each))[-MOST_WORDS:]
+    learnings = []
+    for number, each in enumerate(found):
+        if number % EVERY == 0:
+            about.give_way()
+        learnings.append(learned(each, known.get(each.uid), users=users, present=present, project=project))
     return (*standing(filter(None, learnings), about=about), *plan_at_end(memories, about=about))
 
 

@@ -53,7 +53,7 @@ def same_topic(one: str, other: str) -> bool:
     return common >= SAME * _weight(words | more) or common >= WITHIN * min(_weight(words), _weight(more))
 
 
-@lru_cache(4096)
+@lru_cache(1 << 15)  # the rules and learnings of a large project, which are compared with each other
 def words_of(text: str) -> frozenset[str]:
     """The words that tell what a sentence is about, without their endings."""
     return frozenset(word for word in stems(text) if not word.isdigit())

@@ -58,14 +58,22 @@ def uid_of(kind: str, known_by: str) -> str:
 
 
 def learned(
-    finding: Finding, known: Memory | None, *, memories: Sequence[Memory], present: frozenset[str], project: Project
+    finding: Finding, known: Memory | None, *, users: Sequence[Memory], present: frozenset[str], project: Project
 ) -> Amendment | None:
-    """What a finding makes of what is *known*; *present* sessions were asked, what others said before is believed."""
+    """What a finding makes of what is *known*; *present* sessions were asked, what others said before is believed.
+
+    *users* are the words of the user, which may deny it.
+    """
     if known is None:
         return _new(finding, project=project)
     if known.status != "active":
         return None  # somebody put it aside
-    return _confirmed(finding, known, memories=memories, present=present)
+    return _confirmed(finding, known, users=users, present=present)
+
+
+def is_users_word(memory: Memory) -> bool:
+    """Whether it may deny what was learned."""
+    return memory.kind in OF_USER and memory.trust == "user" and memory.status == "active"
 
 
 def _new(finding: Finding, *, project: Project) -> Amendment | None:
@@ -95,9 +103,9 @@ def _new(finding: Finding, *, project: Project) -> Amendment | None:
 
 
 def _confirmed(
-    finding: Finding, known: Memory, *, memories: Sequence[Memory], present: frozenset[str]
+    finding: Finding, known: Memory, *, users: Sequence[Memory], present: frozenset[str]
 ) -> Amendment | None:
-    against = _said_against(known, memories)
+    against = _said_against(known, users)
     verdicts = sorted({*_remembered(known, present), *finding.verdicts}, key=lambda each: (each.at, each.session))
     heard = {each.session: each for each in verdicts} | {each.session: each for each in against}
     ordered = sorted(heard.values(), key=lambda each: (each.at, each.session))[-EVIDENCE:]
@@ -137,14 +145,13 @@ def _told(before: Memory, after: Memory) -> str:
     return "contradicted" if after.confidence < before.confidence else "confirmed"
 
 
-def _said_against(known: Memory, memories: Sequence[Memory]) -> list[Verdict]:
+def _said_against(known: Memory, users: Sequence[Memory]) -> list[Verdict]:
     """What the user said later that denies it; what was seen in deeds is denied by deeds."""
     if "by" in known.detail:
         return []
     return [
         Verdict(session=each.session or each.uid, at=each.confirmed, confirms=False)
-        for each in memories
-        if each.kind in OF_USER and each.trust == "user" and each.status == "active"
+        for each in users
         if each.confirmed > known.created and opposite(each.title, known.title)
     ]
 
