@@ -106,7 +106,10 @@ def _confirmed(
     finding: Finding, known: Memory, *, users: Sequence[Memory], present: frozenset[str]
 ) -> Amendment | None:
     against = _said_against(known, users)
-    verdicts = sorted({*_remembered(known, present), *finding.verdicts}, key=lambda each: (each.at, each.session))
+    written = known.source != SOURCE  # by a person, an agent or another tool, with a confidence of their own
+    # Who saw what was written need not have said it: only what was found in sessions is what they say by now.
+    believed = _remembered(known, frozenset() if written else present)
+    verdicts = sorted({*believed, *finding.verdicts}, key=lambda each: (each.at, each.session))
     heard = {each.session: each for each in verdicts} | {each.session: each for each in against}
     ordered = sorted(heard.values(), key=lambda each: (each.at, each.session))[-EVIDENCE:]
     asked = {*named(known.detail, "seen_in"), *named(known.detail, "against")} & present
@@ -114,7 +117,6 @@ def _confirmed(
         return None  # nobody says anything new
     if not ordered:
         return None
-    written = known.source != SOURCE  # by a person, an agent or another tool, with a confidence of their own
     said = float(known.detail.get("said", known.confidence))
     if known.trust == "imported" and said < CERTAIN:
         return None  # put to sleep where it was read: sessions that read the same file confirm nothing
