@@ -107,9 +107,11 @@ def _of_memory(memory: Memory) -> Happened:
 
 def _about(entry: Logged) -> str:
     """The memories of an entry; those that gave way to another are told with it."""
+    if entry.what == "prune":
+        return ", ".join(f"{count:,} {name}" for name, count in entry.patch.get("pruned", {}).items())
     if entry.what == "forget":
         receipt = entry.patch.get("receipt", {})
-        whole = [f"all of a {each}" for each in ("project", "session") if receipt.get(f"{each}s")]
+        whole = [_whole(receipt.get(f"{each}s", 0), each) for each in ("project", "session")]
         return ", ".join(filter(None, (*whole, _few(entry.memories))))
     changed: dict[str, Any] = dict(entry.patch.get("changed", {}))
     gave_way = {
@@ -121,6 +123,10 @@ def _about(entry: Logged) -> str:
         by = ", ".join(dict.fromkeys(gave_way.values()))
         return f"{_few(list(gave_way))} {JOINED[entry.what]} {by}"
     return _few(entry.memories)
+
+
+def _whole(count: int, thing: str) -> str:
+    return "" if not count else f"all of a {thing}" if count == 1 else f"all of {count:,} {thing}s"
 
 
 def _few(ids: Sequence[str]) -> str:

@@ -151,6 +151,13 @@ def test_the_chronicle_is_one_list_by_time_that_people_can_read():
     assert len(chronicle(entries, written, limit=2)) == 2
 
 
+def test_the_chronicle_counts_what_was_pruned_and_says_what_was_forgotten_whole():
+    pruned = entry(1, what="prune", why="old", memories=(), patch={"pruned": {"events": 1200, "aside": 3}})
+    forgot = entry(2, what="forget", why="", memories=(), patch={"receipt": {"projects": 1, "sessions": 4}})
+    told = chronicle([forgot, pruned], (), limit=2)
+    assert [each.about for each in told] == ["all of a project, all of 4 sessions", "1,200 events, 3 aside"]
+
+
 def test_nobody_else_is_told_as_the_user():
     for source in ("user", "codex"):
         (told,) = chronicle((), [replace(DECISION, trust="imported", source=source)], limit=1)
