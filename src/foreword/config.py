@@ -79,6 +79,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "worker_idle_minutes", 30.0, "float", "minutes", "The worker leaves when nobody asked for so long.", 0.01, 1e4
     ),
+    Setting(
+        "viewer_idle_minutes", 30.0, "float", "minutes", "The viewer closes when nobody looked for so long.", 0.01, 1e4
+    ),
     Setting("worker_log_kb", 1024, "int", "KB", "The worker's log begins again at this size.", 16, 102400),
     Setting(
         "log_level",
@@ -213,6 +216,7 @@ class Settings:
     deadline_huge_ms: int
     worker_autostart: bool
     worker_idle_minutes: float
+    viewer_idle_minutes: float
     worker_log_kb: int
     log_level: str
     event_text_kb: int

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from foreword.cli.main import app
 from foreword.types import Memory
-from foreword.worker.http import Server
+from foreword.http import Server
 from foreword.worker.keeper import Keeper
 from foreword.worker.life import Seat
 from foreword.worker.server import handler

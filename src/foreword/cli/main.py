@@ -37,6 +37,7 @@ from foreword.cli import (
     stats,
     status,
     tidy,
+    view,
     worker,
 )
 from foreword.errors import ForewordError
@@ -101,6 +102,7 @@ app.command("link")(graph.link)
 app.command("unlink")(graph.unlink)
 app.add_typer(goals.app, name="goal")
 app.add_typer(project.app, name="project")
+app.command("view")(view.view)
 app.command("status")(status.status)
 app.command("stats")(stats.stats)
 app.command("doctor")(doctor.doctor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from foreword import answers
 from foreword.amendments import Amendment, Logged
 from foreword.chronicle import chronicle
 from foreword.errors import BadRequest, NotFound
@@ -14,7 +15,7 @@ from foreword.revise import ALONE, OWN_TERMINAL, WORDS, differing, is_the_users,
 from foreword.store import Store
 from foreword.types import UNIVERSAL, Link, Memory, Project, Vector
 from foreword.values import fields, replace, value
-from foreword.worker import answers, asked
+from foreword.worker import asked
 
 MOST_TAKEN_BACK = 100_000  # entries of one run
 

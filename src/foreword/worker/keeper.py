@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from foreword import __version__, spool
+from foreword import __version__, answers, spool
 from foreword.capture import capture, moment_of
 from foreword.config import load, load_synonyms
 from foreword.distill import session_uid
@@ -52,7 +52,8 @@ from foreword.types import (
     Skipped,
 )
 from foreword.values import fields
-from foreword.worker import answers, asked, reviewing
+from foreword.web import Viewer
+from foreword.worker import asked, reviewing
 from foreword.worker.callers import Callers
 from foreword.worker.distilling import Distilling
 from foreword.worker.forgetting import Forgetting
@@ -197,6 +198,7 @@ class Keeper:
         )
         self.goals = Goals(store=lambda: self.store, registry=self.registry, refuse=self._refuse, now=now)
         self.graph = Graph(store=lambda: self.store, now=now)
+        self.viewer = Viewer(self)
         self.reload()
         self._store = self._opened()
         self._forgetting.resume()
@@ -235,6 +237,7 @@ class Keeper:
 
     def tend(self) -> None:
         """What is done every second: changed settings, waiting deliveries, a store that may open again."""
+        self.viewer.tend()
         if self._stamps() != self._settings_seen:
             self.reload()
         for what, where in tuple(self._unsaid.items()):
@@ -270,7 +273,7 @@ class Keeper:
 
     def idle(self) -> bool:
         quiet = time.monotonic() - self.asked > self.settings.worker_idle_minutes * 60
-        aside = (self._importing, self._pruning, self._tidying)
+        aside = (self._importing, self._pruning, self._tidying, self.viewer)
         return quiet and not self._refining.busy and not any(each.busy() for each in aside)
 
     def tell(self, where: str, what: str) -> None:
@@ -286,6 +289,7 @@ class Keeper:
             self._unsaid[what] = where  # no room on the disk: it is told when there is
 
     def close(self) -> None:
+        self.viewer.close()
         self._importing.close()
         self._pruning.close()
         self._tidying.close()

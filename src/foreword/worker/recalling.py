@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from foreword import answers
 from foreword.capture import Captured, injection_id
 from foreword.config import Settings
 from foreword.errors import BadRequest
@@ -22,7 +23,6 @@ from foreword.recipes import Recipe
 from foreword.store import Store
 from foreword.types import BASE32, KINDS, Moment, Project, Ranked, Recalled, Skipped
 from foreword.values import replace, value
-from foreword.worker import answers
 from foreword.worker.arrived import arrived
 from foreword.worker.meaning import Meaning
 from foreword.worker.measuring import Measuring

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from foreword import render
+from foreword import answers, render
 from foreword.amendments import Amendment
 from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
@@ -19,7 +19,7 @@ from foreword.since import since
 from foreword.types import KINDS, Link, Memory, Moment, Project
 from foreword.uids import said_uid
 from foreword.values import replace, value
-from foreword.worker import answers, asked
+from foreword.worker import asked
 from foreword.worker.callers import Caller
 from foreword.worker.governing import Proposed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword import render
 from foreword.learn import asleep
@@ -13,7 +13,9 @@ from foreword.values import fields
 
 if TYPE_CHECKING:
     from foreword.store.seen import Seen
-    from foreword.worker.watch import Died
+
+    class Died(Protocol):
+        """A session that went on untold, as `worker.watch` tells of it."""
 
 
 def host(seen: Seen, died: Sequence[Died]) -> dict[str, Any]:

@@ -1,0 +1,77 @@
+"""`foreword view`: the worker serves its page while this command runs, and closes it with it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foreword.cli import door, screen
+from foreword.cli.memories import Json
+from foreword.errors import ForewordError
+
+if TYPE_CHECKING:
+    from foreword.client import Client
+
+HOLD_EVERY = 2.0  # seconds; the worker waits for five of these
+
+
+def view(
+    port: Annotated[int, typer.Option("--port", help="Serve it on this port, such as one that ssh forwards.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in your browser.")] = True,
+    close: Annotated[bool, typer.Option("--close", help="Close the viewer, whoever opened it.")] = False,
+    json: Json = False,
+) -> None:
+    """Look into the memory in your browser: what is kept, what was injected when and why, and what came of it.
+
+    The worker serves the page on a port of this machine alone, for as long as this command runs (Ctrl-C ends it), or
+    until nobody looked for half an hour. The link opens it once; after that the browser has a cookie.
+
+    \b
+    Examples:
+      foreword view
+      foreword view --no-browser --port 8123
+      foreword view --close
+    """
+    import os
+
+    from foreword.cli.speaker import refuse_agents
+
+    refuse_agents(os.environ)
+    client = door.worker(door.here())
+    if close:
+        closed = client.post("/api/view", {"do": "close"})["closed"]
+        screen.as_json({"closed": closed}) if json else screen.say("closed" if closed else "no viewer is open")
+        return
+    opened = client.post("/api/view", {"do": "open", "port": port})
+    screen.as_json({"url": opened["url"], "port": opened["port"]}) if json else screen.say(opened["url"])
+    if browser:
+        _open(opened["url"])
+    if not json:
+        screen.aside("the link works once, on this machine; Ctrl-C closes the viewer")
+    _hold(client, opened["holder"])
+
+
+def _open(url: str) -> None:
+    """Show the page, where there is a browser; where there is none, the link is on the screen."""
+    import webbrowser
+
+    try:
+        webbrowser.open(url)
+    except (webbrowser.Error, OSError) as exc:
+        screen.aside(f"no browser could be opened: {exc}")
+
+
+def _hold(client: Client, holder: str) -> None:
+    """Stay until Ctrl-C, or until the viewer is closed, and say why it was."""
+    try:
+        while (told := client.post("/api/view", {"do": "hold", "holder": holder}))["open"]:
+            time.sleep(HOLD_EVERY)
+    except KeyboardInterrupt:
+        client.post("/api/view", {"do": "leave", "holder": holder})
+        screen.aside("the viewer is closed")
+    except ForewordError as exc:
+        raise ForewordError("the viewer is closed: the worker left", hint="run `foreword view` again") from exc
+    else:
+        screen.aside(f"the viewer is closed: {told['why']}")

@@ -1,0 +1,194 @@
+"""The viewer: off until asked, served by the worker on a loopback port, and closed with its command or when idle."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from foreword.errors import BadRequest, Conflict
+from foreword.http import Request, Response, Server
+from foreword.routing import Routes, answered, as_json, route_of
+from foreword.web.gate import Gate, Refused, owner_of
+
+if TYPE_CHECKING:
+    from foreword.worker.keeper import Keeper
+
+log = logging.getLogger("foreword")
+
+THREADS = 24  # a page that listens holds one, and a browser opens six lines to one host
+MOST_HEAD = 64 * 1024  # a long prompt to try is sent in the body
+LET_GO = 10.0  # seconds without a word of the command before it counts as gone; it says one every two
+# Nothing but our own files and our own answers; no text can become a script, an element or a request.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+FIELDS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Cache-Control": "no-store",
+}
+# Not a redirect: behind a link that another site's page held, a browser would not send the strict cookie along.
+WELCOME = b'<!doctype html><html lang="en"><meta http-equiv="refresh" content="0;url=/now"><title>Foreword</title>'
+HTML = "text/html; charset=utf-8"
+
+
+class Viewer:
+    """Opens and closes the page for one keeper."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._lock = threading.Lock()
+        self._open: _Open | None = None
+
+    def about(self) -> dict[str, Any]:
+        """Whether it is open, and where; never with a key."""
+        now = self._open
+        return {"open": now is not None, "port": now.port if now else 0, "idle_s": round(now.idle(), 1) if now else 0.0}
+
+    def say(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """What a command says: open (a link, and a name for the command), hold or leave by that name, or close."""
+        what = told.get("do", "open")
+        with self._lock:
+            if what == "open":
+                return self._opened(_port(told))
+            if what == "hold":
+                name = str(told.get("holder") or "")
+                if self._open is None or name not in self._open.holders:
+                    return {"open": False, "why": self._why}
+                self._open.holders[name] = time.monotonic()
+                return self.about()
+            if what == "leave" and self._open is not None:
+                self._open.holders.pop(str(told.get("holder") or ""), None)
+                if not self._open.holders:
+                    self._close("its command ended")
+                return self.about()
+            if what == "close":
+                was = self._open is not None
+                self._close("it was asked to close")
+                return {**self.about(), "closed": was}
+        raise BadRequest(f"the viewer does not know {str(what)[:40]!r}", hint="`do` is open, hold, leave or close")
+
+    def busy(self) -> bool:
+        """Whether it is open: the worker stays while somebody looks."""
+        return self._open is not None
+
+    def tend(self) -> None:
+        """Close it when its commands are gone, or when nobody looked for a while."""
+        with self._lock:
+            now = self._open
+            if now is None:
+                return
+            gone = time.monotonic() - LET_GO
+            now.holders = {name: heard for name, heard in now.holders.items() if heard > gone}
+            if not now.holders:
+                self._close("its command ended")
+            elif now.idle() > self._keeper.settings.viewer_idle_minutes * 60:
+                self._close("nobody looked at it for a while")
+
+    def close(self) -> None:
+        with self._lock:
+            self._close("the worker leaves")
+
+    _why = "it is not open"
+
+    def _opened(self, port: int) -> dict[str, Any]:
+        if self._open is not None and port not in (0, self._open.port):
+            raise Conflict(
+                f"the viewer is open on port {self._open.port}",
+                hint="close it with `foreword view --close`, or leave out --port",
+            )
+        if self._open is None:
+            self._open = _Open(self._keeper, port)
+            log.info("the viewer is open on 127.0.0.1:%s", self._open.port)
+        holder = secrets.token_hex(8)
+        self._open.holders[holder] = self._open.looked = time.monotonic()
+        return {"url": self._open.gate.link(), "holder": holder, "port": self._open.port}
+
+    def _close(self, why: str) -> None:
+        if self._open is not None:
+            log.info("the viewer closes: %s", why)
+            self._why, closing, self._open = why, self._open, None
+            closing.close()
+
+
+class _Open:
+    """The port, its threads, its keys and its routes, while somebody looks."""
+
+    def __init__(self, keeper: Keeper, port: int) -> None:
+        from foreword.web.live import Live
+        from foreword.web.routes import routes_of
+
+        self._keeper = keeper
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", port))
+            listener.listen(128)
+        except OSError as exc:
+            listener.close()
+            raise Conflict(
+                f"port {port} cannot be had: {exc.strerror}", hint="leave out --port for a free one"
+            ) from exc
+        self.port: int = listener.getsockname()[1]
+        self.gate = Gate(self.port)
+        self.holders: dict[str, float] = {}  # command -> when it was heard last
+        self.looked = time.monotonic()
+        self._live = Live(store=lambda: keeper.store)
+        self._routes = routes_of(keeper, self._live)
+        self._server = Server(listener, self._answer, threads=THREADS, admit=self._admits, most_head=MOST_HEAD)
+        self._listener = listener
+
+    def idle(self) -> float:
+        return time.monotonic() - self.looked
+
+    def close(self) -> None:
+        self._live.close()
+        self._server.close(seconds=1.0)
+        self._listener.close()
+
+    def _admits(self, line: socket.socket) -> bool:
+        """Our own user, or root, who may be a relay from outside; where the system does not tell, the keys decide."""
+        host, port = line.getpeername()
+        owner = owner_of(port, self.port) if host == "127.0.0.1" else -1
+        return owner in (None, 0, os.getuid())
+
+    def _answer(self, asked: Request) -> Response:
+        answer = self._gated(asked)
+        return Response(status=answer.status, body=answer.body, kind=answer.kind, fields={**FIELDS, **answer.fields})
+
+    def _gated(self, asked: Request) -> Response:
+        try:
+            if "token" in asked.query and asked.path == "/":
+                cookie = self.gate.opened(asked)
+                return Response(status=200, body=WELCOME, kind=HTML, fields={"Set-Cookie": cookie})
+            self.gate.pass_(asked, page=is_page(self._routes, asked.path))
+        except Refused as exc:
+            return as_json({"error": str(exc), "hint": exc.hint}, 403)
+        answer = answered(self._routes, asked, tell=self._keeper.tell, hint="/ is where the viewer begins")
+        if isinstance(answer.body, bytes):  # a page that only listens looks at nothing
+            self.looked = self._keeper.asked = time.monotonic()
+        return answer
+
+
+def is_page(routes: Routes, path: str) -> bool:
+    """Whether this is what a person opens: anything but files of ours and what scripts ask for."""
+    return not route_of(routes, path).startswith(("/api/", "/static/"))
+
+
+def _port(told: Mapping[str, Any]) -> int:
+    port = told.get("port") or 0
+    if not isinstance(port, int) or isinstance(port, bool) or not (port == 0 or 1024 <= port <= 65535):
+        raise BadRequest("`port` must be a whole number from 1024 to 65535", hint="leave it out for a free one")
+    return port

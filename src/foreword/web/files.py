@@ -1,0 +1,39 @@
+"""A name -> the file of ours that goes by it, read once; whoever asks for another is told so."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files as within
+from importlib.resources.abc import Traversable
+
+from foreword.errors import NotFound
+from foreword.http import Response
+
+KINDS = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+def file(name: str) -> Response:
+    """One of our files; a name is one of those that lie here, so no path leads out of the folder."""
+    if name not in names():
+        raise NotFound(f"there is no file {name[:80]!r}", hint="/ is where the viewer begins")
+    return Response(status=200, body=_read(name), kind=KINDS[name.rpartition(".")[2]])
+
+
+@cache
+def names() -> frozenset[str]:
+    """The files of the page."""
+    return frozenset(each.name for each in _folder().iterdir() if each.name.rpartition(".")[2] in KINDS)
+
+
+@cache
+def _read(name: str) -> bytes:
+    return (_folder() / name).read_bytes()
+
+
+def _folder() -> Traversable:
+    return within("foreword.web") / "static"

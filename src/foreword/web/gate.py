@@ -1,0 +1,112 @@
+"""A request of the viewer -> let in, or refused and why: where it was sent, by whose page, and with which key.
+
+A page of a foreign site can make a browser send requests to a loopback port; it cannot change what the browser says of
+them. So the names that a rebound DNS entry, a form, a frame or a script of another origin leave are looked for first,
+and the key last: nobody learns from the answer whether a key was right.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from foreword.errors import ForewordError
+from foreword.http import Request
+
+COOKIE = "foreword"  # with the port behind it: cookies know no ports, and another viewer may be open
+LASTS = 600.0  # seconds that a link waits for its browser; the command makes a new one whenever it is asked
+JSON = "application/json"
+AGAIN = "run `foreword view`, and open the link that it prints"
+LINES = ("/proc/net/tcp", "/proc/net/tcp6")
+
+
+class Refused(ForewordError):
+    """A request that the viewer does not answer."""
+
+
+class Gate:
+    """The keys of one viewer, and who gets past it."""
+
+    def __init__(self, port: int, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._host = f"127.0.0.1:{port}"
+        self._origin = f"http://{self._host}"
+        self._name = f"{COOKIE}-{port}"
+        self._cookie = secrets.token_urlsafe(32)
+        self._links: dict[str, float] = {}  # token -> until when it opens
+
+    def link(self) -> str:
+        """An address that opens the viewer, once."""
+        token = secrets.token_urlsafe(32)
+        self._links = {each: until for each, until in self._links.items() if until > self._now()}
+        self._links[token] = self._now() + LASTS
+        return f"{self._origin}/?token={token}"
+
+    def opened(self, asked: Request) -> str:
+        """What turns the token of a link into a cookie: a field of the answer. The token opens nothing again."""
+        self._placed(asked)
+        if asked.method != "GET" or asked.path != "/" or asked.fields.get("sec-purpose"):
+            raise Refused("a link is opened, not sent or fetched ahead", hint=AGAIN)
+        if asked.fields.get("sec-fetch-dest", "document") != "document":
+            raise Refused("the viewer stands in no frame and in no page", hint=AGAIN)
+        given = asked.query.get("token", "")
+        token = next((each for each in self._links if hmac.compare_digest(each.encode(), given.encode())), "")
+        if self._links.pop(token, 0.0) <= self._now():
+            raise Refused("this link was used, or is too old", hint=AGAIN)
+        return f"{self._name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/"
+
+    def pass_(self, asked: Request, *, page: bool) -> None:
+        """Let a request in, or raise Refused; a *page* is what somebody may type into the browser's address line."""
+        self._placed(asked)
+        fields = asked.fields
+        site = fields.get("sec-fetch-site", "")
+        if page:
+            if site not in ("same-origin", "none") or fields.get("sec-fetch-dest") != "document":
+                raise Refused("the viewer stands in no frame and in no page", hint=AGAIN)
+        elif site != "same-origin":
+            raise Refused("only the viewer's own page may ask this", hint=AGAIN)
+        if "upgrade" in fields or fields.get("sec-fetch-mode") == "websocket":
+            raise Refused("there is nothing to upgrade to", hint=AGAIN)
+        if asked.method == "POST":
+            if fields.get("origin") != self._origin:
+                raise Refused("a change must say which page it comes from", hint=AGAIN)
+            if fields.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+                raise Refused("a change is sent as JSON, which no form can", hint=AGAIN)
+        elif asked.method != "GET":
+            raise Refused(f"{asked.method[:20]} is not spoken here", hint=AGAIN)
+        if not hmac.compare_digest(_cookie(fields.get("cookie", ""), self._name).encode(), self._cookie.encode()):
+            raise Refused("this browser has no key", hint=AGAIN)
+
+    def _placed(self, asked: Request) -> None:
+        """Whether it was sent to us by the name we go by, and by no other page."""
+        if asked.fields.get("host") != self._host:
+            raise Refused("the viewer goes by another name", hint=AGAIN)
+        if asked.fields.get("origin", self._origin) != self._origin:
+            raise Refused("another page asked for this", hint=AGAIN)
+
+
+def _cookie(said: str, name: str) -> str:
+    found = [
+        value.strip() for each, _, value in (pair.partition("=") for pair in said.split(";")) if each.strip() == name
+    ]
+    return found[0] if len(found) == 1 else ""  # twice the same name: somebody else set one
+
+
+def owner_of(port: int, to: int) -> int | None:
+    """The user whose end of a loopback connection has *port*; None where the system does not tell."""
+    near, far = struct.unpack("<I", bytes((127, 0, 0, 1)))[0], f":{to:04X}"
+    wanted = f"{near:08X}:{port:04X}"
+    for table in LINES:
+        try:
+            rows = Path(table).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for row in rows:
+            said = row.split()
+            if said[1].endswith(wanted) and said[2].endswith(far):
+                return int(said[7])
+    return None
