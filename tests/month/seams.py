@@ -16,8 +16,8 @@ from unittest.mock import patch
 from typer.testing import CliRunner
 
 from foreword.cli.main import app
-from foreword.types import Memory
 from foreword.http import Server
+from foreword.types import Memory
 from foreword.worker.keeper import Keeper
 from foreword.worker.life import Seat
 from foreword.worker.server import handler
