@@ -45,9 +45,9 @@ def answered(routes: Routes, asked: Request, *, tell: Callable[[str, str], None]
 
 def route_of(routes: Routes, path: str) -> str:
     """The route that a path is of; itself where it is of none."""
-    return (
-        path if path in routes else next((each for each in routes if each[-1] == "/" and path.startswith(each)), path)
-    )
+    if path in routes:
+        return path
+    return next((each for each in routes if each != "/" and each[-1] == "/" and path.startswith(each)), path)
 
 
 def as_json(told: Mapping[str, Any], status: int) -> Response:

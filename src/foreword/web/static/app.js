@@ -1,0 +1,109 @@
+// An address -> the page that it names, drawn into <main>; and what every page has: links, keys, theme, live updates.
+
+import { fill, make } from "./dom.js";
+import * as keys from "./keys.js";
+import * as lives from "./live.js";
+import { trouble } from "./parts.js";
+
+const PAGES = {
+  now: () => import("./now.js"),
+  timeline: () => import("./timeline.js"),
+  memories: () => import("./memories.js"),
+  try: () => import("./try.js"),
+  health: () => import("./health.js"),
+};
+const THEMES = ["auto", "light", "dark"];
+const main = document.getElementById("main");
+let leaving = new AbortController();
+
+async function show({ first = false } = {}) {
+  leaving.abort();
+  const mine = (leaving = new AbortController());
+  const path = location.pathname.split("/").filter(Boolean).map(decodeURIComponent);
+  const name = PAGES[path[0]] ? path[0] : "now";
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.pathname === `/${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  keys.ofPage({});
+  const root = make("div", { class: `page ${name}` });
+  try {
+    const module = await PAGES[name]();
+    if (mine.signal.aborted) return;
+    document.title = `${module.title} · Foreword`;
+    fill(main, root);
+    if (!first) {
+      main.focus({ preventScroll: true });
+      scrollTo(0, 0);
+      say(module.title);
+    }
+    await module.show(root, {
+      path,
+      query: new URLSearchParams(location.search),
+      signal: mine.signal,
+      go,
+      replace: (address) => history.replaceState(null, "", address),
+      push: (address) => history.pushState(null, "", address),
+      live: (fn) => lives.live(fn, mine.signal),
+      keys: keys.alsoOfPage,
+      say,
+    });
+  } catch (error) {
+    if (mine.signal.aborted || error.name === "AbortError") return;
+    fill(main, root);
+    root.append(trouble(error));
+  }
+}
+
+export function go(address) {
+  if (address !== location.pathname + location.search) history.pushState(null, "", address);
+  show();
+}
+
+function say(text) {
+  document.getElementById("said").textContent = text;
+}
+
+function closed(is) {
+  const note = document.getElementById("closed");
+  note.hidden = !is;
+  note.textContent = is ? "The viewer is closed. Run `foreword view` again, and open the link that it prints." : "";
+}
+
+function follow(event) {
+  const link = event.target.closest("a[href]");
+  const plain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+  if (!link || !plain || event.defaultPrevented || link.origin !== location.origin || link.getAttribute("href")[0] === "#") return;
+  event.preventDefault();
+  go(link.pathname + link.search);
+}
+
+function theme() {
+  const button = document.getElementById("theme");
+  const chosen = () => document.documentElement.dataset.theme ?? "auto";
+  const tell = () => (button.textContent = `Theme: ${chosen()}`);
+  button.addEventListener("click", () => {
+    const next = THEMES[(THEMES.indexOf(chosen()) + 1) % THEMES.length];
+    if (next === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = next;
+    localStorage.setItem("theme", next);
+    tell();
+  });
+  tell();
+}
+
+document.addEventListener("click", follow);
+addEventListener("popstate", () => show());
+document.getElementById("help").addEventListener("click", keys.help);
+theme();
+keys.begin({
+  "g n": ["Now", () => go("/now")],
+  "g t": ["Timeline", () => go("/timeline")],
+  "g m": ["Memories", () => go("/memories")],
+  "g y": ["Try it", () => go("/try")],
+  "g h": ["Health", () => go("/health")],
+  "/": ["Search memories", () => go("/memories")],
+  "?": ["These keys", keys.help],
+});
+lives.begin(closed);
+show({ first: true });

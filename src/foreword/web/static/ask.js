@@ -1,0 +1,51 @@
+// A question -> what the worker answers, as JSON; what went wrong in its own words.
+
+export class Told extends Error {
+  constructor(message, hint, status) {
+    super(message);
+    this.hint = hint;
+    this.status = status;
+  }
+}
+
+export function get(path, query = {}, { signal } = {}) {
+  const said = new URLSearchParams();
+  for (const [name, given] of Object.entries(query)) {
+    if (given !== "" && given !== null && given !== undefined && given !== false) said.set(name, given === true ? "1" : given);
+  }
+  return answer(`${path}${said.size ? `?${said}` : ""}`, { signal });
+}
+
+export function post(path, body, { signal } = {}) {
+  const headers = { "Content-Type": "application/json" };
+  return answer(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+}
+
+async function answer(address, how) {
+  let got;
+  try {
+    got = await fetch(address, { credentials: "same-origin", redirect: "error", ...how });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Told("The viewer is closed.", "Run `foreword view` again, and open the link that it prints.", 0);
+  }
+  const told = await got.json();
+  if (!got.ok) throw new Told(told.error, told.hint, got.status);
+  return told;
+}
+
+// Of questions that come faster than their answers only the latest counts: the one before it is given up.
+export function latest() {
+  let before = null;
+  return async (ask) => {
+    before?.abort();
+    const mine = (before = new AbortController());
+    try {
+      const told = await ask(mine.signal);
+      return mine.signal.aborted ? null : told;
+    } catch (error) {
+      if (error.name === "AbortError") return null;
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,34 @@
+// A tag, its attributes and its children -> an element. The one place that makes elements: text is only ever text.
+
+const PROPERTIES = new Set(["hidden", "disabled", "checked", "value", "selected", "open", "indeterminate"]);
+
+export function make(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, given] of Object.entries(attributes ?? {})) {
+    if (given === null || given === undefined || given === false && !PROPERTIES.has(name)) continue;
+    if (name === "on") for (const [event, fn] of Object.entries(given)) node.addEventListener(event, fn);
+    else if (PROPERTIES.has(name)) node[name] = given;
+    else put(node, name, given === true ? "" : String(given));
+  }
+  return add(node, children);
+}
+
+export function fill(node, ...children) {
+  node.replaceChildren();
+  return add(node, children);
+}
+
+export function add(node, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : String(child));
+  }
+  return node;
+}
+
+// A memory may hold any text: an address leads nowhere but to our own pages, and no attribute can be a script.
+function put(node, name, text) {
+  if (/^(on|style$|src|srcdoc$|form)/i.test(name)) throw new Error(`no ${name} here`);
+  if (name === "href" && !/^[/#][^/\\]|^[/#]$/.test(text)) throw new Error("links stay in the viewer");
+  node.setAttribute(name, text);
+}

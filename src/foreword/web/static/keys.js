@@ -1,0 +1,79 @@
+// A key -> what it does on this page. Two letters in a row (`g n`) go to a page; `?` lists them all.
+
+import { make } from "./dom.js";
+
+const PAUSE = 1200; // milliseconds that the second letter may take
+let everywhere = {};
+let here = {};
+let first = "";
+let timer = 0;
+
+export const on = () => localStorage.getItem("keys") !== "off";
+
+export function begin(all) {
+  everywhere = all;
+  document.addEventListener("keydown", pressed);
+}
+
+export function ofPage(some) {
+  here = some;
+}
+
+export function alsoOfPage(some) {
+  here = { ...here, ...some };
+}
+
+function pressed(event) {
+  if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
+  const name = named(event);
+  const whole = first ? `${first} ${name}` : name;
+  const found = here[whole] ?? everywhere[whole] ?? (first ? (here[name] ?? everywhere[name]) : undefined);
+  clearTimeout(timer);
+  first = "";
+  if (found) {
+    if (typing(event.target) ? !(name === "Escape" || name.includes("+")) : !on() && name.length === 1) return;
+    if (name === "Enter" && event.target.closest("a, button, summary, select, input, textarea")) return;
+    event.preventDefault();
+    found[1](event);
+  } else if (!typing(event.target) && on() && begins(name)) {
+    first = name;
+    timer = setTimeout(() => (first = ""), PAUSE);
+  }
+}
+
+const begins = (name) => [...Object.keys(everywhere), ...Object.keys(here)].some((each) => each.startsWith(`${name} `));
+
+function named(event) {
+  const mods = `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${event.altKey ? "Alt+" : ""}`;
+  return mods + event.key;
+}
+
+function typing(node) {
+  if (node.isContentEditable || node.tagName === "TEXTAREA" || node.tagName === "SELECT") return true;
+  return node.tagName === "INPUT" && !["checkbox", "radio", "range", "button", "submit"].includes(node.type);
+}
+
+export function help() {
+  const dialog = make("dialog", { class: "dialog", "aria-labelledby": "keys-title" });
+  const choice = make("input", { type: "checkbox", checked: on(), id: "keys-on" });
+  choice.addEventListener("change", () => localStorage.setItem("keys", choice.checked ? "on" : "off"));
+  dialog.append(
+    make("h2", { id: "keys-title" }, "Keys"),
+    table("On this page", here),
+    table("Everywhere", everywhere),
+    make("p", {}, choice, " ", make("label", { for: "keys-on" }, "Keys of one letter do something")),
+    make("p", { class: "actions" }, make("button", { type: "button", on: { click: () => dialog.close() } }, "Close")),
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function table(title, keys) {
+  const rows = Object.entries(keys).map(([name, [label]]) =>
+    make("tr", {}, make("th", { scope: "row" }, name.split(" ").map((each) => make("kbd", {}, shown(each)))), make("td", {}, label)),
+  );
+  return rows.length ? make("table", { class: "keys" }, make("caption", {}, title), make("tbody", {}, rows)) : null;
+}
+
+const shown = (name) => ({ ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc" })[name] ?? name;

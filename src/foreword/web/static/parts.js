@@ -1,0 +1,145 @@
+// What several pages show in the same way: ages, chips, factors, items, meters, dialogs, toasts.
+
+import { get } from "./ask.js";
+import { add, fill, make } from "./dom.js";
+
+const DAY = 86_400;
+const AGES = [[DAY * 365, "y"], [DAY * 30, "mo"], [DAY * 7, "w"], [DAY, "d"], [3600, "h"], [60, "min"]];
+
+// How long ago, as injected text says it: "2h ago".
+export function age(seconds, now = Date.now() / 1000) {
+  const past = Math.max(0, now - seconds);
+  const [unit, name] = AGES.find(([each]) => past >= each) ?? [1, "s"];
+  return past < 10 ? "just now" : `${Math.floor(past / unit)} ${name} ago`;
+}
+
+export const when = (seconds) => new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+
+// The local day, in words where it is near.
+export function day(seconds) {
+  const then = new Date(seconds * 1000);
+  const days = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(then).setHours(0, 0, 0, 0)) / (DAY * 1000));
+  if (days === 0) return "Today";
+  if (days === 1) return "Yesterday";
+  const year = then.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
+  return then.toLocaleDateString(undefined, { weekday: "short", day: "numeric", month: "short", year });
+}
+
+export const number = (n) => n.toLocaleString();
+
+export const tokens = (n) => `${number(n)} ${n === 1 ? "token" : "tokens"}`;
+
+export const many = (n, one, more = `${one}s`) => `${number(n)} ${n === 1 ? one : more}`;
+
+// A moment of time that tells its age, and the whole of it to who asks.
+export function ago(seconds) {
+  return make("time", { datetime: new Date(seconds * 1000).toISOString(), title: when(seconds) }, age(seconds));
+}
+
+export const chip = (text, more = "") => make("span", { class: `chip ${more}`.trim() }, text);
+
+// A link to a memory, by its title.
+export const memory = (id, title) => make("a", { href: `/memories/${encodeURIComponent(id)}` }, title || id);
+
+// Each factor of a score as a small bar: its middle is 1, which changes nothing.
+export function factors(why) {
+  const told = Object.entries(why ?? {});
+  const bars = told.map(([name, factor]) =>
+    make("li", {}, make("span", { class: "factor" }, name), make("span", { class: "figure" }, factor.toFixed(2)), bar(factor / 2, factor < 1 ? "less" : "more")),
+  );
+  return told.length ? make("ul", { class: "factors", "aria-label": "Factors of the score" }, bars) : null;
+}
+
+function bar(share, more) {
+  const inner = make("span", { class: more });
+  inner.style.width = `${Math.min(1, Math.max(0, share)) * 100}%`;
+  return make("span", { class: "bar-of", "aria-hidden": "true" }, inner);
+}
+
+// So much of so much, in words and as a line.
+export function meter(spent, limit, words) {
+  const inner = make("span", { class: spent > limit ? "over" : "" });
+  inner.style.width = `${limit ? Math.min(1, spent / limit) * 100 : 0}%`;
+  return make("div", { class: "meter" }, make("span", { class: "meter-words" }, words), make("span", { class: "meter-line", "aria-hidden": "true" }, inner));
+}
+
+const USED = { 1: ["used", "✓ used"], 0: ["ignored", "– not used"] };
+
+// One injected memory: title, where it stood, what it cost, what it scored and why, and whether it was used.
+export function item(entry, { why = true, more = null } = {}) {
+  const [kind, words] = entry.used === undefined ? [] : (USED[entry.used] ?? ["unjudged", "· not judged yet"]);
+  return make(
+    "article",
+    { class: "item", "data-memory": entry.memory, tabindex: "-1" },
+    make("p", { class: "item-title" }, entry.kind ? chip(entry.kind) : null, " ", memory(entry.memory, entry.title)),
+    make(
+      "p",
+      { class: "figures" },
+      make("span", {}, entry.layer),
+      make("span", {}, tokens(entry.tokens)),
+      make("span", {}, `score ${entry.score.toFixed(3)}`),
+      words ? make("span", { class: kind, title: entry.how || null }, words) : null,
+    ),
+    why ? factors(entry.why) : null,
+    more,
+  );
+}
+
+export const empty = (...words) => make("div", { class: "empty" }, ...words);
+
+export function trouble(error) {
+  return make("div", { class: "trouble", role: "alert" }, make("p", {}, make("strong", {}, error.message || String(error))), error.hint ? make("p", {}, error.hint) : null);
+}
+
+// A question that must be answered: resolves to what `read` reads from the form, or to null.
+export function ask({ title, body = [], yes = "Yes", danger = false, read = () => true }) {
+  return new Promise((settle) => {
+    const form = make("form", { method: "dialog" });
+    const dialog = make("dialog", { class: "dialog", "aria-labelledby": "ask-title" }, form);
+    const no = make("button", { type: "button", class: "quiet", on: { click: () => dialog.close("") } }, "Cancel");
+    const go = make("button", { type: "submit", value: "yes", class: danger ? "danger" : "main" }, yes);
+    add(form, [make("h2", { id: "ask-title" }, title), body, make("p", { class: "actions" }, no, go)]);
+    dialog.addEventListener("close", () => {
+      settle(dialog.returnValue === "yes" ? read(form) : null);
+      dialog.remove();
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+// What was done, for some seconds, and where there is one a way back.
+export function toast(words, { undo = null } = {}) {
+  const note = make("div", { class: "toast" }, make("span", {}, words));
+  const gone = () => note.remove();
+  if (undo) note.append(make("button", { type: "button", class: "quiet", on: { click: () => (gone(), undo()) } }, "Undo"));
+  document.getElementById("toasts").append(note);
+  setTimeout(() => !note.contains(document.activeElement) && gone(), undo ? 12_000 : 6_000);
+}
+
+// A choice of project; the address has it as ?project=KEY.
+export async function projects(page, { chosen = page.query.get("project") ?? "", all = "All projects", change } = {}) {
+  const told = await get("/api/projects", {}, { signal: page.signal });
+  const select = make("select", { id: "project", on: { change: () => change(select.value) } });
+  fill(select, all ? make("option", { value: "" }, all) : null, told.projects.map((each) => make("option", { value: each.key, selected: each.key === chosen }, each.name || each.key)));
+  return make("label", { class: "field" }, make("span", {}, "Project"), select);
+}
+
+// Up and down a list of nodes by keys; the one that is chosen has the focus.
+export function walkable(find, { onto = () => {} } = {}) {
+  const step = (by) => {
+    const all = [...find()];
+    if (!all.length) return;
+    const at = all.findIndex((each) => each.contains(document.activeElement) || each.classList.contains("chosen"));
+    choose(all[Math.min(all.length - 1, Math.max(0, at < 0 ? 0 : at + by))]);
+  };
+  const choose = (node) => {
+    for (const each of find()) each.classList.toggle("chosen", each === node);
+    node.focus({ preventScroll: true });
+    node.scrollIntoView({ block: "nearest" });
+    onto(node);
+  };
+  return { next: () => step(1), previous: () => step(-1), choose };
+}
