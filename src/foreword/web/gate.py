@@ -22,6 +22,7 @@ LASTS = 600.0  # seconds that a link waits for its browser; the command makes a 
 JSON = "application/json"
 AGAIN = "run `foreword view`, and open the link that it prints"
 LINES = ("/proc/net/tcp", "/proc/net/tcp6")
+OPEN = "01"  # TCP_ESTABLISHED
 
 
 class Refused(ForewordError):
@@ -97,16 +98,20 @@ def _cookie(said: str, name: str) -> str:
 
 
 def owner_of(port: int, to: int) -> int | None:
-    """The user whose end of a loopback connection has *port*; None where the system does not tell."""
-    near, far = struct.unpack("<I", bytes((127, 0, 0, 1)))[0], f":{to:04X}"
-    wanted = f"{near:08X}:{port:04X}"
+    """The user whose end of an open loopback connection has *port*; -1 for nobody, None where the system does not tell.
+
+    An end that was closed already belongs to nobody: the system would say root.
+    """
+    near, far = f"{struct.unpack('<I', bytes((127, 0, 0, 1)))[0]:08X}:{port:04X}", f":{to:04X}"
+    told = False
     for table in LINES:
         try:
             rows = Path(table).read_text().splitlines()[1:]
         except OSError:
             continue
+        told = True
         for row in rows:
-            said = row.split()
-            if said[1].endswith(wanted) and said[2].endswith(far):
-                return int(said[7])
-    return None
+            _, local, remote, state, *rest = row.split()
+            if state == OPEN and local.endswith(near) and remote.endswith(far):
+                return int(rest[3])
+    return -1 if told else None
