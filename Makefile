@@ -15,7 +15,7 @@ run: .venv/ready  ## fill a scratch memory from this repository, and print what 
 	@$(BIN)/foreword demo
 
 test: .venv/ready-to-test lint  ## everything that must be true of a commit
-	@$(BIN)/python -m pytest
+	@$(BIN)/python tests/run.py $(ARGS)
 
 e2e: .venv/ready-to-test  ## real agents from npm against a fake model: install, remember, recall, uninstall (ARGS=codex ...)
 	@$(BIN)/python tests/e2e/run.py $(ARGS)
