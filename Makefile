@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test check lint clients e2e contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy month clean help
+.PHONY: run test test-viewer check lint clients e2e contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy month clean help
 SHELL := /bin/bash
 
 # The first interpreter that is new enough; PYTHON=... chooses another.
@@ -15,7 +15,12 @@ run: .venv/ready  ## fill a scratch memory from this repository, and print what 
 	@$(BIN)/foreword demo
 
 test: .venv/ready-to-test lint  ## everything that must be true of a commit
+	@$(BIN)/python tests/viewer/install.py
 	@$(BIN)/python tests/run.py $(ARGS)
+
+test-viewer: .venv/ready-to-test  ## the viewer alone, in a real browser; pictures of its pages in artefacts/viewer
+	@$(BIN)/python tests/viewer/install.py
+	@$(BIN)/python -m pytest tests/viewer $(ARGS)
 
 e2e: .venv/ready-to-test  ## real agents from npm against a fake model: install, remember, recall, uninstall (ARGS=codex ...)
 	@$(BIN)/python tests/e2e/run.py $(ARGS)
@@ -69,7 +74,7 @@ bench-tidy: .venv/ready-to-test  ## planning a tidy of 20,000 memories, and the 
 	@$(BIN)/python bench/tidy.py $(ARGS)
 
 clean:  ## what the verbs above have made
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv artefacts .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/python:
 	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed; make run PYTHON=/path/to/python3" >&2; exit 1; }

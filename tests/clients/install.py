@@ -72,18 +72,22 @@ def clients(environ: Mapping[str, str]) -> Path:
 
 
 def binary(pinned: Pinned, folder: Path) -> Path:
-    """Its program, once it is installed."""
-    return folder / pinned.folder / "node_modules" / ".bin" / pinned.binary
+    """Its program, or its script, once it is installed."""
+    return folder / pinned.folder / _within(pinned)
+
+
+def _within(pinned: Pinned) -> Path:
+    return Path("node_modules") / (pinned.script or Path(".bin") / pinned.binary)
 
 
 def install(hosts: Sequence[str], *, folder: Path, environ: Mapping[str, str]) -> list[Installed | Missing]:
     """Leave each installed, or say why it is not; what is there already is not touched."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(lambda host: _installed(host, folder=folder, environ=environ), hosts))
+        return list(pool.map(lambda host: installed(host, VERSIONS[host], folder=folder, environ=environ), hosts))
 
 
-def _installed(host: str, *, folder: Path, environ: Mapping[str, str]) -> Installed | Missing:
-    pinned = VERSIONS[host]
+def installed(host: str, pinned: Pinned, *, folder: Path, environ: Mapping[str, str]) -> Installed | Missing:
+    """Leave one installed, or say why it is not."""
     there = binary(pinned, folder)
     if there.exists():
         return Installed(host, there)
@@ -113,7 +117,7 @@ def _npm_install(pinned: Pinned, folder: Path, environ: Mapping[str, str]) -> st
         # Not by --prefix, which would also move where npm looks for the machine's own settings (proxies, authorities).
         (unready / "package.json").write_text('{"private": true}\n')
         why = _npm(["install", "--no-audit", "--no-fund", "--no-package-lock", pinned.spec], environ, folder=unready)
-        why = why or _does_not_run(unready / "node_modules" / ".bin" / pinned.binary, pinned.version)
+        why = why or _does_not_run(unready / _within(pinned), pinned)
         if not why and not (folder / pinned.folder).exists():
             unready.rename(folder / pinned.folder)
         return why
@@ -121,8 +125,10 @@ def _npm_install(pinned: Pinned, folder: Path, environ: Mapping[str, str]) -> st
         shutil.rmtree(unready, ignore_errors=True)
 
 
-def _does_not_run(program: Path, version: str) -> str:
-    """Why this is not the program in this version, asked in a home of its own."""
+def _does_not_run(program: Path, pinned: Pinned) -> str:
+    """Why this is not the program in this version, asked in a home of its own; a script is only looked for."""
+    if pinned.script:
+        return "" if program.exists() else f"it has no {pinned.script}"
     with tempfile.TemporaryDirectory(prefix="client-") as home:
         environ = {"PATH": os.environ.get("PATH", ""), "HOME": home, "LANG": "C.UTF-8"}
         try:
@@ -131,7 +137,8 @@ def _does_not_run(program: Path, version: str) -> str:
             )
         except (OSError, subprocess.TimeoutExpired) as exc:
             return f"it does not start: {exc}"
-    return "" if version in said.stdout else f"it says {(said.stdout + said.stderr)[:200]!r}, not {version}"
+    right = pinned.version in said.stdout
+    return "" if right else f"it says {(said.stdout + said.stderr)[:200]!r}, not {pinned.version}"
 
 
 def _is_served(pinned: Pinned, environ: Mapping[str, str]) -> bool:

@@ -12,6 +12,7 @@ class Pinned:
     package: str
     version: str
     binary: str
+    script: str = ""  # among its modules, where it is no program but something that a page loads
 
     @property
     def spec(self) -> str:
@@ -31,3 +32,4 @@ VERSIONS = {
     "gemini": Pinned("@google/gemini-cli", "0.61.0", "gemini"),
     "copilot": Pinned("@github/copilot", "1.0.102", "copilot"),
 }
+AXE = Pinned("axe-core", "4.14.0", "axe-core", script="axe-core/axe.min.js")  # tells what a page keeps from people

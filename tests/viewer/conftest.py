@@ -1,0 +1,303 @@
+"""Debian's Chromium through Playwright, and a filled memory behind an opened viewer.
+
+A test takes `viewer` and `page` where it only looks, `fresh` and `fresh_page` where it changes something; both pages
+have a cookie and stand on nothing yet: `page.goto(f"{viewer.origin}/memories")`. `@every_look` runs it at desktop and
+phone width, light and dark. Whatever the browser says that it should not (errors on its console, refused content,
+exceptions, dialogs, requests to anywhere else) fails the test; `watch.expects("409")` excuses what a test provokes.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from foreword.client import Client
+from foreword.errors import ForewordError
+from foreword.paths import Home
+from tests.clients.install import binary, clients
+from tests.clients.versions import AXE
+from tests.viewer.filled import Filled, fill, worker
+from tests.viewer.install import chromium
+
+playwright = pytest.importorskip("playwright.sync_api", reason="there is no playwright; `make test-viewer` installs it")
+
+REQUIRED = os.environ.get("FOREWORD_VIEWER") == "required"
+ARTEFACTS = Path(os.environ.get("FOREWORD_ARTEFACTS") or Path(__file__).resolve().parents[2] / "artefacts") / "viewer"
+HERE = Path(__file__).resolve().parent
+HOLD_EVERY = 2.0  # seconds, as the command does
+SECONDS = 15.0  # that a page may take on a busy machine
+FLAGS = (
+    "--no-sandbox",  # containers run as root
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # whoever is named is not there
+)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How wide the window is, and which colours its user prefers."""
+
+    place: str
+    scheme: str
+    width: int
+    height: int
+
+    def __str__(self) -> str:
+        return f"{self.place}-{self.scheme}"
+
+
+DESKTOP, PHONE = ("desktop", 1280, 800), ("phone", 390, 844)
+LOOKS = [
+    Look(place, scheme, width, height) for place, width, height in (DESKTOP, PHONE) for scheme in ("light", "dark")
+]
+every_look = pytest.mark.parametrize("look", LOOKS, indirect=True, ids=str)
+
+
+class Viewer:
+    """An opened viewer, the worker behind it, and what lies in its memory."""
+
+    def __init__(self, home: Home, client: Client, filled: Filled) -> None:
+        self.home, self.client, self.filled = home, client, filled
+        self.projects, self.sessions, self.ids = filled.projects, filled.sessions, filled.ids
+        opened = client.post("/api/view", {"do": "open"})
+        self.port: int = opened["port"]
+        self.origin = f"http://127.0.0.1:{self.port}"
+        self.cookie = self._cookie(opened["url"])
+        self._holder = opened["holder"]
+        self._ended = threading.Event()
+        self._holding = threading.Thread(target=self._hold, daemon=True)
+        self._holding.start()
+
+    def link(self) -> str:
+        """Another address that opens it once; nobody holds it but us."""
+        told = self.client.post("/api/view", {"do": "open"})
+        return str(told["url"])
+
+    def close(self) -> None:
+        self._ended.set()
+        self._holding.join()
+
+    def _cookie(self, url: str) -> tuple[str, str]:
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        try:
+            line.request("GET", url.removeprefix(self.origin))
+            told = line.getresponse().headers["Set-Cookie"]
+        finally:
+            line.close()
+        name, _, text = told.partition(";")[0].partition("=")
+        return name, text
+
+    def _hold(self) -> None:
+        while not self._ended.wait(HOLD_EVERY):
+            try:
+                self.client.post("/api/view", {"do": "hold", "holder": self._holder})
+            except ForewordError:
+                return  # the worker left: a test ended it
+
+
+@dataclass
+class Watch:
+    """What the browser said and asked for that no page of ours may."""
+
+    origin: str
+    said: list[str] = field(default_factory=list)
+    excused: list[str] = field(default_factory=list)
+
+    def expects(self, *patterns: str) -> None:
+        """What matches one of these is no trouble: the test asks for it."""
+        self.excused += patterns
+
+    @property
+    def troubles(self) -> list[str]:
+        return [each for each in self.said if not any(re.search(pattern, each) for pattern in self.excused)]
+
+
+VISITED: set[tuple[str, str]] = set()  # method and path of every request of the run
+# The browser tells of refused content on its console too; this tells which, and of what is only reported.
+LISTENER = """addEventListener("securitypolicyviolation", event => console.error(
+    `refused: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`))"""
+
+
+@contextmanager
+def watched(browser: Any, viewer: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
+    """A page in a context of its own that has the viewer's cookie; at the end nothing may have gone wrong."""
+    context = browser.new_context(
+        viewport={"width": look.width, "height": look.height},
+        color_scheme=look.scheme,
+        has_touch=look.place == "phone",
+        reduced_motion="reduce",
+        service_workers="block",
+        locale="en-GB",
+        timezone_id="UTC",
+    )
+    context.set_default_timeout(SECONDS * 1000)
+    name, text = viewer.cookie
+    context.add_cookies([{"name": name, "value": text, "url": viewer.origin, "httpOnly": True, "sameSite": "Strict"}])
+    context.add_init_script(LISTENER)
+    context.on("console", lambda told: _heard(told, watch))
+    context.on("weberror", lambda told: watch.said.append(f"exception: {told.error}"))
+    context.on("request", lambda asked: _note(asked, watch))
+    context.on("dialog", lambda told: (watch.said.append(f"dialog: {told.message}"), told.dismiss()))
+    context.on("page", lambda new: new.on("crash", lambda: watch.said.append("the page crashed")))
+    try:
+        yield context.new_page()
+    finally:
+        context.close()
+    assert watch.troubles == []
+
+
+def _heard(told: Any, watch: Watch) -> None:
+    if told.type == "error":
+        watch.said.append(f"console: {told.text} at {told.location.get('url', '')}")
+
+
+def _note(asked: Any, watch: Watch) -> None:
+    there = urlsplit(asked.url)
+    if f"{there.scheme}://{there.netloc}" == watch.origin:
+        VISITED.add((asked.method, there.path))
+    elif asked.url != "about:blank":
+        watch.said.append(f"a request leaves: {asked.method} {asked.url[:200]}")
+
+
+# -- fixtures -----------------------------------------------------------------------------------------------------
+
+
+def missing(why: str) -> None:
+    """Without what the tests need they say so and are passed over, but not where they are required."""
+    if REQUIRED:
+        pytest.fail(f"FOREWORD_VIEWER=required, but {why}", pytrace=False)
+    pytest.skip(why)
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Any]:
+    """One browser for all; its profile is a folder that it throws away itself."""
+    program = chromium(os.environ)
+    if program is None:
+        missing("there is no chromium (apt-get install chromium, or name one in CHROMIUM)")
+    with playwright.sync_playwright() as player:
+        made = player.chromium.launch(executable_path=str(program), headless=True, args=list(FLAGS))
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="package")
+def template() -> Iterator[tuple[Path, Filled]]:
+    """A filled home whose worker has left; every viewer gets a copy."""
+    root = Path(tempfile.mkdtemp(prefix="fw-"))
+    home = Home(root=root / "h")
+    home.prepare()
+    yield root, fill(home, root / "projects")
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@contextmanager
+def opened(template: tuple[Path, Filled]) -> Iterator[Viewer]:
+    """A viewer over a copy of the filled home."""
+    root, filled = template
+    copy = Path(tempfile.mkdtemp(prefix="fw-"))
+    try:
+        shutil.copytree(root / "h", copy / "h")
+        home = Home(root=copy / "h")
+        with worker(home, root / "projects" / "user") as client:
+            viewer = Viewer(home, client, filled)
+            try:
+                yield viewer
+            finally:
+                viewer.close()
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
+
+
+@pytest.fixture(scope="package")
+def viewer(template: tuple[Path, Filled]) -> Iterator[Viewer]:
+    """A viewer that all tests look at and none changes."""
+    with opened(template) as made:
+        yield made
+
+
+@pytest.fixture
+def fresh(template: tuple[Path, Filled]) -> Iterator[Viewer]:
+    """A viewer of this test's own."""
+    with opened(template) as made:
+        yield made
+
+
+@pytest.fixture
+def look(request: pytest.FixtureRequest) -> Look:
+    """Desktop and light, where a test does not say otherwise."""
+    return getattr(request, "param", LOOKS[0])
+
+
+@pytest.fixture
+def watch(request: pytest.FixtureRequest) -> Watch:
+    return Watch(origin="")
+
+
+@pytest.fixture
+def page(browser: Any, viewer: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
+    watch.origin = viewer.origin
+    with watched(browser, viewer, look, watch) as made:
+        yield made
+
+
+@pytest.fixture
+def fresh_page(browser: Any, fresh: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
+    watch.origin = fresh.origin
+    with watched(browser, fresh, look, watch) as made:
+        yield made
+
+
+@pytest.fixture
+def shot(look: Look) -> Callable[..., Path]:
+    """Keeps a picture of a page: `shot(page, "memories")` -> artefacts/viewer/memories-phone-dark.png."""
+
+    def taken(page: Any, name: str, *, whole: bool = False) -> Path:
+        ARTEFACTS.mkdir(parents=True, exist_ok=True)
+        path = ARTEFACTS / f"{name}-{look}.png"
+        page.screenshot(path=path, full_page=whole)
+        return path
+
+    return taken
+
+
+@pytest.fixture(scope="package")
+def axe() -> str:
+    """The script of axe-core, as npm has it."""
+    script = binary(AXE, clients(os.environ))
+    if not script.exists():
+        missing(f"there is no {AXE.spec} (python tests/viewer/install.py, which needs npm)")
+    return script.read_text(encoding="utf-8")
+
+
+# -- the last test: nothing was left out -----------------------------------------------------------------------------
+
+LAST = "test_every_route_and_method_was_visited"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The test that counts what was visited comes behind all that visit; alone it would count nothing."""
+    last = [item for item in items if item.name == LAST]
+    if last:
+        items[:] = [item for item in items if item.name != LAST] + last
+        ran = {item.path for item in items if item.path.parent == HERE}
+        if ran != set(HERE.glob("test_*.py")) or config.option.keyword or config.option.markexpr:
+            for item in last:
+                item.add_marker(pytest.mark.skip(reason="only some of tests/viewer run"))
