@@ -1,8 +1,8 @@
 """Debian's Chromium through Playwright, and a filled memory behind an opened viewer.
 
 A test takes `viewer` and `page` where it only looks, `fresh` and `fresh_page` where it changes something; both pages
-have a cookie and stand on nothing yet: `page.goto(f"{viewer.origin}/memories")`. `@every_look` runs it at desktop and
-phone width, light and dark. Whatever the browser says that it should not (errors on its console, refused content,
+have a cookie and stand on nothing yet: `visit(page, f"{viewer.origin}/memories")`. `@every_look` runs it at desktop
+and phone width, light and dark. Whatever the browser says that it should not (errors on its console, refused content,
 exceptions, dialogs, requests to anywhere else) fails the test; `watch.expects("409")` excuses what a test provokes.
 """
 
@@ -127,6 +127,20 @@ class Watch:
     @property
     def troubles(self) -> list[str]:
         return [each for each in self.said if not any(re.search(pattern, each) for pattern in self.excused)]
+
+
+def settled(page: Any) -> None:
+    """Wait until the page that the address names is drawn."""
+    page.wait_for_function(
+        """() => { const main = document.getElementById("main");
+                   return main && main.children.length && !main.hasAttribute("aria-busy"); }"""
+    )
+
+
+def visit(page: Any, address: str) -> None:
+    """Open an address as its reader does, and wait until it is drawn."""
+    page.goto(address, wait_until="load")
+    settled(page)
 
 
 VISITED: set[tuple[str, str]] = set()  # method and path of every request of the run

@@ -83,7 +83,7 @@ def fill(home: Home, folder: Path) -> Filled:
         ids |= _said(client, projects, now=now)
         sessions["codex"] = _codex(client, shop, now=now)
         sessions["live"] = _today(client, product, Host(home), now=now)
-        ids |= _governed(client, projects)
+        ids |= _governed(client, projects, ids)
         wait_for(lambda: all(each["name"] for each in client.get("/api/projects")["projects"]))
     return Filled(projects, sessions, ids)
 
@@ -184,9 +184,7 @@ def _today(client: Client, product: Product, host: Host, *, now: float) -> str:
     agent.prompt(first)
     agent.read("havn/weather.py")
     agent.run("uv run pytest -q tests/test_weather.py", "TimeoutError: the met office did not answer", fails=True)
-    agent.stop(
-        "The met office is slow again; bookings are stored in Postgres because the office and the web both write."
-    )
+    agent.stop("The met office is slow again; bookings are stored in Postgres, as the office and the web both write.")
     agent.prompt(second)
     agent.edit("havn/prices.py", "RATE = 240\n", "RATE = 250\n")
     agent.run("uv run pytest -q", "10 passed in 1.02s")
@@ -272,7 +270,7 @@ def _tags(memory: Memory) -> list[str]:
     return sorted({file.split("/")[0] for file in memory.files if "/" in file})
 
 
-def _governed(client: Client, projects: Mapping[str, str]) -> dict[str, str]:
+def _governed(client: Client, projects: Mapping[str, str], ids: Mapping[str, str]) -> dict[str, str]:
     """Pins, a successor, an agent's proposal, links, goals, and what is said of a project."""
     ids = client.get(
         "/api/search", q="money cents locks outbox trigram deadlock", project_path=projects["shop"], limit=50

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.viewer.conftest import every_look
+from tests.viewer.conftest import every_look, settled
 
 
 @every_look
@@ -10,4 +10,5 @@ def test_a_link_opens_the_viewer_once_and_leaves_no_token_in_the_address(page, v
     page.context.clear_cookies()
     page.goto(viewer.link())
     page.wait_for_url(f"{viewer.origin}/now")
+    settled(page)
     assert page.context.cookies()[0]["httpOnly"]

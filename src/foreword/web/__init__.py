@@ -40,7 +40,10 @@ FIELDS = {
     "Cache-Control": "no-store",
 }
 # Not a redirect: behind a link that another site's page held, a browser would not send the strict cookie along.
-WELCOME = b'<!doctype html><html lang="en"><meta http-equiv="refresh" content="0;url=/now"><title>Foreword</title>'
+WELCOME = (
+    b'<!doctype html><html lang="en"><meta http-equiv="refresh" content="0;url=/now"><title>Foreword</title>'
+    b'<link rel="icon" href="/static/mark.svg" type="image/svg+xml">'  # else the browser asks for one that is not ours
+)
 HTML = "text/html; charset=utf-8"
 
 

@@ -27,6 +27,7 @@ async function show({ first = false } = {}) {
   }
   keys.ofPage({});
   const root = make("div", { class: `page ${name}` });
+  main.setAttribute("aria-busy", "true");
   try {
     const module = await PAGES[name]();
     if (mine.signal.aborted) return;
@@ -52,6 +53,8 @@ async function show({ first = false } = {}) {
     if (mine.signal.aborted || error.name === "AbortError") return;
     fill(main, root);
     root.append(trouble(error));
+  } finally {
+    if (!mine.signal.aborted) main.removeAttribute("aria-busy");
   }
 }
 
