@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword.http import Request, Response
-from foreword.routing import Routes
-from foreword.web import files
+from foreword.routing import Routes, last, object_in, word
+from foreword.web import files, memories
 from foreword.web.live import Live
 
 if TYPE_CHECKING:
@@ -35,4 +35,16 @@ def routes_of(keeper: Keeper, live: Live) -> Routes:
         # what the pages ask
         "/api/live": {"GET": lambda _: live.stream()},
         "/api/projects": {"GET": lambda _: keeper.projects.every()},
+        "/api/memories/": {
+            "GET": lambda asked: memories.about(keeper, last(asked)),
+            "POST": lambda asked: memories.revise(keeper, last(asked), object_in(asked)),
+        },
+        "/api/pin": {"POST": lambda asked: keeper.governing.pin(object_in(asked))},
+        "/api/supersede": {"POST": lambda asked: memories.supersede(keeper, object_in(asked))},
+        "/api/undo": {"POST": lambda asked: keeper.governing.undo(object_in(asked))},
+        "/api/forget": {"POST": lambda asked: keeper.forget(object_in(asked))},
+        "/api/review": {
+            "GET": lambda asked: memories.waiting(keeper, project=word(asked, "project")),
+            "POST": lambda asked: keeper.decide(object_in(asked)),
+        },
     }

@@ -1,0 +1,263 @@
+"""What the Memories page asks and does, through the real worker's loopback port as a browser speaks to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from foreword.client import Client
+from foreword.paths import Home
+from foreword.worker import life
+
+NAVIGATES = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+FETCHES = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+
+
+class Refused(Exception):
+    """What a page is told instead of an answer."""
+
+    def __init__(self, status: int, told: dict[str, Any]) -> None:
+        super().__init__(told["error"])
+        self.status = status
+
+
+class Page:
+    """A page of the viewer: opened by its link, it asks as a browser's script does."""
+
+    def __init__(self, link: str) -> None:
+        self.place = urlsplit(link).netloc
+        _, fields, _ = self._ask("GET", link.partition(self.place)[2], NAVIGATES)
+        self._cookie = fields["Set-Cookie"].partition(";")[0]
+
+    def get(self, path: str, **query: object) -> dict[str, Any]:
+        return self._told("GET", f"{path}?{urlencode(query)}" if query else path)
+
+    def post(self, path: str, told: dict[str, Any]) -> dict[str, Any]:
+        return self._told("POST", path, json.dumps(told).encode())
+
+    def _told(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
+        fields = {**FETCHES, "Cookie": self._cookie}
+        if body is not None:
+            fields |= {"Origin": f"http://{self.place}", "Content-Type": "application/json"}
+        status, _, raw = self._ask(method, path, fields, body)
+        if status != 200:
+            raise Refused(status, json.loads(raw))
+        return dict(json.loads(raw))
+
+    def _ask(self, method: str, path: str, fields: dict[str, str], body: bytes | None = None) -> Any:
+        line = http.client.HTTPConnection(self.place, timeout=20)
+        try:
+            line.request(method, path, body=body, headers=fields)
+            answer = line.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            line.close()
+
+
+@pytest.fixture(scope="module")
+def root() -> Iterator[Path]:
+    """Not tmp_path: its names are too long for a socket."""
+    made = Path(tempfile.mkdtemp(prefix="fw-"))
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def worker(root: Path) -> Iterator[Home]:
+    """One worker for all that leaves the others alone."""
+    home = Home(root=root / "h")
+    home.prepare()
+    life.start(home)
+    yield home
+    life.stop(home)
+
+
+@pytest.fixture(scope="module")
+def client(worker: Home) -> Client:
+    return Client(worker, seconds=20)
+
+
+@pytest.fixture
+def page(client: Client) -> Page:
+    return Page(client.post("/api/view", {"do": "open"})["url"])
+
+
+@pytest.fixture
+def project(root: Path, request: pytest.FixtureRequest) -> str:
+    """A project of the test's own."""
+    folder = root / f"shop-{abs(hash(request.node.name)) % 100_000}" / "shop"
+    folder.mkdir(parents=True)
+    (folder / "pyproject.toml").write_text("")
+    return str(folder)
+
+
+@pytest.fixture
+def add(client: Client, project: str) -> Callable[..., str]:
+    def added(kind: str, title: str, **more: Any) -> str:
+        told = {"kind": kind, "title": title, "project_path": project, **more}
+        return str(client.post("/api/memories", told)["memories"][0]["id"])
+
+    return added
+
+
+def test_one_memory_is_told_with_where_it_is_from_and_what_it_is_linked_to(client, page, add):
+    one = add("decision", "Slots are stored in UTC", detail={"why": "two venues"}, tags=["time"], files=["slots.py"])
+    other = add("failure", "slots drift in March")
+    client.post("/api/links", {"source": one, "relation": "resolves", "target": other})
+    told = page.get(f"/api/memories/{one}")
+    memory = told["memory"]
+    assert (memory["title"], memory["trust"], memory["project_name"]) == ("Slots are stored in UTC", "user", "shop")
+    assert memory["detail"]["why"] == "two venues"
+    assert [(each["relation"], each["forth"], each["title"]) for each in told["links"]] == [
+        ("resolves", True, "slots drift in March")
+    ]
+    back = page.get(f"/api/memories/{other}")["links"]
+    assert [(each["relation"], each["forth"], each["id"]) for each in back] == [("resolves", False, one)]
+    assert told["why"]
+    assert told["score"] > 0
+    assert [each["said"] for each in told["history"]] == ["linked", "added"]
+
+
+def test_looking_is_no_fetch_and_changes_no_rank(client, page, add, worker):
+    id = add("decision", "Slots are stored in UTC")
+    before = client.get(f"/api/memories/{id}", explain=1)
+    for _ in range(3):
+        page.get(f"/api/memories/{id}")
+    after = client.get(f"/api/memories/{id}", explain=1)
+    assert after["memory"] == before["memory"]
+    assert set(after["why"]) == set(before["why"])
+    assert after["use"] == before["use"]
+    assert fetches(worker) == 0
+
+
+def test_where_it_was_shown_and_in_which_session_is_told(client, page, add, project):
+    id = add("decision", "Slots are stored in UTC because two venues lie in different zones")
+    asked = {"project_path": project, "session_id": "s-shown", "prompt": "why are slots stored in UTC?"}
+    given = client.get("/api/context", **asked)
+    assert id in given["context"]
+    told = page.get(f"/api/memories/{id}")
+    (shown,) = told["shown"]
+    assert (shown["moment"], shown["session"], shown["injection"]) == ("prompt", "s-shown", given["injection"])
+    assert shown["tokens"] > 0
+    assert shown["why"]
+    assert told["use"]["shown"] == 1
+
+
+def test_a_memory_names_the_session_that_it_came_from(client, page, add, project):
+    payload = {"session_id": "s-1", "cwd": project, "prompt": "store slots in UTC", "prompt_id": "p"}
+    client.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": payload})
+    id = add("observation", "slots.py edited", session="s-1", source="claude-code", trust="agent")
+    session = page.get(f"/api/memories/{id}")["session"]
+    assert (session["id"], session["host"]) == ("s-1", "claude-code")
+    assert page.get(f"/api/memories/{add('note', 'of no session')}")["session"] is None
+
+
+def test_an_edit_is_the_users_is_told_in_the_history_and_can_be_taken_back(page, add):
+    id = add("decision", "Use Redis", detail={"why": "speed"}, source="codex", trust="agent")
+    told = page.post(f"/api/memories/{id}", {"title": "Use Valkey", "why": "its licence", "by": "codex"})
+    assert told["memory"]["title"] == "Use Valkey"
+    assert told["entry"]["who"] == "user"
+    last = page.get(f"/api/memories/{id}")["history"][0]
+    assert (last["said"], last["who"], last["undo"]) == ("revised", "user", True)
+    assert {each["field"]: (each["before"], each["after"]) for each in last["changes"]} == {
+        "title": ("Use Redis", "Use Valkey"),
+        "why": ("speed", "its licence"),
+    }
+    undone = page.post("/api/undo", {"entry": told["entry"]["number"]})
+    assert undone["refused"] == {}
+    after = page.get(f"/api/memories/{id}")
+    assert (after["memory"]["title"], after["memory"]["detail"]["why"]) == ("Use Redis", "speed")
+    assert [each["undo"] for each in after["history"]] == [True, False, False]  # an undo can itself be taken back
+
+
+def test_a_pin_is_set_and_let_go(page, add):
+    id = add("decision", "Use Redis")
+    assert page.post("/api/pin", {"id": id})["memory"]["pinned"] is True
+    assert page.post("/api/pin", {"id": id, "off": True})["memory"]["pinned"] is False
+    with pytest.raises(Refused, match="not pinned"):
+        page.post("/api/pin", {"id": id, "off": True})
+
+
+def test_what_took_its_place_is_named_on_both_sides(page, add):
+    old, new = add("decision", "Use Redis"), add("decision", "Use Valkey")
+    page.post("/api/supersede", {"old": old, "new": new})
+    told = page.get(f"/api/memories/{old}")
+    assert told["memory"]["status"] == "superseded"
+    assert told["superseded_by"]["id"] == new
+    links = page.get(f"/api/memories/{new}")["links"]
+    assert [(each["relation"], each["forth"], each["id"]) for each in links] == [("supersedes", True, old)]
+    made = page.post("/api/supersede", {"old": new, "title": "Use nothing", "why": "it is fast enough"})["by"]
+    assert page.get(f"/api/memories/{made['id']}")["memory"]["detail"]["why"] == "it is fast enough"
+
+
+def test_nothing_of_another_project_takes_a_memorys_place(client, page, add, tmp_path):
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text("")
+    strange = {"kind": "decision", "title": "Use Valkey", "project_path": str(folder)}
+    other = client.post("/api/memories", strange)["memories"][0]["id"]
+    old = add("decision", "Use Redis")
+    with pytest.raises(Refused, match="another project"):
+        page.post("/api/supersede", {"old": old, "new": other, "project_path": str(folder)})
+    assert page.get(f"/api/memories/{old}")["memory"]["status"] == "active"
+
+
+def test_forgetting_tells_what_will_go_then_does_it_and_gives_a_receipt(page, add):
+    id = add("decision", "The zanzibar treaty stands")
+    would = page.post("/api/forget", {"ids": [id], "dry_run": True})
+    assert [each["id"] for each in would["memories"]] == [id]
+    assert page.get(f"/api/memories/{id}")["memory"]["status"] == "active"
+    receipt = page.post("/api/forget", {"ids": [id]})
+    assert (receipt["memories"], receipt["left"]) == (1, [])
+    with pytest.raises(Refused) as told:
+        page.get(f"/api/memories/{id}")
+    assert told.value.status == 404
+
+
+def test_what_waits_is_counted_shown_with_the_words_it_would_replace_and_decided(client, page, add, project):
+    key = client.get("/api/project", project_path=project)["key"]
+    note = add("note", "slots are in UTC")
+    rule = add("preference", "Use npm")
+    proposed = client.post(f"/api/memories/{rule}", {"title": "Use pnpm", "by": "codex"})["memory"]["id"]
+    told = page.get("/api/review", project=key)
+    assert told["waiting"] == 2
+    assert [each["id"] for each in told["notes"]] == [note]
+    assert [(each["id"], each["proposes"]) for each in told["proposals"]] == [
+        (proposed, [{"field": "title", "before": "Use npm", "after": "Use pnpm"}])
+    ]
+    assert page.get(f"/api/memories/{proposed}")["waits"] == "proposal"
+    assert page.get("/api/review", project="elsewhere")["waiting"] == 0
+    page.post("/api/review", {"do": "accept", "id": proposed})
+    assert page.get(f"/api/memories/{rule}")["memory"]["title"] == "Use pnpm"
+    became = page.post("/api/review", {"do": "promote", "id": note, "as": "decision"})
+    assert became["memory"]["kind"] == "decision"
+    assert page.get("/api/review", project=key)["waiting"] == 0
+    page.post("/api/undo", {"entry": became["entry"]})
+    assert page.get("/api/review", project=key)["waiting"] == 1
+    page.post("/api/review", {"do": "discard", "id": note})
+    assert page.get("/api/review", project=key)["waiting"] == 0
+
+
+def test_an_id_that_nobody_knows_is_told_so(page):
+    with pytest.raises(Refused) as told:
+        page.get("/api/memories/dec-00000000")
+    assert told.value.status == 404
+
+
+def fetches(home: Home) -> int:
+    """How many fetches the database knows of, read by the standard library."""
+    connection = sqlite3.connect(f"file:{home.database}?mode=ro", uri=True)
+    try:
+        ((count,),) = connection.execute("SELECT count(*) FROM access")
+        return int(count)
+    finally:
+        connection.close()
