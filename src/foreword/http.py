@@ -52,7 +52,10 @@ class Request:
 
 @value
 class Response:
-    """What is answered; a body in parts has no end that is known, and each is sent as it comes."""
+    """What is answered; a body in parts has no end that is known, and each is sent as it comes.
+
+    An empty part says nothing, and ends the answer where the peer has hung up.
+    """
 
     status: int
     body: bytes | Generator[bytes]
@@ -138,7 +141,20 @@ class Server:
         line.sendall(head)
         with closing(response.body) as parts:
             for part in parts:
+                if _hung_up(line):
+                    return
                 line.sendall(part)
+
+
+def _hung_up(line: socket.socket) -> bool:
+    """Whether nobody listens any more: what is sent to such a one is taken once by the system, and told as sent."""
+    line.setblocking(False)
+    try:
+        return not line.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    finally:
+        line.settimeout(PATIENCE)
 
 
 def peer_of(line: socket.socket) -> int:

@@ -161,3 +161,13 @@ def test_use_is_counted_by_project_and_since_when(store):
     assert store.use(project="here", since=500.0) == Use(shown=1, used=0, ignored=0)
     assert store.use(project="there") == Use()
     assert store.use(memory=one.id) == Use(shown=2, used=1, ignored=0)
+
+
+def test_use_is_counted_of_one_session_too(store):
+    (one,) = kept(store, "one")
+    given_to(store, one, id="inj-1", session="s1")
+    given_to(store, one, id="inj-2", session="s2")
+    store.judge([Verdict("inj-2", one.id, used=True, how="file")])
+    assert store.use(session="s1") == Use(1, 0, 0)
+    assert store.use(session="s2") == Use(1, 1, 0)
+    assert store.use(session="s3") == Use()

@@ -230,6 +230,9 @@ class Store(Protocol):
     def seen(self) -> tuple[Seen, ...]:
         """What was seen of each host that ever told something."""
 
+    def prompts(self, session: str, *, limit: int = 20, oldest: bool = False) -> tuple[Event, ...]:
+        """What a session was asked, the newest first, or the oldest."""
+
     def undistilled(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
         """Sessions with events that their memories do not tell of yet, newest first."""
 
@@ -280,7 +283,7 @@ class Store(Protocol):
     def fetched(self, session: str, *, since: float = 0.0) -> tuple[tuple[str, float], ...]:
         """The ids that a session fetched from then on, each with its time."""
 
-    def use(self, *, project: str = "", memory: str = "", since: float = 0.0) -> Use:
+    def use(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Use:
         """How many items were given from then on, and how many of them were used or were for nothing."""
 
     def spendings(self, since: float = 0.0, limit: int = 20) -> tuple[Spending, ...]:
@@ -300,6 +303,9 @@ class Store(Protocol):
 
     def size(self) -> Size:
         """How large the store is, and how much of that is in use."""
+
+    def stirred(self, after: int, *, seconds: float) -> int:
+        """The number of the last commit, as soon as it is another than *after*, or when the time is over."""
 
     # -- keeping itself well -----------------------------------------------------------------------------------
     def index(self) -> int:

@@ -36,6 +36,15 @@ class Commits:
         self._closing = threading.Lock()
         self._turn = threading.Lock()  # held by whoever uses the writing connection
         self._closed = False
+        self._number = 0  # of the last commit since it was opened
+        self._stirring = threading.Condition()
+
+    def stirred(self, after: int, *, seconds: float) -> int:
+        self._flush()
+        with self._stirring:
+            self._stirring.wait_for(lambda: self._closed or self._number != after, timeout=seconds)
+            self._check_open()
+            return self._number
 
     def _write(self, work: Callable[[], T]) -> T:
         """Do *work* in the writer's next commit, and return when that commit is on the disk."""
@@ -129,6 +138,14 @@ class Commits:
         self._trouble.pop("write", None)
         for change, result in results:
             change.done.set_result(result)
+        if results:
+            self._stir()
+
+    def _stir(self) -> None:
+        """Wake those who wait for news; half a microsecond where nobody does."""
+        with self._stirring:
+            self._number += 1
+            self._stirring.notify_all()
 
     def _undoable(self, work: Callable[[], T]) -> T:
         """Do *work* in a savepoint. Not apsw's own: it hides why SQLite took the whole transaction back."""

@@ -59,8 +59,8 @@ class JudgedReader(Reader):
         )
         return tuple((memory, at) for memory, at in rows)
 
-    def use(self, *, project: str = "", memory: str = "", since: float = 0.0) -> Use:
-        asked = {"j.project = ?": project, "i.memory = ?": memory}
+    def use(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Use:
+        asked = {"j.project = ?": project, "i.memory = ?": memory, "j.session = ?": session}
         wanted = {condition: given for condition, given in asked.items() if given}
         rows = self._all(
             f"""SELECT count(*), ifnull(sum(i.used = 1), 0), ifnull(sum(i.used = 0), 0)

@@ -189,7 +189,7 @@ class Reader(Finder):
             WHERE session = ? AND number > ? ORDER BY {order} LIMIT ?""",
             (session, after, limit),
         )
-        return tuple(_event(row) for row in rows)
+        return tuple(event_of(row) for row in rows)
 
     def injections(
         self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False
@@ -314,7 +314,7 @@ def _injection(row: Sequence[Any], items: tuple[Item, ...]) -> Injection:
     return Injection(*values)
 
 
-def _event(row: Sequence[Any]) -> Event:
+def event_of(row: Sequence[Any]) -> Event:
     values: tuple[Any, ...] = (*row[:-2], loads(row[-1]), False, row[-2])
     return Event(*values)
 

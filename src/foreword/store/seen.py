@@ -1,12 +1,12 @@
-"""Hosts -> what was seen of each: its sessions, its last event, what it was given last. The SQL of `doctor`."""
+"""Hosts -> what was seen of each: its sessions, its last event, what it was given last, what it was asked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from foreword.store.reading import SESSION, Reader
-from foreword.types import Session
+from foreword.store.reading import SESSION, Reader, event_of
+from foreword.types import Event, Session
 from foreword.values import value
 
 LATELY = 20  # sessions of a host whose injections are looked at: a walk through all of them takes seconds at a million
@@ -46,6 +46,14 @@ class SeenReader(Reader):
             (host, limit),
         )
         return tuple(Session(*row) for row in rows)
+
+    def prompts(self, session: str, *, limit: int, oldest: bool = False) -> tuple[Event, ...]:
+        rows = self._all(
+            f"""SELECT key, host, name, kind, session, project, cwd, at, number, payload FROM events
+            WHERE session = ? AND kind = 'prompt' ORDER BY number {"" if oldest else "DESC"} LIMIT ?""",
+            (session, limit),
+        )
+        return tuple(map(event_of, rows))
 
     def _seen(self, host: str, sessions: int, events: int) -> Seen:
         latest = [each.id for each in self.sessions_of(host, limit=LATELY)]

@@ -361,6 +361,9 @@ class SqliteStore(Writing):
         self._flush()
         return self._ask_seen(lambda reader: reader.seen())
 
+    def prompts(self, session: str, *, limit: int = 20, oldest: bool = False) -> tuple[Event, ...]:
+        return self._ask_seen(lambda reader: reader.prompts(session, limit=limit, oldest=oldest))
+
     def undistilled(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
         return self._ask(lambda reader: reader.undistilled(project=project, limit=limit))
 
@@ -416,9 +419,10 @@ class SqliteStore(Writing):
         self._flush()
         return self._ask_as(JudgedReader, lambda reader: reader.fetched(session, since=since))
 
-    def use(self, *, project: str = "", memory: str = "", since: float = 0.0) -> Use:
+    def use(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Use:
         self._flush()
-        return self._ask_as(JudgedReader, lambda reader: reader.use(project=project, memory=memory, since=since))
+        asked = {"project": project, "memory": memory, "session": session}
+        return self._ask_as(JudgedReader, lambda reader: reader.use(**asked, since=since))
 
     def spendings(self, since: float = 0.0, limit: int = 20) -> tuple[Spending, ...]:
         return self._ask_ledger(lambda reader: reader.spendings(since=since, limit=limit))
@@ -523,6 +527,7 @@ class SqliteStore(Writing):
                 return
             self._closed = True
             self._waiting.put(None)
+        self._stir()  # whoever waits for news is told that there will be none
         self._writer.join()
         with self._turn:  # somebody may be writing at once
             while not self._readers.empty():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from foreword.http import Request, Response
-from foreword.routing import Routes, last, object_in, word
-from foreword.web import files, memories
+from foreword.routing import Routes, last, object_in, whole, word
+from foreword.web import files, memories, now
 from foreword.web.live import Live
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ def routes_of(keeper: Keeper, live: Live) -> Routes:
         "/static/": {"GET": lambda asked: files.file(asked.path.removeprefix("/static/"))},
         # what the pages ask
         "/api/live": {"GET": lambda _: live.stream()},
+        "/api/now": {
+            "GET": lambda asked: now.now(
+                keeper, session=word(asked, "session"), limit=whole(asked, "limit", now.TEXTS, most=now.MOST)
+            )
+        },
+        "/api/injections/": {"GET": lambda asked: keeper.injection(last(asked))},
         "/api/projects": {"GET": lambda _: keeper.projects.every()},
         "/api/memories/": {
             "GET": lambda asked: memories.about(keeper, last(asked)),

@@ -1,0 +1,216 @@
+"""A session, or else the one that told something last -> what it was given, moment by moment, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from foreword import answers
+from foreword.deeds import deed_of
+from foreword.distill import session_uid
+from foreword.errors import NotFound
+from foreword.recipes import ledger_of
+from foreword.values import fields
+
+if TYPE_CHECKING:
+    from foreword.types import Event, Injection, Memory
+    from foreword.worker.keeper import Keeper
+
+TEXTS = 20  # moments whose text is sent along: 160 KB where each is as long as can be
+MOST = 500  # moments at once
+OTHERS = 20  # sessions to switch to
+QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
+NEAR = 5.0  # seconds between a prompt and what a plugin asks for it
+SETTLING = 3.0  # seconds: a prompt is kept at once, what it was given a moment later
+PROMPT = 600  # characters that are shown of a prompt
+TITLE = 90  # characters of one that stands for a title
+MOMENTS = {
+    "session_start": "at session start",
+    "prompt": "for a prompt",
+    "compaction": "for the summary of a compaction",
+    "question": "for a question of the agent",
+}
+SOURCES = {
+    "resume": "when the session was resumed",
+    "clear": "after a clear",
+    "compact": "after a compaction",
+    "fork": "when the session was forked",
+    "question": "for an agent that asked how things stand",
+}
+LAYERS = {
+    "continuity": "where things stand",
+    "sessions": "recent sessions",
+    "changes": "changed code",
+    "rules": "rules",
+    "knowledge": "knowledge",
+    "past": "relevant past work",
+    "index": "what fits the prompt",
+    "session": "what this session established",
+    "answer": "what answers the question",
+}
+SKIPPED = {
+    "empty": "nothing fits this moment",
+    "does not fit": "no room was left for it",
+    "deadline": "there was no time left for it",
+    "off": "it is switched off",
+}
+
+
+def now(keeper: Keeper, *, session: str = "", limit: int = TEXTS) -> dict[str, Any]:
+    """The session with its totals and its moments, the newest first, and the sessions that one may switch to."""
+    newest = keeper.injections(limit=1)["injections"]  # with what hooks spooled
+    recent = keeper.sessions(limit=OTHERS)["sessions"]
+    live = _live(recent, newest)
+    id = session or live
+    if not id:
+        return {"session": None, "sessions": [], "moments": [], "more": False, "live": ""}
+    given = _given(keeper, id, limit=limit + 1)
+    about = _about(keeper, id, recent, given)
+    moments = feed(given, keeper.store.prompts(id, limit=limit + 1), now=keeper.now())
+    told = {**_told(keeper, about), "totals": _totals(keeper, id), "ledger": _ledger(keeper, id)}
+    return {
+        "session": told,
+        "sessions": [_told(keeper, each) for each in recent],
+        "moments": _with_memories(keeper, moments[:limit]),
+        "more": len(moments) > limit,
+        "live": live,
+    }
+
+
+def feed(given: Sequence[Injection], prompts: Sequence[Event], *, now: float) -> list[dict[str, Any]]:
+    """What was given, each with the prompt that it was given for, and the prompts that nothing was given for."""
+    asked = {event.key: event for event in prompts}
+    moments = []
+    for each in given:
+        prompt = _prompt_of(each, asked.values()) if each.moment == "prompt" else None
+        if prompt:
+            del asked[prompt.key]
+        moments.append(_moment(each, _words(prompt) if prompt else ""))
+    silent = [(event, words) for event in asked.values() if (words := _words(event))]
+    moments += [
+        {
+            "id": event.key,
+            "moment": "prompt",
+            "name": MOMENTS["prompt"],
+            "at": event.at,
+            "prompt": words,
+            "silent": True,
+            "pending": 0 <= now - event.at < SETTLING,
+        }
+        for event, words in silent
+    ]
+    # A lost start is given again with the first prompt, and stands before its own block.
+    return sorted(moments, key=lambda each: (-each["at"], each["moment"] == "session_start"))
+
+
+def _live(recent: Sequence[Mapping[str, Any]], newest: Sequence[Mapping[str, Any]]) -> str:
+    """The session that told something last, or was given something: where capture is off, nobody tells."""
+    told = [(each["last"], each["id"]) for each in recent[:1]]
+    told += [(each["at"], each["session"]) for each in newest if each["session"]]
+    return max(told, default=(0.0, ""))[1]
+
+
+def _given(keeper: Keeper, id: str, *, limit: int) -> tuple[Injection, ...]:
+    """What the session was given, newest first, the last ones with their texts."""
+    last = keeper.store.injections(session=id, limit=min(limit, TEXTS), texts=True)
+    known = {each.id for each in last}
+    older = keeper.store.injections(session=id, limit=limit) if len(last) == TEXTS < limit else ()
+    return (*last, *(each for each in older if each.id not in known))
+
+
+def _about(
+    keeper: Keeper, id: str, recent: Sequence[Mapping[str, Any]], given: Sequence[Injection]
+) -> Mapping[str, Any]:
+    """What is known of a session; where capture is off, what it was given tells it."""
+    known = next((each for each in recent if each["id"] == id), None)
+    if known:
+        return known
+    if found := keeper.store.session(id):
+        uid = session_uid("sum", project=found.project, session=id)
+        summary = next(iter(keeper.store.by_uid([uid])), None)
+        return {**fields(found), "title": summary.title if summary else "", "summary": summary.id if summary else ""}
+    if not given:
+        raise NotFound(f"there is no session {id[:80]!r}", hint="/now shows the one that goes on")
+    first, last = given[-1], given[0]
+    about = {"id": id, "host": last.host, "project": last.project, "cwd": "", "started": first.at, "last": last.at}
+    return {**about, "ended": 0.0, "events": 0, "title": "", "summary": ""}
+
+
+def _told(keeper: Keeper, about: Mapping[str, Any]) -> dict[str, Any]:
+    """A session in a line: its title is that of its summary, or else what it was asked first."""
+    known = keeper.registry.known().get(about["project"])
+    first = () if about["title"] else keeper.store.prompts(about["id"], limit=1, oldest=True)
+    names = ("id", "host", "project", "cwd", "started", "last", "ended", "events", "summary")
+    return {
+        **{name: about[name] for name in names},
+        "project_name": (known.name if known else "") or about["project"].rpartition("/")[2] or about["project"],
+        "title": about["title"] or next((_cut(_words(event), TITLE) for event in first), ""),
+        "goes_on": not about["ended"] and keeper.now() - about["last"] < QUIET,
+    }
+
+
+def _totals(keeper: Keeper, id: str) -> dict[str, int]:
+    items, tokens = keeper.store.given_in_all(id)
+    use = keeper.store.use(session=id)
+    unjudged = use.shown - use.used - use.ignored
+    return {"memories": items, "tokens": tokens, **fields(use), "unjudged": unjudged}
+
+
+def _ledger(keeper: Keeper, id: str) -> list[dict[str, Any]]:
+    """What its context window was given so far, of what it may be given, by moment."""
+    spent = keeper.store.spent(id)
+    allowed = ledger_of(keeper.settings.recipes)
+    rows = [(moment, spent.get(moment, 0), allowed[moment]) for moment in ("session_start", "prompt", "question")]
+    return [{"moment": moment, "spent": used, "of": most} for moment, used, most in rows]
+
+
+def _prompt_of(given: Injection, asked: Iterable[Event]) -> Event | None:
+    """The prompt that something was given for: a hook's answer has the time of its event, any other comes after it."""
+    before = [event for event in asked if given.at - NEAR <= event.at <= given.at]
+    return max(before, key=lambda event: event.at, default=None)
+
+
+def _moment(given: Injection, prompt: str) -> dict[str, Any]:
+    name = SOURCES.get(given.source, "") if given.moment == "session_start" else ""
+    return {
+        **answers.injection(given, text=True),
+        "text": given.text or None,  # of older ones it is asked for alone
+        "name": name or MOMENTS.get(given.moment, given.moment),
+        "prompt": prompt,
+        "silent": False,
+        "pending": False,
+        "layers": [{"layer": each, "name": LAYERS.get(each, each), "tokens": n} for each, n in given.layers.items()],
+        "skipped": [
+            {"layer": each, "name": LAYERS.get(each, each), "why": SKIPPED.get(why, why)}
+            for each, why in given.skipped.items()
+        ],
+    }
+
+
+def _with_memories(keeper: Keeper, moments: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each item with the title and the kind of its memory; what was forgotten has none."""
+    ids = [item["memory"] for moment in moments for item in moment.get("items", ())]
+    known = {memory.id: memory for memory in keeper.store.by_id(ids)}
+    return [{**moment, "items": [_item(item, known) for item in moment.get("items", ())]} for moment in moments]
+
+
+def _item(item: Mapping[str, Any], known: Mapping[str, Memory]) -> dict[str, Any]:
+    memory = known.get(item["memory"])
+    layer = LAYERS.get(item["layer"], item["layer"])
+    return {
+        **item,
+        "layer": layer,
+        "title": memory.title if memory else "",
+        "kind": memory.kind if memory else "",
+        "status": memory.status if memory else "forgotten",
+    }
+
+
+def _words(event: Event) -> str:
+    """What somebody typed; empty where it was no person."""
+    deed = deed_of(event, root="")
+    return _cut(deed.text, PROMPT) if deed else ""
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

@@ -1,0 +1,99 @@
+"""What every store promises about news: whoever waits is told of the next commit, also of what was left for later."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from foreword.errors import StoreError
+from foreword.types import Event, Injection, Memory
+
+LONG = 20.0  # seconds that no test waits for
+
+
+def event(key, *, kind="prompt", session="s1", at=1.0):
+    return Event(key, "codex", kind, kind, session, "here", "/here", at, {"prompt": key})
+
+
+def given(id, *, session="s1", at=2.0):
+    return Injection(id, "prompt", session, "here", "codex", at, 60, 500, 1.0, {}, {}, (), text=f"text of {id}")
+
+
+def test_whoever_knows_the_last_commit_waits_for_the_next(store):
+    known = store.stirred(-1, seconds=LONG)
+    assert store.stirred(known, seconds=0.01) == known
+    told = []
+    waiting = threading.Thread(target=lambda: told.append(store.stirred(known, seconds=LONG)))
+    waiting.start()
+    store.append([event("one")])
+    waiting.join(LONG / 2)
+    assert told == [known + 1]
+
+
+def test_whoever_missed_one_is_told_at_once(store):
+    known = store.stirred(-1, seconds=LONG)
+    store.keep([Memory("note", "one"), Memory("note", "two")])
+    store.append([event("one")])
+    assert store.stirred(known, seconds=LONG) == known + 2
+
+
+def test_what_was_left_for_later_is_news_too(store):
+    known = store.stirred(-1, seconds=LONG)
+    store.record(given("inj-1"))
+    assert store.stirred(known, seconds=LONG) != known
+    assert [each.id for each in store.injections(session="s1")] == ["inj-1"]
+
+
+def test_what_is_left_for_later_while_somebody_waits_is_news(store):
+    known = store.stirred(-1, seconds=LONG)
+    later = threading.Timer(0.05, lambda: store.record(given("inj-1")))
+    later.start()
+    assert store.stirred(known, seconds=LONG) != known
+
+
+def test_asking_is_no_news(store):
+    store.append([event("one")])
+    known = store.stirred(-1, seconds=LONG)
+    store.injections(session="s1")
+    store.sessions()
+    store.prompts("s1")
+    store.use(session="s1")
+    assert store.stirred(known, seconds=0.05) == known
+
+
+def test_what_could_not_be_written_is_no_news(store):
+    known = store.stirred(-1, seconds=LONG)
+    with pytest.raises(AttributeError):
+        store.keep([None])
+    assert store.stirred(known, seconds=0.05) == known
+
+
+def test_a_store_that_closes_lets_go_of_those_who_wait(make_store):
+    store = make_store()
+    failed = []
+
+    def wait():
+        try:
+            store.stirred(store.stirred(-1, seconds=LONG), seconds=LONG)
+        except StoreError as exc:
+            failed.append(exc)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    time.sleep(0.05)
+    store.close()
+    waiting.join(LONG / 2)
+    assert failed
+    with pytest.raises(StoreError):
+        store.stirred(0, seconds=LONG)
+
+
+def test_prompts_are_told_alone_from_either_end(store):
+    told = [event("one"), event("edit", kind="tool"), event("two"), event("other", session="s2"), event("three")]
+    store.append(told)
+    assert [each.key for each in store.prompts("s1")] == ["three", "two", "one"]
+    assert [each.key for each in store.prompts("s1", limit=1, oldest=True)] == ["one"]
+    assert store.prompts("s1", limit=1)[0].payload == {"prompt": "three"}
+    assert store.prompts("nobody") == ()

@@ -1,0 +1,261 @@
+"""A real worker, real hooks and the viewer's own door: what a session was given is told as it happens."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from foreword.client import Client
+from foreword.paths import Home
+from foreword.projects import resolve
+from foreword.recipes import RECIPES
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Memory
+from foreword.web import THREADS
+from foreword.web.now import LAYERS, TEXTS
+from tests.flow.conftest import Host, wait_for
+
+PROMPT = "why does the checkout transport time out?"
+FACTORS = {"match", "recency", "importance", "reinforcement", "scope", "task"}
+
+
+class Page:
+    """What a browser does with an opened viewer: asks with its cookie, and listens."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.opened = client.post("/api/view", {"do": "open"})
+        self.at = urlsplit(self.opened["url"])
+        answer = self._asked("GET", f"/?{self.at.query}", {})
+        self.cookie = answer.getheader("Set-Cookie", "").partition(";")[0]
+
+    def get(self, path: str, **query: Any) -> dict[str, Any]:
+        self.client.post("/api/view", {"do": "hold", "holder": self.opened["holder"]})
+        answer = self._asked("GET", f"{path}?{urlencode(query)}", self._own())
+        body = json.loads(answer.read())
+        return {**body, "status": answer.status}
+
+    def listen(self) -> Listening:
+        return Listening(self.at, self._own())
+
+    def _own(self) -> dict[str, str]:
+        return {"Cookie": self.cookie, "Sec-Fetch-Site": "same-origin"}
+
+    def _asked(self, method: str, path: str, fields: dict[str, str]):
+        line = HTTPConnection(self.at.hostname or "", self.at.port, timeout=20)
+        line.request(method, path, headers=fields)
+        return line.getresponse()
+
+
+class Listening:
+    """One open stream; its events as they come."""
+
+    def __init__(self, at, fields: dict[str, str]) -> None:
+        self.line = socket.create_connection((at.hostname, at.port), timeout=20)
+        head = "".join(f"{name}: {text}\r\n" for name, text in {"Host": at.netloc, **fields}.items())
+        self.line.sendall(f"GET /api/live HTTP/1.1\r\n{head}\r\n".encode())
+        self.heard = self.line.makefile("rb")
+        self.status = int(self.heard.readline().split()[1])
+        while self.heard.readline().strip():
+            pass
+
+    def event(self) -> tuple[str, dict[str, Any]] | None:
+        """The next event; None where the stream has ended."""
+        name, data = "", {}
+        for raw in self.heard:
+            text = raw.decode().strip()
+            if text.startswith("event: "):
+                name = text.removeprefix("event: ")
+            elif text.startswith("data: "):
+                data = json.loads(text.removeprefix("data: "))
+            elif not text and name:
+                return name, data
+        return None
+
+    def close(self) -> None:
+        self.heard.close()
+        self.line.close()
+
+
+@pytest.fixture
+def filled(home: Home, project: str) -> Home:
+    """A store that knows something for a start and for a prompt; closed."""
+    store = SqliteStore(home.database, backups=home.backups)
+    owner = resolve(project)
+    about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
+    store.keep(
+        [
+            Memory("decision", "The checkout HTTPTransport retries twice", body="because of the bank", **about),
+            Memory("preference", "Run the tests with make test", **about),
+        ]
+    )
+    store.close()
+    return home
+
+
+@pytest.fixture
+def page(filled: Home, start: Callable[[], Client]) -> Iterator[Page]:
+    opened = Page(start())
+    yield opened
+    opened.client.post("/api/view", {"do": "close"})
+
+
+def asks(host: Host, project: str, prompt: str, *, session: str = "s1") -> str:
+    return host.context("UserPromptSubmit", {"session_id": session, "cwd": project, "prompt": prompt})
+
+
+def starts(host: Host, project: str, *, session: str = "s1", source: str = "startup") -> str:
+    return host.context("SessionStart", {"session_id": session, "cwd": project, "source": source})
+
+
+# -- live -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_hooks_prompt_makes_a_line_arrive_and_then_what_it_was_given_is_there(page, host, project):
+    listening = page.listen()
+    assert listening.status == 200
+    name, ready = listening.event()
+    assert name == "ready"
+    seen = asks(host, project, PROMPT)
+    assert seen
+    before = ready["number"]
+    while True:
+        name, told = listening.event()
+        assert (name, told["number"] != before) == ("stirred", True)
+        before = told["number"]
+        moments = page.get("/api/now")["moments"]
+        if moments and not moments[0]["silent"]:  # the event may come first, what it was given a moment later
+            break
+    assert moments[0]["text"] == seen
+    listening.close()
+
+
+def test_closing_the_viewer_ends_every_stream(page):
+    streams = [page.listen() for _ in range(3)]
+    assert [each.event()[0] for each in streams] == ["ready"] * 3
+    page.client.post("/api/view", {"do": "close"})
+    assert [next(iter(each.event, None), None) for each in streams] == [None] * 3
+    for each in streams:
+        each.close()
+
+
+def test_tabs_that_were_closed_leave_their_threads_free(page):
+    for _ in range(3):
+        tabs = [page.listen() for _ in range(10)]
+        assert [each.event()[0] for each in tabs] == ["ready"] * 10
+        for each in tabs:
+            each.close()
+        wait_for(lambda: threads_free(page) >= THREADS - 1)
+
+
+def threads_free(page: Page) -> int:
+    """How many more can listen at once: those that are answered within a moment."""
+    with ExitStack() as stack:
+        free = 0
+        for _ in range(THREADS - 1):  # one is left for others
+            line = socket.create_connection((page.at.hostname, page.at.port), timeout=0.3)
+            stack.callback(line.close)
+            head = f"Host: {page.at.netloc}\r\nCookie: {page.cookie}\r\nSec-Fetch-Site: same-origin\r\n"
+            line.sendall(f"GET /api/live HTTP/1.1\r\n{head}\r\n".encode())
+            try:
+                free += bool(line.recv(1))
+            except TimeoutError:
+                return free
+        return free
+
+
+# -- now --------------------------------------------------------------------------------------------------------------
+
+
+def test_before_anything_happened_there_is_nothing_to_show(page):
+    told = page.get("/api/now")
+    assert (told["session"], told["sessions"], told["moments"]) == (None, [], [])
+
+
+def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page, host, project):
+    began = starts(host, project)
+    asked = asks(host, project, PROMPT)
+    told = page.get("/api/now")
+    session, (prompt, start) = told["session"], told["moments"]
+    assert (session["id"], session["host"], session["goes_on"]) == ("s1", "claude-code", True)
+    assert (session["project_name"], session["title"]) == (Path(project).name, PROMPT)
+    assert (start["text"], prompt["text"]) == (began, asked)
+    assert (start["name"], prompt["name"], prompt["prompt"]) == ("at session start", "for a prompt", PROMPT)
+    assert 0 < prompt["tokens"] <= prompt["budget"] == 500
+    assert {"checkout", "transport"} <= set(prompt["terms"])
+    (item,) = prompt["items"]
+    assert (item["title"], item["kind"]) == ("The checkout HTTPTransport retries twice", "decision")
+    assert set(item["why"]) == FACTORS
+    assert (item["used"], item["status"]) == (None, "active")
+    assert {each["why"] for each in start["skipped"]} <= {"nothing fits this moment", "no room was left for it"}
+    assert session["totals"]["tokens"] == start["tokens"] + prompt["tokens"]
+    assert session["totals"]["unjudged"] == len(start["items"]) + 1
+    spent = {each["moment"]: (each["spent"], each["of"]) for each in session["ledger"]}
+    assert spent["prompt"] == (prompt["tokens"], 3000)
+    assert spent["session_start"] == (start["tokens"], 2000)
+
+
+def test_a_prompt_that_nothing_was_worth_saying_to_is_shown_as_such(page, host, project):
+    assert asks(host, project, "please translate the poem about wombats into Latin") == ""
+    asks(host, project, PROMPT)
+    spoken, silent = page.get("/api/now")["moments"]
+    assert (spoken["silent"], spoken["prompt"]) == (False, PROMPT)
+    assert (silent["silent"], silent["items"]) == (True, [])
+    assert silent["prompt"] == "please translate the poem about wombats into Latin"
+
+
+def test_the_newest_session_is_shown_and_others_can_be_switched_to(page, host, project, tmp_path):
+    other = tmp_path / "bars"
+    other.mkdir()
+    (other / "pyproject.toml").write_text("")
+    asks(host, project, PROMPT, session="first")
+    host.tell("UserPromptSubmit", {"session_id": "second", "cwd": str(other), "prompt": "count the bars again"})
+    told = page.get("/api/now")
+    assert (told["session"]["id"], told["live"]) == ("second", "second")
+    assert [(each["id"], each["title"]) for each in told["sessions"]] == [
+        ("second", "count the bars again"),
+        ("first", PROMPT),
+    ]
+    past = page.get("/api/now", session="first")
+    assert (past["session"]["id"], past["live"]) == ("first", "second")
+    assert past["moments"][0]["prompt"] == PROMPT
+    assert page.get("/api/now", session="nobody")["status"] == 404
+
+
+def test_what_is_used_is_told_with_how_it_was_known(page, host, project):
+    asks(host, project, PROMPT)
+    memory = page.get("/api/now")["moments"][0]["items"][0]["memory"]
+    caller = {"cwd": project, "sessions": [{"host": "claude-code", "id": "s1"}]}
+    page.client.post("/api/mcp", {"tool": "memory_get", "arguments": {"ids": [memory]}, "caller": caller})
+    host.tell("SessionEnd", {"session_id": "s1", "cwd": project, "reason": "other"})
+    wait_for(lambda: page.get("/api/now")["session"]["totals"]["used"])
+    told = page.get("/api/now")
+    assert (told["moments"][0]["items"][0]["used"], told["moments"][0]["items"][0]["how"]) == (True, "fetched")
+    assert told["session"]["goes_on"] is False
+
+
+def test_older_moments_come_when_asked_for_and_their_texts_one_by_one(page, host, project):
+    for number in range(TEXTS + 5):
+        asked = {"project_path": project, "session_id": "long", "prompt": PROMPT, "moment": "compaction"}
+        page.client.get("/api/context", **asked, budget=900 + number)
+    few = page.get("/api/now", session="long")
+    assert (len(few["moments"]), few["more"]) == (TEXTS, True)
+    assert all(each["text"] for each in few["moments"])
+    all_of_them = page.get("/api/now", session="long", limit=100)
+    assert (len(all_of_them["moments"]), all_of_them["more"]) == (TEXTS + 5, False)
+    oldest = all_of_them["moments"][-1]
+    assert oldest["text"] is None
+    assert page.get(f"/api/injections/{oldest['id']}")["injection"]["text"]
+
+
+def test_every_layer_of_every_recipe_has_words():
+    assert {layer.name for recipe in RECIPES.values() for layer in recipe.layers} <= set(LAYERS)
