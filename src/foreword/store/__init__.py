@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from foreword.store.seen import Seen
     from foreword.store.statistics import Counted, Totals
     from foreword.store.tallies import Size
+    from foreword.store.timeline import Changed, Given
 
 
 class Store(Protocol):
@@ -233,6 +234,23 @@ class Store(Protocol):
     def prompts(self, session: str, *, limit: int = 20, oldest: bool = False) -> tuple[Event, ...]:
         """What a session was asked, the newest first, or the oldest."""
 
+    def sessions_before(
+        self, last: float, id: str = "", *, projects: Sequence[str] = (), limit: int
+    ) -> tuple[Session, ...]:
+        """The sessions that come behind one in the list of all, newest first; with 0 for its time, the first ones."""
+
+    def session_like(self, beginning: str) -> Session | None:
+        """The newest session whose id begins so."""
+
+    def came_of(self, sessions: Sequence[str], *, kinds: Sequence[str], each: int) -> tuple[Memory, ...]:
+        """What sessions have come to, whatever its status, oldest first; of a kind at most so many for each session."""
+
+    def changed_in(self, sessions: Sequence[tuple[str, str]], *, each: int) -> Mapping[str, Changed]:
+        """What sessions changed, each named by a project and its id, newest first; by session, at most so many each."""
+
+    def given_to(self, sessions: Sequence[str]) -> Mapping[str, Given]:
+        """What sessions were given since they began; by session, without those that were given nothing."""
+
     def undistilled(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
         """Sessions with events that their memories do not tell of yet, newest first."""
 
@@ -241,6 +259,9 @@ class Store(Protocol):
 
         Behind the event of number *after* they come as they arrived: what was spooled arrives late.
         """
+
+    def events_before(self, session: str, number: int, *, limit: int) -> tuple[Event, ...]:
+        """What a session told before the event of that number, the newest first."""
 
     def mark(self, name: str) -> str:
         """How far something had come when it was noted last; empty for never."""

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from foreword.store.seen import Seen, SeenReader
     from foreword.store.statistics import Counted, StatisticsReader, Totals
     from foreword.store.tallies import Size, TallyReader
+    from foreword.store.timeline import Changed, Given, TimelineReader
     from foreword.store.vectors import Nearest, VectorReader
 
 T = TypeVar("T")
@@ -364,6 +365,27 @@ class SqliteStore(Writing):
     def prompts(self, session: str, *, limit: int = 20, oldest: bool = False) -> tuple[Event, ...]:
         return self._ask_seen(lambda reader: reader.prompts(session, limit=limit, oldest=oldest))
 
+    def sessions_before(
+        self, last: float, id: str = "", *, projects: Sequence[str] = (), limit: int
+    ) -> tuple[Session, ...]:
+        return self._ask_timeline(lambda reader: reader.sessions_before(last, id, projects=projects, limit=limit))
+
+    def session_like(self, beginning: str) -> Session | None:
+        return self._ask_timeline(lambda reader: reader.session_like(beginning))
+
+    def came_of(self, sessions: Sequence[str], *, kinds: Sequence[str], each: int) -> tuple[Memory, ...]:
+        return self._ask_timeline(lambda reader: reader.came_of(sessions, kinds=kinds, each=each))
+
+    def changed_in(self, sessions: Sequence[tuple[str, str]], *, each: int) -> Mapping[str, Changed]:
+        return self._ask_timeline(lambda reader: reader.changed_in(sessions, each=each))
+
+    def given_to(self, sessions: Sequence[str]) -> Mapping[str, Given]:
+        self._flush()
+        return self._ask_timeline(lambda reader: reader.given_to(sessions))
+
+    def events_before(self, session: str, number: int, *, limit: int) -> tuple[Event, ...]:
+        return self._ask_timeline(lambda reader: reader.events_before(session, number, limit=limit))
+
     def undistilled(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
         return self._ask(lambda reader: reader.undistilled(project=project, limit=limit))
 
@@ -623,6 +645,11 @@ class SqliteStore(Writing):
         from foreword.store.tallies import TallyReader
 
         return self._ask_as(TallyReader, question)
+
+    def _ask_timeline(self, question: Callable[[TimelineReader], T]) -> T:
+        from foreword.store.timeline import TimelineReader
+
+        return self._ask_as(TimelineReader, question)
 
     def _ask_as(self, kind: type[R], question: Callable[[R], T]) -> T:
         with self._reader() as connection:

@@ -1,0 +1,105 @@
+"""Sessions, some at once -> what came of each, what each changed and was given. The SQL of the viewer's timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from foreword.jsontext import dumps
+from foreword.store.finding import FOREVER, FROM, MEMORY, marks, memory_of
+from foreword.store.reading import SESSION, Reader, event_of
+from foreword.types import Change, Event, Memory, Session
+from foreword.values import value
+
+# The plus keeps SQLite to one walk along the index of each session; the other condition lets the partial one be used.
+_SOME = "m.session IN (SELECT value FROM json_each(?1)) AND m.session <> '' AND +m.status <> 'forgotten'"
+
+
+@value
+class Changed:
+    """The functions that a session changed: the newest of them, and how many there are in all."""
+
+    changes: tuple[Change, ...]
+    count: int
+
+
+@value
+class Given:
+    """What a session was given: answers and their tokens, memories in them, each once, and how many it used."""
+
+    injections: int = 0
+    tokens: int = 0
+    items: int = 0
+    used: int = 0
+
+
+class TimelineReader(Reader):
+    """The questions about many sessions, of one read-only connection."""
+
+    def sessions_before(
+        self, last: float, id: str = "", *, projects: Sequence[str] = (), limit: int
+    ) -> tuple[Session, ...]:
+        of_projects = f"project IN ({marks(projects)}) AND" if projects else ""
+        rows = self._all(
+            f"""SELECT {SESSION} FROM sessions WHERE {of_projects} last <= ? AND (last < ? OR id > ?)
+            ORDER BY last DESC, id LIMIT ?""",
+            (*projects, last or FOREVER, last or FOREVER, id, limit),
+        )
+        return tuple(Session(*row) for row in rows)
+
+    def session_like(self, beginning: str) -> Session | None:
+        after = beginning + chr(0x10FFFF)
+        rows = self._all(
+            f"SELECT {SESSION} FROM sessions WHERE id >= ? AND id < ? ORDER BY last DESC, id LIMIT 1",
+            (beginning, after),
+        )
+        return Session(*rows[0]) if rows and beginning else None
+
+    def came_of(self, sessions: Sequence[str], *, kinds: Sequence[str], each: int) -> tuple[Memory, ...]:
+        rows = self._all(
+            f"""SELECT {MEMORY} {FROM} WHERE m.place IN (SELECT place FROM (SELECT m.place, row_number() OVER
+            (PARTITION BY m.session, m.kind ORDER BY m.created, m.id) AS nth FROM memories m
+            WHERE {_SOME} AND m.kind IN (SELECT value FROM json_each(?2))) WHERE nth <= ?3) ORDER BY m.created, m.id""",
+            (dumps(sessions), dumps(kinds), each),
+        )
+        return tuple(map(memory_of, rows))
+
+    def changed_in(self, sessions: Sequence[tuple[str, str]], *, each: int) -> dict[str, Changed]:
+        # A project comes with each session, for so the index begins; one session may have been in several.
+        rows = self._all(
+            """SELECT count, project, file, function, what, signature, line, end_line, session, at FROM (
+            SELECT c.*, count(*) OVER (PARTITION BY c.session) AS count,
+            row_number() OVER (PARTITION BY c.session ORDER BY c.at DESC, c.number DESC) AS nth
+            FROM json_each(?1) s CROSS JOIN changes c ON c.project = s.value ->> 0 AND c.session = s.value ->> 1)
+            WHERE nth <= ?2 ORDER BY session, nth""",
+            (dumps([list(pair) for pair in dict.fromkeys(sessions)]), each),
+        )
+        found: dict[str, list[Change]] = {}
+        counts = {row[8]: row[0] for row in rows}
+        for row in rows:
+            found.setdefault(row[8], []).append(Change(*row[1:]))
+        return {session: Changed(tuple(changes), counts[session]) for session, changes in found.items()}
+
+    def given_to(self, sessions: Sequence[str]) -> dict[str, Given]:
+        some = (dumps(sessions),)
+        told = self._all(
+            """SELECT j.session, count(*), sum(j.tokens) FROM injections j
+            WHERE j.session IN (SELECT value FROM json_each(?1)) AND j.tokens > 0 GROUP BY j.session""",
+            some,
+        )
+        held = self._all(
+            """SELECT session, count(*), sum(used) FROM (SELECT j.session, ifnull(max(i.used = 1), 0) AS used
+            FROM injections j JOIN injection_items i ON i.injection = j.id
+            WHERE j.session IN (SELECT value FROM json_each(?1)) AND j.tokens > 0 GROUP BY j.session, i.memory)
+            GROUP BY session""",
+            some,
+        )
+        items = {session: (count, used) for session, count, used in held}
+        return {session: Given(count, tokens, *items.get(session, (0, 0))) for session, count, tokens in told}
+
+    def events_before(self, session: str, number: int, *, limit: int) -> tuple[Event, ...]:
+        rows = self._all(
+            """SELECT key, host, name, kind, session, project, cwd, at, number, payload FROM events
+            WHERE session = ? AND number < ? ORDER BY number DESC LIMIT ?""",
+            (session, number, limit),
+        )
+        return tuple(map(event_of, rows))
