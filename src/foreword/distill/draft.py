@@ -9,7 +9,7 @@ from foreword.deeds import Deed, Todo, todos_after
 from foreword.distill import gist
 from foreword.distill.changes import is_test, memory_of_change
 from foreword.distill.commands import Command, command_of, commands_of, does, message_of, same, shape_of
-from foreword.distill.failures import Problem, ended_badly, problem_of
+from foreword.distill.failures import Problem, outcome
 from foreword.distill.request import requests
 from foreword.distill.said import Said, said, takes_back
 from foreword.distill.sentences import cut
@@ -147,14 +147,7 @@ class Draft:
         command = command_of(deed.command)
         if not command.program:
             return
-        # Of `pytest | tail` the host tells how `tail` ended.
-        failed = None if deed.failed is False and not command.tells else deed.failed
-        problem = problem_of(deed.output, program=command.program) if failed or failed is None else None
-        if failed is None:  # nobody tells: only what says so itself has failed
-            checks = command.kind in ("test", "lint", "build")
-            said_so = ended_badly(deed.output) if checks else None
-            told = problem is not None and bool(problem.type or problem.tests)
-            failed = checks and told if said_so is None else said_so
+        failed, problem = outcome(deed.output, command, failed=deed.failed)
         line = commands_of(deed.command)
         self._ran += 1
         if failed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
+from foreword.distill.commands import Command
 from foreword.distill.sentences import cut
 from foreword.values import value
 
@@ -42,6 +43,21 @@ def problem_of(output: str, *, program: str) -> Problem | None:
         files=files,
         tests=tests,
     )
+
+
+def outcome(output: str, command: Command, *, failed: bool | None) -> tuple[bool, Problem | None]:
+    """Whether a command failed, and with which error; where nobody tells, only what says so itself has failed."""
+    # Of `pytest | tail` the host tells how `tail` ended.
+    failed = None if failed is False and not command.tells else failed
+    if failed is False:
+        return False, None
+    problem = problem_of(output, program=command.program)
+    if failed is None:
+        checks = command.kind in ("test", "lint", "build")
+        said_so = ended_badly(output) if checks else None
+        told = problem is not None and bool(problem.type or problem.tests)
+        failed = checks and told if said_so is None else said_so
+    return failed, problem
 
 
 def ended_badly(output: str) -> bool | None:

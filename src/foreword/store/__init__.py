@@ -260,6 +260,9 @@ class Store(Protocol):
         Behind the event of number *after* they come as they arrived: what was spooled arrives late.
         """
 
+    def began_with(self, sessions: Sequence[str]) -> Mapping[str, Event]:
+        """The first prompt of each of these sessions that has one."""
+
     def events_before(self, session: str, number: int, *, limit: int) -> tuple[Event, ...]:
         """What a session told before the event of that number, the newest first."""
 

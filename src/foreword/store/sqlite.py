@@ -383,6 +383,9 @@ class SqliteStore(Writing):
         self._flush()
         return self._ask_timeline(lambda reader: reader.given_to(sessions))
 
+    def began_with(self, sessions: Sequence[str]) -> Mapping[str, Event]:
+        return self._ask_timeline(lambda reader: reader.began_with(sessions))
+
     def events_before(self, session: str, number: int, *, limit: int) -> tuple[Event, ...]:
         return self._ask_timeline(lambda reader: reader.events_before(session, number, limit=limit))
 

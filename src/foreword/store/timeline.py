@@ -96,6 +96,15 @@ class TimelineReader(Reader):
         items = {session: (count, used) for session, count, used in held}
         return {session: Given(count, tokens, *items.get(session, (0, 0))) for session, count, tokens in told}
 
+    def began_with(self, sessions: Sequence[str]) -> dict[str, Event]:
+        rows = self._all(
+            """SELECT key, host, name, kind, session, project, cwd, at, number, payload FROM events WHERE number IN
+            (SELECT (SELECT number FROM events WHERE session = s.value AND kind = 'prompt' ORDER BY number LIMIT 1)
+            FROM json_each(?1) s)""",
+            (dumps(sessions),),
+        )
+        return {event.session: event for event in map(event_of, rows)}
+
     def events_before(self, session: str, number: int, *, limit: int) -> tuple[Event, ...]:
         rows = self._all(
             """SELECT key, host, name, kind, session, project, cwd, at, number, payload FROM events

@@ -8,6 +8,8 @@ from foreword.http import Request, Response
 from foreword.routing import Routes, last, object_in, whole, word
 from foreword.web import files, memories, now
 from foreword.web.live import Live
+from foreword.web.story import story
+from foreword.web.timeline import timeline
 
 if TYPE_CHECKING:
     from foreword.worker.keeper import Keeper
@@ -40,6 +42,15 @@ def routes_of(keeper: Keeper, live: Live) -> Routes:
             )
         },
         "/api/injections/": {"GET": lambda asked: keeper.injection(last(asked))},
+        "/api/timeline": {
+            "GET": lambda asked: timeline(
+                keeper,
+                project=word(asked, "project"),
+                before=word(asked, "before"),
+                limit=whole(asked, "limit", 30, most=200),
+            )
+        },
+        "/api/sessions/": {"GET": lambda asked: story(keeper, last(asked))},
         "/api/projects": {"GET": lambda _: keeper.projects.every()},
         "/api/memories/": {
             "GET": lambda asked: memories.about(keeper, last(asked)),

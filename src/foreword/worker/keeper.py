@@ -78,7 +78,7 @@ log = logging.getLogger("foreword")
 
 SPOOL_BATCH = 200  # deliveries in one commit when the spool is read
 SOON = 256 * 1024  # bytes in the spool that a prompt waits for: some hooks' worth, a few milliseconds
-MOST_SESSIONS = 1000  # that an abbreviated id is looked for in
+MOST_CHANGES = 1000  # of a session, in its story
 LATELY = 7  # days
 SHOWN_IN = 50  # injections that a memory's explanation names
 ECHO_SECONDS = 0.8  # a host starts both copies of a hook at once; a busy machine, some hundred milliseconds apart
@@ -626,22 +626,24 @@ class Keeper:
 
     def session(self, id: str) -> dict[str, Any]:
         """The whole story of one session: what it was about, what it came to, and what it was given."""
-        found = self.store.session(id) or next(
-            (each for each in self.store.sessions(limit=MOST_SESSIONS) if each.id.startswith(id)), None
-        )
-        if found is None:
-            raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
-        self._distilling.settle(found.project)
-        found = self.store.session(found.id) or found  # as it stands now
+        found = self.settled(id)
         given = self.store.injections(session=found.id, limit=SHOWN_IN)
         return {
             "session": self._described([found])[0],
             "memories": [answers.memory(memory) for memory in self.store.of_session(found.id)],
             "changes": [
-                fields(each) for each in self.store.changed(found.project, session=found.id, limit=MOST_SESSIONS)
+                fields(each) for each in self.store.changed(found.project, session=found.id, limit=MOST_CHANGES)
             ],
             "injections": [answers.injection(each, text=False) for each in given],
         }
+
+    def settled(self, id: str) -> Session:
+        """A session, by its id or the beginning of it, after what it came to was waited for a moment."""
+        found = self.store.session(id) or self.store.session_like(id)
+        if found is None:
+            raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
+        self._distilling.settle(found.project)
+        return self.store.session(found.id) or found  # as it stands now
 
     def _described(self, sessions: Sequence[Session]) -> list[dict[str, Any]]:
         """Sessions with what each was about, where it is known."""

@@ -1,0 +1,247 @@
+"""A session -> its whole story in order of time: what was said, run, changed, broken and fixed, given and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from foreword.deeds import Deed, Todo, deed_of, todos_after
+from foreword.details import text, texts
+from foreword.distill.commands import command_of
+from foreword.distill.failures import outcome
+from foreword.distill.merge import fixes_of
+from foreword.store.timeline import Given
+from foreword.types import KINDS, Change, Event, Injection, Memory, Session
+from foreword.values import fields
+from foreword.web.timeline import change, failure, head, named, places, summary_of
+
+if TYPE_CHECKING:
+    from foreword.store import Store
+    from foreword.worker.keeper import Keeper
+
+MOST = 500  # moments of a story; more are read by nobody, and of a longer session the last ones tell how it stands
+EVENTS = 1_000  # that are read for them, the newest: reading what was looked at on the way makes no moment
+PAGE = 200
+INJECTIONS = 100
+ITEMS = 30  # memories that a moment of giving names
+CHANGES = 300  # as many as the distiller keeps of a session
+CAME = 200  # memories of one kind
+SAID, OUTPUT, COMMAND = 1_200, 700, 300  # characters that are shown of each
+TODOS = 20
+ABOUT = ("request", "done", "learned", "next", "block", "decisions")
+TOLD = tuple(kind for kind in KINDS if kind not in ("summary", "change"))  # the head and the changes tell these
+# At one time, in this order: what was answered with something comes first, what came of it after.
+ORDER = {name: at for at, name in enumerate(("start", "prompt", "given", "plan", "edit", "run", "fixed", "kept"))}
+
+
+def story(keeper: Keeper, id: str) -> dict[str, Any]:
+    """What a session was about, and every moment of it, oldest first; of a very long one the last moments."""
+    session = keeper.settled(id)
+    store = keeper.store
+    registry = store.registry()
+    came = store.came_of([session.id], kinds=(*TOLD, "summary"), each=CAME)
+    changed = store.changed_in(places([session], {session.id: came}), each=CHANGES).get(session.id)
+    given = store.injections(session=session.id, limit=INJECTIONS)
+    prompts = store.began_with([session.id])
+    events, unread = _events(store, session)
+    roots = {key: known.root for key, known in registry.items()}
+    deeds = [deed for event in events if (deed := deed_of(event, root=roots.get(event.project, session.cwd)))]
+    telling = _Telling(store, session, came)
+    moments = [
+        *telling.deeds(deeds),
+        *telling.edits(deeds, changed.changes if changed else ()),
+        *telling.given(given),
+        *telling.kept(),
+    ]
+    moments.sort(key=lambda each: (each["at"], ORDER.get(each["what"], len(ORDER))))
+    moments = _joined(moments)
+    return {
+        "session": head(session, came, registry=registry, now=keeper.now(), prompt=prompts.get(session.id)),
+        "about": _about(session, came),
+        "handoff": _handoff(came),
+        "given": fields(store.given_to([session.id]).get(session.id, Given())),
+        "moments": moments[-MOST:],
+        "left_out": max(0, len(moments) - MOST) + unread,
+        "silent": not events,  # only what came of it is kept: it was imported, or its events are pruned
+    }
+
+
+class _Telling:
+    """What happened, each as a moment `{at, what, ...}`; failures are known by the error that a run ended in."""
+
+    def __init__(self, store: Store, session: Session, came: Sequence[Memory]) -> None:
+        self._store, self._session, self._came = store, session, came
+        self._ran: dict[float, dict[str, Any]] = {}  # by its time, what an observation may be of
+        self._shown: set[str] = set()  # failures that runs tell of
+
+    def deeds(self, deeds: Sequence[Deed]) -> list[dict[str, Any]]:
+        """What was said and run."""
+        moments: list[dict[str, Any]] = []
+        failed: list[tuple[dict[str, Any], str]] = []
+        plan: tuple[Todo, ...] = ()
+        for deed in deeds:
+            moment: dict[str, Any] = {"at": deed.at, "what": deed.kind}
+            if deed.kind in ("prompt", "answer"):
+                moments.append({**moment, **_short(deed.text, SAID)})
+            elif deed.kind == "start":
+                moments.append({**moment, "source": deed.source})
+            elif deed.kind != "tool":
+                moments.append(moment)
+            elif deed.act == "run" and (run := _run(deed)):
+                moments.append({**moment, "what": "run", **run})
+                self._ran[deed.at] = moments[-1]
+                if uid := moments[-1].pop("fingerprint"):
+                    failed.append((moments[-1], f"fai:{self._session.project}:{uid}"))
+            elif deed.act == "plan" and deed.todos:
+                plan = todos_after(plan, deed.todos)
+                todos = [{"text": _short(todo.text, COMMAND)["text"], "done": todo.done} for todo in plan[:TODOS]]
+                moments.append({**moment, "what": "plan", "todos": todos, "more": max(0, len(plan) - TODOS)})
+        self._name_failures(failed)
+        return moments
+
+    def edits(self, deeds: Iterable[Deed], changes: Iterable[Change]) -> Iterator[dict[str, Any]]:
+        """What was edited, file by file, with the functions that changed there for the last time."""
+        functions: dict[tuple[float, str], list[Change]] = {}
+        for each in changes:
+            functions.setdefault((each.at, each.file), []).append(each)
+        edited = [(deed.at, file) for deed in deeds if deed.act == "edit" and not deed.failed for file in deed.files]
+        for at, file in dict.fromkeys((*edited, *functions)):
+            found = sorted(functions.get((at, file), ()), key=lambda each: each.line)
+            yield {"at": at, "what": "edit", "files": [{"file": file, "functions": [change(each) for each in found]}]}
+
+    def given(self, injections: Sequence[Injection]) -> list[dict[str, Any]]:
+        """What was put in front of it, item by item, and whether that was of use."""
+        ids = dict.fromkeys(item.memory for each in injections for item in each.items)
+        known = {memory.id: memory for memory in self._store.by_id(list(ids))}
+        return [
+            {
+                "at": each.at,
+                "what": "given",
+                "injection": each.id,
+                "moment": each.moment,
+                "source": each.source,
+                "tokens": each.tokens,
+                "used": sum(item.used is True for item in each.items),
+                "items": [
+                    {
+                        "memory": item.memory,
+                        "kind": known[item.memory].kind if item.memory in known else "",
+                        "title": known[item.memory].title if item.memory in known else "",
+                        "used": item.used,
+                        "how": item.how,
+                    }
+                    for item in each.items[:ITEMS]
+                ],
+                "more": max(0, len(each.items) - ITEMS),
+            }
+            for each in injections
+        ]
+
+    def kept(self) -> Iterator[dict[str, Any]]:
+        """What came of it, at the time when it was said or seen."""
+        for memory in self._came:
+            at = self._at(memory)
+            if memory.kind == "summary":
+                continue
+            if memory.kind == "observation" and memory.created in self._ran:
+                self._ran[memory.created]["memory"] = named(memory)
+            elif memory.kind == "failure":
+                told = failure(memory, session=self._session.id)
+                if memory.id not in self._shown:
+                    yield {"at": at, "what": "failure", "memory": told, "command": text(memory.detail, "command")}
+                elif fix := fixes_of(memory.detail).get(self._session.id):
+                    yield {"at": at, "what": "fixed", "memory": told, **_short(fix, SAID)}
+            else:
+                why = text(memory.detail, "why")
+                yield {"at": at, "what": "kept", "memory": named(memory), **_short(memory.body or why, SAID)}
+
+    def _name_failures(self, failed: Sequence[tuple[dict[str, Any], str]]) -> None:
+        """The failure that a run showed, which later sessions may have seen again and fixed."""
+        known = {memory.uid: memory for memory in self._store.by_uid([uid for _, uid in failed])}
+        for moment, uid in failed:
+            if uid in known and known[uid].status != "forgotten":
+                moment["failure"] = failure(known[uid], session=self._session.id)
+                self._shown.add(known[uid].id)
+
+    def _at(self, memory: Memory) -> float:
+        """When this session said it: what several did is as old as its first time, and confirmed at its last."""
+        first, last = self._session.started, self._session.last
+        return next((at for at in (memory.created, memory.confirmed) if first <= at <= last), last)
+
+
+def _events(store: Store, session: Session) -> tuple[list[Event], int]:
+    """The last events of a session in their order of time, and how many older ones were not read."""
+    found: list[Event] = []
+    while len(found) < EVENTS:
+        page = store.events_before(session.id, found[-1].number if found else session.newest + 1, limit=PAGE)
+        found += page
+        if len(page) < PAGE:
+            return sorted(found, key=lambda event: (event.at, event.number)), 0
+    unread = max(0, session.events - len(found))
+    return sorted(found, key=lambda event: (event.at, event.number)), unread
+
+
+def _run(deed: Deed) -> dict[str, Any]:
+    """A command that did something, or failed; looking around makes no moment."""
+    command = command_of(deed.command)
+    if not command.program or command.kind == "look":
+        return {}
+    failed, problem = outcome(deed.output, command, failed=deed.failed)
+    shown = _short(deed.command, COMMAND)
+    output = deed.output.strip()
+    return {
+        "command": shown["text"],
+        "kind": command.kind,
+        "failed": failed,
+        "error": problem.message if failed and problem else "",
+        "output": output[-OUTPUT:] if failed else "",
+        "more": max(0, len(output) - OUTPUT) if failed else 0,
+        "fingerprint": problem.fingerprint if failed and problem else "",
+    }
+
+
+def _joined(moments: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Edits in a row as one moment, and the same command again as one with how often; a prompt told twice once."""
+    found: list[dict[str, Any]] = []
+    for each in moments:
+        last: dict[str, Any] = found[-1] if found else {"what": ""}
+        if each["what"] != last["what"]:
+            found.append(each)
+        elif each["what"] == "edit":
+            found[-1] = {**last, "until": each["at"], "files": _together(last["files"], each["files"])}
+        elif each["what"] == "run" and (each["command"], each["failed"]) == (last["command"], last["failed"]):
+            found[-1] = {**each, "at": last["at"], "until": each["at"], "times": last.get("times", 1) + 1}
+        elif each["what"] == "plan":
+            found[-1] = {**each, "at": last["at"]}
+        else:
+            found.append(each)
+    return found
+
+
+def _together(one: Sequence[dict[str, Any]], other: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    files: dict[str, list[dict[str, Any]]] = {}
+    for each in (*one, *other):
+        files.setdefault(each["file"], []).extend(each["functions"])
+    return [{"file": file, "functions": functions} for file, functions in files.items()]
+
+
+def _about(session: Session, came: Sequence[Memory]) -> dict[str, Any]:
+    summary = summary_of(session, came)
+    detail: Mapping[str, Any] = summary.detail if summary else {}
+    told = {name: list(each) for name in ABOUT if (each := texts(detail, name))}
+    return {"memory": summary.id if summary else "", "text": summary.body if summary else "", **told}
+
+
+def _handoff(came: Sequence[Memory]) -> dict[str, Any] | None:
+    found = [memory for memory in came if memory.kind == "handoff"]
+    if not found:
+        return None
+    memory = found[-1]
+    points = {name: list(texts(memory.detail, name)) for name in ("next", "blockers", "questions")}
+    return {**named(memory), "text": memory.body, **points}
+
+
+def _short(told: str, most: int) -> dict[str, Any]:
+    """A text as long as one reads in a list, and how many characters come behind."""
+    told = told.strip()
+    return {"text": told[:most], "more": max(0, len(told) - most)}

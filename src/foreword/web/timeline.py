@@ -1,0 +1,166 @@
+"""A place in the list of sessions -> the next ones, newest first: what each was about, changed, broke and decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from foreword.deeds import deed_of
+from foreword.details import text, texts
+from foreword.distill.changes import is_test
+from foreword.distill.merge import fixes_of
+from foreword.distill.sentences import cut
+from foreword.errors import BadRequest
+from foreword.store.timeline import Changed, Given
+from foreword.types import Change, Event, Memory, Session
+from foreword.values import fields
+
+if TYPE_CHECKING:
+    from foreword.store.registry import Known
+    from foreword.worker.keeper import Keeper
+
+FEW = 5  # of one sort, in a row of the list; its story has all
+LOOKED_AT = 40  # changes of a session of which the few are chosen
+TITLE, SUMMARY, FIX = 160, 320, 200  # characters
+RUNNING = 1_800.0  # seconds: a session that nobody ended and that told nothing for so long is over
+KINDS = ("summary", "handoff", "decision", "failure", "learning", "preference", "correction")
+ASIDE = ("proposed", "discarded")  # what nobody said yes to is told elsewhere
+
+
+def timeline(keeper: Keeper, *, project: str = "", before: str = "", limit: int = 30) -> dict[str, Any]:
+    """Sessions of a project and its aliases, or of all, behind *before*, and where the next ones begin."""
+    store = keeper.store
+    registry = store.registry()
+    limit = max(1, limit)
+    found = store.sessions_before(*_place(before), projects=_counting_as(project, registry), limit=limit + 1)
+    shown = found[:limit]
+    ids = [each.id for each in shown]
+    came: dict[str, list[Memory]] = {id: [] for id in ids}
+    for memory in store.came_of(ids, kinds=KINDS, each=LOOKED_AT):
+        if memory.status not in ASIDE:
+            came[memory.session].append(memory)
+    changed = store.changed_in(places(shown, came), each=LOOKED_AT)
+    given = store.given_to(ids)
+    unsummed = [id for id in ids if not any(memory.kind == "summary" for memory in came[id])]
+    prompts = store.began_with(unsummed) if unsummed else {}
+    now = keeper.now()
+    sessions = [
+        {
+            **head(each, came[each.id], registry=registry, now=now, prompt=prompts.get(each.id)),
+            **_told(each, came[each.id], changed.get(each.id, Changed((), 0))),
+            "given": fields(given.get(each.id, Given())),
+        }
+        for each in shown
+    ]
+    return {"sessions": sessions, "next": f"{shown[-1].last!r}/{shown[-1].id}" if len(found) > limit else ""}
+
+
+def head(
+    session: Session, came: Sequence[Memory], *, registry: Mapping[str, Known], now: float, prompt: Event | None
+) -> dict[str, Any]:
+    """What a session is called: by its summary, or by its first prompt until there is one."""
+    summary = summary_of(session, came)
+    known = registry.get(session.project)
+    asked = deed_of(prompt, root="") if prompt and not summary else None
+    return {
+        "id": session.id,
+        "host": session.host,
+        "project": session.project,
+        "project_name": known.name if known and known.name else session.project.rpartition("/")[2],
+        "started": session.started,
+        "last": session.last,
+        "ended": session.ended,
+        "running": not session.ended and now - session.last < RUNNING,
+        "events": session.events,
+        "title": cut(summary.title if summary else asked.text if asked else "", TITLE),
+    }
+
+
+def summary_of(session: Session, came: Iterable[Memory]) -> Memory | None:
+    """What sums a session up; of one that was in several projects, its own project's."""
+    found = [memory for memory in came if memory.kind == "summary"]
+    return next((memory for memory in found if memory.project == session.project), found[0] if found else None)
+
+
+def places(sessions: Iterable[Session], came: Mapping[str, Sequence[Memory]]) -> list[tuple[str, str]]:
+    """Each session with every project that it is known to have been in."""
+    return [
+        (project, each.id)
+        for each in sessions
+        for project in dict.fromkeys((each.project, *(memory.project for memory in came[each.id])))
+    ]
+
+
+def failure(memory: Memory, *, session: str) -> dict[str, Any]:
+    """What broke, and what fixed it: there, or where it was seen last."""
+    fix = fixes_of(memory.detail).get(session) or text(memory.detail, "fixed_by")
+    standing = memory.detail.get("open") is not False or not fix
+    return {
+        **named(memory),
+        "fix": cut(fix, FIX) or None,
+        "open": standing and memory.status == "active",
+        "seen": memory.seen,
+    }
+
+
+def named(memory: Memory) -> dict[str, Any]:
+    """What a memory goes by."""
+    return {"id": memory.id, "kind": memory.kind, "title": cut(memory.title, TITLE), "status": memory.status}
+
+
+def change(each: Change) -> dict[str, Any]:
+    return {"file": each.file, "function": each.function, "what": each.what, "signature": each.signature}
+
+
+def _told(session: Session, came: Sequence[Memory], changed: Changed) -> dict[str, Any]:
+    """The few of each sort, and how many there are."""
+    summary = summary_of(session, came)
+    of = {kind: [memory for memory in came if memory.kind == kind] for kind in KINDS}
+    failures = [failure(memory, session=session.id) for memory in of["failure"]]
+    rules = [named(memory) for kind in ("preference", "correction") for memory in of[kind]]
+    said = texts(summary.detail, "learned") if summary else ()
+    learned = [*map(named, of["learning"]), *({"id": "", "title": cut(each, TITLE)} for each in said)]
+    left = [*of["handoff"], *([summary] if summary else [])]
+    steps = [step for memory in left for step in texts(memory.detail, "next")]
+    # What a test is called says less than the function that it tests.
+    code = sorted(changed.changes, key=lambda each: is_test(each.file))
+    several: dict[str, tuple[list[Any], int]] = {
+        "changed": ([change(each) for each in code], changed.count),
+        "failures": (failures, len(failures)),
+        "decisions": ([named(memory) for memory in of["decision"]], len(of["decision"])),
+        "rules": (rules, len(rules)),
+        "learned": (learned, len(learned)),
+        "next": (list(dict.fromkeys(steps)), len(set(steps))),
+    }
+    return {
+        "summary": _summary(summary),
+        **{name: items[:FEW] for name, (items, _) in several.items()},
+        "more": {name: count - FEW for name, (_, count) in several.items() if count > FEW},
+    }
+
+
+def _summary(memory: Memory | None) -> str:
+    if memory is None:
+        return ""
+    return cut(memory.body or ". ".join(texts(memory.detail, "done")), SUMMARY)
+
+
+def _counting_as(project: str, registry: Mapping[str, Known]) -> tuple[str, ...]:
+    """A project and those that count as it: what an alias was told before is still under its own key."""
+    if not project:
+        return ()
+    known = registry.get(project)
+    key = known.alias_of or project if known else project
+    return (key, *(each for each, about in registry.items() if about.alias_of == key))
+
+
+def _place(before: str) -> tuple[float, str]:
+    """Where the next sessions begin, as an earlier answer told it."""
+    last, _, id = before.partition("/")
+    try:
+        told = float(last or 0.0)
+    except ValueError:
+        told = -1.0
+    if not 0 <= told < float("inf"):
+        raise BadRequest(f"`before` must be what `next` said, not {before[:40]!r}", hint="leave it out for the newest")
+    return told, id
