@@ -50,11 +50,6 @@ def figures(counted: Counted, over: Span) -> dict[str, Any]:
     injections = sum(row[2] for row in counted.injections)
     tokens = sum(row[3] for row in counted.injections)
     used = sum(each.used for each in counted.items)
-    by_day = {day: {"injections": 0, "tokens": 0} for day in over.days}
-    for day, _, times, cost in counted.injections:
-        if day in by_day:
-            by_day[day]["injections"] += times
-            by_day[day]["tokens"] += cost
     return {
         "from": over.first.isoformat(),
         "to": over.last.isoformat(),
@@ -64,7 +59,7 @@ def figures(counted: Counted, over: Span) -> dict[str, Any]:
             "away": counted.away,
             "dated_ahead": counted.ahead,
             "by_moment": _by(counted.injections, key=1, number=2, order=MOMENTS),
-            "by_day": [{"day": day, **told} for day, told in by_day.items()],
+            "by_day": _given_by_day(counted, over),
         },
         "tokens": {
             "given": tokens,
@@ -75,16 +70,22 @@ def figures(counted: Counted, over: Span) -> dict[str, Any]:
             **_hits(counted.items),
             "by_kind": {kind: _hits(its) for kind, its in _grouped(counted.items, "kind", order=tuple(KINDS))},
             "by_layer": {layer: _hits(its) for layer, its in _grouped(counted.items, "layer")},
+            "by_day": _items_by_day(counted, over),
         },
         "silence": _silence(counted.tallies),
         "build_ms": {moment: _times(counted.build_ms[moment]) for moment in _ordered(counted.build_ms, MOMENTS)},
+        "build_ms_by_day": [
+            {"day": day, **_times(counted.build_ms_by_day[day])} for day in over.days if day in counted.build_ms_by_day
+        ],
         "memories": {
             "total": sum(number for _, number in counted.memories),
             "by_kind": _by(counted.memories, key=0, number=1, order=tuple(KINDS)),
+            "by_status": {"active": sum(number for _, number in counted.memories), **dict(counted.aside)},
             "new": sum(number for _, _, number in counted.new),
             "new_by_day": _new_by_day(counted.new, over),
         },
         "store": {"bytes_by_day": [{"day": day, "bytes": int(size)} for day, size in counted.sizes]},
+        "growth": _growth(counted, over),
         "sessions": {
             "total": sum(number for _, number in counted.sessions),
             "by_host": _by(counted.sessions, key=0, number=1),
@@ -189,6 +190,42 @@ def _times(build_ms: Sequence[float]) -> dict[str, float]:
     last = len(build_ms) - 1
     median, p95 = build_ms[last // 2], build_ms[-(-95 * len(build_ms) // 100) - 1]
     return {"count": last + 1, "median": round(median, 3), "p95": round(p95, 3), "max": round(build_ms[last], 3)}
+
+
+def _given_by_day(counted: Counted, over: Span) -> list[dict[str, Any]]:
+    days: dict[str, list[tuple[str, str, int, int]]] = {day: [] for day in over.days}
+    for row in counted.injections:
+        if row[0] in days:
+            days[row[0]].append(row)
+    return [
+        {
+            "day": day,
+            "injections": sum(row[2] for row in rows),
+            "tokens": sum(row[3] for row in rows),
+            "tokens_by_moment": _by(rows, key=1, number=3, order=MOMENTS),
+        }
+        for day, rows in days.items()
+    ]
+
+
+def _items_by_day(counted: Counted, over: Span) -> list[dict[str, Any]]:
+    days = dict(_grouped(counted.items, "day"))
+    return [{"day": day, **_hits(days.get(day, ()))} for day in over.days]
+
+
+def _growth(counted: Counted, over: Span) -> list[dict[str, Any]]:
+    """Each day: the bytes as it began and the events that came, null where nobody noted them; the memories there are
+    now that were there when it ended."""
+    sizes, came = dict(counted.sizes), dict(counted.arrived)
+    new: Counter[str] = Counter()
+    for day, _, number in counted.new:
+        new[day] += number
+    rows, there = [], sum(number for _, number in counted.memories)
+    for day in reversed(over.days):
+        size = int(sizes[day]) if day in sizes else None
+        rows.append({"day": day, "bytes": size, "memories": there, "events": came.get(day)})
+        there -= new[day]
+    return rows[::-1]
 
 
 def _new_by_day(rows: Sequence[tuple[str, str, int]], over: Span) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from tests.exposition import families
 from foreword.exposition import exposition
 from foreword.statistics import charts, figures, span
 from foreword.store.ledger import Spending
-from foreword.types import KINDS, MOMENTS, Injection, Item, Memory, Session
+from foreword.types import KINDS, MOMENTS, Event, Injection, Item, Memory, Session
 from foreword.values import replace
 from foreword.worker.measuring import Measuring
 
@@ -80,6 +80,17 @@ def test_figures_are_what_a_naive_recount_finds(shared_store, told, days):
     assert sum(each["injections"] for each in got["injections"]["by_day"]) == len(inside)
     assert len(got["injections"]["by_day"]) == got["days"] == days
     assert got["tokens"]["given"] == sum(each[2] for each in inside)
+    for place, day in enumerate(reversed(got["injections"]["by_day"])):
+        then = [each for each in inside if each[1] == place]
+        assert day["tokens"] == sum(day["tokens_by_moment"].values()) == sum(each[2] for each in then)
+        assert set(day["tokens_by_moment"]) == {each[0] for each in then}
+        of_day = Counter(item[2] for each in then for item in each[5])
+        shown = got["items"]["by_day"][days - 1 - place]
+        assert (shown["used"], shown["ignored"], shown["unjudged"]) == (of_day[True], of_day[False], of_day[None])
+        taken = sorted(each[3] for each in then)
+        (times,) = [each for each in got["build_ms_by_day"] if each["day"] == day["day"]] or [{"count": 0}]
+        assert times["count"] == len(taken)
+        assert not taken or times["max"] == round(taken[-1], 3)
     items = [item for each in inside for item in each[5]]
     for group, place in (("by_kind", 0), ("by_layer", 1)):
         for name, told_of in got["items"][group].items():
@@ -161,6 +172,37 @@ def test_the_size_of_the_store_is_noted_once_a_day(store):
     today = date.fromtimestamp(NOW)
     assert [each["day"] for each in sizes] == [(today + timedelta(days=n)).isoformat() for n in (0, 1, 3)]
     assert [each["bytes"] for each in sizes] == sorted(each["bytes"] for each in sizes)
+
+
+def test_growth_is_what_was_noted_and_what_is_there_by_the_day_it_is_of(store):
+    clock = [NOW]
+    measuring = Measuring(store=lambda: store, now=lambda: clock[0])
+    arrived = {0: 3, 1: 0, 3: 5}  # a day without a worker lies between
+    for days, events in arrived.items():
+        clock[0] = NOW + days * DAY
+        measuring.look()
+        told = [Event(f"{days}-{n}", "codex", "Stop", "stop", "s", "here", "/", clock[0], {}) for n in range(events)]
+        store.append(told)
+        store.keep([Memory("note", f"of day {days}", project="here", created=clock[0])])
+    got = measuring.stats(project="", name="", days=6)["growth"]
+    assert [each["events"] for each in got] == [None, None, 3, 0, None, 5]
+    assert [each["memories"] for each in got] == [0, 0, 1, 2, 2, 3]
+    assert [each["bytes"] is not None for each in got] == [False, False, True, True, False, True]
+    assert measuring.stats(project="elsewhere", name="", days=1)["growth"][0]["memories"] == 0
+
+
+def test_memories_are_counted_by_status(store):
+    statuses = ("active", "active", "superseded", "stale", "stale", "stale", "proposed")
+    store.keep(
+        [
+            Memory("decision", f"{n}", project="here", created=NOW, status=status, uid=f"u-{n}")
+            for n, status in enumerate(statuses)
+        ]
+    )
+    store.keep([Memory("decision", "of there", project="there", created=NOW, status="stale")])
+    assert asked(store, project="here", days=1)["memories"]["by_status"] == Counter(statuses)
+    assert asked(store, project="", days=1)["memories"]["by_status"]["stale"] == 4
+    assert asked(store, project="nowhere", days=1)["memories"]["by_status"] == {"active": 0}
 
 
 NAUGHTY = st.text(max_size=30)

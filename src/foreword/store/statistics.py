@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from foreword.store.finding import marks
-from foreword.store.reading import Reader
-from foreword.store.tallies import BYTES, LOCAL
+from foreword.store.tallies import BYTES, LOCAL, TallyReader
 from foreword.types import EMPTY, KINDS
 from foreword.values import value
 
@@ -20,10 +20,11 @@ BOUNDS = (1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0)
 
 @value
 class Items:
-    """How many items of a kind were shown in a layer, and what became of them; the rest could not be judged (yet)."""
+    """How many items of a kind were shown in a layer on a day, and what became of them; the rest is not judged."""
 
     kind: str
     layer: str
+    day: str
     shown: int
     used: int
     ignored: int
@@ -35,14 +36,17 @@ class Counted:
 
     injections: tuple[tuple[str, str, int, int], ...] = ()  # day, moment, how many, tokens
     build_ms: Mapping[str, Sequence[float]] = EMPTY  # moment -> each, the quickest first
+    build_ms_by_day: Mapping[str, Sequence[float]] = EMPTY
     away: int = 0  # of the injections, those that a hook gave itself
     items: tuple[Items, ...] = ()
     tallies: tuple[tuple[str, str, float], ...] = ()  # day, what, how many
     memories: tuple[tuple[str, int], ...] = ()  # kind, how many there are
+    aside: tuple[tuple[str, int], ...] = ()  # status, how many have it that are not active
     new: tuple[tuple[str, str, int], ...] = ()  # day, kind, how many are of that day
     sessions: tuple[tuple[str, int], ...] = ()  # host, how many were told of
     model: tuple[tuple[str, int, int, int, int], ...] = ()  # day, calls, refused ones, tokens in, tokens out
     sizes: tuple[tuple[str, float], ...] = ()  # day, bytes of the whole store as it began
+    arrived: tuple[tuple[str, int], ...] = ()  # day, events of all projects that arrived; no row for what nobody noted
     ahead: int = 0  # injections from after the span: some clock was wrong
 
 
@@ -58,7 +62,7 @@ class Totals:
     model: tuple[int, int, int]  # calls, tokens in, tokens out
 
 
-class StatisticsReader(Reader):
+class StatisticsReader(TallyReader):
     """The questions about counts, of one read-only connection; an empty project means all."""
 
     def statistics(self, *, project: str, since: float, until: float, first: str, last: str) -> Counted:
@@ -71,22 +75,29 @@ class StatisticsReader(Reader):
             asked,
         )
         build: dict[str, list[float]] = {}
-        for moment, took in self._all(f"SELECT moment, build_ms FROM injections WHERE {span}", asked):
+        by_day: dict[str, list[float]] = {}
+        built = f"SELECT {LOCAL.format('at')}, moment, build_ms FROM injections WHERE {span} ORDER BY build_ms"
+        for day, moment, took in self._all(built, asked):
             build.setdefault(moment, []).append(took)
+            by_day.setdefault(day or "", []).append(took)
         ahead = self._all(f"SELECT count(*) FROM injections WHERE tokens > 0 AND at >= ? {here}", (until, *given))
         return Counted(
             injections=tuple((day or "", moment, n, tokens) for day, moment, n, tokens, _ in told),
-            build_ms={moment: sorted(each) for moment, each in build.items()},
+            build_ms=build,
+            build_ms_by_day=by_day,
             away=sum(row[4] for row in told),
-            items=self._items_of(
-                f"j.tokens > 0 AND j.at >= ? AND j.at < ? {here.replace('project', 'j.project')}", asked
-            ),
+            items=self._items_of(span, asked),
             tallies=self._rows(
                 f"SELECT day, what, sum(number) FROM tallies WHERE day BETWEEN ? AND ? AND project <> '' {here} "
                 "GROUP BY 1, 2 ORDER BY 1, 2",
                 (first, last, *given),
             ),
             memories=self._rows(f"SELECT kind, count(*) FROM memories {_active(project)} GROUP BY 1 ORDER BY 1", given),
+            aside=self._rows(
+                f"""SELECT status, count(*) FROM memories INDEXED BY memories_aside
+                WHERE status <> 'active' {_own(project)} GROUP BY 1 ORDER BY 1""",
+                given,
+            ),
             new=self._rows(
                 f"""SELECT {LOCAL.format("created")}, kind, count(*) FROM memories {_active(project)}
                 AND created >= ? AND created < ? GROUP BY 1, 2 ORDER BY 1, 2""",
@@ -107,6 +118,7 @@ class StatisticsReader(Reader):
                 ORDER BY 1""",
                 (first, last),
             ),
+            arrived=self._arrived(first, last),
             ahead=ahead[0][0],
         )
 
@@ -144,19 +156,30 @@ class StatisticsReader(Reader):
         # Counted here: SQLite would sort all of them to group them, which takes five times as long.
         times = Counter(
             self._execute(
-                f"""SELECT i.memory, i.layer, i.used FROM injections j JOIN injection_items i ON i.injection = j.id
-                WHERE {span}""",
+                # Materialized: the day of an injection is worked out once, not for each of its items.
+                f"""WITH j AS MATERIALIZED (SELECT id, {LOCAL.format("at")} AS day FROM injections WHERE {span})
+                SELECT i.memory, i.layer, j.day, i.used FROM j JOIN injection_items i ON i.injection = j.id""",
                 asked,
             )
         )
-        kinds = self._kinds_of({memory for memory, _, _ in times})
-        put: dict[tuple[str, str], list[int]] = {}
-        for (memory, layer, used), number in times.items():
-            sums = put.setdefault((kinds[memory], layer), [0, 0, 0])
+        kinds = self._kinds_of({memory for memory, *_ in times})
+        put: dict[tuple[str, str, str], list[int]] = {}
+        for (memory, layer, day, used), number in times.items():
+            sums = put.setdefault((kinds[memory], layer, day or ""), [0, 0, 0])
             sums[0] += number
             if used is not None:
                 sums[1 if used else 2] += number
         return tuple(Items(*key, *numbers) for key, numbers in sorted(put.items()))
+
+    def _arrived(self, first: str, last: str) -> tuple[tuple[str, int], ...]:
+        """What came between the beginning of a day and that of the next one that was noted: numbers only grow."""
+        days = self.days()
+        stood = [each.before.get("events", 0) for each in days]
+        stood += self._all("SELECT ifnull(max(number), 0) FROM events", ())[0]
+        came: Counter[str] = Counter()
+        for day, (then, until) in zip(days, pairwise(stood), strict=True):
+            came[day.name] += max(0, until - then)  # less where the last ones were forgotten
+        return tuple(sorted((day, number) for day, number in came.items() if first <= day <= last))
 
     def _kinds_of(self, ids: Collection[str]) -> dict[str, str]:
         """The kind of each; of one that is gone, its id tells it."""
@@ -177,8 +200,11 @@ def _of(project: str) -> tuple[str, tuple[str, ...]]:
 
 def _active(project: str) -> str:
     """Those that may be shown, along an index that holds all that is asked of them."""
-    own = "AND owner = (SELECT number FROM owners WHERE scope = 'project:' || ?)" if project else ""
-    return f"INDEXED BY memories_recent WHERE status = 'active' {own}"
+    return f"INDEXED BY memories_recent WHERE status = 'active' {_own(project)}"
+
+
+def _own(project: str) -> str:
+    return "AND owner = (SELECT number FROM owners WHERE scope = 'project:' || ?)" if project else ""
 
 
 def _by_session(project: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from foreword.http import Request, Response
 from foreword.routing import Routes, last, object_in, whole, word
 from foreword.web import files, memories, now
+from foreword.web.health import MOST_DAYS, health
 from foreword.web.live import Live
 from foreword.web.story import story
 from foreword.web.timeline import timeline
@@ -51,6 +52,11 @@ def routes_of(keeper: Keeper, live: Live) -> Routes:
             )
         },
         "/api/sessions/": {"GET": lambda asked: story(keeper, last(asked))},
+        "/api/health": {
+            "GET": lambda asked: health(
+                keeper, project=word(asked, "project"), days=whole(asked, "days", 30, most=MOST_DAYS)
+            )
+        },
         "/api/projects": {"GET": lambda _: keeper.projects.every()},
         "/api/memories/": {
             "GET": lambda asked: memories.about(keeper, last(asked)),

@@ -131,7 +131,7 @@ class Keeper:
             store=lambda: self.store,
             settings=lambda: self.settings,
             project_of=self._project,
-            hosts=lambda: wired.look(home, os.environ),
+            hosts=self.wiring,
             tell=self.tell,
         )
         self.courtesy = Courtesy()
@@ -208,13 +208,13 @@ class Keeper:
     def reload(self) -> None:
         """Read the settings again, and write the hook that goes with them."""
         self._settings_seen = self._stamps()
-        self._loaded = load(self.home, os.environ)
-        self.settings = self._loaded.settings
+        self.loaded = load(self.home, os.environ)
+        self.settings = self.loaded.settings
         log_to(self.home, self.settings)
         self._meaning.choose(self.settings, os.environ)
         self._refining.choose(self.settings, os.environ)
         self._synonyms, wrong = load_synonyms(self.home)
-        for problem in (*self._loaded.problems, *wrong):
+        for problem in (*self.loaded.problems, *wrong):
             self.tell("settings", problem)
         try:
             refresh(self.home, self.settings)
@@ -704,6 +704,10 @@ class Keeper:
         self._catch_up()
         return {"hosts": {each.host: answers.host(each, untold(self.store, each.host)) for each in self.store.seen()}}
 
+    def wiring(self) -> Mapping[str, wired.Wired]:
+        """Of every host that can be wired, how much of that stands in its files."""
+        return wired.look(self.home, os.environ)
+
     def health(self) -> dict[str, Any]:
         """Whether it is well, and what is in it; asked of a worker whose store is broken, it tells that."""
         about: dict[str, Any] = {
@@ -719,9 +723,10 @@ class Keeper:
             return {**about, "problems": [f"{self._broken}; {self._broken.hint}"], "counts": {}}
         return {**about, "problems": list(self._store.problems()), "counts": dict(self._store.counts())}
 
-    def stats(self, *, project_path: str = "", days: int = 30) -> dict[str, Any]:
-        """What was given, what came of it and what it cost; without a path, of all projects. Only counts."""
-        project = self._project(project_path) if project_path else Project("", "", "")
+    def stats(self, *, project_path: str = "", project_key: str = "", days: int = 30) -> dict[str, Any]:
+        """What was given, what came of it and what it cost; without a path or key, of all projects. Only counts."""
+        named = self.registry.counted(Project(project_key, "", ""))
+        project = self._project(project_path) if project_path else named
         return self._measuring.stats(project=project.key, name=project.name, days=days)
 
     def metrics(self, *, project_path: str = "") -> str:

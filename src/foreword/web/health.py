@@ -1,0 +1,278 @@
+"""A keeper -> whether all is well and, where it is not, the way out; what it holds, how it grew, and what it gave."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from foreword import __version__
+from foreword.config import SETTINGS
+from foreword.errors import BadRequest, ForewordError
+from foreword.imports import TRANSCRIPTS
+from foreword.recipes import RECIPES
+from foreword.switches import chosen, off
+from foreword.trouble import noted
+from foreword.types import Project
+from foreword.values import fields, value
+
+if TYPE_CHECKING:
+    from foreword.install.wired import Wired
+    from foreword.worker.keeper import Keeper
+
+T = TypeVar("T")
+
+NOTE, WRONG = "note", "wrong"
+DAY = 86_400.0  # seconds
+LATELY = 7 * DAY  # what was untold before last week is history
+MOST_DAYS = 366
+MOST_TROUBLES = 50
+LEDGER = 20  # calls of a model that are shown
+NEAR = 0.8  # of the cap of the database, from which on it is told
+SETTLE = 10.0  # seconds; a worker takes the spool in within its first second, a big one needs a few
+BACKLOG = 60.0  # seconds; what waits longer beside a worker is stuck
+MOST_WAITING = 100  # sessions that are counted as waiting
+NOTHING: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0, "events": 0, "died": []}
+
+
+@value
+class Finding:
+    """One thing to be said: of what, a NOTE or WRONG, and what to do."""
+
+    about: str
+    state: str
+    says: str
+    way_out: str = ""
+
+
+def health(keeper: Keeper, *, project: str = "", days: int = 30) -> dict[str, Any]:
+    """All that the page shows; what a broken store cannot tell is null, and the reason stands among the findings."""
+    now, found = keeper.now(), list[Finding]()
+    worker = _worker(keeper, found, now=now)
+    counts = worker.pop("counts")
+    hosts = _hosts(keeper, found, now=now)
+    statistics = _asked(lambda: keeper.stats(project_key=project, days=days), found)
+    size = _asked(lambda: fields(keeper.store.size()), found)
+    store = _store(keeper, found, size=size, counts=counts) if size else None
+    model = _asked(lambda: keeper.model(ledger=LEDGER), found)
+    troubles = _troubles(keeper.home.trouble)
+    findings = [*found, *_switched(keeper), *_of_model(model)]
+    return {
+        "at": now,
+        "ok": not any(each.state == WRONG for each in findings),
+        "says": _says(findings, hosts=hosts, store=store, now=now),
+        "findings": [fields(each) for each in findings],
+        "worker": worker,
+        "hosts": hosts,
+        "troubles": troubles,
+        "store": store,
+        "growth": statistics.pop("growth") if statistics else [],
+        "statistics": statistics,
+        "switches": _switches(keeper),
+        "settings": _settings(keeper),
+        "model": {"on": keeper.settings.model_provider != "off", **(model or {"ledger": []})},
+    }
+
+
+def sized(amount: float) -> str:
+    """Bytes as people say them."""
+    for unit in ("bytes", "KB", "MB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "bytes" or amount >= 10 else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GB"
+
+
+def _asked(question: Callable[[], T], found: list[Finding]) -> T | None:
+    """The answer, or None and a finding that tells why: the rest of the page does not depend on it."""
+    try:
+        return question()
+    except BadRequest:
+        raise  # the question's own fault
+    except ForewordError as exc:
+        _find(found, Finding("store", WRONG, str(exc), exc.hint))
+        return None
+
+
+def _find(found: list[Finding], this: Finding) -> None:
+    """Say the same once: a broken store answers every question alike."""
+    if this.says not in {each.says for each in found}:
+        found.append(this)
+
+
+# -- the worker and its store ---------------------------------------------------------------------------------------
+def _worker(keeper: Keeper, found: list[Finding], *, now: float) -> dict[str, Any]:
+    silent = {"version": __version__, "pid": os.getpid(), "home": str(keeper.home.root), "ok": False, "counts": {}}
+    uptime = {"uptime_s": round(now - keeper.started, 1), "problems": []}
+    about = _asked(keeper.health, found) or {**silent, **uptime}
+    for problem in about["problems"]:
+        says, _, way_out = problem.partition("; ")
+        _find(found, Finding("store", WRONG, says, way_out))
+    waiting = _spooled(keeper.home.spool, now=now)
+    if waiting["since_s"] > BACKLOG and about["uptime_s"] > SETTLE:
+        says = f"{sized(waiting['bytes'])} that hooks told wait in the spool, though a worker runs"
+        found.append(Finding("spool", WRONG, says, "see logs/worker.log, and run `foreword doctor`"))
+    told = ("version", "pid", "home", "uptime_s", "ok", "problems", "counts")
+    sessions = _asked(lambda: len(keeper.store.undistilled(limit=MOST_WAITING)), found)
+    return {
+        **{name: about[name] for name in told},
+        "threads": threading.active_count(),
+        "spool": waiting,
+        "sessions_waiting": sessions,
+    }
+
+
+def _spooled(folder: Path, *, now: float) -> dict[str, float]:
+    """The bytes that hooks have spooled and no worker has taken in, and since when the oldest of them waits."""
+    total, oldest = 0, now
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False) and (here := entry.stat()).st_size:
+                    total, oldest = total + here.st_size, min(oldest, here.st_mtime)
+    except OSError:
+        pass  # taken in this moment, or there is none yet
+    return {"bytes": total, "since_s": round(now - oldest, 1)}
+
+
+def _store(keeper: Keeper, found: list[Finding], *, size: Mapping[str, int], counts: Mapping[str, int]) -> Any:
+    limit = keeper.settings.store_max_mb * 1024 * 1024
+    if limit and size["total"] >= limit * NEAR:
+        says = f"the store has {sized(size['total'])} of the {sized(limit)} that `store_max_mb` allows"
+        found.append(Finding("store", NOTE, says, "`foreword prune --dry-run` tells what would go"))
+    free = size["total"] - size["used"]
+    return {"bytes": size["total"], "used": size["used"], "free": free, "limit": limit, "counts": dict(counts)}
+
+
+def _troubles(path: Path) -> list[dict[str, Any]]:
+    """What was swallowed, the newest first; the same in the same place is one entry, as often as it came."""
+    groups: dict[tuple[str, str], dict[str, Any]] = {}
+    for each in noted(str(path)):
+        before = groups.pop((each.where, each.what), {"count": 0, "at": 0.0})
+        groups[each.where, each.what] = {
+            "at": max(each.at, before["at"]),
+            "where": each.where,
+            "what": each.what,
+            "count": before["count"] + 1,
+        }
+    return sorted(groups.values(), key=lambda group: -group["at"])[:MOST_TROUBLES]
+
+
+# -- hosts --------------------------------------------------------------------------------------------------------
+def _hosts(keeper: Keeper, found: list[Finding], *, now: float) -> list[dict[str, Any]]:
+    """Every host that can be wired or was heard: what stands in its files, and what was seen of it."""
+    seen = _asked(lambda: keeper.hosts()["hosts"], found) or {}
+    wired = keeper.wiring()
+    rows = []
+    for name in sorted({*wired, *seen}, key=lambda each: (each not in seen, each)):
+        row = {"host": name, **_wired(wired.get(name)), **NOTHING, **seen.get(name, {})}
+        rows.append({**row, "here": row["here"] or name in seen})
+        found += _of_host(row, now=now)
+    if not any(row["wired"] != "no" or row["last_event"] for row in rows):
+        found.append(Finding("hosts", NOTE, "no agent is wired: nothing is captured", "run `foreword install`"))
+    return rows
+
+
+def _wired(wired: Wired | None) -> dict[str, Any]:
+    """How much of what install writes stands in a host's files: all of it, a part, or nothing."""
+    if wired is None:
+        return {"wired": "no", "there": 0, "lacks": [], "off": "", "files": [], "since": 0.0, "here": False}
+    begun = wired.begun
+    lacks = [f"{each.what} is {each.how} in {each.file}" for each in wired.lacks] if begun else []
+    return {
+        "wired": "partly" if lacks else "yes" if begun else "no",
+        "there": wired.there,
+        "lacks": lacks,
+        "off": wired.off if begun else "",
+        "files": [str(file) for file in wired.files] if begun else [],
+        "since": wired.since,
+        "here": begun or wired.setup.folder.is_dir(),
+    }
+
+
+def _of_host(row: Mapping[str, Any], *, now: float) -> list[Finding]:
+    name, found = row["host"], []
+    if row["lacks"]:
+        few = ", ".join(row["lacks"][:2]) + (f" and {len(row['lacks']) - 2} more" if len(row["lacks"]) > 2 else "")
+        found.append(Finding(name, WRONG, f"{name}: {few}", f"run `foreword install {name}`, which writes what lacks"))
+    if row["off"]:
+        found.append(
+            Finding(name, WRONG, f"{name} runs no hooks: {row['off']}", "take that setting out, or ask who manages it")
+        )
+    died = [each for each in row["died"] if now - each["told"] < LATELY]
+    if died:
+        many = "a session" if len(died) == 1 else f"{len(died)} sessions"
+        way_out = f"`foreword import {name}` in its folder brings it in" if name in TRANSCRIPTS else ""
+        says = f"{many} of {name} went on and told nothing more"
+        found.append(Finding(name, NOTE, says, way_out or "run `foreword doctor`: its transcript cannot be imported"))
+    return found
+
+
+# -- what the user chose --------------------------------------------------------------------------------------------
+def _switched(keeper: Keeper) -> list[Finding]:
+    says = {"capture": "capture is off: sessions are not kept", "inject": "inject is off: agents are told nothing"}
+    return [
+        Finding("settings", NOTE, told, f"foreword config set {name} on")
+        for name, told in says.items()
+        if not getattr(keeper.settings, name)
+    ] + [Finding("settings", WRONG, problem, "correct it") for problem in keeper.loaded.problems]
+
+
+def _switches(keeper: Keeper) -> list[dict[str, Any]]:
+    """The projects in which something of their own is switched off, and by what."""
+    choices = {**chosen(keeper.settings), "capture": True, "inject": True}
+    rows = []
+    for key, known in keeper.registry.known().items():
+        its = off(Project(key, known.name, known.root), choices) if not known.alias_of else None
+        if its and (its.capture or its.inject):
+            how = "off" if its.capture and its.inject else "read-only" if its.capture else "silent"
+            by = sorted({each for each in (its.capture, its.inject) if each})
+            rows.append({"project": key, "name": known.name, "how": how, "by": ", ".join(by)})
+    return sorted(rows, key=lambda row: (row["name"], row["project"]))
+
+
+def _settings(keeper: Keeper) -> list[dict[str, Any]]:
+    """What differs from the built-in values, and where that was said."""
+    settings, origin = keeper.settings, keeper.loaded.origin
+    rows = [
+        {"name": each.name, "value": here, "default": each.default, "from": origin[each.name]}
+        for each in SETTINGS
+        if (here := getattr(settings, each.name)) != each.default
+    ]
+    changed = [name for name, recipe in settings.recipes.items() if recipe != RECIPES.get(name)]
+    recipes = {"name": "recipes", "value": changed, "default": [], "from": origin["recipes"]}
+    return rows + ([recipes] if changed else [])
+
+
+def _of_model(model: Mapping[str, Any] | None) -> list[Finding]:
+    if not model or model["provider"] == "off":
+        return []
+    if model["problem"]:
+        return [
+            Finding("model", WRONG, model["problem"], "docs/model.md tells how to set it up, and how to turn it off")
+        ]
+    if model["circuit"] != "closed":
+        says = f"{model['provider']} {model['model']} failed, and is not asked for {model['rests_s']:.0f} seconds"
+        return [
+            Finding("model", NOTE, says, "summaries are made without it meanwhile; `foreword model try` asks it now")
+        ]
+    return []
+
+
+# -- in one sentence ----------------------------------------------------------------------------------------------
+def _says(findings: list[Finding], *, hosts: list[dict[str, Any]], store: Mapping[str, Any] | None, now: float) -> str:
+    wrong = [each for each in findings if each.state == WRONG]
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        return f"Not all is well: {wrong[0].says}{more}"
+    speak = sum(1 for each in hosts if each["last_event"] and now - each["last_event"]["at"] < LATELY)
+    notes = sum(each.state == NOTE for each in findings)
+    holds = f", {store['counts'].get('memories', 0):,} memories, {sized(store['bytes'])}" if store else ""
+    aside = f", and {_many(notes, 'thing', 'things')} to know" if notes else ""
+    return f"All is well: {_many(speak, 'host speaks', 'hosts speak')}{holds}{aside}"
+
+
+def _many(number: int, one: str, more: str) -> str:
+    return f"{number or 'no'} {one if number == 1 else more}"
