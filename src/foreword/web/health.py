@@ -1,16 +1,17 @@
-"""A keeper -> whether all is well and, where it is not, the way out; what it holds, how it grew, and what it gave."""
+"""A keeper -> whether all is well and, where it is not, the way out; and figures of what it gave, by day."""
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from foreword import __version__
 from foreword.config import SETTINGS
-from foreword.errors import BadRequest, ForewordError
+from foreword.errors import ForewordError
 from foreword.imports import TRANSCRIPTS
 from foreword.recipes import RECIPES
 from foreword.switches import chosen, off
@@ -27,6 +28,8 @@ T = TypeVar("T")
 NOTE, WRONG = "note", "wrong"
 DAY = 86_400.0  # seconds
 LATELY = 7 * DAY  # what was untold before last week is history
+FRESH = 1.0  # seconds that figures hold at least
+SHARE = 10  # and so many times as long as counting them took: a page that listens costs a tenth of a core at most
 MOST_DAYS = 366
 MOST_TROUBLES = 50
 LEDGER = 20  # calls of a model that are shown
@@ -47,17 +50,15 @@ class Finding:
     way_out: str = ""
 
 
-def health(keeper: Keeper, *, project: str = "", days: int = 30) -> dict[str, Any]:
-    """All that the page shows; what a broken store cannot tell is null, and the reason stands among the findings."""
+def health(keeper: Keeper) -> dict[str, Any]:
+    """How everything stands; what a broken store cannot tell is null, and the reason stands among the findings."""
     now, found = keeper.now(), list[Finding]()
     worker = _worker(keeper, found, now=now)
     counts = worker.pop("counts")
     hosts = _hosts(keeper, found, now=now)
-    statistics = _asked(lambda: keeper.stats(project_key=project, days=days), found)
     size = _asked(lambda: fields(keeper.store.size()), found)
     store = _store(keeper, found, size=size, counts=counts) if size else None
     model = _asked(lambda: keeper.model(ledger=LEDGER), found)
-    troubles = _troubles(keeper.home.trouble)
     findings = [*found, *_switched(keeper), *_of_model(model)]
     return {
         "at": now,
@@ -66,14 +67,32 @@ def health(keeper: Keeper, *, project: str = "", days: int = 30) -> dict[str, An
         "findings": [fields(each) for each in findings],
         "worker": worker,
         "hosts": hosts,
-        "troubles": troubles,
+        "troubles": _troubles(keeper.home.trouble),
         "store": store,
-        "growth": statistics.pop("growth") if statistics else [],
-        "statistics": statistics,
         "switches": _switches(keeper),
         "settings": _settings(keeper),
         "model": {"on": keeper.settings.model_provider != "off", **(model or {"ledger": []})},
     }
+
+
+class Figures:
+    """What was given, what became of it and how the store grew, by day; counted anew after a while at the earliest."""
+
+    def __init__(self, keeper: Keeper, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._keeper, self._clock = keeper, clock
+        self._counting = threading.Lock()  # two pages that ask at once are told the same
+        self._kept: dict[tuple[str, int], tuple[float, dict[str, Any]]] = {}  # until when
+
+    def of(self, project: str, *, days: int) -> dict[str, Any]:
+        """The figures of a project by its key, or of all, over the last *days* local days."""
+        with self._counting:
+            began = self._clock()
+            self._kept = {asked: kept for asked, kept in self._kept.items() if kept[0] > began}
+            if (project, days) not in self._kept:
+                told = self._keeper.stats(project_key=project, days=days)
+                ended = self._clock()
+                self._kept[project, days] = (ended + max(FRESH, (ended - began) * SHARE), told)
+            return self._kept[project, days][1]
 
 
 def sized(amount: float) -> str:
@@ -89,8 +108,6 @@ def _asked(question: Callable[[], T], found: list[Finding]) -> T | None:
     """The answer, or None and a finding that tells why: the rest of the page does not depend on it."""
     try:
         return question()
-    except BadRequest:
-        raise  # the question's own fault
     except ForewordError as exc:
         _find(found, Finding("store", WRONG, str(exc), exc.hint))
         return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from foreword.http import Request, Response
 from foreword.routing import Routes, last, object_in, whole, word
 from foreword.web import files, memories, now
-from foreword.web.health import MOST_DAYS, health
+from foreword.web.health import MOST_DAYS, Figures, health
 from foreword.web.live import Live
 from foreword.web.story import story
 from foreword.web.timeline import timeline
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 def routes_of(keeper: Keeper, live: Live) -> Routes:
     """Path (with an id behind it where that ends in a slash) -> method -> answer."""
+
+    figures = Figures(keeper)
 
     def page(_: Request) -> Response:
         return files.file("index.html")
@@ -52,10 +54,9 @@ def routes_of(keeper: Keeper, live: Live) -> Routes:
             )
         },
         "/api/sessions/": {"GET": lambda asked: story(keeper, last(asked))},
-        "/api/health": {
-            "GET": lambda asked: health(
-                keeper, project=word(asked, "project"), days=whole(asked, "days", 30, most=MOST_DAYS)
-            )
+        "/api/health": {"GET": lambda _: health(keeper)},
+        "/api/health/figures": {
+            "GET": lambda asked: figures.of(word(asked, "project"), days=whole(asked, "days", 30, most=MOST_DAYS))
         },
         "/api/projects": {"GET": lambda _: keeper.projects.every()},
         "/api/memories/": {
