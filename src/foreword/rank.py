@@ -126,12 +126,16 @@ def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, moment
 
 
 def worth_saying(ranked: Sequence[Weighed], *, threshold: float, moment: str) -> list[Weighed]:
-    """Those above the threshold; an answer to words is silent, or as long as what is not far below its best."""
-    if moment not in WORDED:
-        return [each for each in ranked if each.score >= threshold]
-    if not ranked or ranked[0].score < threshold:
-        return []
-    return [each for each in ranked if each.score >= FAR * ranked[0].score]
+    """Those that are not below the least score that is said."""
+    said = least(ranked, threshold=threshold, moment=moment)
+    return [each for each in ranked if each.score >= said]
+
+
+def least(ranked: Sequence[Scored], *, threshold: float, moment: str) -> float:
+    """The threshold; an answer to words is silent, or as long as what is not far below its best."""
+    if moment not in WORDED or not ranked or ranked[0].score < threshold:
+        return threshold
+    return FAR * ranked[0].score
 
 
 def weighed(hits: Sequence[Hit], query: Query) -> tuple[Hit, ...]:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from foreword.search import Searchable
     from foreword.types import Cap, Memory, Moment, Query, Ranked, Vector
 
+    Looking = Callable[..., tuple[tuple[Ranked, ...], tuple[str, ...]]]
+    Fitting = Callable[..., Fitted]
+
 CANDIDATES = 2  # times as many as a layer shows are weighed
 FEW = 30  # candidates at least
 POOL = 60  # where words are asked for and code votes; with 40, LoCoMo loses half a percent of R@10, and 90 win nothing
@@ -45,6 +48,19 @@ FACT_WORDS = frozenset(("contract", "contracts", "dependency", "dependencies", "
 GOAL_WORDS = frozenset(("goal", "goals", "mission", "milestone", "milestones", "objective", "objectives", "roadmap"))
 
 
+def look(
+    store: Searchable, query: Query, *, now: float, moment: str, expired: Callable[[], bool] = lambda: False
+) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
+    """Everything the query finds, best first, and what went wrong on the way; the threshold is the caller's."""
+    found, wrong = search(
+        store,
+        query,
+        weighed=lambda hits: weighed(hits, query),
+        votes=lambda hits: {} if expired() else votes(hits, query, now=now),  # late: the words alone are an answer
+    )
+    return rank(found, query=query, now=now, moment=moment), wrong
+
+
 def recall(
     store: Searchable,
     moment: Moment,
@@ -63,8 +79,13 @@ def recall(
     vector: Vector | None = None,
     away: bool = False,
     cap: Cap | None = None,
+    look: Looking = look,
+    fit: Fitting = fit,
 ) -> Recalled | Skipped:
-    """What is worth saying at *moment*, within its budget, its window's and *cap*; one failing layer costs itself."""
+    """What is worth saying at *moment*, within its budget, its window's and *cap*; one failing layer costs itself.
+
+    Whoever wants to know what was weighed and did not come hands in a *look* and a *fit* that listen.
+    """
     started = perf_counter()
     problems: list[str] = []
     asked = replace(
@@ -93,7 +114,7 @@ def recall(
             continue
         try:
             ranked, in_full, wrong = _candidates(
-                store, moment, asked, rule, threshold=threshold, now=now, known=len(known), expired=expired
+                store, moment, asked, rule, threshold=threshold, now=now, known=len(known), expired=expired, look=look
             )
             problems += [f"{rule.name}: {each}" for each in wrong]
             told = told or any(each.memory.id in known for each in ranked)
@@ -112,7 +133,7 @@ def recall(
         except Exception as exc:  # noqa: BLE001 - memory must never break the agent, nor one layer the others
             skipped[rule.name] = _traced(exc, rule.name, problems)
     family = family_of(moment.model) if family == "auto" else family
-    fitted = _fitted(layers, moment, limit=budget, family=family, cap=cap, skipped=skipped, problems=problems)
+    fitted = _fitted(layers, moment, fit, limit=budget, family=family, cap=cap, skipped=skipped, problems=problems)
     skipped.update(fitted.skipped)
     ms = (perf_counter() - started) * 1000
     if not fitted.text:
@@ -177,19 +198,6 @@ def injection_of(moment: Moment, got: Recalled | Skipped, *, id: str, at: float,
     )
 
 
-def look(
-    store: Searchable, query: Query, *, now: float, moment: str, expired: Callable[[], bool] = lambda: False
-) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
-    """Everything the query finds, best first, and what went wrong on the way; the threshold is the caller's."""
-    found, wrong = search(
-        store,
-        query,
-        weighed=lambda hits: weighed(hits, query),
-        votes=lambda hits: {} if expired() else votes(hits, query, now=now),  # late: the words alone are an answer
-    )
-    return rank(found, query=query, now=now, moment=moment), wrong
-
-
 def left_open(memories: Sequence[Memory]) -> list[Memory]:
     """Handoffs, and of the sessions that came after the last of them those that left something open.
 
@@ -246,6 +254,7 @@ def _traced(exc: Exception, where: str, problems: list[str]) -> str:
 def _fitted(
     layers: Sequence[Layer],
     moment: Moment,
+    fit: Fitting,
     *,
     limit: int,
     family: str,
@@ -290,6 +299,7 @@ def _candidates(
     now: float,
     known: int,
     expired: Callable[[], bool],
+    look: Looking,
 ) -> tuple[list[Ranked], str, tuple[str, ...]]:
     """What a layer may say, best first; the id of the one that stands out; and what went wrong on the way."""
     worded = moment.name in WORDED

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from foreword.http import Request, Response
 from foreword.routing import Routes, last, object_in, whole, word
-from foreword.web import files, memories, now
+from foreword.web import files, memories, now, trial
 from foreword.web.health import MOST_DAYS, Figures, health
 from foreword.web.live import Live
 from foreword.web.story import story
@@ -70,5 +70,9 @@ def routes_of(keeper: Keeper, live: Live) -> Routes:
         "/api/review": {
             "GET": lambda asked: memories.waiting(keeper, project=word(asked, "project")),
             "POST": lambda asked: keeper.decide(object_in(asked)),
+        },
+        "/api/try": {
+            "GET": lambda asked: trial.choices(keeper, project=word(asked, "project")),
+            "POST": lambda asked: trial.trial(keeper, object_in(asked)),
         },
     }

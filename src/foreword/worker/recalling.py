@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 from foreword import answers
 from foreword.capture import Captured, injection_id
@@ -21,12 +21,15 @@ from foreword.recall import MOST_RECORDED, POOL, injection_of, look
 from foreword.recall import recall as recalled
 from foreword.recipes import Recipe
 from foreword.store import Store
+from foreword.trial import Trial, tried
 from foreword.types import BASE32, KINDS, Moment, Project, Ranked, Recalled, Skipped
 from foreword.values import replace, value
 from foreword.worker.arrived import arrived
 from foreword.worker.meaning import Meaning
 from foreword.worker.measuring import Measuring
 from foreword.worker.work import Work
+
+T = TypeVar("T")
 
 MOST_RESULTS = 200
 SEARCH_SECONDS = 2.0  # somebody who searches waits so long for the vector of the question
@@ -135,9 +138,25 @@ class Recalling:
             self._store().record(injection_of(moment, got, id=id, at=at or self._now()))
             return got, id
 
+    def trial(self, moment: Moment) -> Trial:
+        """What would be said at a moment, and what would not; nothing is recorded, counted or told."""
+        return self._asked(tried, moment)
+
     def _recalled(
         self, moment: Moment, kinds: Sequence[str] = (), *, beside: str = "", seconds: float = 0.0
     ) -> Recalled | Skipped:
+        return self._asked(recalled, moment, kinds, beside=beside, seconds=seconds)
+
+    def _asked(
+        self,
+        sentence: Callable[..., T],
+        moment: Moment,
+        kinds: Sequence[str] = (),
+        *,
+        beside: str = "",
+        seconds: float = 0.0,
+    ) -> T:
+        """What recall, or a trial of it, says to a moment with the settings and the window that it has."""
         start = moment.name == "session_start"
         deadline = self._settings().deadline_start_ms if start else self._settings().deadline_prompt_ms
         # The hook waits a little longer: a partial answer arrives.
@@ -145,7 +164,7 @@ class Recalling:
         cap = cap_of(moment.host, raised=caps(self._settings()))
         if cap and beside:
             cap = replace(cap, most=max(0, cap.most - cap.size(beside + BETWEEN)))
-        return recalled(
+        return sentence(
             self._store(),
             self._work.around(moment),
             recipe=_narrowed(self._settings().recipes[moment.name], kinds),

@@ -61,6 +61,8 @@ class Work:
     def around(self, moment: Moment) -> Moment:
         """The moment with what is being worked on; git is asked in the background, and answers the next time."""
         root = moment.project.root
+        if not root:
+            return replace(moment, languages=())  # a project that was never seen on this machine
         files = dict(self._changed_in(root))
         recent: tuple[str, ...] = ()
         if moment.session:

@@ -1,0 +1,159 @@
+"""A prompt, a project and a budget -> what would be injected, and what would be left out; the choices for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from foreword import render
+from foreword.distill import session_uid
+from foreword.errors import BadRequest, NotFound
+from foreword.hosts import FILES, find
+from foreword.jsontext import storable
+from foreword.rank import WORDED
+from foreword.recall import meant
+from foreword.recipes import MOST_TOKENS, Recipe
+from foreword.redact import redact
+from foreword.trial import Entry, Part, Trial
+from foreword.types import FORMS, MOMENTS, Moment, Project, Recalled, Skipped
+from foreword.values import fields
+
+if TYPE_CHECKING:
+    from foreword.worker.keeper import Keeper
+
+LEAST_BUDGET = 40  # tokens; the frame of a block and half a line: what it is to have too little
+TIMES = 4  # the setting, as far as the slider goes
+SESSIONS = 20  # that can be chosen
+WORDLESS = "it names no topic: a thing, a file, a function"
+
+
+def choices(keeper: Keeper, *, project: str) -> dict[str, Any]:
+    """What can be chosen for a trial in a project: moments with their budgets, sessions, hosts with their forms."""
+    found = _project(keeper, project)
+    sessions = keeper.store.sessions(found.key, limit=SESSIONS)
+    uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
+    titles = {memory.uid: memory.title for memory in keeper.store.by_uid(uids) if memory.scope == found.scope}
+    return {
+        "project": {"key": found.key, "name": found.name},
+        "off": keeper.off(found).inject,
+        "moments": [{"name": name, **_range(keeper.settings.recipes[name])} for name in MOMENTS],
+        "hosts": [{"name": name, "form": find(name).form} for name in FILES],
+        "forms": list(FORMS),
+        "sessions": [
+            {"id": each.id, "host": each.host, "last": each.last, "title": titles.get(uid, "")}
+            for each, uid in zip(sessions, uids, strict=True)
+        ],
+    }
+
+
+def trial(keeper: Keeper, told: Mapping[str, Any]) -> dict[str, Any]:
+    """What would be put in front of a prompt, and what just missed it; nothing of it is kept or counted."""
+    moment = _moment(keeper, told)
+    asked = {"project": moment.project.key, "name": moment.project.name, "moment": moment.name, "form": moment.form}
+    about = {**asked, "range": _range(keeper.settings.recipes[moment.name])}
+    if by := keeper.off(moment.project).inject:
+        silent = Skipped(why=f"injection is switched off in this project ({by})", budget=moment.budget)
+        return {**about, "off": by, **_told(Trial(got=silent, layers=(), items=(), left=(), more=0))}
+    got = keeper.recalling.trial(moment)
+    wordless = moment.name in WORDED and not got.got.terms
+    return {**about, "off": "", **_told(got), **({"why": WORDLESS} if wordless else {})}
+
+
+def _told(tried: Trial) -> dict[str, Any]:
+    got = tried.got
+    found = got if isinstance(got, Recalled) else None
+    return {
+        "text": found.text if found else "",
+        "tokens": found.tokens if found else 0,
+        "budget": got.budget,
+        "why": "" if isinstance(got, Recalled) else got.why,
+        "build_ms": round(got.build_ms, 3),
+        "terms": list(got.terms),
+        "files": list(got.files),
+        "problems": list(got.problems),
+        "layers": [_layer(each) for each in tried.layers],
+        "items": [_entry(each) for each in tried.items],
+        "left": [_entry(each) for each in tried.left],
+        "more": tried.more,
+    }
+
+
+def _layer(part: Part) -> dict[str, Any]:
+    return {**fields(part), "heading": render.HEADINGS.get(part.name, part.name.capitalize())}
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    memory = entry.memory
+    return {
+        **fields(entry),
+        "memory": memory.id,
+        "title": memory.title,
+        "kind": memory.kind,
+        "scope": memory.scope.partition(":")[0],
+        "why": dict(entry.why),
+        "used": None,
+        "how": "",
+    }
+
+
+def _range(recipe: Recipe) -> dict[str, int]:
+    """How far a budget can be moved, and where the settings have it."""
+    return {"least": LEAST_BUDGET, "usual": recipe.budget, "most": min(MOST_TOKENS, max(1, recipe.budget) * TIMES)}
+
+
+def _moment(keeper: Keeper, told: Mapping[str, Any]) -> Moment:
+    name = _one_of(told, "moment", MOMENTS) or "prompt"
+    host = _one_of(told, "host", tuple(FILES))
+    project = _project(keeper, _text(told, "project"))
+    form = _one_of(told, "form", FORMS) or (find(host).form if host else "markdown")
+    return meant(
+        Moment(
+            name=name,
+            project=project,
+            session=_session(keeper, _text(told, "session"), project),
+            prompt=redact(storable(_text(told, "prompt"))),  # as it would have come to the store
+            host=host,
+            budget=_budget(told),
+            form="plain" if name == "compaction" else form,
+        )
+    )
+
+
+def _project(keeper: Keeper, key: str) -> Project:
+    """The project of a key, as which it counts."""
+    if not key:
+        raise BadRequest("a project must be chosen", hint="send its key as `project`; /api/projects lists them")
+    key = keeper.registry.key(key)
+    known = keeper.registry.known().get(key)
+    if known is None and key not in keeper.store.held():
+        raise NotFound(f"no project is known as {key[:200]!r}", hint="/api/projects lists them")
+    return Project(key=key, name=known.name if known else "", root=known.root if known else "")
+
+
+def _session(keeper: Keeper, id: str, project: Project) -> str:
+    """The session whose window counts, which must be one of the project's."""
+    found = keeper.store.session(id) if id else None
+    if id and (found is None or keeper.registry.key(found.project) != project.key):
+        raise NotFound(f"there is no session {id[:80]!r} in this project", hint="leave it out for a new window")
+    return id
+
+
+def _budget(told: Mapping[str, Any]) -> int:
+    budget = told.get("budget") or 0
+    if type(budget) is not int or not 0 <= budget <= MOST_TOKENS:  # true is an int to Python, and a slip to us
+        raise BadRequest(f"`budget` must be a whole number up to {MOST_TOKENS}", hint="leave it out for the setting's")
+    return budget
+
+
+def _text(told: Mapping[str, Any], name: str) -> str:
+    given = told.get(name) or ""
+    if not isinstance(given, str):
+        raise BadRequest(f"`{name}` must be a text", hint="leave it out for none")
+    return given
+
+
+def _one_of(told: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
+    given = _text(told, name)
+    if given and given not in known:
+        raise BadRequest(f"unknown {name} {given[:40]!r}", hint=f"one of {', '.join(known)}")
+    return given
