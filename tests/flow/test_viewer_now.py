@@ -25,6 +25,7 @@ from foreword.web.now import LAYERS, TEXTS
 from tests.flow.conftest import Host, wait_for
 
 PROMPT = "why does the checkout transport time out?"
+DECIDED = "The checkout transport waits nine seconds"
 FACTORS = {"match", "recency", "importance", "reinforcement", "scope", "task"}
 
 
@@ -94,7 +95,7 @@ def filled(home: Home, project: str) -> Home:
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
     store.keep(
         [
-            Memory("decision", "The checkout HTTPTransport retries twice", body="because of the bank", **about),
+            Memory("decision", "The checkout HTTPTransport retries twice", files=("shop/bank.py",), **about),
             Memory("preference", "Run the tests with make test", **about),
         ]
     )
@@ -183,17 +184,19 @@ def test_before_anything_happened_there_is_nothing_to_show(page):
 
 def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page, host, project):
     began = starts(host, project)
+    assert asks(host, project, "does the checkout transport time out?") == ""  # it was said at the start
+    page.client.post("/api/memories", {"kind": "decision", "title": DECIDED, "project_path": project})
     asked = asks(host, project, PROMPT)
     told = page.get("/api/now")
-    session, (prompt, start) = told["session"], told["moments"]
+    session, (prompt, _, start) = told["session"], told["moments"]
     assert (session["id"], session["host"], session["goes_on"]) == ("s1", "claude-code", True)
-    assert (session["project_name"], session["title"]) == (Path(project).name, PROMPT)
+    assert (session["project_name"], session["title"]) == (Path(project).name, "does the checkout transport time out?")
     assert (start["text"], prompt["text"]) == (began, asked)
     assert (start["name"], prompt["name"], prompt["prompt"]) == ("at session start", "for a prompt", PROMPT)
     assert 0 < prompt["tokens"] <= prompt["budget"] == 500
     assert {"checkout", "transport"} <= set(prompt["terms"])
     (item,) = prompt["items"]
-    assert (item["title"], item["kind"]) == ("The checkout HTTPTransport retries twice", "decision")
+    assert (item["title"], item["kind"]) == (DECIDED, "decision")
     assert set(item["why"]) == FACTORS
     assert (item["used"], item["status"]) == (None, "active")
     assert {each["why"] for each in start["skipped"]} <= {"nothing fits this moment", "no room was left for it"}
@@ -233,13 +236,15 @@ def test_the_newest_session_is_shown_and_others_can_be_switched_to(page, host, p
 
 def test_what_is_used_is_told_with_how_it_was_known(page, host, project):
     asks(host, project, PROMPT)
-    memory = page.get("/api/now")["moments"][0]["items"][0]["memory"]
-    caller = {"cwd": project, "sessions": [{"host": "claude-code", "id": "s1"}]}
-    page.client.post("/api/mcp", {"tool": "memory_get", "arguments": {"ids": [memory]}, "caller": caller})
-    host.tell("SessionEnd", {"session_id": "s1", "cwd": project, "reason": "other"})
+    about = {"session_id": "s1", "cwd": project}
+    read = {"tool_input": {"file_path": f"{project}/shop/bank.py"}, "tool_response": {"file": {"content": "pass"}}}
+    host.tell("PostToolUse", {**about, "tool_name": "Read", "tool_use_id": "t1", **read})
+    host.tell("Stop", {**about, "last_assistant_message": "Done."})
+    host.tell("SessionEnd", {**about, "reason": "exit"})
     wait_for(lambda: page.get("/api/now")["session"]["totals"]["used"])
     told = page.get("/api/now")
-    assert (told["moments"][0]["items"][0]["used"], told["moments"][0]["items"][0]["how"]) == (True, "fetched")
+    (item,) = told["moments"][0]["items"]
+    assert (item["used"], item["how"]) == (True, "file")
     assert told["session"]["goes_on"] is False
 
 

@@ -6,7 +6,6 @@ import json
 import threading
 import time
 from collections.abc import Callable, Generator
-from functools import partial
 
 from foreword.errors import StoreError
 from foreword.http import Response
@@ -52,15 +51,13 @@ class Live:
                     self._news.notify_all()
                 self._closed.wait(GAP)
 
-    def _is_news(self, known: int) -> bool:
-        return self._closed.is_set() or self._number != known
-
     def _lines(self) -> Generator[bytes]:
         number, said = self._number, time.monotonic()
         yield b"retry: %d\n\n" % AGAIN + _line("ready", number)
         while True:
             with self._news:
-                self._news.wait_for(partial(self._is_news, number), timeout=TURN)
+                if self._number == number and not self._closed.is_set():
+                    self._news.wait(TURN)
             if self._closed.is_set():
                 return
             if self._number != number:

@@ -86,19 +86,7 @@ def feed(given: Sequence[Injection], prompts: Sequence[Event], *, now: float) ->
         if prompt:
             del asked[prompt.key]
         moments.append(_moment(each, _words(prompt) if prompt else ""))
-    silent = [(event, words) for event in asked.values() if (words := _words(event))]
-    moments += [
-        {
-            "id": event.key,
-            "moment": "prompt",
-            "name": MOMENTS["prompt"],
-            "at": event.at,
-            "prompt": words,
-            "silent": True,
-            "pending": 0 <= now - event.at < SETTLING,
-        }
-        for event, words in silent
-    ]
+    moments += [_silence(event, words, now=now) for event in asked.values() if (words := _words(event))]
     # A lost start is given again with the first prompt, and stands before its own block.
     return sorted(moments, key=lambda each: (-each["at"], each["moment"] == "session_start"))
 
@@ -187,11 +175,26 @@ def _moment(given: Injection, prompt: str) -> dict[str, Any]:
     }
 
 
+def _silence(event: Event, prompt: str, *, now: float) -> dict[str, Any]:
+    """A prompt that nothing was given for; of a new one that may still come."""
+    return {
+        "id": event.key,
+        "moment": "prompt",
+        "name": MOMENTS["prompt"],
+        "at": event.at,
+        "prompt": prompt,
+        "silent": True,
+        "pending": 0 <= now - event.at < SETTLING,
+        "text": None,
+        "items": [],
+    }
+
+
 def _with_memories(keeper: Keeper, moments: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each item with the title and the kind of its memory; what was forgotten has none."""
-    ids = [item["memory"] for moment in moments for item in moment.get("items", ())]
+    ids = [item["memory"] for moment in moments for item in moment["items"]]
     known = {memory.id: memory for memory in keeper.store.by_id(ids)}
-    return [{**moment, "items": [_item(item, known) for item in moment.get("items", ())]} for moment in moments]
+    return [{**moment, "items": [_item(item, known) for item in moment["items"]]} for moment in moments]
 
 
 def _item(item: Mapping[str, Any], known: Mapping[str, Memory]) -> dict[str, Any]:
