@@ -1,0 +1,193 @@
+"""A real worker with its viewer open: the sessions of a project day by day, and the whole story of each."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from foreword.client import Client
+from tests.flow.conftest import wait_for
+
+clock = itertools.count()  # of all tests: what is told later happened later
+Ask = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def client(start) -> Client:
+    return start()
+
+
+@pytest.fixture
+def ask(client: Client) -> Iterator[Ask]:
+    """Asks as the page's scripts do: `ask(path, status=404, name=value)`."""
+    opened = client.post("/api/view", {"do": "open"})
+    line = http.client.HTTPConnection("127.0.0.1", opened["port"], timeout=20)
+    line.request("GET", opened["url"].partition(str(opened["port"]))[2])
+    answer = line.getresponse()
+    answer.read()
+    cookie = answer.headers["Set-Cookie"].partition(";")[0]
+
+    def asked(path: str, *, status: int = 200, **query: object) -> dict[str, Any]:
+        line.request("GET", f"{path}?{urlencode(query)}", headers={"Cookie": cookie, "Sec-Fetch-Site": "same-origin"})
+        answer = line.getresponse()
+        told = json.loads(answer.read())
+        assert answer.status == status, told
+        return told
+
+    yield asked
+    line.close()
+
+
+def tell(client: Client, project: str, session: str, *events: tuple[str, dict[str, Any]]) -> None:
+    client.post(
+        "/api/events",
+        {
+            "events": [
+                {
+                    "host": "claude-code",
+                    "event": name,
+                    "at": time.time() - 1000 + next(clock),
+                    "payload": {"session_id": session, "cwd": project, "hook_event_name": name, **payload},
+                }
+                for name, payload in events
+            ]
+        },
+    )
+
+
+def run(id: str, command: str, *, error: str = "", output: str = "") -> tuple[str, dict[str, Any]]:
+    told = {"tool_name": "Bash", "tool_use_id": id, "tool_input": {"command": command}}
+    if error:
+        return "PostToolUseFailure", {**told, "error": error}
+    return "PostToolUse", {**told, "tool_response": {"stdout": output, "stderr": ""}}
+
+
+def work(project: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+    error = "Exit code 1\nE   KeyError: 'sender'\nFAILED tests/test_mail.py::test_offer - KeyError"
+    write = {"file_path": f"{project}/mail.py", "content": "def send_offer(guest):\n    return guest\n"}
+    return (
+        ("SessionStart", {"source": "startup"}),
+        ("UserPromptSubmit", {"prompt": "make the waiting list send its offers by mail", "prompt_id": "p1"}),
+        ("PostToolUse", {"tool_name": "TodoWrite", "tool_use_id": "t1", "tool_response": {}, "tool_input": {"todos": [
+            {"content": "Verify the sender's domain", "status": "pending"}]}}),
+        run("t2", "pytest -q", error=error),
+        ("PostToolUse", {"tool_name": "Write", "tool_use_id": "t3", "tool_input": write, "tool_response": {
+            "type": "create", "filePath": write["file_path"], "content": write["content"], "structuredPatch": []}}),
+        run("t4", "pytest -q", output="1 passed"),
+        ("UserPromptSubmit", {"prompt": "Let's use UTC because venues lie in two zones", "prompt_id": "p2"}),
+        ("Stop", {"last_assistant_message": "Offers go through the queue now."}),
+        ("SessionEnd", {"reason": "exit"}),
+    )  # fmt: skip
+
+
+def distilled(client: Client, session: str) -> None:
+    def done() -> bool:
+        told = client.get(f"/api/sessions/{session}")["session"]
+        return bool(told["events"]) and told["distilled"] == told["newest"]
+
+    wait_for(done)
+
+
+def test_a_session_stands_in_the_timeline_with_all_that_came_of_it(client, ask, project):
+    tell(client, project, "one", *work(project))
+    distilled(client, "one")
+    (told,) = ask("/api/timeline")["sessions"]
+    assert (told["id"], told["host"], told["project_name"]) == ("one", "claude-code", "shop")
+    assert told["title"] == "Make the waiting list send its offers by mail"
+    assert not told["running"]
+    assert [(each["file"], each["function"], each["what"]) for each in told["changed"]] == [
+        ("mail.py", "send_offer", "NEW")
+    ]
+    (failure,) = told["failures"]
+    assert failure["title"] == "KeyError: 'sender' (test_offer)"
+    assert "mail.py" in failure["fix"]
+    assert not failure["open"]
+    assert [each["title"] for each in told["decisions"]] == ["Use UTC"]
+    assert told["next"] == ["Verify the sender's domain"]
+    assert set(told["given"]) == {"injections", "items", "tokens", "used"}
+
+
+def test_a_session_that_nobody_summed_up_yet_is_called_by_its_first_prompt(client, ask, project):
+    tell(client, project, "live", ("UserPromptSubmit", {"prompt": "why is the harbour closed?", "prompt_id": "p"}))
+    (told,) = ask("/api/timeline")["sessions"]
+    assert told["title"] == "why is the harbour closed?"
+    assert told["running"]
+
+
+def test_older_sessions_follow_page_by_page_and_a_project_shows_its_own_alone(client, ask, project, tmp_path):
+    other = tmp_path / "harbour"
+    other.mkdir()
+    for number in range(5):
+        at = str(other) if number % 2 else project
+        tell(
+            client, at, f"s{number}", ("UserPromptSubmit", {"prompt": f"question {number}", "prompt_id": f"p{number}"})
+        )
+    first = ask("/api/timeline", limit=2)
+    second = ask("/api/timeline", limit=2, before=first["next"])
+    third = ask("/api/timeline", limit=2, before=second["next"])
+    found = [each["id"] for page in (first, second, third) for each in page["sessions"]]
+    assert found == ["s4", "s3", "s2", "s1", "s0"]
+    assert third["next"] == ""
+    key = first["sessions"][0]["project"]
+    assert [each["id"] for each in ask("/api/timeline", project=key)["sessions"]] == ["s4", "s2", "s0"]
+
+
+def test_what_makes_no_place_in_the_list_is_refused_with_the_way_out(ask):
+    for before in ("yesterday", "nan/a", "-1/a", "inf/a"):
+        assert "leave it out" in ask("/api/timeline", before=before, status=400)["hint"]
+    assert ask("/api/timeline", project="nobody's") | {"ms": 0} == {"sessions": [], "next": "", "ms": 0}
+
+
+def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decided(client, ask, project):
+    client.post("/api/memories", {"kind": "preference", "title": "offers are sent by mail", "project_path": project})
+    client.get("/api/context", project_path=project, session_id="one", source="startup")
+    tell(client, project, "one", *work(project))
+    distilled(client, "one")
+    told = ask("/api/sessions/one")
+    moments = [each for each in told["moments"] if each["what"] != "given"]
+    assert [each["what"] for each in moments] == [
+        "start", "prompt", "plan", "run", "edit", "run", "fixed", "prompt", "kept", "answer", "kept", "end",
+    ]  # fmt: skip
+    assert [each["at"] for each in told["moments"]] == sorted(each["at"] for each in told["moments"])
+    _, asked, plan, failed, edit, passed, fixed, *_rest = moments
+    assert asked["text"] == "make the waiting list send its offers by mail"
+    assert plan["todos"] == [{"text": "Verify the sender's domain", "done": False}]
+    assert (failed["command"], failed["failed"], passed["failed"]) == ("pytest -q", True, False)
+    assert "KeyError" in failed["output"]
+    assert failed["failure"]["id"] == fixed["memory"]["id"]
+    assert "mail.py" in fixed["text"]
+    assert edit["files"][0]["functions"][0] | {"signature": ""} == {
+        "file": "mail.py", "function": "send_offer", "what": "NEW", "signature": ""
+    }  # fmt: skip
+    (given,) = (each for each in told["moments"] if each["what"] == "given")
+    assert [item["title"] for item in given["items"]] == ["offers are sent by mail"]
+    assert told["handoff"]["next"] == ["Verify the sender's domain"]
+    assert told["about"]["done"]
+    assert (told["left_out"], told["silent"]) == (0, False)
+
+
+def test_a_story_is_found_by_the_beginning_of_its_id_and_an_unknown_one_tells_the_way_out(client, ask, project):
+    tell(client, project, "abcdef-1", *work(project))
+    assert ask("/api/sessions/abcd")["session"]["id"] == "abcdef-1"
+    assert "foreword sessions" in ask("/api/sessions/nobody", status=404)["hint"]
+    assert ask(f"/api/sessions/{quote('no/body')}", status=404)["hint"]
+    assert ask("/api/sessions/", status=404)["hint"]
+
+
+def test_of_a_very_long_session_the_last_moments_are_told_and_texts_are_cut(client, ask, project):
+    steps = [("UserPromptSubmit", {"prompt": f"step {number}", "prompt_id": f"p{number}"}) for number in range(600)]
+    tell(client, project, "long", *steps)
+    tell(client, project, "long", ("UserPromptSubmit", {"prompt": "the last " + "x" * 5_000, "prompt_id": "last"}))
+    told = ask("/api/sessions/long")
+    assert len(told["moments"]) == 500
+    assert told["left_out"] == 101
+    assert told["moments"][-1]["text"].startswith("the last ")
+    assert told["moments"][-1]["more"] > 3_000
+    assert len(json.dumps(told)) < 1_000_000
