@@ -5,7 +5,7 @@ import { ago, chip, factors, many, memory, number, tokens, when } from "./parts.
 
 const KINDS = ["summary", "handoff", "decision", "pattern", "failure", "observation", "change", "learning", "preference", "correction", "goal", "note", "project"];
 const LISTS = ["tags", "files", "functions"];
-const TRUST = { user: "the user said it", agent: "an agent said it", tool: "a tool's output says so", imported: "imported" };
+const TRUST = { user: "the user said it", agent: "an agent said it", tool: "a tool's output said it", imported: "it was imported, or read in the web" };
 // A link as it reads from either of its ends.
 const BACK = { supersedes: "superseded by", resolves: "resolved by", "caused-by": "caused", "relates-to": "relates to", "part-of": "has as a part" };
 const FORTH = { "caused-by": "caused by", "relates-to": "relates to", "part-of": "part of" };
@@ -41,7 +41,7 @@ export function detail(told, doing) {
 
 export function marks(one) {
   return [
-    one.pinned ? chip("📌 pinned", "good") : null,
+    one.pinned ? chip("★ pinned", "good") : null,
     one.status !== "active" ? chip(one.status, "warn") : null,
     one.asleep ? chip("asleep: too unsure to come by itself", "warn") : null,
   ];
@@ -109,8 +109,8 @@ function fields(given) {
 const bare = (each) => each === null || each === "" || (typeof each === "object" && !Object.keys(each).length);
 
 function plain(told) {
-  if (Array.isArray(told)) return make("ul", { class: "mem-list" }, told.map((each) => make("li", {}, plain(each))));
-  if (told && typeof told === "object") return make("ul", { class: "mem-list" }, Object.entries(told).map(([name, each]) => make("li", {}, `${name.replaceAll("_", " ")}: `, plain(each))));
+  if (Array.isArray(told)) return make("ul", { class: "mem-ul" }, told.map((each) => make("li", {}, plain(each))));
+  if (told && typeof told === "object") return make("ul", { class: "mem-ul" }, Object.entries(told).map(([name, each]) => make("li", {}, `${name.replaceAll("_", " ")}: `, plain(each))));
   return typeof told === "string" ? make("span", { class: "mem-text" }, told) : String(told ?? "");
 }
 
@@ -118,8 +118,8 @@ function provenance(told, doing) {
   const one = told.memory;
   const session = told.session;
   return rows([
-    ["said by", `${one.source}: ${TRUST[one.trust] ?? one.trust}`],
-    ["trust", facet("trust", one.trust, doing)],
+    ["source", one.source],
+    ["trust", [facet("trust", one.trust, doing), ` ${TRUST[one.trust] ?? ""}`]],
     ["session", session ? make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, session.title || session.id) : one.session],
     ["project", one.project ? make("button", { type: "button", class: "chip mem-chip", title: one.project, on: { click: () => doing.facet("project", one.project) } }, one.project_name) : ""],
     ["counts for", one.scope.startsWith("project:") ? "its project" : one.scope],
@@ -166,7 +166,7 @@ function entry(each, doing) {
     {},
     make("p", { class: "figures" }, make("strong", {}, `${each.who} ${each.said}`), each.number ? make("span", {}, `entry ${each.number}`) : null, ago(each.at), each.undone ? make("span", {}, `taken back by entry ${each.undone}`) : null, undo),
     each.what === "add" || !each.why ? null : make("p", { class: "dim" }, each.why),
-    each.changes.length ? make("ul", { class: "mem-list" }, each.changes.map(change)) : null,
+    each.changes.length ? make("ul", { class: "mem-ul" }, each.changes.map(change)) : null,
   );
 }
 
@@ -261,7 +261,7 @@ export function wouldGo(would) {
     counts("Rows that go", would.tables),
     would.cut_memories.length ? make("p", {}, `These stay, without the passages that they quote: ${would.cut_memories.join(", ")}`) : null,
     would.copies.length ? make("p", {}, `Its text goes from these too: ${would.copies.join(", ")}`) : null,
-    make("details", {}, make("summary", {}, "Not ours to remove"), make("ul", { class: "mem-list" }, would.not_ours.map((each) => make("li", {}, each)))),
+    make("details", {}, make("summary", {}, "Not ours to remove"), make("ul", { class: "mem-ul" }, would.not_ours.map((each) => make("li", {}, each)))),
     make("p", { class: "bad" }, sentence(would.undo)),
   ];
 }
