@@ -1,0 +1,178 @@
+"""What the Try it page asks, through the real worker's loopback port: the worker's own answer, and no trace of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from foreword.client import Client
+from foreword.paths import Home
+from foreword.projects import resolve
+from foreword.recipes import MOST_TOKENS, RECIPES
+from foreword.trial import REASONS
+from foreword.web.trial import LEAST_BUDGET, WORDLESS
+from foreword.worker import life
+from foreword.worker.measuring import RECALLS, SILENCES
+from tests.flow.test_viewer_memories import Page, Refused
+
+PROMPT = "why does the checkout transport time out?"
+TOPICS = ("retries", "pool size", "TLS handshake", "proxy", "keep-alive", "backoff", "queue", "socket", "cache", "DNS")
+
+
+@pytest.fixture
+def client(start) -> Client:
+    return start()
+
+
+@pytest.fixture
+def project(home: Home) -> str:
+    folder = home.root.parent / "shop"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text("")
+    return str(folder)
+
+
+@pytest.fixture
+def key(client: Client, project: str) -> str:
+    """The project's key, with so much to say of checkout transports that not all of it fits."""
+    told = [
+        {"kind": "decision", "title": f"The checkout transport and its {topic}: time out after {at} s"}
+        for at, topic in enumerate(TOPICS * 2, 1)
+    ]
+    client.post("/api/memories", {"memories": [{**each, "project_path": project} for each in told]})
+    [known] = client.get("/api/projects")["projects"]  # as the page asks first
+    assert known["key"] == resolve(project).key
+    return str(known["key"])
+
+
+@pytest.fixture
+def page(client: Client) -> Page:
+    return Page(client.post("/api/view", {"do": "open"})["url"])
+
+
+def everything(home: Home) -> dict[str, list[tuple]]:
+    """Every row of every table, as the standard library reads it."""
+    with sqlite3.connect(f"file:{home.database}?mode=ro", uri=True) as line:
+        names = [name for (name,) in line.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        plain = [name for name in names if not name.startswith(("sqlite_", "words"))]
+        return {name: line.execute(f'SELECT * FROM "{name}"').fetchall() for name in plain}
+
+
+def test_a_trial_is_what_the_worker_would_say_and_what_just_missed_it(client, page, project, key):
+    said = client.get("/api/context", project_path=project, moment="prompt", prompt=PROMPT, budget=300, preview=1)
+    tried = page.post("/api/try", {"prompt": PROMPT, "project": key, "budget": 300})
+    assert tried["text"] == said["context"]
+    assert (tried["tokens"], tried["budget"], tried["moment"]) == (said["tokens"], 300, "prompt")
+    assert tried["items"]
+    assert tried["left"]
+    for each in (*tried["items"], *tried["left"]):
+        assert set(each["why"]) == {"match", "recency", "importance", "reinforcement", "scope", "task"}
+        assert each["title"].startswith("The checkout transport")
+        assert each["line"]
+    assert all(each["line"] in tried["text"] for each in tried["items"])
+    assert {each["reason"] for each in tried["left"]} <= set(REASONS)
+    assert all(each["says"] for each in tried["left"])
+    assert tried["build_ms"] > 0
+    assert tried["range"] == {"least": LEAST_BUDGET, "usual": RECIPES["prompt"].budget, "most": 2000}
+    [layer] = tried["layers"]
+    assert layer["spent"] == said["layers"]["index"]
+
+
+def test_a_larger_budget_lets_more_across_the_line(page, key):
+    little, much = (page.post("/api/try", {"prompt": PROMPT, "project": key, "budget": each}) for each in (200, 2000))
+    some, all_ = ({each["memory"] for each in told["items"]} for told in (little, much))
+    assert some < all_
+    assert {each["memory"] for each in little["left"] if each["reason"] == "room"} <= all_
+
+
+def test_nothing_of_a_trial_is_kept_counted_or_found_on_the_disk(page, home, key):
+    marker = "zyzzyva-quokka-tapir"
+    before = everything(home)
+    for moment in RECIPES:
+        page.post("/api/try", {"prompt": f"{PROMPT} {marker}", "project": key, "moment": moment})
+    life.stop(home)  # what it counted is written now
+    after = everything(home)
+    assert {**after, "tallies": []} == {**before, "tallies": []}
+    assert not any(name.startswith((RECALLS, SILENCES)) for row in after["tallies"] for name in map(str, row))
+    for path in (each for each in home.root.rglob("*") if each.is_file()):
+        assert b"quokka" not in path.read_bytes(), path
+
+
+def test_silence_tells_its_reason_and_still_what_came_nearest(page, key):
+    silent = page.post(
+        "/api/try", {"prompt": "which proxy is near the zebra crossing of the lighthouse?", "project": key}
+    )
+    assert (silent["text"], silent["tokens"], silent["items"]) == ("", 0, [])
+    assert silent["why"] == "nothing fits the moment"
+    assert silent["left"]
+    assert {each["reason"] for each in silent["left"]} == {"threshold"}
+    assert silent["left"][0]["score"] == max(each["score"] for each in silent["left"])
+    assert page.post("/api/try", {"prompt": "and then?", "project": key})["why"] == WORDLESS
+
+
+def test_a_project_that_is_switched_off_says_so(page, key, project):
+    Path(project, ".foreword-off").write_text("inject\n")
+    told = page.post("/api/try", {"prompt": PROMPT, "project": key})
+    assert told["off"] == ".foreword-off"
+    assert "switched off" in told["why"]
+    assert (told["text"], told["items"], told["left"]) == ("", [], [])
+    assert page.get("/api/try", project=key)["off"] == ".foreword-off"
+
+
+def test_the_window_of_a_session_counts_where_one_is_chosen(client, page, host, key, project):
+    session = {"session_id": "one", "cwd": project}
+    host.tell("SessionStart", {**session, "hook_event_name": "SessionStart", "source": "startup"})
+    given = client.get(
+        "/api/context", project_path=project, session_id="one", moment="prompt", prompt=PROMPT, budget=200
+    )
+    assert given["injection"]
+    fresh, same = (
+        page.post("/api/try", {"prompt": PROMPT, "project": key, "session": each, "budget": 2000})
+        for each in ("", "one")
+    )
+    shown = {each["memory"] for each in same["left"] if each["reason"] == "shown"}
+    assert shown
+    assert shown <= {each["memory"] for each in fresh["items"]}
+    assert "one" in [each["id"] for each in page.get("/api/try", project=key)["sessions"]]
+
+
+def test_the_form_and_the_cap_are_the_hosts(page, key):
+    told = page.post("/api/try", {"prompt": PROMPT, "project": key, "moment": "session_start", "host": "opencode"})
+    assert told["form"] == "xml"
+    assert told["text"].startswith("<foreword_context")
+    assert page.post("/api/try", {"prompt": PROMPT, "project": key, "form": "plain"})["text"].startswith("[foreword]")
+    empty = page.post("/api/try", {"project": key, "moment": "question"})
+    assert empty["moment"] == "session_start"  # a question without words asks for what a session begins with
+
+
+def test_what_can_be_chosen_is_told(page, key):
+    told = page.get("/api/try", project=key)
+    assert told["project"] == {"key": key, "name": "shop"}
+    assert {each["name"]: each["usual"] for each in told["moments"]} == {
+        name: recipe.budget for name, recipe in RECIPES.items()
+    }
+    assert {"claude-code", "opencode"} <= {each["name"] for each in told["hosts"]}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status"),
+    [
+        ({}, 400),
+        ({"project": "nowhere"}, 404),
+        ({"moment": "never"}, 400),
+        ({"form": "html"}, 400),
+        ({"host": "../x"}, 400),
+        ({"budget": MOST_TOKENS + 1}, 400),
+        ({"budget": True}, 400),
+        ({"budget": "500"}, 400),
+        ({"prompt": ["a"]}, 400),
+        ({"session": "of nobody"}, 404),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(page, key, wrong, status):
+    with pytest.raises(Refused) as told:
+        page.post("/api/try", {"project": key, **wrong} if wrong else {})
+    assert told.value.status == status
+    assert str(told.value)
