@@ -10,6 +10,7 @@ from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, P
 if TYPE_CHECKING:
     from foreword.amendments import Amendment, Logged, Undone
     from foreword.retention import Limits
+    from foreword.store.browsing import Facets, Page, Wanted
     from foreword.store.forgetting import Forgetter
     from foreword.store.judged import Use, Verdict
     from foreword.store.ledger import Spending
@@ -189,6 +190,15 @@ class Store(Protocol):
         self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = 20_000
     ) -> tuple[Memory, ...]:
         """The memories of these kinds, newest first; of all scopes if none, and whatever their status if none."""
+
+    def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
+        """A page of what is wanted, of all projects: newest first, or where there are words best first.
+
+        *after* is what the page before said; what is being forgotten is in none.
+        """
+
+    def facets(self, wanted: Wanted) -> Facets:
+        """How many there are of what is wanted, by kind, scope, project, tag, file, status, trust and pin."""
 
     def around(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
         """What came just before and just after a memory in a scope, active ones only, each side oldest first."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-SCHEMA = 6  # the newest schema this code can read; the number of the last migration
+SCHEMA = 7  # the newest schema this code can read; the number of the last migration
 KNOWN_TABLES = (
     "memories",
     "vectors",

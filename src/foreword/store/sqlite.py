@@ -43,6 +43,7 @@ from foreword.values import replace
 
 if TYPE_CHECKING:
     from foreword.retention import Limits
+    from foreword.store.browsing import BrowsingReader, Facets, Page, Wanted
     from foreword.store.forgetting import Forgetter
     from foreword.store.ledger import LedgerReader, Spending
     from foreword.store.pruning import Batch, Plan, PruningReader
@@ -302,6 +303,12 @@ class SqliteStore(Writing):
 
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
         return self._ask(lambda reader: reader.of_session(session, limit=limit))
+
+    def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
+        return self._ask_browsing(lambda reader: reader.browse(wanted, after=after, limit=limit))
+
+    def facets(self, wanted: Wanted) -> Facets:
+        return self._ask_browsing(lambda reader: reader.facets(wanted))
 
     def around(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
         return self._ask(lambda reader: reader.around(memory, scope=scope, limit=limit))
@@ -643,6 +650,11 @@ class SqliteStore(Writing):
         from foreword.store.pruning import PruningReader
 
         return self._ask_as(PruningReader, question)
+
+    def _ask_browsing(self, question: Callable[[BrowsingReader], T]) -> T:
+        from foreword.store.browsing import BrowsingReader
+
+        return self._ask_as(BrowsingReader, question)
 
     def _ask_tallies(self, question: Callable[[TallyReader], T]) -> T:
         from foreword.store.tallies import TallyReader

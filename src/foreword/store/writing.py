@@ -390,7 +390,7 @@ def row_of_memory(memory: Memory, *, place: int, owner: int, texts: Sequence[str
             body,
             tags,
             files,
-            _list(memory.functions),
+            listed(memory.functions),
         ),
         *(words, storable(memory.project), storable(memory.session), storable(memory.source), memory.trust),
         *(memory.confidence, memory.seen, memory.created, memory.confirmed, memory.status, memory.superseded_by),
@@ -402,7 +402,7 @@ def row_of_memory(memory: Memory, *, place: int, owner: int, texts: Sequence[str
 def indexed(memory: Memory) -> tuple[str, str, str, str, str]:
     """The texts that the words index covers, in its order."""
     title, body = storable(memory.title), storable(memory.body)
-    tags, files = _list(memory.tags), _list(memory.files)
+    tags, files = listed(memory.tags), listed(memory.files)
     # A function's whole name is a word too, not only its parts; and why something was decided is looked for as well.
     named = " ".join((*memory.functions, told_in(memory.detail)[:MOST_DETAIL])).strip()
     return title, body, tags, files, storable(f"{named} {split(f'{title} {body} {tags} {files} {named}')}".strip())
@@ -417,7 +417,8 @@ def texts_of(stored: str) -> tuple[str, ...]:
     return tuple(each for each in told if isinstance(each, str)) if isinstance(told, list) else ()
 
 
-def _list(texts: Sequence[str]) -> str:
+def listed(texts: Sequence[str]) -> str:
+    """A list of texts as it is stored."""
     return storable(json.dumps(list(texts), ensure_ascii=False, separators=(",", ":")))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from foreword.http import Request, Response
 from foreword.routing import Routes, last, object_in, whole, word
-from foreword.web import files, memories, now, trial
+from foreword.web import browsing, files, memories, now, trial
 from foreword.web.health import MOST_DAYS, Figures, health
 from foreword.web.live import Live
 from foreword.web.story import story
@@ -59,6 +59,8 @@ def routes_of(keeper: Keeper, live: Live) -> Routes:
             "GET": lambda asked: figures.of(word(asked, "project"), days=whole(asked, "days", 30, most=MOST_DAYS))
         },
         "/api/projects": {"GET": lambda _: keeper.projects.every()},
+        "/api/memories": {"GET": lambda asked: browsing.browse(keeper, asked)},
+        "/api/facets": {"GET": lambda asked: browsing.facets(keeper, asked)},
         "/api/memories/": {
             "GET": lambda asked: memories.about(keeper, last(asked)),
             "POST": lambda asked: memories.revise(keeper, last(asked), object_in(asked)),

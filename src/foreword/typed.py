@@ -1,0 +1,103 @@
+"""What somebody has typed so far -> an expression of the words index, and how well a title answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import exp2
+
+from foreword.values import value
+from foreword.words import STOP_WORDS, any_of, broken, plain, root, terms
+
+MOST_TYPED = 400  # characters; who pastes a page is found by how it begins
+MOST_WORDS = 12
+SHORT = 2  # letters: so short a beginning is in most memories, and reading all of them costs more than trying some
+LEAST = 4  # letters that are left of a beginning which the index knows only by its stem
+ENDING = 6  # letters that a stem lacks at most: authenticat|ion is kept as authent
+# What a title is worth: that it begins with what was typed decides; how new a memory is decides between equals.
+BEGINS, ALL, SOME, WHOLE, NEW, ASIDE = 4.0, 2.0, 1.0, 0.5, 1.0, -1.0
+HALF_LIFE = 90 * 86_400.0  # seconds after which being new counts half
+
+
+@value
+class Typed:
+    """Words that must all be there; the last may be only the beginning of one."""
+
+    said: str  # in small letters, a space before every word
+    whole: tuple[str, ...] = ()  # those that are complete
+    begun: str = ""  # the one that is being typed
+
+    @property
+    def empty(self) -> bool:
+        return not self.whole and not self.begun
+
+    @property
+    def short(self) -> bool:
+        """Whether the last word has only just been begun."""
+        return self.begun.isascii() and 0 < len(self.begun) <= SHORT
+
+    def expression(self, *, begun: bool = True, cut: int = 0) -> str:
+        """What the index is asked: every word, the last without so many of its letters, or left out."""
+        asked = [_asked(word) for word in self.whole]
+        if begun and self.begun:
+            asked.append(_asked(self.begun[: len(self.begun) - cut], begun=True))
+        return " AND ".join(f"({each})" for each in asked if each)
+
+    @property
+    def first(self) -> str:
+        """What the index is asked for titles that begin with all of it; empty where that cannot be asked."""
+        words = self.said.split()
+        quoted = any_of((" ".join(words) + ("*" if self.begun else ""),))
+        return f"title : ^ {quoted}" if words and self.said.isascii() else ""
+
+    def cuts(self) -> Iterator[int]:
+        """How many letters the word being typed may lack, where the index knows only stems of it."""
+        if self.begun.isascii() and self.begun.isalpha():
+            yield from range(1, min(ENDING, len(self.begun) - LEAST) + 1)
+
+    def in_text(self, text: str) -> bool:
+        """Whether a word of *text* begins with the one that is being typed."""
+        return f" {self.begun.lower()}" in plain(text)
+
+    def fit(self, title: str, *, created: float, newest: float, aside: bool) -> float:
+        """How well a memory answers, by its title and its age against that of the newest."""
+        titled = f"{plain(title)} "
+        held = [root(word.lower()) in titled for word in self.whole]
+        if self.begun:
+            held.append(f" {self.begun.lower()}" in titled)
+        score: float = SOME * sum(held) / len(held) if held else 0.0
+        score += ALL if held and all(held) else 0.0
+        score += BEGINS if " ".join(titled.split()).startswith(self.said.strip()) else 0.0
+        score += WHOLE if f" {self.said.split()[-1] if self.said.strip() else ''} " in titled else 0.0
+        score += NEW * exp2(-max(0.0, newest - created) / HALF_LIFE)
+        return score + (ASIDE if aside else 0.0)
+
+
+def typed(text: str) -> Typed:
+    """What *text* asks for: words that say nothing are left out, unless they are all there is."""
+    parted = broken(text[:MOST_TYPED])
+    tokens = parted.split()[:MOST_WORDS]
+    ends = parted[-1:].isspace() or len(tokens) == MOST_WORDS
+    begun = "" if ends or not tokens else tokens[-1]
+    said = tokens if ends else tokens[:-1]
+    telling = tuple(dict.fromkeys(each for each in said if each.lower() not in STOP_WORDS and _asked(each)))
+    if not telling and not begun:
+        telling = tuple(dict.fromkeys(said))
+    return Typed(said=plain(" ".join(tokens)), whole=telling, begun=begun)
+
+
+def _asked(token: str, *, begun: bool = False) -> str:
+    """One word as the index has it: itself, or its parts (`HTTPTransport`, scripts without spaces) together."""
+    star = "*" if begun else ""
+    found = terms(token)
+    if not token.isascii():
+        return " AND ".join(any_of((_starred(each, star if each == found[-1] else ""),)) for each in found)
+    itself = any_of((f"{token.lower()}{star}",))
+    parts = [each for each in found if each != token.lower()]
+    if not parts:
+        return itself
+    together = " AND ".join(any_of((f"{each}{star if each == parts[-1] else ''}",)) for each in parts)
+    return f"{itself} OR ({together})"
+
+
+def _starred(term: str, star: str) -> str:
+    return term if term.endswith("*") else f"{term}{star}"

@@ -1,0 +1,102 @@
+"""What the page of memories asks for -> JSON: those that are wanted, and how many there are of each sort."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from foreword.errors import BadRequest
+from foreword.http import Request
+from foreword.routing import flag, whole, word, words
+from foreword.store.browsing import FACETS, MOST_PAGE, SHOWN, Wanted
+from foreword.types import STATUSES, UNIVERSAL, Memory
+
+if TYPE_CHECKING:
+    from foreword.worker.keeper import Keeper
+
+PAGE = 50  # memories
+GIST = 200  # characters of a body that a list shows
+MOST_TAGS, MOST_FILES = 8, 5  # of one memory in a list
+ANY = "any"  # as a status: whatever it is
+
+
+def browse(keeper: Keeper, asked: Request) -> dict[str, Any]:
+    """A page of the memories that are wanted, as a list shows them."""
+    started = time.perf_counter()
+    limit = whole(asked, "limit", PAGE, most=MOST_PAGE) or PAGE
+    page = keeper.store.browse(wanted_of(asked), after=word(asked, "after"), limit=limit)
+    names = _names(keeper)
+    return {
+        "memories": [_line(memory, names) for memory in page.memories],
+        "next": page.next,
+        "total": page.total,
+        "took": round((time.perf_counter() - started) * 1000, 3),
+    }
+
+
+def facets(keeper: Keeper, asked: Request) -> dict[str, Any]:
+    """How many there are of each sort; `exact` is false where some were counted among the newest only."""
+    found = keeper.store.facets(wanted_of(asked))
+    names = _names(keeper)
+    told = {
+        name: [
+            {"value": each, "label": _label(name, each, names), "count": count} for each, count in found.counts[name]
+        ]
+        for name in FACETS
+    }
+    return {"facets": told, "exact": not found.sampled, "sampled": list(found.sampled)}
+
+
+def wanted_of(asked: Request) -> Wanted:
+    """What a request's words say is wanted; without a status, what may be shown."""
+    statuses = words(asked, "status") or SHOWN
+    unknown = [each for each in statuses if each not in (*STATUSES, ANY)]
+    if unknown:
+        raise BadRequest(f"there is no status {unknown[0][:40]!r}", hint=f"one of {', '.join((*STATUSES, ANY))}")
+    return Wanted(
+        words=word(asked, "q"),
+        kinds=words(asked, "kind"),
+        scopes=words(asked, "scope"),
+        project=word(asked, "project"),
+        tag=word(asked, "tag"),
+        file=word(asked, "file"),
+        statuses=() if ANY in statuses else statuses,
+        trusts=words(asked, "trust"),
+        pinned=flag(asked, "pinned") if word(asked, "pinned") else None,
+    )
+
+
+def _line(memory: Memory, names: dict[str, str]) -> dict[str, Any]:
+    return {
+        "id": memory.id,
+        "kind": memory.kind,
+        "title": memory.title,
+        "gist": " ".join(memory.body[: 2 * GIST].split())[:GIST],
+        "scope": memory.scope,
+        "project": memory.project,
+        "project_name": names.get(memory.project) or memory.project,
+        "status": memory.status,
+        "trust": memory.trust,
+        "confidence": memory.confidence,
+        "created": memory.created,
+        "pinned": memory.pinned,
+        "used": memory.used,
+        "ignored": memory.ignored,
+        "tags": list(memory.tags[:MOST_TAGS]),
+        "files": list(memory.files[:MOST_FILES]),
+    }
+
+
+def _names(keeper: Keeper) -> dict[str, str]:
+    """The names for people of the projects, by key."""
+    return {key: known.name for key, known in keeper.store.registry().items()}
+
+
+def _label(facet: str, each: str, names: dict[str, str]) -> str:
+    """What people call a value."""
+    if facet == "pinned":
+        return "pinned" if each == "1" else "not pinned"
+    if facet == "scope":
+        sort, _, rest = each.partition(":")
+        return "everywhere" if each == UNIVERSAL else names.get(rest) or rest if sort == "project" else rest or sort
+    return (names.get(each) or each or "none") if facet == "project" else each

@@ -1,0 +1,222 @@
+"""What every store promises to whoever looks around in all that is remembered."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.errors import BadRequest
+from foreword.store.browsing import FACETS, SHOWN, Wanted
+from foreword.types import STATUSES, TRUSTS, Memory
+
+KINDS = ("note", "decision", "failure")
+SCOPES = ("project:here", "project:there", "language:python", "universal")
+
+
+def filled(store):
+    """Two memories of each kind, status and scope, each with its own words, tags and files."""
+    every = itertools.product(KINDS, STATUSES, SCOPES, (0, 1))
+    return store.keep(
+        [
+            Memory(
+                kind,
+                f"Walrus {number} of a {kind}",
+                body=f"{status} ice floe, seen from {'the shore' if twin else 'a boat'}",
+                scope=scope,
+                project="there" if scope == "project:there" else "here",
+                status=status,
+                trust=TRUSTS[number % 4],
+                tags=("arctic", f"t{number % 5}"),
+                files=(f"src/sea/{kind}.py", f"src/{number % 7}.md"),
+                created=float(number // 3),
+            )
+            for number, (kind, status, scope, twin) in enumerate(every)
+        ]
+    )
+
+
+def passes(memory, wanted, *, but=""):
+    """What a filter means, said a second time and slowly."""
+    checks = {
+        "kind": not wanted.kinds or memory.kind in wanted.kinds,
+        "scope": not wanted.scopes or memory.scope in wanted.scopes,
+        "project": not wanted.project or memory.project == wanted.project,
+        "tag": not wanted.tag or wanted.tag in memory.tags,
+        "file": not wanted.file or wanted.file in memory.files,
+        "status": not wanted.statuses or memory.status in wanted.statuses,
+        "trust": not wanted.trusts or memory.trust in wanted.trusts,
+        "pinned": wanted.pinned is None or memory.pinned == wanted.pinned,
+    }
+    return memory.status != "forgotten" and all(good for name, good in checks.items() if name != but)
+
+
+def newest_first(memories):
+    return sorted(memories, key=lambda memory: -memory.created)
+
+
+def all_pages(store, wanted, *, limit):
+    found, after = [], ""
+    while True:
+        page = store.browse(wanted, after=after, limit=limit)
+        assert len(page.memories) <= limit
+        found += page.memories
+        after = page.next
+        if not after:
+            return found
+
+
+WANTED = (
+    Wanted(),
+    Wanted(statuses=()),
+    Wanted(kinds=("note", "failure")),
+    Wanted(scopes=("universal", "language:python")),
+    Wanted(project="here", kinds=("decision",)),
+    Wanted(tag="t3"),
+    Wanted(file="src/sea/note.py", trusts=("user", "tool")),
+    Wanted(statuses=("stale", "discarded"), tag="arctic"),
+    Wanted(pinned=False, scopes=("project:there",), tag="t1", file="src/2.md", statuses=()),
+    Wanted(pinned=True),
+    Wanted(scopes=("project:nowhere",)),
+)
+
+
+@pytest.mark.parametrize("wanted", WANTED)
+@pytest.mark.parametrize("words", ["", "walrus", "wal", "ice flo"])
+def test_every_filter_narrows_and_all_of_them_combine(make_store, wanted, words):
+    store = make_store()
+    kept = filled(store)
+    wanted = Wanted(**{**wanted.__dict__, "words": words})
+    expected = [memory for memory in kept if passes(memory, wanted)]
+    page = store.browse(wanted, limit=200)
+    assert {memory.id for memory in page.memories} == {memory.id for memory in expected}
+    assert (page.total, page.next) == (len(expected), "")
+    store.close()
+
+
+@pytest.mark.parametrize("wanted", WANTED)
+@pytest.mark.parametrize("words", ["", "walrus", "wal", "w"])
+def test_each_facet_counts_as_if_nothing_of_it_was_chosen(make_store, wanted, words):
+    store = make_store()
+    kept = filled(store)
+    wanted = Wanted(**{**wanted.__dict__, "words": words})
+    told = store.facets(wanted)
+    assert told.sampled == ()
+    for name in FACETS:
+        expected: dict[str, int] = {}
+        for memory in kept:
+            if passes(memory, wanted, but=name):
+                values = {"tag": memory.tags, "file": memory.files, "pinned": (str(int(memory.pinned)),)}
+                for each in values.get(name) or (getattr(memory, name),):
+                    expected[each] = expected.get(each, 0) + 1
+        assert dict(told.counts[name]) == expected, name
+    store.close()
+
+
+@pytest.mark.parametrize("limit", [1, 7, 200])
+def test_pages_follow_each_other_without_a_gap_or_a_double(store, limit):
+    shown = [memory for memory in filled(store) if memory.status in SHOWN]
+    for words in ("", "walrus"):
+        found = all_pages(store, Wanted(words=words), limit=limit)
+        assert len(found) == len(shown)
+        assert {memory.id for memory in found} == {memory.id for memory in shown}
+        if not words:
+            assert [memory.created for memory in found] == [memory.created for memory in newest_first(shown)]
+
+
+def test_what_is_being_forgotten_is_on_no_page_and_in_no_count(store):
+    kept = filled(store)
+    gone = next(memory for memory in kept if memory.status == "forgotten")
+    for wanted in (Wanted(statuses=("forgotten",)), Wanted(statuses=(), words=gone.id), Wanted(statuses=())):
+        assert all(memory.status != "forgotten" for memory in all_pages(store, wanted, limit=200))
+        assert "forgotten" not in dict(store.facets(wanted).counts["status"])
+
+
+def test_what_is_typed_letter_by_letter_is_found_at_every_letter(store):
+    (wanted,) = store.keep(
+        [Memory("decision", "Authentication uses HTTPTransport in src/auth/tokens.py", body="é 内存泄漏")]
+    )
+    filled(store)
+    for text in (
+        "Authentication",
+        "authentication uses httpTrans",
+        "tokens.py",
+        "HTTPTransport",
+        "transport",
+        "内存泄漏",
+    ):
+        for end in range(1, len(text) + 1):
+            assert wanted in store.browse(Wanted(words=text[:end]), limit=200).memories, text[:end]
+
+
+def test_a_title_that_begins_with_the_words_is_first_whatever_its_age(store):
+    filled(store)
+    old, _ = store.keep(
+        [
+            Memory("note", "Ice age", body="long ago", project="here", created=-1e9),
+            Memory("note", "Of cold times", body="ice age", project="here", created=1e9),
+        ]
+    )
+    for words in ("ice a", "ice age", "Ice Age "):
+        assert store.browse(Wanted(words=words)).memories[0] == old
+
+
+def test_an_id_is_found_as_it_is_typed_and_whatever_its_status_when_it_is_whole(store):
+    kept = filled(store)
+    shown = next(memory for memory in kept if memory.status == "active")
+    aside = next(memory for memory in kept if memory.status == "superseded")
+    assert store.browse(Wanted(words=shown.id[:7])).memories[0] == shown
+    assert store.browse(Wanted(words=f" {aside.id.upper()} ")).memories[0] == aside
+    assert dict(store.facets(Wanted(words=aside.id)).counts["kind"]) == {aside.kind: 1}
+
+
+def test_a_file_is_meant_by_its_path_its_folder_or_its_name(store):
+    kept = store.keep(
+        [
+            Memory("note", "one", project="p", files=("src/web/app.js",)),
+            Memory("note", "two", project="p", files=("src/web/deep/app.js", "x.js")),
+            Memory("note", "three", project="p", files=("src/webs/app.jsx",), functions=("app.js",)),
+        ]
+    )
+    one, two, _ = (memory.id for memory in kept)
+    for file, expected in {
+        "src/web/app.js": {one},
+        "src/web/": {one, two},
+        "app.js": {one, two},
+        "x.js": {two},
+        "src/": {memory.id for memory in kept},
+        "src/web": set(),
+        "pp.js": set(),
+    }.items():
+        assert {memory.id for memory in store.browse(Wanted(file=file)).memories} == expected, file
+
+
+@pytest.mark.parametrize(
+    "tag", ["two words", 'a "quoted" one', "back\\slash", "...", "ünïcode 内存", "new\nline", "'; --"]
+)
+def test_a_tag_is_meant_whole_whatever_characters_it_has(store, tag):
+    mine, *_ = store.keep(
+        [
+            Memory("note", "mine", project="p", tags=("x", tag)),
+            Memory("note", "not mine", project="p", tags=(f"{tag} more", "x")),
+            Memory("note", "nor mine", project="p", tags=(f'say "{tag}"',)),
+        ]
+    )
+    assert store.browse(Wanted(tag=tag)).memories == (mine,)
+    assert dict(store.facets(Wanted()).counts["tag"])[tag] == 1
+
+
+@given(text=st.text() | st.text(alphabet="\"*^:(){}[]+-\\'ANDORNEAR \0内é\ud800"))
+def test_whatever_is_typed_is_answered(shared_store, text):
+    for wanted in (Wanted(words=text), Wanted(tag=text), Wanted(file=text), Wanted(project=text, kinds=(text,))):
+        shared_store.browse(wanted)
+        shared_store.facets(wanted)
+
+
+@pytest.mark.parametrize("after", ["x", "1:", "1:2:3", "1:-5", "1:99999999999999999999", "-1", "nan:1", "9" * 30])
+def test_a_place_to_go_on_from_that_nobody_gave_is_refused(store, after):
+    for words in ("", "walrus"):
+        with pytest.raises(BadRequest):
+            store.browse(Wanted(words=words), after=after)
