@@ -327,14 +327,14 @@ export async function show(root, page) {
         const why = make("input", { name: "why", placeholder: "Why, for the log (may stay empty)", "aria-label": "Why, for the log", autofocus: true, on: { keydown: (event) => event.key === "Enter" && event.preventDefault() } });
         const yes = await ask({ title: "Forget this for good?", body: [wouldGo(would), why], yes: "Forget for good", danger: true, read: () => ({ why: why.value }) });
         if (!yes) return;
+        told = null;
+        state.id = ""; // nobody looks at it again meanwhile
         fill(pane, make("p", { class: "empty", role: "status" }, "Forgetting, and looking through every file …"));
         const got = await post("/api/forget", { ids: [one.id], why: yes.why }).catch(async (error) => {
           await reveal(one.id, { push: false });
           throw error;
         });
-        told = null;
         done = [];
-        state.id = "";
         page.push(address(state));
         fill(pane, back(), receipt(got));
         pane.classList.add("has-receipt");
@@ -460,6 +460,7 @@ export async function show(root, page) {
     refresh();
   });
   search.addEventListener("keydown", (event) => {
+    if (event.key === "/" && !search.value) return event.preventDefault(); // who goes to the box by key is there already
     if (event.isComposing || !["ArrowDown", "Enter"].includes(event.key)) return;
     const first = rows.querySelector(".row");
     if (!first) return;

@@ -1,0 +1,295 @@
+"""The Memories page in a real browser: search as you type, facets, keys, all of one memory, and every action."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.viewer.conftest import every_look, visit
+
+ROW = ".mem-results .row"
+
+
+def rows(page: Any) -> list[str]:
+    return list(page.locator(f"{ROW} .row-title").all_text_contents())
+
+
+def until(page: Any, holds: str) -> None:
+    """Wait until something holds; as a function, for the policy of the page lets no string be evaluated."""
+    page.wait_for_function(f"() => {holds}")
+
+
+def until_rows(page: Any, count: int) -> None:
+    until(page, f"document.querySelectorAll('{ROW}').length === {count}")
+
+
+def opened(page: Any, title: str) -> None:
+    page.locator("#mem-title", has_text=title).wait_for()
+
+
+def begin(page: Any, viewer: Any, more: str = "") -> None:
+    visit(page, f"{viewer.origin}/memories{more}")
+    page.locator(ROW).first.wait_for()
+
+
+def said(page: Any, words: str) -> Any:
+    toast = page.locator(".toast", has_text=words).last
+    toast.wait_for()
+    return toast
+
+
+def focused(page: Any) -> str:
+    return str(page.evaluate("document.activeElement.dataset.id ?? document.activeElement.id"))
+
+
+@every_look
+def test_a_list_and_one_of_it_are_readable_at_any_width_and_nothing_scrolls_sideways(page, viewer, look, shot):
+    begin(page, viewer)
+    page.locator("details.mem-facets").wait_for()
+    shot(page, "memories")
+    page.get_by_role("link", name=re.compile("Money is stored as integer cents")).last.click()
+    opened(page, "Money is stored as integer cents")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.locator(ROW).first.is_visible() is (look.place == "desktop")
+    shot(page, "memory")
+    if look.place == "phone":
+        page.get_by_role("button", name="All results").click()
+        page.locator(ROW).first.wait_for()
+        assert not page.locator("#mem-title").is_visible()
+
+
+def test_what_is_typed_narrows_the_list_at_once_and_stands_in_the_address(page, viewer):
+    begin(page, viewer)
+    all_of_it = page.locator(".mem-count").inner_text()
+    page.keyboard.press("/")
+    page.keyboard.type("picking queue")
+    until(page, "new URL(location).searchParams.get('q') === 'picking queue'")
+    assert any("picking queue" in each for each in rows(page))
+    assert len(rows(page)) < 10
+    assert page.locator(f"{ROW} mark").first.inner_text().lower() in ("picking", "queue")
+    page.reload()
+    page.locator(f"{ROW} mark").first.wait_for()
+    assert page.locator("#mem-q").input_value() == "picking queue"
+    page.locator("#mem-q").focus()
+    page.keyboard.press("Escape")
+    until(page, f"document.querySelector('.mem-count').textContent === {all_of_it!r}")
+
+
+def test_facets_narrow_and_are_taken_back(page, viewer):
+    begin(page, viewer)
+    box = page.get_by_label(re.compile("^decision")).first
+    box.wait_for()
+    box.check()
+    until(page, "new URL(location).searchParams.get('kind') === 'decision'")
+    assert set(page.locator(f"{ROW} .chip:first-child").all_text_contents()) == {"decision"}
+    page.get_by_label(re.compile("^pattern")).first.check()
+    until(page, "new URL(location).searchParams.get('kind') === 'decision,pattern'")
+    page.locator("details[data-facet=project] label", has_text="tern").click()
+    until_rows(page, 1)
+    assert rows(page) == ["Close every response body"]
+    page.get_by_role("button", name="Clear all").click()
+    until(page, "location.search === ''")
+    assert len(rows(page)) > 1
+
+
+def test_every_part_of_a_memory_is_told_and_leads_on(page, viewer):
+    begin(page, viewer, f"/{viewer.ids['locks']}")
+    opened(page, "Use PostgreSQL advisory locks for the picking queue")
+    told = page.locator(".mem-one")
+    for part in ("Where it is from", "Links", "How it ranks now", "Shown and used", "History"):
+        told.get_by_role("heading", name=part).wait_for()
+    assert "the user said it" in told.inner_text()
+    told.locator(".mem-part", has_text="Links").get_by_role("link").click()
+    opened(page, "psycopg.errors.DeadlockDetected in reserve_stock")
+    page.wait_for_url(f"**/memories/{viewer.ids['failure']}")
+    page.go_back()
+    opened(page, "Use PostgreSQL advisory locks for the picking queue")
+    told.get_by_title("All with this file").first.click()
+    until(page, "new URL(location).searchParams.has('file')")
+    assert "Use PostgreSQL advisory locks for the picking queue" in rows(page)
+
+
+def test_a_memory_leads_to_the_session_it_came_from_and_to_those_that_saw_it(page, viewer):
+    given = viewer.client.get("/api/injections", session_id=viewer.sessions["live"], limit=20)["injections"]
+    id = next(item["memory"] for each in given for item in each["items"])
+    begin(page, viewer, f"/{id}")
+    shown = page.locator(".mem-part", has_text="Shown and used")
+    shown.locator("summary").first.click()
+    shown.locator(".factors").first.wait_for()
+    assert shown.locator("a[href^='/timeline/']").count() > 0
+
+
+def test_the_keys_move_open_and_come_back(page, viewer):
+    begin(page, viewer)
+    ids = page.locator(ROW).evaluate_all("all => all.map(each => each.dataset.id)")
+    page.keyboard.press("ArrowDown")  # out of the search box
+    assert focused(page) == ids[0]
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    assert focused(page) == ids[1]
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/memories/{ids[1]}")
+    page.locator("#mem-title").wait_for()
+    page.keyboard.press("j")  # what is open follows
+    page.wait_for_url(f"**/memories/{ids[2]}")
+    page.keyboard.press("Escape")
+    until(page, "location.pathname === '/memories'")
+    assert focused(page) == ids[2]
+    page.keyboard.press("k")
+    page.keyboard.press("k")
+    page.keyboard.press("k")
+    assert focused(page) == "mem-q"
+    page.keyboard.press("Escape")
+    page.keyboard.press("w")
+    until(page, "new URL(location).searchParams.get('view') === 'waiting'")
+
+
+def test_more_comes_when_the_end_is_near(page, viewer):
+    begin(page, viewer)
+    until_rows(page, 50)
+    page.locator(ROW).last.focus()
+    page.keyboard.press("j")
+    until(page, f"document.querySelectorAll('{ROW}').length > 50")
+
+
+def test_an_edit_is_saved_told_and_taken_back(fresh_page, fresh):
+    page = fresh_page
+    begin(page, fresh, f"/{fresh.ids['decision']}")
+    opened(page, "Money is stored as integer cents")
+    page.keyboard.press("e")
+    form = page.get_by_role("form", name="Edit")
+    form.get_by_label("Title").fill("Money is stored as integer cents, never as floats")
+    form.get_by_label("Tags").fill("money, shop")
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    page.keyboard.press("Control+Enter")
+    opened(page, "never as floats")
+    toast = said(page, "Revised: title, tags")
+    assert any("never as floats" in each for each in rows(page))
+    page.locator("#mem-title").focus()
+    toast.get_by_role("button", name="Undo").click()
+    said(page, "Taken back")
+    until(page, "!document.querySelector('#mem-title').textContent.includes('floats')")
+    assert not any("never as floats" in each for each in rows(page))
+    page.get_by_role("button", name="Do it again").first.click()
+    opened(page, "never as floats")
+
+
+def test_an_edit_that_makes_no_sense_is_told_and_nothing_is_lost(fresh_page, fresh, watch):
+    watch.expects("400")
+    page = fresh_page
+    begin(page, fresh, f"/{fresh.ids['decision']}")
+    page.locator("[data-do=edit]").click()
+    form = page.get_by_role("form", name="Edit")
+    form.get_by_label("Counts for").fill("planet:mars")
+    form.get_by_role("button", name="Save").click()
+    said(page, "unknown scope")
+    assert form.get_by_label("Counts for").input_value() == "planet:mars"
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").get_by_role("button", name="Leave").click()
+    opened(page, "Money is stored")
+
+
+def test_a_pin_is_shown_at_once_and_let_go_by_the_same_key(fresh_page, fresh):
+    page = fresh_page
+    begin(page, fresh, f"/{fresh.ids['pattern']}")
+    page.locator("[data-do=pin]").click()
+    page.locator(".mem-head .chip", has_text="pinned").wait_for()
+    said(page, "Pinned")
+    page.locator(f"{ROW}.chosen .chip", has_text="pinned").wait_for()
+    page.keyboard.press("p")
+    said(page, "No longer pinned")
+    page.keyboard.press("u")
+    said(page, "Taken back")
+    page.locator("[data-do=unpin]").wait_for()
+
+
+def test_a_memory_is_superseded_by_another_or_by_new_words(fresh_page, fresh):
+    page = fresh_page
+    begin(page, fresh, f"/{fresh.ids['locks']}")
+    opened(page, "Use PostgreSQL advisory locks")
+    page.keyboard.press("s")
+    form = page.get_by_role("form", name="Supersede")
+    form.get_by_role("button", name="Supersede").click()
+    form.get_by_text("Say what is true now, or choose a memory.").wait_for()
+    form.get_by_label("Find").fill("kafka outbox")
+    form.get_by_role("radio").first.check()
+    form.get_by_role("button", name="Supersede").click()
+    page.locator(".mem-head", has_text="Superseded by Kafka is not introduced").wait_for()
+    page.get_by_role("link", name=re.compile("^Kafka is not introduced")).first.click()
+    opened(page, "Kafka is not introduced")
+    page.locator("[data-do=supersede]").click()
+    form.get_by_label("Title").fill("The outbox is read by a listener")
+    form.get_by_label("Why").fill("polling costs")
+    page.keyboard.press("Control+Enter")
+    page.locator(".mem-head", has_text="Superseded by The outbox is read by a listener").wait_for()
+    assert "The outbox is read by a listener" in rows(page)
+
+
+def test_forgetting_shows_what_will_go_asks_and_gives_a_receipt(fresh_page, fresh):
+    page, id = fresh_page, fresh.ids["pattern"]
+    begin(page, fresh, f"/{id}")
+    opened(page, "Close every response body")
+    page.keyboard.press("f")
+    dialog = page.get_by_role("dialog", name="Forget this for good?")
+    dialog.get_by_text("Close every response body").wait_for()
+    page.keyboard.press("Enter")  # too easily done: it forgets nothing
+    dialog.get_by_role("button", name="Cancel").click()
+    opened(page, "Close every response body")
+    assert fresh.client.get(f"/api/memories/{id}", explain=1)["memory"]["status"] == "active"
+    page.locator("[data-do=forget]").click()
+    dialog.get_by_label("Why, for the log").fill("no longer mine to keep")
+    dialog.get_by_role("button", name="Forget for good").click()
+    page.locator(".mem-receipt", has_text="0 left").wait_for()
+    assert "Close every response body" not in rows(page)
+    page.keyboard.press("Escape")
+    page.locator(".mem-hint").wait_for()
+
+
+def test_what_waits_is_counted_and_decided_one_by_one(fresh_page, fresh):
+    page = fresh_page
+    begin(page, fresh, "?view=waiting")
+    count = len(rows(page))
+    assert page.get_by_role("link", name=f"Waiting for you {count}").count() == 1
+
+    def row(title: str) -> Any:
+        return page.locator(".mem-row", has_text=title)
+
+    words = row("in the tenant's currency")
+    assert words.locator("del").inner_text() == "Money is stored as integer cents"
+    words.get_by_role("button", name="Accept").click()
+    said(page, "Accepted")
+    until_rows(page, count - 1)
+    note = row("ask Priya who owns the DNS of tern")
+    note.get_by_role("button", name="Discard").click()
+    toast = said(page, "Discarded")
+    until_rows(page, count - 2)
+    toast.get_by_role("button", name="Undo").click()
+    until_rows(page, count - 1)
+    note.get_by_label("What the note becomes").select_option("goal")
+    note.get_by_role("button", name="Promote").click()
+    said(page, "it is a goal now")
+    until_rows(page, count - 2)
+    rule = page.locator(".mem-row", has=page.get_by_role("button", name="Accept everywhere")).first
+    rule.get_by_role("button", name="Refuse").click()
+    said(page, "Refused")
+    until_rows(page, count - 3)
+
+
+def test_an_id_that_nobody_knows_is_told_so(page, viewer, watch):
+    watch.expects("404")
+    visit(page, f"{viewer.origin}/memories/dec-00000000")
+    page.get_by_role("alert").get_by_text("there is no memory").wait_for()
+
+
+@pytest.mark.parametrize("view", ["", "?view=waiting"])
+def test_looking_around_changes_nothing(page, viewer, view):
+    before = viewer.client.get(f"/api/memories/{viewer.ids['decision']}", explain=1)
+    begin(page, viewer, view)
+    visit(page, f"{viewer.origin}/memories/{viewer.ids['decision']}")
+    opened(page, "Money is stored as integer cents")
+    after = viewer.client.get(f"/api/memories/{viewer.ids['decision']}", explain=1)
+    assert (after["memory"], after["use"]) == (before["memory"], before["use"])
