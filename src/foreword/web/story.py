@@ -113,29 +113,33 @@ class _Telling:
         """What was put in front of it, item by item, and whether that was of use."""
         ids = dict.fromkeys(item.memory for each in injections for item in each.items)
         known = {memory.id: memory for memory in self._store.by_id(list(ids))}
-        return [
-            {
-                "at": each.at,
-                "what": "given",
-                "injection": each.id,
-                "moment": each.moment,
-                "source": each.source,
-                "tokens": each.tokens,
-                "used": sum(item.used is True for item in each.items),
-                "items": [
-                    {
-                        "memory": item.memory,
-                        "kind": known[item.memory].kind if item.memory in known else "",
-                        "title": known[item.memory].title if item.memory in known else "",
-                        "used": item.used,
-                        "how": item.how,
-                    }
-                    for item in each.items[:ITEMS]
-                ],
-                "more": max(0, len(each.items) - ITEMS),
-            }
-            for each in injections
-        ]
+        return [self._given(each, known) for each in injections]
+
+    @staticmethod
+    def _given(given: Injection, known: Mapping[str, Memory]) -> dict[str, Any]:
+        # A memory may stand in a block with several lines; it is used where one of them was.
+        items = {item.memory: item for item in sorted(given.items, key=lambda item: item.used is True)}
+        listed = [items[id] for id in dict.fromkeys(item.memory for item in given.items)]
+        return {
+            "at": given.at,
+            "what": "given",
+            "injection": given.id,
+            "moment": given.moment,
+            "source": given.source,
+            "tokens": given.tokens,
+            "used": sum(item.used is True for item in listed),
+            "items": [
+                {
+                    "memory": item.memory,
+                    "kind": known[item.memory].kind if item.memory in known else "",
+                    "title": known[item.memory].title if item.memory in known else "",
+                    "used": item.used,
+                    "how": item.how,
+                }
+                for item in listed[:ITEMS]
+            ],
+            "more": max(0, len(listed) - ITEMS),
+        }
 
     def kept(self) -> Iterator[dict[str, Any]]:
         """What came of it, at the time when it was said or seen."""

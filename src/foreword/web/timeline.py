@@ -133,16 +133,19 @@ def _told(session: Session, came: Sequence[Memory], changed: Changed) -> dict[st
         "next": (list(dict.fromkeys(steps)), len(set(steps))),
     }
     return {
-        "summary": _summary(summary),
+        "summary": _summary(summary, changed=changed.count > 0),
         **{name: items[:FEW] for name, (items, _) in several.items()},
         "more": {name: count - FEW for name, (_, count) in several.items() if count > FEW},
     }
 
 
-def _summary(memory: Memory | None) -> str:
+def _summary(memory: Memory | None, *, changed: bool) -> str:
+    """What was done, in a few words; which functions that changed is not said twice."""
     if memory is None:
         return ""
-    return cut(memory.body or ". ".join(texts(memory.detail, "done")), SUMMARY)
+    done = [part for each in texts(memory.detail, "done") for part in each.split("; ")]
+    rest = [each for each in done if not (changed and each.startswith(("new ", "changed ")))]
+    return cut(memory.body or ". ".join(each[:1].upper() + each[1:] for each in rest), SUMMARY)
 
 
 def _counting_as(project: str, registry: Mapping[str, Known]) -> tuple[str, ...]:

@@ -1,10 +1,234 @@
-// The page "Timeline": being written.
+// The page "Timeline": sessions day by day, each with what came of it; one of them opened is its story.
 
-import { empty } from "./parts.js";
-import { make } from "./dom.js";
+import { get } from "./ask.js";
+import { fill, make } from "./dom.js";
+import { chip, clock, day, empty, many, memory, number, projects, trouble, walkable } from "./parts.js";
+import { changes, tell } from "./story.js";
 
 export const title = "Timeline";
 
-export async function show(root) {
-  root.append(make("h1", {}, title), empty("This page comes next."));
+const PAGE = 30;
+const MOST = 200; // that one answer holds
+const REST = 1_000; // milliseconds between two looks at what has changed
+
+export async function show(root, page) {
+  if (page.path[1]) return tell(root, page, page.path[1]);
+  const project = page.query.get("project") ?? "";
+  const before = history.state?.place ?? {}; // where it was left for a story
+  const list = make("div", { class: "days", "aria-busy": "true" });
+  const older = make("button", { type: "button", hidden: true, on: { click: () => more() } }, "Older sessions");
+  const rows = new Rows(list, { open });
+  const walk = walkable(() => list.querySelectorAll(".session"));
+  let next = "";
+  let asking = null;
+  let looked = Date.now();
+
+  root.append(make("div", { class: "head" }, make("h1", {}, title)), list, make("p", { class: "older" }, older));
+  projects(page, { change: (key) => page.go(key ? `/timeline?project=${encodeURIComponent(key)}` : "/timeline") })
+    .then((choice) => root.firstChild.append(choice), () => {});
+  page.keys({
+    j: ["Next session", walk.next],
+    k: ["Session before", walk.previous],
+    ArrowDown: ["Next session", walk.next],
+    ArrowUp: ["Session before", walk.previous],
+    o: ["Its whole story", () => opened()],
+    Enter: ["Its whole story", () => opened()],
+  });
+
+  await first();
+  restore();
+  page.live(again);
+  const end = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && more(), { rootMargin: "400px" });
+  end.observe(older);
+  page.signal.addEventListener("abort", () => end.disconnect());
+
+  async function first() {
+    const told = await ask({ limit: Math.min(MOST, Math.max(PAGE, before.loaded ?? 0)) });
+    next = told.next;
+    list.removeAttribute("aria-busy");
+    if (!told.sessions.length) list.append(nothing(project));
+    else rows.put(told.sessions);
+    older.hidden = !next;
+    page.say(many(told.sessions.length, "session"));
+  }
+
+  // What comes behind the last one; asked for once, however often the end of the list is seen.
+  async function more() {
+    if (!next || asking) return;
+    asking = ask({ before: next, limit: PAGE });
+    try {
+      const told = await asking;
+      next = told.next;
+      rows.put([...rows.told, ...told.sessions.filter((each) => !rows.has(each.id))]);
+      page.say(`${many(rows.told.length, "session")}${next ? "" : ", all there are"}`);
+    } catch (error) {
+      if (error.name !== "AbortError") older.after(trouble(error));
+    }
+    older.hidden = !next;
+    asking = null;
+  }
+
+  // Something was committed: the sessions that are shown may have gone on, and there may be new ones.
+  async function again() {
+    if (asking) return;
+    if (Date.now() - looked < REST) return void setTimeout(again, REST);
+    if (page.signal.aborted) return;
+    looked = Date.now();
+    asking = ask({ limit: Math.min(MOST, Math.max(PAGE, rows.told.length)) });
+    try {
+      const told = await asking;
+      const fresh = new Set(told.sessions.map((each) => each.id));
+      const last = told.sessions.at(-1)?.last ?? 0;
+      const behind = told.next ? rows.told.filter((each) => !fresh.has(each.id) && each.last <= last) : [];
+      if (!behind.length) next = told.next;
+      if (told.sessions.length) rows.put([...told.sessions, ...behind]);
+      older.hidden = !next;
+    } catch {
+      // The frame tells when the viewer is closed; what is shown stays.
+    }
+    asking = null;
+  }
+
+  function ask(query) {
+    return get("/api/timeline", { project, ...query }, { signal: page.signal });
+  }
+
+  function opened() {
+    const chosen = list.querySelector(".session.chosen") ?? document.activeElement.closest(".session");
+    if (chosen) open(chosen.dataset.session);
+  }
+
+  function open(id) {
+    history.replaceState({ place: { id, loaded: rows.told.length, top: scrollY } }, "");
+    page.go(`/timeline/${encodeURIComponent(id)}`);
+    history.replaceState({ from: "timeline" }, "");
+  }
+
+  function restore() {
+    const left = before.id && rows.node(before.id);
+    if (!left) return;
+    walk.choose(left);
+    scrollTo(0, before.top);
+  }
+}
+
+// The sessions that are shown, under their days. What has not changed keeps its nodes, and nothing jumps.
+class Rows {
+  constructor(list, { open }) {
+    this.list = list;
+    this.open = open;
+    this.told = [];
+    this.nodes = new Map(); // id -> its node and what it was made of
+  }
+
+  has = (id) => this.nodes.has(id);
+  node = (id) => this.nodes.get(id)?.node;
+
+  put(sessions) {
+    const anchor = this.anchor();
+    const same = sessions.length === this.told.length && sessions.every((each, at) => each.id === this.told[at].id && day(each.last) === day(this.told[at].last));
+    const nodes = sessions.map((each) => this.made(each, { inPlace: same }));
+    this.told = sessions;
+    for (const id of this.nodes.keys()) if (!sessions.some((each) => each.id === id)) this.nodes.delete(id);
+    if (!same) this.lay(nodes);
+    anchor?.();
+  }
+
+  // A row, made anew where what it tells has changed.
+  made(session, { inPlace }) {
+    const told = JSON.stringify(session);
+    const known = this.nodes.get(session.id);
+    if (known?.told === told) return known.node;
+    const node = row(session, this.open);
+    this.nodes.set(session.id, { node, told });
+    if (known?.node.classList.contains("chosen")) node.classList.add("chosen");
+    if (inPlace && known) {
+      const held = known.node.contains(document.activeElement);
+      known.node.replaceWith(node);
+      if (held) node.focus({ preventScroll: true });
+    }
+    return node;
+  }
+
+  lay(nodes) {
+    const days = new Map();
+    this.told.forEach((session, at) => {
+      const name = day(session.last);
+      days.set(name, [...(days.get(name) ?? []), nodes[at]]);
+    });
+    fill(
+      this.list,
+      [...days].map(([name, some]) =>
+        make("section", { class: "day", "aria-label": name }, make("h2", {}, name, " ", make("span", { class: "dim" }, many(some.length, "session"))), some),
+      ),
+    );
+  }
+
+  // Whatever is put above it, the row in the middle of somebody's reading stays where it is, and keeps the focus.
+  anchor() {
+    const held = document.activeElement?.closest?.(".session")?.dataset.session;
+    const seen = [...this.list.querySelectorAll(".session")].find((each) => each.getBoundingClientRect().bottom > 60);
+    const id = scrollY > 0 ? (held ?? seen?.dataset.session) : null;
+    const top = id && this.node(id)?.getBoundingClientRect().top;
+    return () => {
+      const now = id && this.node(id);
+      if (now) scrollBy(0, now.getBoundingClientRect().top - top);
+      if (held && this.node(held) && !this.node(held).contains(document.activeElement)) this.node(held).focus({ preventScroll: true });
+    };
+  }
+}
+
+function row(session, open) {
+  const link = make("a", { href: `/timeline/${encodeURIComponent(session.id)}`, on: { click: followed } }, session.title || "Nothing was said yet");
+  function followed(event) {
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    open(session.id);
+  }
+  return make(
+    "article",
+    { class: "card session", "data-session": session.id, tabindex: "-1" },
+    make("div", { class: "session-head" }, make("h3", {}, link), session.running ? chip("● running", "good") : null),
+    make("p", { class: "figures" }, make("span", {}, span(session)), make("span", {}, session.project_name), make("span", {}, session.host), given(session)),
+    session.summary ? make("p", {}, session.summary) : null,
+    lines(session),
+  );
+}
+
+const span = ({ started, last }) => (clock(started) === clock(last) ? clock(last) : `${clock(started)} – ${clock(last)}`);
+
+function given({ given: { items, used, tokens } }) {
+  if (!items) return null;
+  return make("span", { title: `${number(tokens)} tokens` }, `given ${many(items, "item")}`, used ? [", ", make("span", { class: "used" }, `✓ ${number(used)} used`)] : null);
+}
+
+// What came of it, a line for each sort of thing.
+function lines(session) {
+  const sorts = [
+    ["Changed", "changed", (some) => changes(some)],
+    ["Failed", "failures", (some) => some.map(failure)],
+    ["Decided", "decisions", (some) => some.map(link)],
+    ["Rules", "rules", (some) => some.map(link)],
+    ["Learned", "learned", (some) => some.map(link)],
+    ["Next", "next", (some) => some.map((each) => make("li", {}, each))],
+  ];
+  const told = sorts.filter(([, name]) => session[name].length);
+  return told.length
+    ? make("dl", { class: "lines" }, told.map(([label, name, list]) => [make("dt", {}, label), make("dd", {}, make("ul", {}, list(session[name]), rest(session.more[name])))]))
+    : null;
+}
+
+const rest = (count) => (count ? make("li", { class: "dim" }, `and ${number(count)} more`) : null);
+
+const link = (each) => make("li", {}, each.id ? memory(each.id, each.title) : each.title, each.status && each.status !== "active" ? make("span", { class: "dim" }, ` (${each.status})`) : null);
+
+function failure(each) {
+  return make("li", {}, memory(each.id, each.title), " ", each.fix ? [make("span", { class: each.open ? "warn" : "good" }, each.open ? "came back after: " : "✓ fixed: "), each.fix] : make("span", { class: "bad" }, each.open ? "✗ not fixed yet" : "no longer seen"));
+}
+
+function nothing(project) {
+  return empty(
+    make("p", {}, project ? "No session of this project was seen yet." : "No session was seen yet."),
+    make("p", {}, "Sessions appear here as soon as an agent tells of them: ", make("code", {}, "foreword install claude-code"), " (or another host) wires one."),
+  );
 }

@@ -1,0 +1,227 @@
+// One session -> its whole story: what it was about, and every moment of it in order of time.
+
+import { get } from "./ask.js";
+import { fill, make } from "./dom.js";
+import { chip, clock, day, many, memory, number, tokens, trouble, walkable, when } from "./parts.js";
+
+const REST = 3_000; // milliseconds between two looks at a session that goes on
+const MARKS = { NEW: "+ NEW", MODIFIED: "~ MODIFIED", DELETED: "− DELETED" };
+const SOURCES = { startup: "", resume: "it was resumed", clear: "in a cleared window", compact: "after a compaction", fork: "forked from another session" };
+const KEPT = {
+  decision: "Decided",
+  preference: "Rule",
+  correction: "Corrected",
+  learning: "Learned",
+  observation: "Noted",
+  handoff: "Handed over",
+  pattern: "Pattern",
+  goal: "Goal",
+  note: "Note",
+  project: "Project",
+};
+const ABOUT = [
+  ["Asked", "request"],
+  ["Done", "done"],
+  ["Learned", "learned"],
+  ["Decided", "decisions"],
+  ["Still fails", "block"],
+  ["Next", "next"],
+];
+
+export async function tell(root, page, id) {
+  const back = () => (history.state?.from === "timeline" ? history.back() : page.go("/timeline"));
+  const body = make("div", { class: "story" });
+  root.append(make("p", {}, make("a", { href: "/timeline", on: { click: (event) => (event.preventDefault(), back()) } }, "← Timeline")), body);
+  page.keys({ Escape: ["Back to the timeline", back] });
+  let shown = null;
+  try {
+    shown = await ask();
+  } catch (error) {
+    if (error.name !== "AbortError") fill(body, make("h1", {}, "Story of a session"), trouble(error));
+    return;
+  }
+  document.title = `${shown.session.title || "A session"} · Foreword`;
+  const head = make("div", { class: "story-head" });
+  const moments = make("ol", { class: "moments", "aria-label": "Moments, oldest first" });
+  const list = new Moments(moments, shown.session.id);
+  body.append(head, moments);
+  draw(shown);
+  const walk = walkable(() => moments.querySelectorAll(".moment"));
+  page.keys({
+    j: ["Next moment", walk.next],
+    k: ["Moment before", walk.previous],
+    ArrowDown: ["Next moment", walk.next],
+    ArrowUp: ["Moment before", walk.previous],
+    o: ["Open what it names", openChosen],
+    Enter: ["Open what it names", openChosen],
+  });
+  let looked = Date.now();
+  let waiting = 0;
+  page.live(later);
+  page.signal.addEventListener("abort", () => clearTimeout(waiting));
+
+  function later() {
+    if (waiting) return;
+    waiting = setTimeout(again, Math.max(0, REST - (Date.now() - looked)));
+  }
+
+  async function again() {
+    try {
+      draw(await ask());
+    } catch {
+      // What is shown stays; the frame tells when the viewer is closed.
+    }
+    looked = Date.now();
+    waiting = 0;
+  }
+
+  function draw(told) {
+    const anew = JSON.stringify([told.session, told.about, told.handoff, told.given, told.left_out]);
+    if (head.dataset.told !== anew) fill(head, headOf(told));
+    head.dataset.told = anew;
+    list.put(told.moments);
+  }
+
+  function openChosen() {
+    const chosen = moments.querySelector(".moment.chosen");
+    const details = chosen?.querySelector("details");
+    const link = chosen?.querySelector("a[href]");
+    if (details) details.open = !details.open;
+    else if (link) page.go(link.getAttribute("href"));
+  }
+
+  function ask() {
+    return get(`/api/sessions/${encodeURIComponent(id)}`, {}, { signal: page.signal });
+  }
+}
+
+// Functions with what became of each, those of one file together.
+export function changes(some) {
+  const files = new Map();
+  for (const each of some) files.set(each.file, [...(files.get(each.file) ?? []), each]);
+  return [...files].map(([file, functions]) => make("li", {}, make("code", { class: "dim" }, file), functions.map((each) => [" ", changed(each)])));
+}
+
+function changed({ function: name, what, signature }) {
+  return make("span", { class: "function", title: signature || null }, chip(MARKS[what] ?? what, `what ${what === "NEW" ? "good" : what === "DELETED" ? "bad" : "warn"}`), " ", make("code", {}, name));
+}
+
+// The moments that are shown: a session that goes on only adds some, and what is there stays as it is.
+class Moments {
+  constructor(list, session) {
+    this.list = list;
+    this.session = session;
+    this.told = [];
+  }
+
+  put(moments) {
+    const told = moments.map((each) => JSON.stringify(each));
+    let same = 0;
+    while (same < told.length && told[same] === this.told[same]) same += 1;
+    const nodes = [...this.list.children];
+    let before = same ? moments[same - 1] : null;
+    const held = nodes.findIndex((each) => each.contains(document.activeElement));
+    for (const node of nodes.slice(same)) node.remove();
+    for (const each of moments.slice(same)) {
+      this.list.append(momentOf(each, before, this.session));
+      before = each;
+    }
+    this.told = told;
+    if (held >= same) this.list.children[Math.min(held, told.length - 1)]?.focus({ preventScroll: true });
+  }
+}
+
+function headOf(told) {
+  const { session, about, handoff, given } = told;
+  const left = handoff?.next.length ? [] : (about.next ?? []);
+  const points = ABOUT.map(([label, name]) => [label, name === "next" ? left : (about[name] ?? [])]).filter(([, some]) => some.length);
+  const minutes = Math.max(1, Math.round((session.last - session.started) / 60));
+  return [
+    make("div", { class: "session-head" }, make("h1", {}, session.title || "Nothing was said yet"), session.running ? chip("● running", "good") : null),
+    make(
+      "p",
+      { class: "figures" },
+      make("span", {}, `${day(session.started)}, ${clock(session.started)}`),
+      make("span", {}, minutes < 90 ? `${minutes} min` : `${Math.round(minutes / 60)} h`),
+      make("a", { href: `/timeline?project=${encodeURIComponent(session.project)}` }, session.project_name),
+      make("span", {}, session.host),
+      make("span", {}, many(session.events, "event")),
+      make("span", { class: "mono" }, session.id),
+    ),
+    make(
+      "p",
+      { class: "figures" },
+      given.injections
+        ? [make("span", {}, `given ${many(given.items, "item")} in ${tokens(given.tokens)}`), make("span", { class: given.used ? "used" : "" }, given.used ? `✓ ${number(given.used)} used` : "none used so far"), make("a", { href: `/now/${encodeURIComponent(session.id)}` }, "What it was given, and why")]
+        : make("span", {}, "it was given nothing"),
+      about.memory ? memory(about.memory, "Its summary") : null,
+    ),
+    about.text ? make("p", { class: "said" }, about.text) : null,
+    points.length || handoff
+      ? make(
+          "dl",
+          { class: "lines card about" },
+          points.map(([label, some]) => [make("dt", {}, label), make("dd", {}, make("ul", {}, some.map((each) => make("li", {}, each))))]),
+          handoff ? [make("dt", {}, "Handed over"), make("dd", {}, make("ul", {}, make("li", {}, memory(handoff.id, handoff.title)), steps("next", handoff.next), steps("in the way", handoff.blockers), steps("open", handoff.questions)))] : null,
+        )
+      : null,
+    told.left_out ? make("p", { class: "dim" }, `${many(told.left_out, "earlier moment")} left out: these are the last ${number(told.moments.length)}.`) : null,
+    told.silent ? make("p", { class: "dim" }, "What was said and run in it is not kept; this is what came of it.") : null,
+  ];
+}
+
+const steps = (label, some) => some.map((each) => make("li", {}, make("span", { class: "dim" }, `${label}: `), each));
+
+function momentOf(told, before, session) {
+  const [label, kind, body] = (TELL[told.what] ?? (() => [told.what, "", null]))(told, session);
+  const fresh = before && day(before.at) !== day(told.at);
+  return make(
+    "li",
+    { class: `moment ${kind}`, tabindex: "-1" },
+    fresh ? make("p", { class: "day-of" }, day(told.at)) : null,
+    make("p", { class: "moment-head" }, make("time", { datetime: new Date(told.at * 1000).toISOString(), title: when(told.at) }, clock(told.at)), " ", make("strong", {}, label)),
+    body ? make("div", { class: "moment-body" }, body) : null,
+  );
+}
+
+// What happened -> what it is called, how it looks, and what there is to say of it.
+const TELL = {
+  start: (told) => ["Started", "quiet", SOURCES[told.source] || null],
+  end: () => ["Ended", "quiet", null],
+  compaction: () => ["Compacted", "quiet", "the context window was summed up, and began again"],
+  prompt: (told) => ["Asked", "asked", said(told)],
+  answer: (told) => ["Answered", "answered", said(told)],
+  plan: (told) => ["Planned", "", make("ul", {}, told.todos.map((each) => make("li", {}, each.done ? "☑ " : "☐ ", each.text, each.done ? make("span", { class: "unseen" }, " (done)") : null)), told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null)],
+  edit: (told) => ["Changed", "changed", make("ul", {}, told.files.flatMap(({ file, functions }) => (functions.length ? changes(functions) : make("li", {}, make("code", { class: "dim" }, file)))))],
+  run: (told) => (told.failed ? ["✗ Failed", "failed", [ran(told), broke(told)]] : ["Ran", "", [ran(told), told.memory ? make("p", {}, memory(told.memory.id, told.memory.title)) : null]]),
+  failure: (told) => ["✗ Failed", "failed", [told.command ? make("p", {}, make("code", {}, told.command)) : null, broke({ failure: told.memory }), told.memory.fix ? make("p", {}, make("span", { class: "good" }, "✓ fixed: "), told.memory.fix) : null]],
+  fixed: (told) => ["✓ Fixed", "fixed", [make("p", {}, memory(told.memory.id, told.memory.title)), make("p", {}, told.text)]],
+  given: (told, session) => ["Given", "given", given(told, session)],
+  kept: (told) => [KEPT[told.memory.kind] ?? told.memory.kind, "kept", [make("p", {}, memory(told.memory.id, told.memory.title), told.memory.status === "active" ? null : make("span", { class: "dim" }, ` (${told.memory.status})`)), told.text ? make("p", { class: "dim" }, told.text) : null]],
+};
+
+const said = (told) => [make("p", { class: "said" }, told.text, told.more ? "…" : ""), told.more ? make("p", { class: "dim" }, `${many(told.more, "more character")}`) : null];
+
+const ran = (told) => make("p", {}, make("code", {}, told.command), told.times ? make("span", { class: "dim" }, ` ${told.times} times`) : null);
+
+// What a run ended in: the error in a line, the failure that it is, and the end of the output for who wants it.
+function broke({ failure, error, output, more }) {
+  return [
+    failure
+      ? make("p", {}, memory(failure.id, failure.title), failure.seen > 1 ? make("span", { class: "dim" }, ` seen ${number(failure.seen)} times`) : null, failure.fix ? null : make("span", { class: "bad" }, failure.open ? " not fixed yet" : ""))
+      : error ? make("p", {}, error) : null,
+    output ? make("details", {}, make("summary", {}, more ? `The end of its output (${number(more)} characters before it)` : "Its output"), make("pre", { class: "block" }, output)) : null,
+  ];
+}
+
+function given(told, session) {
+  const moment = { session_start: "at the start", prompt: "for the prompt", compaction: "for the compaction", question: "when it asked" }[told.moment] ?? told.moment;
+  const count = told.items.length + told.more;
+  return make(
+    "details",
+    {},
+    make("summary", {}, `${many(count, "item")} ${moment}, ${tokens(told.tokens)}`, told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null),
+    make("ul", {}, told.items.map((each) => make("li", {}, each.kind ? [chip(each.kind), " "] : null, memory(each.memory, each.title), each.used ? make("span", { class: "used", title: each.how || null }, " ✓ used") : null)), told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null),
+    make("p", {}, make("a", { href: `/now/${encodeURIComponent(session)}` }, "As the agent saw it, and why")),
+  );
+}
