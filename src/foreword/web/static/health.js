@@ -1,10 +1,302 @@
-// The page "Health": being written.
+// The page "Health": whether all is well, hosts, what went wrong, what is stored, what was given, and a model's ledger.
 
-import { empty } from "./parts.js";
-import { make } from "./dom.js";
+import { get, latest } from "./ask.js";
+import { fill, make } from "./dom.js";
+import { age, ago, chip, empty, many, meter, number, projects, tokens, trouble, when } from "./parts.js";
+import { formats, plot, sized, spark, wide } from "./plots.js";
 
 export const title = "Health";
 
-export async function show(root) {
-  root.append(make("h1", {}, title), empty("This page comes next."));
+const DAYS = [7, 30, 90];
+const LOOK = 4_000, COUNT = 15_000; // milliseconds between two looks, and between two counts of everything
+const FIRST = 5; // troubles that are seen at once
+const MOMENTS = { session_start: "at session start", prompt: "with prompts", compaction: "at compaction", question: "to questions" };
+const WIRED = { yes: ["✓ wired", "good"], partly: ["! partly wired", "warn"], no: ["– not wired", ""] };
+
+export async function show(root, page) {
+  const part = sections(root);
+  const chosen = { project: page.query.get("project") ?? "", days: DAYS.find((each) => String(each) === page.query.get("days")) ?? 30 };
+  const plots = figuresIn(part.figures, choices(page, chosen, (more) => {
+    Object.assign(chosen, more);
+    page.push(address(chosen));
+    return count();
+  }));
+  const looking = latest(), counting = latest();
+
+  async function look() {
+    const told = await looking((signal) => get("/api/health", {}, { signal }));
+    if (!told || page.signal.aborted) return;
+    draw(part, told);
+    page.say(told.says);
+  }
+
+  async function count() {
+    try {
+      const told = await counting((signal) => get("/api/health/figures", chosen, { signal }));
+      if (told && !page.signal.aborted) plots.show(told);
+    } catch (error) {
+      if (!page.signal.aborted) plots.fail(error);
+    }
+  }
+
+  page.keys({
+    7: ["The last 7 days", () => plots.choose(7)],
+    3: ["The last 30 days", () => plots.choose(30)],
+    9: ["The last 90 days", () => plots.choose(90)],
+  });
+  const lookAgain = seldom(() => look().catch(() => {}), LOOK, page.signal); // a viewer that closed says so by itself
+  const countAgain = seldom(count, COUNT, page.signal);
+  await Promise.all([look(), count()]);
+  page.live(() => (lookAgain(), countAgain()));
 }
+
+const address = ({ project, days }) => `/health?${new URLSearchParams({ days, ...(project ? { project } : {}) })}`;
+
+// At most once in a while, and not for nothing: what comes meanwhile is done at its end.
+function seldom(fn, rest, signal) {
+  let last = performance.now(), timer = 0;
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  return () => {
+    timer ||= setTimeout(() => {
+      timer = 0;
+      last = performance.now();
+      fn();
+    }, Math.max(0, last + rest - performance.now()));
+  };
+}
+
+// -- the page ------------------------------------------------------------------------------------------------------
+function sections(root) {
+  const names = { verdict: "", hosts: "Hosts", troubles: "Went wrong", worker: "Worker", store: "Store", figures: "What was given", model: "Model", settings: "Settings" };
+  const part = {};
+  root.append(make("div", { class: "head" }, make("h1", {}, title)));
+  for (const [name, heading] of Object.entries(names)) {
+    part[name] = make("div", { class: "part" });
+    const id = `health-${name}`;
+    root.append(make("section", { class: `card of-${name}`, ...(heading ? { "aria-labelledby": id } : { "aria-label": "In one sentence" }) }, heading ? make("h2", { id }, heading) : null, part[name]));
+  }
+  return part;
+}
+
+const opened = new Set(); // folds that somebody opened, while the page is not left for good
+function fold(key, summary, ...children) {
+  const node = make("details", { open: opened.has(key) }, make("summary", { "data-key": key }, summary), ...children);
+  node.addEventListener("toggle", () => (node.open ? opened.add(key) : opened.delete(key)));
+  return node;
+}
+
+// What did not change is left as it is, and where the keys were they stay.
+function redraw(node, data, drawing) {
+  const told = JSON.stringify(data);
+  if (node.told === told) return;
+  node.told = told;
+  const key = node.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  fill(node, drawing(data));
+  if (key) [...node.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key)?.focus();
+}
+
+function draw(part, told) {
+  redraw(part.verdict, [told.ok, told.says, told.findings], () => verdict(told));
+  redraw(part.hosts, [told.hosts, Math.floor(told.at / 60)], () => hosts(told.hosts));
+  redraw(part.troubles, [told.troubles, Math.floor(told.at / 60)], () => troubles(told.troubles));
+  redraw(part.worker, told.worker, worker);
+  redraw(part.store, told.store, store);
+  redraw(part.model, told.model, model);
+  redraw(part.settings, [told.settings, told.switches], () => settings(told));
+}
+
+// Words between backticks are typed as they are.
+const coded = (text) => text.split("`").map((each, place) => (place % 2 ? make("code", {}, each) : each));
+
+function verdict({ ok, says, findings }) {
+  const sign = ok ? ["✓", "good"] : ["✗", "bad"];
+  const lines = findings.map((each) => {
+    const [word, how] = each.state === "wrong" ? ["✗ wrong", "bad"] : ["! note", "warn"];
+    return make("li", {}, chip(word, how), make("div", {}, make("p", {}, coded(each.says)), each.way_out ? make("p", { class: "dim" }, "→ ", coded(each.way_out)) : null));
+  });
+  return [
+    make("p", { class: "verdict-line" }, make("span", { class: sign[1], "aria-hidden": "true" }, `${sign[0]} `), coded(says)),
+    lines.length ? make("ul", { class: "findings" }, lines) : null,
+  ];
+}
+
+function worker(told) {
+  const waits = told.spool.bytes ? `${sized(told.spool.bytes)}, for ${lasting(told.spool.since_s)}` : "nothing";
+  return [
+    totals({ up: lasting(told.uptime_s), version: told.version, process: told.pid, "in the spool": waits, ...(told.sessions_waiting === null ? {} : { "sessions to distil": number(told.sessions_waiting) }) }),
+    make("p", { class: "dim" }, "Its home is ", make("code", {}, told.home)),
+  ];
+}
+
+function hosts(all) {
+  const here = all.filter((each) => each.here), away = all.filter((each) => !each.here).map((each) => each.host);
+  const rows = here.map((each) => {
+    const [word, how] = each.off ? ["✗ hooks are off", "bad"] : WIRED[each.wired];
+    const event = each.last_event, given = each.last_injection;
+    const way = each.wired === "no" && !event ? `found here; \`foreword install ${each.host}\` wires it` : "";
+    return make(
+      "li",
+      {},
+      make("h3", {}, each.host, " ", chip(word, how)),
+      make(
+        "p",
+        { class: "figures" },
+        make("span", {}, "last event ", event ? [ago(event.at), ` (${event.name})`] : "never"),
+        make("span", {}, "last given ", given ? [ago(given.at), ` (${given.moment}, ${tokens(given.tokens)})`] : "never"),
+        each.sessions ? make("span", {}, many(each.sessions, "session")) : null,
+        each.events ? make("span", {}, many(each.events, "event")) : null,
+      ),
+      way ? make("p", { class: "dim" }, coded(way)) : null,
+      each.died.length ? make("ul", { class: "warn" }, each.died.map((one) => make("li", {}, `! session ${one.session.slice(0, 13)} told nothing after ${when(one.since)}, and went on until ${when(one.until)}`))) : null,
+      each.lacks.length ? fold(`lacks ${each.host}`, `${many(each.lacks.length, "thing")} that install wrote ${each.lacks.length === 1 ? "is" : "are"} not there`, make("ul", {}, each.lacks.map((one) => make("li", {}, one)))) : null,
+    );
+  });
+  return [
+    rows.length ? make("ul", { class: "rows" }, rows) : empty("No agent was found on this machine."),
+    away.length ? make("p", { class: "dim" }, `Not found here: ${away.join(", ")}.`) : null,
+  ];
+}
+
+function troubles(all) {
+  if (!all.length) return make("p", { class: "dim" }, "Nothing that is on file.");
+  const rows = all.map((each) => make("li", {}, make("p", { class: "figures" }, ago(each.at), make("span", {}, each.where), each.count > 1 ? make("span", {}, `${number(each.count)} times`) : null), make("p", {}, coded(each.what))));
+  return [
+    make("p", { class: "dim" }, "What was swallowed so that no agent was disturbed, the newest first; ", make("code", {}, "foreword doctor"), " checks whether it is over."),
+    make("ul", { class: "rows" }, rows.slice(0, FIRST)),
+    rows.length > FIRST ? fold("troubles", `${number(rows.length - FIRST)} more`, make("ul", { class: "rows" }, rows.slice(FIRST))) : null,
+  ];
+}
+
+function store(told) {
+  if (!told) return make("p", { class: "bad" }, "✗ It cannot be read: see above.");
+  const share = told.limit ? `${sized(told.bytes)} of ${sized(told.limit)} (${(100 * told.bytes / told.limit).toFixed(told.bytes < told.limit / 10 ? 1 : 0)} %)` : `${sized(told.bytes)}, without a limit`;
+  const counts = Object.entries(told.counts).filter(([, n]) => n).sort((a, b) => b[1] - a[1]);
+  return [
+    meter(told.bytes, told.limit, share),
+    make("p", { class: "figures" }, make("span", {}, `${sized(told.used)} in use`), make("span", {}, `${sized(told.free)} free inside`), make("span", {}, "limit: ", make("code", {}, "store_max_mb"))),
+    fold("counts", "rows by table", wide("Rows by table", make("table", {}, make("caption", { class: "unseen" }, "Rows by table"), make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "table"), make("th", { scope: "col" }, "rows"))), make("tbody", {}, counts.map(([name, n]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, number(n)))))))),
+  ];
+}
+
+function settings({ settings: changed, switches }) {
+  const rows = changed.map((each) => make("tr", {}, make("th", { scope: "row" }, make("code", {}, each.name)), make("td", {}, valued(each.value)), make("td", { class: "dim" }, valued(each.default)), make("td", { class: "dim" }, each.from)));
+  return [
+    switches.length ? make("ul", { class: "rows" }, switches.map((each) => make("li", {}, chip(each.how, "warn"), ` ${each.name || each.project} `, make("span", { class: "dim" }, `by ${each.by}`)))) : make("p", { class: "dim" }, "No project is switched off, silent or read-only."),
+    rows.length
+      ? wide("Changed settings", make("table", {}, make("caption", { class: "unseen" }, "Settings that differ from the built-in ones"), make("thead", {}, make("tr", {}, ["setting", "is", "built in", "said by"].map((name) => make("th", { scope: "col" }, name)))), make("tbody", {}, rows)))
+      : make("p", { class: "dim" }, "Every setting has its built-in value."),
+  ];
+}
+
+const valued = (value) => (Array.isArray(value) ? value.join(", ") || "none" : value === true ? "on" : value === false ? "off" : value === "" ? "empty" : String(value));
+
+function model(told) {
+  const calls = told.ledger ?? [];
+  const table = calls.length
+    ? wide("Ledger", make("table", {}, make("caption", { class: "unseen" }, "The last calls of a model"), make("thead", {}, make("tr", {}, ["when", "for", "model", "tokens in", "out", "took", "came to"].map((name) => make("th", { scope: "col" }, name)))), make("tbody", {}, calls.map(call))))
+    : null;
+  if (!told.on) return [make("p", {}, "None is on, and nothing is sent anywhere: summaries are made without one."), table ? fold("ledger", "what one was asked before", table) : null];
+  return [
+    make("p", {}, `${told.provider} ${told.model}`, make("span", { class: "dim" }, told.where ? `, ${told.where}` : "")),
+    told.spent_tokens === undefined ? null : meter(told.spent_tokens, told.daily_tokens, `${number(told.spent_tokens)} of ${tokens(told.daily_tokens)} in the last 24 hours`),
+    told.waiting ? make("p", { class: "dim" }, `${many(told.waiting, "session")} wait for it`) : null,
+    table ?? make("p", { class: "dim" }, "It was not asked yet."),
+  ];
+}
+
+function call(each) {
+  const [sign, how] = each.outcome === "ok" ? ["✓", "good"] : each.outcome === "asked" ? ["…", ""] : ["✗", "warn"];
+  return make("tr", {}, make("td", {}, ago(each.at)), make("td", {}, each.purpose), make("td", {}, each.model), make("td", {}, number(each.tokens_in)), make("td", {}, number(each.tokens_out)), make("td", {}, formats.ms.told(each.ms)), make("td", { class: how }, `${sign} ${each.outcome}`));
+}
+
+// -- figures -------------------------------------------------------------------------------------------------------
+function choices(page, chosen, change) {
+  const buttons = DAYS.map((days) => make("button", { type: "button", "aria-pressed": String(days === chosen.days), on: { click: () => choose(days) } }, `${days} days`));
+  const choose = (days) => {
+    buttons.forEach((each, place) => each.setAttribute("aria-pressed", String(DAYS[place] === days)));
+    return change({ days });
+  };
+  const node = make("div", { class: "head" }, make("div", { class: "days", role: "group", "aria-label": "How many days" }, buttons));
+  projects(page, { chosen: chosen.project, change: (project) => change({ project }) }).then((each) => node.prepend(each), () => {}); // of a broken store nobody knows any
+  return { node, choose };
+}
+
+function figuresIn(root, { node: choice, choose }) {
+  const of = {
+    tokens: plot("Tokens given a day", { stacked: true }),
+    items: plot("What became of items", { stacked: true, hint: "Judged from what the agent did afterwards." }),
+    build: plot("Time to build a context"),
+    bytes: plot("Size of the store", { hint: "As each day began; of all projects." }),
+    memories: plot("Memories", { hint: "Active ones, by the day that each is of." }),
+    events: plot("Events a day", { stacked: true, hint: "As they arrived; of all projects." }),
+    model: plot("Tokens of the model a day", { stacked: true }),
+  };
+  const sums = make("div", {}), rates = make("div", { class: "rates" });
+  of.model.node.hidden = true;
+  fill(root, choice, sums, make("div", { class: "plots" }, Object.values(of).map((each) => each.node)), rates);
+
+  function show(told) {
+    const given = told.injections.by_day, days = given.map((each) => each.day), span = many(told.days, "day");
+    const moments = Object.keys(told.injections.by_moment);
+    of.tokens.show({ days, series: moments.map((name) => ({ name: MOMENTS[name] ?? name, values: given.map((each) => each.tokens_by_moment[name] ?? 0) })), says: `${tokens(told.tokens.given)} in ${many(told.injections.total, "injection")} over ${span}.` });
+    const items = told.items.by_day, became = { used: "used", ignored: "not used", unjudged: "not judged" };
+    of.items.show({ days, series: Object.entries(became).map(([name, words]) => ({ name: words, values: items.map((each) => each[name]) })), says: `${many(told.items.shown, "item")}: ${number(told.items.used)} used, ${number(told.items.ignored)} not used, ${number(told.items.unjudged)} not judged.` });
+    const built = new Map(told.build_ms_by_day.map((each) => [each.day, each]));
+    const slowest = Math.max(0, ...told.build_ms_by_day.map((each) => each.p95));
+    of.build.show({ days, format: formats.ms, series: [["half of them within", "median"], ["95 of 100 within", "p95"]].map(([name, which]) => ({ name, values: days.map((day) => built.get(day)?.[which] ?? null) })), says: `On the slowest day 95 of 100 took ${formats.ms.told(slowest)} at most.` });
+    const grown = told.growth, sizes = grown.map((each) => each.bytes).filter((n) => n !== null);
+    of.bytes.show({ days, format: formats.bytes, series: [{ name: "as the day began", values: grown.map((each) => each.bytes) }], says: sizes.length ? `${sized(sizes[0])} at first, ${sized(told.store.bytes)} now.` : "" });
+    of.memories.show({ days, series: [{ name: "memories", values: grown.map((each) => each.memories) }], says: `${many(told.memories.total, "memory", "memories")}, of which ${number(told.memories.new)} are of the last ${span}.` });
+    of.events.show({ days, series: [{ name: "events", values: grown.map((each) => each.events) }], says: `${many(grown.reduce((sum, each) => sum + (each.events ?? 0), 0), "event")} in ${span}.` });
+    const paid = new Map(told.model.by_day.map((each) => [each.day, each]));
+    of.model.node.hidden = !paid.size;
+    of.model.show({ days, series: [["in", "tokens_in"], ["out", "tokens_out"]].map(([name, which]) => ({ name, values: days.map((day) => paid.get(day)?.[which] ?? 0) })), says: `${many(told.model.calls, "call")}, ${number(told.model.refused)} more refused.` });
+    redraw(sums, [told.tokens, told.items, told.injections], () => summed(told));
+    redraw(rates, [told.items, told.silence, told.build_ms, told.memories.by_kind, told.memories.by_status], () => tables(told));
+  }
+  const fail = (error) => fill(sums, trouble(error));
+  return { show, fail, choose };
+}
+
+function summed(told) {
+  const hit = told.items.hit_rate, cost = told.tokens.per_used_item;
+  return [
+    totals({
+      "tokens given": [number(told.tokens.given), " ", spark(told.injections.by_day.map((each) => each.tokens))],
+      injections: number(told.injections.total),
+      "items shown": number(told.items.shown),
+      "used, of those judged": hit === null ? "–" : `${Math.round(hit * 100)} %`,
+      "tokens for each used item": cost === null ? "–" : number(Math.round(cost)),
+    }),
+    told.injections.away ? make("p", { class: "dim" }, `${many(told.injections.away, "injection")} of them a hook gave by itself, without the worker.`) : null,
+  ];
+}
+
+function tables(told) {
+  const share = (rate) => (rate === null ? "–" : [`${Math.round(rate * 100)} %`, barred(rate)]);
+  const hits = (groups) => Object.entries(groups).map(([name, each]) => [name, number(each.shown), number(each.used), number(each.ignored), share(each.hit_rate)]);
+  const columns = ["shown", "used", "not used", "hit rate"];
+  return [
+    grid("By kind", ["kind", ...columns], hits(told.items.by_kind)),
+    grid("By layer", ["layer", ...columns], hits(told.items.by_layer)),
+    grid("Silences", ["moment", "wanted", "silent", "share"], Object.entries(told.silence).map(([name, each]) => [name, number(each.recalls), number(each.silences), share(each.rate)])),
+    grid("Time to build", ["moment", "times", "median", "p95", "longest"], Object.entries(told.build_ms).map(([name, each]) => [name, number(each.count), ...["median", "p95", "max"].map((which) => formats.ms.told(each[which]))])),
+    grid("What is remembered", ["kind", "active"], Object.entries(told.memories.by_kind).map(([name, n]) => [name, number(n)])),
+    grid("By status", ["status", "memories"], Object.entries(told.memories.by_status).map(([name, n]) => [name, number(n)])),
+  ];
+}
+
+function grid(caption, head, rows) {
+  if (!rows.length) return null;
+  return make("div", {}, make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, head.map((name) => make("th", { scope: "col" }, name)))), make("tbody", {}, rows.map(([name, ...cells]) => make("tr", {}, make("th", { scope: "row" }, name), cells.map((cell) => make("td", {}, cell)))))));
+}
+
+function barred(rate) {
+  const inner = make("span", {});
+  inner.style.width = `${rate * 100}%`;
+  return make("span", { class: "share", "aria-hidden": "true" }, inner);
+}
+
+const totals = (told) => make("dl", { class: "totals" }, Object.entries(told).map(([name, said]) => make("div", {}, make("dt", {}, name), make("dd", {}, said))));
+
+const lasting = (seconds) => age(0, seconds).replace(" ago", "").replace("just now", "a moment");

@@ -1,0 +1,242 @@
+"""What the Health page asks of a real worker: how everything stands, and why where it does not."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from foreword.client import Client
+from foreword.config import change
+from foreword.hosts import find
+from foreword.install.found import place_of
+from foreword.paths import Home
+from foreword.projects import resolve
+from foreword.store.ledger import Spending
+from foreword.store.sqlite import SqliteStore
+from foreword.trouble import Trouble, note
+from foreword.types import Injection, Item, Memory
+from foreword.wiring import Entry
+from tests import retimed
+from tests.flow.conftest import wait_for
+from tests.flow.test_watch import SESSION, tell
+
+Ask = Callable[..., dict[str, Any]]
+NOW = time.time()
+
+
+class Browser:
+    """As little of one as the gate lets in."""
+
+    def __init__(self, client: Client) -> None:
+        told = client.post("/api/view", {"do": "open"})
+        self._client, self._holder = client, told["holder"]
+        address = urlsplit(told["url"])
+        self._host, self._port = address.netloc, address.port
+        answer = self._sent(f"/?{address.query}", {"Sec-Fetch-Site": "none", "Sec-Fetch-Dest": "document"})
+        self._cookie = answer[1].partition(";")[0]
+
+    def get(self, path: str, **query: Any) -> tuple[int, dict[str, Any]]:
+        self._client.post("/api/view", {"do": "hold", "holder": self._holder})
+        asked = f"{path}?{urlencode(query)}" if query else path
+        status, _, body = self._sent(asked, {"Sec-Fetch-Site": "same-origin", "Cookie": self._cookie})
+        return status, json.loads(body)
+
+    def _sent(self, path: str, fields: dict[str, str]) -> tuple[int, str, bytes]:
+        line = HTTPConnection("127.0.0.1", self._port, timeout=20)
+        try:
+            line.request("GET", path, headers={"Host": self._host, **fields})
+            got = line.getresponse()
+            return got.status, got.getheader("Set-Cookie") or "", got.read()
+        finally:
+            line.close()
+
+
+@pytest.fixture
+def ask(start: Callable[[], Client]) -> Ask:
+    """Opens the viewer once, and asks it; anything but a good answer fails."""
+    browsers: list[Browser] = []
+
+    def asked(path: str = "/api/health", *, expect: int = 200, **query: Any) -> dict[str, Any]:
+        browsers[:] = browsers or [Browser(start())]
+        status, told = browsers[0].get(path, **query)
+        assert status == expect, told
+        return told
+
+    return asked
+
+
+@pytest.fixture(autouse=True)
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a user in which no host is installed."""
+    folder = tmp_path / "user"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+def fill(home: Home, *, project: str = "dir:/shop") -> None:
+    store = SqliteStore(home.database, backups=home.backups)
+    (kept,) = store.keep([Memory("decision", "Prices are cents", project=project, created=NOW, confirmed=NOW)])
+    item = Item(kept.id, "index", 0.5, 20, {})
+    store.record(Injection("inj-1", "prompt", "s", project, "codex", NOW, 40, 500, 3.0, {}, {}, (item,)))
+    for outcome, number in (("ok", 2), ("refused:cap", 1)):
+        store.spend(Spending(NOW - number, "openai", "m-1", "refine", "s", 30, 10, 120.0, outcome))
+    store.close()
+
+
+def test_a_new_home_is_well_and_told_that_nobody_is_wired(ask: Ask, home: Home) -> None:
+    told = ask()
+    assert told["ok"]
+    assert told["says"].startswith("All is well: no hosts speak, 0 memories")
+    assert [(each["about"], each["state"], each["way_out"]) for each in told["findings"]] == [
+        ("hosts", "note", "run `foreword install`")
+    ]
+    assert {each["wired"] for each in told["hosts"]} == {"no"}
+    assert told["worker"]["home"] == str(home.root)
+    assert told["worker"]["spool"]["bytes"] == 0
+    assert told["store"]["bytes"] == told["store"]["used"] + told["store"]["free"] < told["store"]["limit"]
+    assert told["troubles"] == told["switches"] == []
+    assert not told["model"]["on"]
+
+
+def test_figures_are_of_the_project_and_the_days_that_were_asked_for(ask: Ask, home: Home) -> None:
+    fill(home)
+    told = ask("/api/health/figures", days=7)
+    assert [each["tokens_by_moment"] for each in told["injections"]["by_day"]] == [{}] * 6 + [{"prompt": 40}]
+    assert [each["unjudged"] for each in told["items"]["by_day"]] == [0] * 6 + [1]
+    assert [each["count"] for each in told["build_ms_by_day"]] == [1]
+    assert [each["memories"] for each in told["growth"]] == [0] * 6 + [1]
+    assert told["growth"][-1]["bytes"] > 0
+    assert told["memories"]["by_status"] == {"active": 1}
+    assert ask("/api/health/figures", days=7, project="dir:/shop")["injections"]["total"] == 1
+    elsewhere = ask("/api/health/figures", days=7, project="dir:/elsewhere")
+    assert elsewhere["injections"]["total"] == elsewhere["growth"][-1]["memories"] == 0
+    for days in ("0", "9999", "x", "1.5"):
+        assert "days" in ask("/api/health/figures", expect=400, days=days)["error"]
+
+
+def test_no_text_of_a_memory_is_in_it(ask: Ask, home: Home) -> None:
+    fill(home)
+    assert "cents" not in json.dumps([ask(), ask("/api/health/figures")])
+
+
+def test_a_worker_whose_store_is_broken_tells_why_and_the_way_out(ask: Ask, home: Home) -> None:
+    home.prepare()
+    home.database.write_bytes(b"this is no database, and never was one. " * 200)
+    told = ask()
+    assert not told["ok"]
+    assert "Not all is well: cannot open" in told["says"]
+    (wrong,) = [each for each in told["findings"] if each["state"] == "wrong"]
+    assert "foreword doctor" in wrong["way_out"]
+    assert told["store"] is None
+    assert told["worker"]["pid"]
+    assert not told["worker"]["ok"]
+    assert any("cannot open" in each["what"] for each in told["troubles"])
+    assert "cannot open" in ask("/api/health/figures", expect=503)["error"]
+
+
+def test_a_table_that_is_gone_is_told_and_the_rest_still_answers(ask: Ask, home: Home) -> None:
+    fill(home)
+    with sqlite3.connect(home.database) as database:
+        database.execute("DROP TABLE injections")
+    told = ask()
+    assert not told["ok"]
+    assert any("injections" in each["says"] for each in told["findings"])
+    assert told["store"]["counts"]["memories"] == 1
+
+
+def test_a_session_that_died_is_told_with_what_brings_it_in(
+    ask: Ask, start: Callable[[], Client], project: str, tmp_path: Path
+) -> None:
+    client = start()
+    path = tmp_path / "projects" / "p" / f"{SESSION}.jsonl"
+    about = {"cwd": project, "transcript_path": str(path)}
+    tell(client, "SessionStart", session=SESSION, at=NOW - 7200, source="startup", **about)
+    tell(client, "UserPromptSubmit", session=SESSION, at=NOW - 7199, prompt="Fix the test", **about)
+    retimed.write(path, "claude-code", first=NOW - 7200, last=NOW - 600, more=(retimed.prompt("claude-code"),))
+    tell(client, "SessionStart", session="next", at=NOW, source="startup", cwd=project)
+    wait_for(lambda: client.get("/api/hosts")["hosts"]["claude-code"]["died"])
+    told = ask()
+    (host,) = [each for each in told["hosts"] if each["host"] == "claude-code"]
+    assert [each["session"] for each in host["died"]] == [SESSION]
+    assert (host["sessions"], host["here"], host["last_event"]["name"]) == (2, True, "SessionStart")
+    (found,) = [each for each in told["findings"] if each["about"] == "claude-code"]
+    assert found["state"] == "note"
+    assert "foreword import claude-code" in found["way_out"]
+    assert told["ok"]
+    assert told["says"].startswith("All is well: 1 host speaks")
+
+
+def test_a_host_that_is_wired_in_part_is_wrong(ask: Ask, home: Home, user: Path) -> None:
+    setup = find("claude-code").setup(place_of(home, {"HOME": str(user)}))
+    assert setup is not None
+    one = next(each for each in setup.changes if isinstance(each, Entry) and each.append)
+    said: Any = [one.value]
+    for key in reversed(one.keys):
+        said = {key: said}
+    one.file.parent.mkdir(exist_ok=True)
+    one.file.write_text(json.dumps(said))
+    told = ask()
+    (host,) = [each for each in told["hosts"] if each["host"] == "claude-code"]
+    assert host["wired"] == "partly"
+    assert host["lacks"]
+    assert not told["ok"]
+    assert any("foreword install claude-code" in each["way_out"] for each in told["findings"])
+
+
+def test_the_ledger_of_a_model_is_told_while_one_is_on(ask: Ask, home: Home) -> None:
+    fill(home)
+    for name, text in {"name": "m-1", "url": "http://127.0.0.1:9", "provider": "openai"}.items():
+        change(home, f"model_{name}", text)
+    model = ask()["model"]
+    assert model["on"]
+    assert (model["provider"], model["model"], model["spent_tokens"]) == ("openai", "m-1", 80)
+    assert [(each["outcome"], each["tokens_in"]) for each in model["ledger"]] == [("refused:cap", 30), ("ok", 30)]
+    assert {each["name"] for each in ask()["settings"]} >= {"model_name", "model_url", "model_provider"}
+
+
+def test_the_same_trouble_is_one_entry_and_the_newest_is_first(ask: Ask, home: Home) -> None:
+    home.prepare()
+    for at, what in ((1.0, "old"), (2.0, "again"), (3.0, "again"), *((10.0 + n, f"number {n}") for n in range(60))):
+        note(str(home.trouble), Trouble(at=at, where="hook of codex", what=what))
+    told = ask()["troubles"]
+    assert len(told) == 50
+    assert [each["at"] for each in told] == sorted((each["at"] for each in told), reverse=True)
+    assert told[0] == {"at": 69.0, "where": "hook of codex", "what": "number 59", "count": 1}
+
+
+def test_switched_projects_changed_settings_and_what_is_off_are_told(ask: Ask, home: Home, project: str) -> None:
+    change(home, "silent_projects", json.dumps([project]))
+    change(home, "capture", "off")
+    change(home, "terms_max", "7")
+    store = SqliteStore(home.database, backups=home.backups)
+    store.see_projects([resolve(project)], at=NOW)
+    store.close()
+    told = ask()
+    assert [(each["name"], each["how"], each["by"]) for each in told["switches"]] == [
+        ("shop", "silent", "silent_projects")
+    ]
+    (terms,) = [each for each in told["settings"] if each["name"] == "terms_max"]
+    assert terms == {"name": "terms_max", "value": 7, "default": 10, "from": "file"}
+    assert any(each["says"].startswith("capture is off") for each in told["findings"])
+
+
+def test_a_store_near_its_limit_is_told(ask: Ask, home: Home, monkeypatch: Any) -> None:
+    monkeypatch.setenv("FOREWORD_STORE_MAX_MB", "16")
+    store = SqliteStore(home.database, backups=home.backups)
+    store.keep([Memory("note", f"{n}", body="x" * 100_000, project="dir:/shop", uid=f"u{n}") for n in range(140)])
+    store.close()
+    told = ask()
+    assert told["ok"]
+    (found,) = [each for each in told["findings"] if each["about"] == "store"]
+    assert "foreword prune --dry-run" in found["way_out"]
