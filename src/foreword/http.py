@@ -79,8 +79,10 @@ class Server:
         threads: int,
         admit: Callable[[socket.socket], bool] = ours,
         most_head: int = MOST_HEAD,
+        fields: Mapping[str, str] = EMPTY,
     ) -> None:
         self._listener = listener
+        self._fields = fields  # of every answer, also to what is no request
         self._handle = handle
         self._admit = admit
         self._most_head = most_head
@@ -130,7 +132,7 @@ class Server:
             if request is None:
                 return
             response = self._handle(request)
-        fields = {"Content-Type": response.kind, **response.fields, "Connection": "close"}
+        fields = {"Content-Type": response.kind, **self._fields, **response.fields, "Connection": "close"}
         if isinstance(response.body, bytes):
             fields["Content-Length"] = str(len(response.body))
         told = "".join(f"{name}: {text}\r\n" for name, text in fields.items())

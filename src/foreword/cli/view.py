@@ -65,6 +65,11 @@ def _open(url: str) -> None:
 
 def _hold(client: Client, holder: str) -> None:
     """Stay until Ctrl-C, or until the viewer is closed, and say why it was."""
+    import signal
+
+    for name in (signal.SIGTERM, signal.SIGHUP):  # a terminal that is closed closes the viewer too, nohup's does not
+        if signal.getsignal(name) is signal.SIG_DFL:
+            signal.signal(name, signal.default_int_handler)
     try:
         while (told := client.post("/api/view", {"do": "hold", "holder": holder}))["open"]:
             time.sleep(HOLD_EVERY)

@@ -150,7 +150,9 @@ class _Open:
         self.looked = time.monotonic()
         self._live = Live(store=lambda: keeper.store)
         self._routes = routes_of(keeper, self._live)
-        self._server = Server(listener, self._answer, threads=THREADS, admit=self._admits, most_head=MOST_HEAD)
+        self._server = Server(
+            listener, self._answer, threads=THREADS, admit=self._admits, most_head=MOST_HEAD, fields=FIELDS
+        )
         self._listener = listener
 
     def idle(self) -> float:
@@ -168,10 +170,6 @@ class _Open:
         return owner in (None, 0, os.getuid())
 
     def _answer(self, asked: Request) -> Response:
-        answer = self._gated(asked)
-        return Response(status=answer.status, body=answer.body, kind=answer.kind, fields={**FIELDS, **answer.fields})
-
-    def _gated(self, asked: Request) -> Response:
         try:
             if "token" in asked.query and asked.path == "/":
                 cookie = self.gate.opened(asked)

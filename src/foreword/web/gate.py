@@ -21,7 +21,9 @@ COOKIE = "foreword"  # with the port behind it: cookies know no ports, and anoth
 LASTS = 600.0  # seconds that a link waits for its browser; the command makes a new one whenever it is asked
 JSON = "application/json"
 AGAIN = "run `foreword view`, and open the link that it prints"
+LOADED = ("empty", "script", "style", "image")  # what our page loads; a document or a frame is none of it
 LINES = ("/proc/net/tcp", "/proc/net/tcp6")
+LOOKS = 3  # rows move while others come and go: one that is there can be missed
 OPEN = "01"  # TCP_ESTABLISHED
 
 
@@ -54,8 +56,8 @@ class Gate:
             raise Refused("a link is opened, not sent or fetched ahead", hint=AGAIN)
         if asked.fields.get("sec-fetch-dest", "document") != "document":
             raise Refused("the viewer stands in no frame and in no page", hint=AGAIN)
-        given = asked.query.get("token", "")
-        token = next((each for each in self._links if hmac.compare_digest(each.encode(), given.encode())), "")
+        given = asked.query.get("token", "").encode(errors="surrogatepass")  # whatever bytes were sent
+        token = next((each for each in self._links if hmac.compare_digest(each.encode(), given)), "")
         if self._links.pop(token, 0.0) <= self._now():
             raise Refused("this link was used, or is too old", hint=AGAIN)
         return f"{self._name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/"
@@ -68,7 +70,7 @@ class Gate:
         if page:
             if site not in ("same-origin", "none") or fields.get("sec-fetch-dest") != "document":
                 raise Refused("the viewer stands in no frame and in no page", hint=AGAIN)
-        elif site != "same-origin":
+        elif site != "same-origin" or fields.get("sec-fetch-dest", "empty") not in LOADED:
             raise Refused("only the viewer's own page may ask this", hint=AGAIN)
         if "upgrade" in fields or fields.get("sec-fetch-mode") == "websocket":
             raise Refused("there is nothing to upgrade to", hint=AGAIN)
@@ -104,7 +106,7 @@ def owner_of(port: int, to: int) -> int | None:
     """
     near, far = f"{struct.unpack('<I', bytes((127, 0, 0, 1)))[0]:08X}:{port:04X}", f":{to:04X}"
     told = False
-    for table in LINES:
+    for table in LINES * LOOKS:
         try:
             rows = Path(table).read_text().splitlines()[1:]
         except OSError:
