@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test test-viewer check lint clients e2e contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy month clean help
+.PHONY: run test test-viewer check lint clients e2e contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy bench-viewer month clean help
 SHELL := /bin/bash
 
 # The first interpreter that is new enough; PYTHON=... chooses another.
@@ -72,6 +72,10 @@ month: .venv/ready-to-test  ## a simulated month with one project: its figures (
 
 bench-tidy: .venv/ready-to-test  ## planning a tidy of 20,000 memories, and the duplicates before and after
 	@$(BIN)/python bench/tidy.py $(ARGS)
+
+bench-viewer: .venv/ready-to-test  ## 100,000 memories beside none in a real browser: first paint, and search as you type
+	@$(BIN)/python tests/viewer/install.py
+	@$(BIN)/python bench/viewer.py $(ARGS)
 
 clean:  ## what the verbs above have made
 	rm -rf .venv artefacts .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
