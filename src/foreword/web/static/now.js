@@ -1,10 +1,310 @@
-// The page "Now": being written.
+// The page "Now": the session that goes on (or /now/SESSION, one of the past), moment by moment, as it happens.
 
-import { empty } from "./parts.js";
-import { make } from "./dom.js";
+import { get } from "./ask.js";
+import { fill, make } from "./dom.js";
+import { ago, age, chip, clock, day, empty, item, many, meter, number, tokens, walkable, when } from "./parts.js";
 
 export const title = "Now";
 
-export async function show(root) {
-  root.append(make("h1", {}, title), empty("This page comes next."));
+const MORE = 20; // moments at a time
+const QUIET = 120; // seconds after which a page that follows lets go of a session for one that goes on
+const SOON = 1000; // milliseconds: a prompt that was just asked may still be answered
+const FRESH = 20_000; // milliseconds that a new moment is marked
+const TICK = 20_000; // milliseconds between two looks at the ages
+const FEW = 4; // items that are shown without being asked for, and of the newest moment
+const SOME = 12;
+const USED = { fetched: "the agent fetched it", command: "a command of it was run", function: "a function of it was changed or called", file: "a file of it was read or edited", words: "the answer said it in other words" };
+const LEDGER = { session_start: "session start", prompt: "prompts", question: "questions" };
+
+export async function show(root, page) {
+  const pinned = page.path[1] ?? "";
+  const parts = { head: make("div", { class: "now-head" }), note: make("p", { class: "now-note" }), feed: make("ol", { class: "feed", "aria-label": "Moments, the newest first" }), more: make("p") };
+  const folds = new Map(); // what somebody opened or closed
+  const fresh = new Map(); // moment -> until when it is new
+  let limit = MORE, shown = pinned, known = null, last = null, again = 0;
+
+  async function look() {
+    const told = await get("/api/now", { session: shown, limit }, { signal: page.signal });
+    if (!pinned && follows(told)) {
+      shown = told.live;
+      known = null;
+      return look();
+    }
+    if (!pinned && told.session) shown = told.session.id;
+    draw(told);
+  }
+
+  // A page without a session's name shows the one that goes on; two that go on at once do not take turns.
+  function follows(told) {
+    const { session, live } = told;
+    return session && live !== session.id && (session.ended || Date.now() / 1000 - session.last > QUIET);
+  }
+
+  function draw(told) {
+    last = told;
+    if (!told.session) {
+      fill(root, make("h1", {}, title), welcome());
+      return;
+    }
+    if (!parts.feed.isConnected) fill(root, parts.head, parts.note, parts.feed, parts.more);
+    drawHead(parts.head, told, { pinned, go: page.go });
+    drawNote(parts.note, told, { pinned, follow });
+    drawFeed(told);
+    const button = () => make("button", { type: "button", on: { click: older } }, "Show older moments");
+    if (told.more !== parts.more.hasChildNodes()) fill(parts.more, told.more ? button() : null);
+    clearTimeout(again);
+    if (told.moments.some((each) => each.pending)) again = setTimeout(refresh, SOON);
+  }
+
+  function drawFeed(told) {
+    const before = known;
+    known = new Set(told.moments.map((each) => each.id));
+    const came = before ? told.moments.filter((each) => !before.has(each.id) && each.at >= newest(parts.feed)) : [];
+    for (const each of came) fresh.set(each.id, Date.now() + FRESH);
+    const lastSaid = told.moments.find((each) => !each.silent);
+    const stay = place(parts.feed);
+    const cards = new Map([...parts.feed.children].map((each) => [each.dataset.id, each]));
+    const rows = told.moments.map((each) => {
+      const card = cards.get(each.id) ?? make("li", { class: "card moment", "data-id": each.id, tabindex: "-1" });
+      const isNew = (fresh.get(each.id) ?? 0) > Date.now();
+      const said = JSON.stringify([each, isNew]);
+      if (card.said !== said) redraw(card, () => moment(each, { isNew, folds, page, first: !before && each === lastSaid }));
+      card.said = said;
+      card.dataset.at = each.at;
+      return card;
+    });
+    if (rows.some((each, at) => parts.feed.children[at] !== each) || parts.feed.children.length !== rows.length) reorder(parts.feed, rows);
+    if (!rows.length) fill(parts.feed, make("li", {}, empty("Nothing was said to this session yet. What it is given appears here at its next prompt.")));
+    stay();
+    if (came.length) {
+      page.say(`New: ${came.map(inWords).join("; ")}`);
+      setTimeout(() => !page.signal.aborted && last && drawFeed(last), FRESH + 100);
+    }
+  }
+
+  async function older() {
+    const count = parts.feed.children.length;
+    limit = Math.min(500, limit + MORE);
+    known = null; // what is old is not new
+    await look();
+    parts.feed.children[count]?.focus();
+  }
+
+  function follow() {
+    shown = last.live;
+    known = null;
+    return refresh();
+  }
+
+  // While it is being looked at a page may be left, and the viewer closed: the frame tells of that.
+  async function refresh() {
+    try {
+      await look();
+    } catch (error) {
+      if (error.name !== "AbortError" && error.status !== 0) throw error;
+    }
+  }
+
+  const switchTo = (by) => {
+    const all = last?.sessions ?? [];
+    const next = all[all.findIndex((each) => each.id === last.session.id) + by];
+    if (next) page.go(`/now/${encodeURIComponent(next.id)}`);
+    else page.say(by > 0 ? "This is the oldest of the last sessions" : "This is the newest session");
+  };
+  const cards = walkable(() => parts.feed.querySelectorAll(".moment"));
+  const chosen = () => document.activeElement?.closest?.(".moment") ?? parts.feed.querySelector(".chosen") ?? parts.feed.querySelector(".moment");
+  const open = () => toggle(chosen()?.querySelector("details.text"));
+  page.keys({
+    j: ["Next moment", cards.next],
+    k: ["Previous moment", cards.previous],
+    o: ["The text as the agent saw it", open],
+    Enter: ["The same", open],
+    i: ["Its items", () => toggle(chosen()?.querySelector("details.of-items"))],
+    m: ["Open its memory", () => (document.activeElement.closest(".item") ?? chosen())?.querySelector(".item-title a")?.click()],
+    "[": ["Newer session", () => switchTo(-1)],
+    "]": ["Older session", () => switchTo(1)],
+    l: ["The session that goes on", () => page.go("/now")],
+  });
+  page.live(refresh);
+  const ticking = setInterval(() => tick(root), TICK);
+  page.signal.addEventListener("abort", () => (clearInterval(ticking), clearTimeout(again)));
+  await look();
+}
+
+// -- the head -------------------------------------------------------------------------------------------------------
+
+function drawHead(head, told, { pinned, go }) {
+  const { session } = told;
+  const said = JSON.stringify([session.title, session.goes_on, session.last, session.totals, session.ledger, told.live, told.sessions.map((each) => each.id + each.title)]);
+  if (head.said === said || head.querySelector("select") === document.activeElement) return;
+  head.said = said;
+  const state = session.goes_on ? make("span", { class: "pulse" }, "live") : chip(session.ended ? "ended" : "quiet");
+  fill(
+    head,
+    make("div", { class: "head" }, make("h1", {}, session.title || "A session without words yet"), switcher(told, go)),
+    make(
+      "p",
+      { class: "figures" },
+      state,
+      make("span", {}, make("a", { href: `/timeline?project=${encodeURIComponent(session.project)}` }, session.project_name)),
+      make("span", {}, session.host || "no host"),
+      make("span", { title: when(session.started) }, `began ${day(session.started).toLowerCase()} at ${clock(session.started)}`),
+      make("span", {}, "last heard of ", ago(session.last)),
+      session.events ? make("span", {}, many(session.events, "event")) : null,
+      make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, "the whole story"),
+      pinned && told.live !== session.id ? make("a", { href: "/now" }, "the session that goes on") : null,
+    ),
+    make("div", { class: "now-sums" }, sums(session.totals), ledger(session.ledger)),
+  );
+}
+
+function switcher(told, go) {
+  const all = told.sessions.some((each) => each.id === told.session.id) ? told.sessions : [told.session, ...told.sessions];
+  const name = (each) => `${each.project_name} · ${shorten(each.title || each.host, 60)} · ${age(each.last)}`;
+  const select = make("select", { on: { change: () => go(`/now/${encodeURIComponent(select.value)}`) } });
+  fill(select, all.map((each) => make("option", { value: each.id, selected: each.id === told.session.id }, name(each))));
+  return make("label", { class: "field now-switch" }, make("span", {}, "Session"), select);
+}
+
+function sums(totals) {
+  const figures = [["memories given", totals.memories], ["tokens", totals.tokens], ["used", totals.used], ["not used", totals.ignored], ["not judged yet", totals.unjudged]];
+  return make("dl", { class: "totals" }, figures.map(([name, n]) => make("div", {}, make("dt", {}, name), make("dd", {}, number(n)))));
+}
+
+function ledger(rows) {
+  const meters = rows.filter((each) => each.spent || each.moment !== "question");
+  return make("div", { class: "ledger", role: "group", "aria-label": "Tokens of this context window" }, meters.map((each) => meter(each.spent, each.of, `${LEDGER[each.moment]}: ${number(each.spent)} of ${tokens(each.of)}`)));
+}
+
+function drawNote(note, told, { pinned, follow }) {
+  const other = !pinned && told.live !== told.session.id ? told.sessions.find((each) => each.id === told.live) : null;
+  const said = other ? other.id + other.title : "";
+  if (note.said === said) return;
+  note.said = said;
+  fill(note, other ? [`Another session goes on: ${other.project_name}, ${shorten(other.title || other.host, 80)} `, make("button", { type: "button", on: { click: follow } }, "Follow it")] : null);
+}
+
+// -- a moment -------------------------------------------------------------------------------------------------------
+
+function moment(told, { isNew, folds, page, first }) {
+  const about = make(
+    "header",
+    {},
+    make("p", { class: "figures" }, make("time", { datetime: new Date(told.at * 1000).toISOString(), title: when(told.at), "data-clock": true }, clock(told.at)), ago(told.at), isNew ? chip("new", "good") : null, told.away ? chip("by the hook alone, the worker was away") : null),
+    make("h2", {}, sentence(told.name), told.prompt ? [": ", make("q", {}, told.prompt)] : null),
+  );
+  if (told.silent) return [about, make("p", { class: "dim" }, told.pending ? "Looking for what is worth saying." : "Nothing was worth saying, so nothing was.")];
+  return [
+    about,
+    make(
+      "div",
+      { class: "moment-cost" },
+      meter(told.tokens, told.budget, `${number(told.tokens)} of ${tokens(told.budget)}`),
+      make("p", { class: "figures" }, make("span", {}, many(told.items.length, "memory", "memories")), make("span", {}, `built in ${told.build_ms < 10 ? told.build_ms.toFixed(1) : Math.round(told.build_ms)} ms`), told.layers.length > 1 ? told.layers.map((each) => make("span", {}, `${each.name} ${number(each.tokens)}`)) : null),
+    ),
+    text(told, { folds, page, first }),
+    fold(told, "of-items", many(told.items.length, "item"), folds, told.items.length <= (first ? SOME : FEW), make("div", { class: "items" }, told.items.map(one))),
+    asked(told),
+  ];
+}
+
+function text(told, { folds, page, first }) {
+  const block = make("pre", { class: "block", tabindex: "0", "aria-label": "As the agent saw it" }, told.text ?? "");
+  const made = fold(told, "text", "As the agent saw it", folds, first, block);
+  if (told.text !== null) return made;
+  const read = async () => {
+    if (!made.open || block.textContent) return;
+    const got = await get(`/api/injections/${encodeURIComponent(told.id)}`, {}, { signal: page.signal });
+    block.textContent = got.injection.text || "Its text is no longer kept.";
+  };
+  made.addEventListener("toggle", read);
+  return made;
+}
+
+function one(entry) {
+  const gone = entry.status === "forgotten";
+  const told = { ...entry, title: entry.title || (gone ? "(no longer there)" : entry.memory), used: entry.used === null ? null : Number(entry.used) };
+  const how = entry.used ? `It was used: ${USED[entry.how] ?? entry.how}.` : entry.used === null && entry.how ? "Nobody can tell whether it was used." : "";
+  const aside = !gone && entry.status !== "active" ? `It is ${entry.status} by now.` : "";
+  return item(told, { more: how || aside ? make("p", { class: "dim how" }, [how, aside].filter(Boolean).join(" ")) : null });
+}
+
+// What was looked for, and what was left out and why.
+function asked(told) {
+  const looked = [...told.terms, ...told.files];
+  if (!looked.length && !told.skipped.length) return null;
+  return make(
+    "div",
+    { class: "moment-rest" },
+    looked.length ? make("p", {}, make("span", { class: "dim" }, "Looked for "), told.terms.map((each) => [chip(each), " "]), told.files.map((each) => [chip(each, "mono"), " "])) : null,
+    told.skipped.length ? make("p", { class: "dim" }, `Left out: ${told.skipped.map((each) => `${each.name} (${each.why})`).join(", ")}`) : null,
+  );
+}
+
+// A part that can be folded, and stays as somebody left it through every update.
+function fold(told, name, label, folds, isOpen, ...within) {
+  const key = `${told.id} ${name}`;
+  if (!folds.has(key)) folds.set(key, isOpen);
+  const made = make("details", { class: name, open: folds.get(key) }, make("summary", {}, label), ...within);
+  made.addEventListener("toggle", () => folds.set(key, made.open));
+  return made;
+}
+
+const toggle = (details) => details && (details.open = !details.open);
+
+function inWords(told) {
+  const what = told.silent ? (told.pending ? "being looked for" : "nothing was worth saying") : `${many(told.items.length, "memory", "memories")}, ${tokens(told.tokens)}`;
+  return `${told.name}${told.prompt ? ` ${shorten(told.prompt, 60)}` : ""}: ${what}`;
+}
+
+// -- keeping still --------------------------------------------------------------------------------------------------
+
+// New rows come above: what somebody reads stays where it is.
+function place(feed) {
+  const held = scrollY > 0 ? [...feed.children].find((each) => each.getBoundingClientRect().bottom > 60) : null;
+  const top = held?.getBoundingClientRect().top;
+  return () => held?.isConnected && scrollBy({ top: held.getBoundingClientRect().top - top, behavior: "instant" });
+}
+
+// The rows in their order, each moved only where it must: moving one that has the focus would take it away.
+function reorder(feed, rows) {
+  const wanted = new Set(rows);
+  for (const each of [...feed.children]) if (!wanted.has(each)) each.remove();
+  rows.forEach((each, at) => feed.children[at] !== each && feed.insertBefore(each, feed.children[at] ?? null));
+}
+
+// A card drawn anew keeps the focus on what had it.
+function redraw(card, content) {
+  const had = card !== document.activeElement && card.contains(document.activeElement) ? signOf(document.activeElement) : "";
+  fill(card, ...content());
+  if (had) ([...card.querySelectorAll("a, summary, button, pre")].find((each) => signOf(each) === had) ?? card).focus({ preventScroll: true });
+}
+
+const signOf = (node) => `${node.tagName} ${node.getAttribute("href") ?? ""} ${node.closest("details")?.className ?? ""}`;
+
+const newest = (feed) => Math.max(0, ...[...feed.children].map((each) => Number(each.dataset.at) || 0));
+
+function tick(root) {
+  for (const each of root.querySelectorAll("time:not([data-clock])")) each.textContent = age(Date.parse(each.dateTime) / 1000);
+}
+
+const sentence = (words) => words[0].toUpperCase() + words.slice(1);
+
+const shorten = (words, most) => (words.length > most ? `${words.slice(0, most - 1).trimEnd()}…` : words);
+
+// -- before anything happened ---------------------------------------------------------------------------------------
+
+function welcome() {
+  const step = (...words) => make("li", {}, ...words);
+  return empty(
+    make("h2", {}, "No agent has told anything yet"),
+    make(
+      "ol",
+      { class: "steps" },
+      step("Wire an agent: ", make("code", {}, "foreword install claude-code"), " (or opencode, codex, gemini, copilot, cursor)"),
+      step("Fill the memory from what is there: ", make("code", {}, "foreword init"), " in a project"),
+      step("Start the agent there, and ask it something"),
+    ),
+    make("p", {}, "What it is given then appears here by itself: at the start of its session and for each prompt, word for word, with what it cost, why it was chosen and whether it was used."),
+  );
 }

@@ -1,0 +1,181 @@
+"""The page "Now" in a real browser: it changes by itself when a real hook speaks, and leaves its reader in peace."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foreword.paths import Home
+from foreword.web.now import TEXTS
+from tests.flow.conftest import Host
+from tests.viewer.conftest import Viewer, every_look, visit, watched
+from tests.viewer.filled import LIVE_PROMPTS, Filled, worker
+
+FIRST, SECOND = LIVE_PROMPTS
+NEXT = "Where does the met office time out, and which test shows it?"
+CARDS = ".moment"
+AT_TOP = "document.querySelector('.moment.chosen').getBoundingClientRect().top"
+
+
+def asks(viewer: Viewer, prompt: str, *, session: str = "", project: str = "havn") -> str:
+    """A real hook tells a prompt of the live session, or of another."""
+    told = {"session_id": session or viewer.sessions["live"], "cwd": viewer.projects[project], "prompt": prompt}
+    return Host(viewer.home).context("UserPromptSubmit", told)
+
+
+def prompts(page: Any) -> list[str]:
+    return page.locator(f"{CARDS} q").all_text_contents()
+
+
+def pressed(page: Any, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+@every_look
+def test_the_live_session_is_shown_as_its_agent_saw_it(page, viewer, look, shot):
+    visit(page, f"{viewer.origin}/now")
+    page.wait_for_selector(CARDS)
+    assert prompts(page) == [SECOND, FIRST]
+    assert page.locator(".pulse").text_content() == "live"
+    newest = page.locator(CARDS).first
+    given = viewer.client.get("/api/injections", session_id=viewer.sessions["live"], limit=1, text=1)["injections"][0]
+    assert newest.locator("details.text pre").text_content() == given["text"]
+    assert newest.locator(".item").count() == len(given["items"])
+    assert newest.locator(".item").first.locator(".factors li").count() == len(given["items"][0]["why"])
+    assert page.evaluate("document.documentElement.scrollWidth") <= look.width
+    shot(page, "now")
+
+
+def test_what_a_hook_says_appears_by_itself_and_is_announced(fresh_page, fresh):
+    page = fresh_page
+    visit(page, f"{fresh.origin}/now")
+    page.wait_for_selector(CARDS)
+    asks(fresh, NEXT)
+    page.wait_for_function("text => document.querySelector('.moment q')?.textContent === text", arg=NEXT)
+    assert prompts(page) == [NEXT, SECOND, FIRST]
+    assert page.locator(CARDS).first.locator(".chip.good").text_content() == "new"
+    page.wait_for_function("() => document.getElementById('said').textContent.startsWith('New: for a prompt Where does')")
+
+
+def test_whoever_reads_keeps_place_focus_and_folds_when_something_new_comes(fresh_page, fresh):
+    page = fresh_page
+    page.set_viewport_size({"width": 1280, "height": 500})
+    visit(page, f"{fresh.origin}/now")
+    page.wait_for_selector(CARDS)
+    pressed(page, "j", "j", "j", "o")  # down to the start of the session, and its text
+    chosen = page.locator(f"{CARDS}.chosen")
+    assert "At session start" in chosen.locator("h2").text_content()
+    assert chosen.locator("details.text").get_attribute("open") is not None
+    page.evaluate("document.querySelector('.moment.chosen details.text pre').focus()")
+    page.evaluate("document.querySelector('.moment.chosen').scrollIntoView({block: 'start'})")
+    before = page.evaluate(AT_TOP)
+    asks(fresh, NEXT)
+    page.wait_for_function("text => document.querySelector('.moment q')?.textContent === text", arg=NEXT)
+    assert abs(page.evaluate(AT_TOP) - before) <= 1
+    assert page.evaluate("document.activeElement.matches('.moment.chosen details.text pre')")
+    assert chosen.locator("details.text").get_attribute("open") is not None
+
+
+def test_a_prompt_without_an_answer_is_told_as_silence(fresh_page, fresh):
+    page = fresh_page
+    visit(page, f"{fresh.origin}/now")
+    page.wait_for_selector(CARDS)
+    assert asks(fresh, "Translate Ozymandias into Esperanto verses please") == ""
+    page.get_by_text("Nothing was worth saying").wait_for()  # at first it is being looked for
+
+
+def test_keys_lead_through_moments_sessions_and_memories(page, viewer):
+    visit(page, f"{viewer.origin}/now")
+    page.wait_for_selector(CARDS)
+    pressed(page, "j", "j")
+    assert page.evaluate("document.activeElement.querySelector('q').textContent") == FIRST
+    pressed(page, "k", "Enter")
+    newest = page.locator(f"{CARDS}.chosen details.text")
+    assert newest.get_attribute("open") is None  # it was open, as the newest is
+    pressed(page, "o")
+    assert newest.get_attribute("open") is not None
+    pressed(page, "]")
+    page.wait_for_url(f"{viewer.origin}/now/*")
+    page.wait_for_selector(".now-head h1")
+    pressed(page, "[")
+    page.wait_for_url(f"{viewer.origin}/now/{viewer.sessions['live']}")
+    page.wait_for_selector(CARDS)
+    pressed(page, "j", "m")
+    page.wait_for_url(f"{viewer.origin}/memories/*")
+
+
+def test_a_past_session_is_shown_in_the_same_way(page, viewer):
+    visit(page, f"{viewer.origin}/now/{viewer.sessions['codex']}")
+    page.wait_for_selector(".now-head h1")
+    assert "codex" in page.locator(".now-head .figures").text_content()
+    assert page.locator(".now-switch option:checked").text_content().startswith("shop · ")
+    page.get_by_text("the session that goes on").click()
+    page.wait_for_url(f"{viewer.origin}/now")
+
+
+def test_a_session_that_is_not_there_is_told(page, viewer, watch):
+    watch.expects("404")
+    visit(page, f"{viewer.origin}/now/nobody")
+    assert "there is no session" in page.get_by_role("alert").filter(has_text="session").text_content()
+
+
+def test_another_session_that_goes_on_does_not_take_the_place_of_the_one_that_is_read(fresh_page, fresh):
+    page = fresh_page
+    visit(page, f"{fresh.origin}/now")
+    page.wait_for_selector(CARDS)
+    asks(fresh, NEXT)  # it goes on
+    page.wait_for_function("text => document.querySelector('.moment q')?.textContent === text", arg=NEXT)
+    asks(fresh, "Count the guests of the shop again", session="other", project="shop")
+    page.get_by_text("Another session goes on: shop, Count the guests").wait_for()
+    assert prompts(page)[0] == NEXT
+    page.get_by_role("button", name="Follow it").click()
+    page.wait_for_function("() => document.querySelector('.now-head h1').textContent.startsWith('Count the guests')")
+
+
+def test_older_moments_and_their_texts_come_when_asked_for(fresh_page, fresh):
+    page = fresh_page
+    asked = {"project_path": fresh.projects["havn"], "session_id": "long", "moment": "compaction"}
+    for number in range(TEXTS + 3):
+        fresh.client.get("/api/context", **asked, prompt="bookings", budget=900 + number)
+    visit(page, f"{fresh.origin}/now/long")
+    page.wait_for_selector(CARDS)
+    assert page.locator(CARDS).count() == TEXTS
+    page.get_by_role("button", name="Show older moments").click()
+    page.wait_for_function(f"() => document.querySelectorAll('.moment').length === {TEXTS + 3}")
+    oldest = page.locator(CARDS).last
+    oldest.locator("details.text summary").click()
+    page.wait_for_function("() => [...document.querySelectorAll('.moment')].at(-1).querySelector('pre').textContent")
+    assert page.get_by_role("button", name="Show older moments").count() == 0
+
+
+@pytest.fixture
+def unused(browser: Any, look: Any, watch: Any) -> Iterator[tuple[Any, Viewer]]:
+    """A viewer over a memory that nobody has told anything yet."""
+    root = Path(tempfile.mkdtemp(prefix="fw-"))
+    home = Home(root=root / "h")
+    home.prepare()
+    (root / "new").mkdir()
+    try:
+        with worker(home, root / "user") as client:
+            viewer = Viewer(home, client, Filled({"new": str(root / "new")}))
+            watch.origin = viewer.origin
+            with watched(browser, viewer, look, watch) as page:
+                yield page, viewer
+            viewer.close()
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def test_before_anything_happened_it_says_what_to_do_first_and_goes_on_by_itself(unused):
+    page, viewer = unused
+    visit(page, f"{viewer.origin}/now")
+    page.get_by_text("foreword install claude-code").wait_for()
+    asks(viewer, "Draw the owl", session="first", project="new")
+    page.wait_for_selector(CARDS)
+    assert prompts(page) == ["Draw the owl"]
