@@ -91,8 +91,6 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "kind": memory.kind,
         "scope": memory.scope.partition(":")[0],
         "why": dict(entry.why),
-        "used": None,
-        "how": "",
     }
 
 
