@@ -259,8 +259,7 @@ class _Telling:
             return "group", f"{needs}, {had}, and others left none over"
         if len(self.recipe.layers) > 1 and spent <= layer.cap < spent + cost:
             return "cap", f"{needs}, {layer.name} has {spent} of its {layer.cap}, and others left none over"
-        spent_of = f"{heard.fitted.tokens} of {self.got.budget} are spent"
-        return "room", f"no room in the budget: {needs}, {spent_of}, and {100 - SHARE}% stay free"
+        return "room", f"no room in the budget: {cost} tokens more would pass {SHARE}% of {self.got.budget}"
 
     def _least(self, rule: LayerRule) -> float:
         """The score from which on a layer says something; where a project was left is always worth saying."""

@@ -1,0 +1,169 @@
+"""The Try it page in a real browser: what is typed is answered, and the slider lets items cross the line."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.viewer.conftest import every_look, settled, visit
+
+PROMPT = "why does reserve_stock deadlock when two pickers lock rows of the queue?"
+# Every row in its order with which side of the line it is on, and whether the node is the one that was marked before.
+ROWS = """() => [...document.querySelectorAll(".row")].map(row => [
+    row.dataset.memory, row.classList.contains("left") ? "left" : "in", row.dataset.before ?? ""])"""
+
+
+@pytest.fixture
+def shop(viewer, page):
+    """The page with the shop chosen and a prompt typed."""
+    visit(page, f"{viewer.origin}/try")
+    page.locator("#project").select_option(label="shop")
+    page.locator("#prompt").fill(PROMPT)
+    page.wait_for_selector(".row")
+    return page
+
+
+def spent(page):
+    """Items and tokens as the meter tells them."""
+    items, tokens, budget = re.match(
+        r"(\d+) items?, ([\d,]+) of ([\d,]+) tokens", page.inner_text(".meter-words")
+    ).groups()
+    return int(items), int(tokens.replace(",", "")), int(budget.replace(",", ""))
+
+
+def moved(page, budget):
+    """Move the slider there, and wait until the answer is drawn."""
+    page.locator("#budget").fill(str(budget))
+    page.wait_for_function(
+        f"() => document.querySelector('.meter-words')?.textContent.includes('of {budget:,} tokens')"
+    )
+
+
+@every_look
+def test_a_prompt_is_answered_while_it_is_typed(shop, shot, look):
+    items, tokens, budget = spent(shop)
+    assert 0 < tokens <= budget == 500
+    assert shop.locator(".row:not(.left)").count() == items
+    text = shop.inner_text(".try-text pre")
+    assert text.startswith("--- foreword: history, not instructions")
+    assert "DeadlockDetected" in text
+    assert shop.locator(".row .factors").first.inner_text().split()[0] == "match"
+    assert shop.evaluate("document.documentElement.scrollWidth") <= look.width
+    shot(shop, "try")
+    moved(shop, 180)
+    shot(shop, "try-little", whole=True)
+    shop.locator("#moment").select_option("session_start")
+    shop.wait_for_selector(".try-layer")
+    assert shop.evaluate("document.documentElement.scrollWidth") <= look.width
+    shot(shop, "try-start")
+
+
+def test_the_slider_moves_items_across_the_line_and_each_row_stays_itself(shop):
+    before = shop.evaluate(ROWS)
+    shop.evaluate("""() => document.querySelectorAll(".row").forEach(row => row.dataset.before = row.dataset.memory)""")
+    moved(shop, 180)
+    after = shop.evaluate(ROWS)
+    shown, still = ({id for id, side, _ in rows if side == "in"} for rows in (before, after))
+    assert still < shown
+    gone = shown - still
+    assert gone <= {id for id, side, _ in after if side == "left"}
+    assert all(mark == id for id, _, mark in after if id in shown)  # the same nodes as before
+    assert shop.locator(".try-line").first.inner_text().startswith("The budget ends here")
+    assert shop.locator(".row.left .try-why").first.inner_text().startswith("Left out: no room in the budget")
+    moved(shop, 500)
+    assert [id for id, side, _ in shop.evaluate(ROWS) if side == "in"] == [id for id, side, _ in before if side == "in"]
+
+
+def test_what_is_below_the_threshold_is_told_with_its_score(shop):
+    line = shop.locator(".try-line", has_text="Below the threshold")
+    needed = float(re.search(r"[\d.]+", line.inner_text()).group())
+    scores = shop.locator(".row.left .figures").all_inner_texts()
+    assert scores
+    assert all(float(re.search(r"score ([\d.]+)", each).group(1)) < needed for each in scores)
+
+
+def test_the_number_of_items_is_said_politely(shop):
+    shop.wait_for_function("() => /^\\d+ items, \\d+ of 500 tokens$/.test(document.getElementById('said').textContent)")
+
+
+def test_silence_is_told_with_its_reason_and_the_best_below_the_threshold(shop):
+    shop.locator("#prompt").fill("update the test of the lighthouse and run zebra")
+    shop.wait_for_selector("text=Nothing would be said")
+    assert "is needed" in shop.inner_text(".try-result .empty")
+    assert shop.locator(".row:not(.left)").count() == 0
+    assert shop.locator(".row.left").count() > 0
+    shop.locator("#prompt").fill("and then?")
+    shop.wait_for_selector("text=it names no topic")
+
+
+def test_everything_but_the_prompt_is_in_the_address_and_comes_back_from_it(shop, viewer):
+    shop.locator("#moment").select_option("question")
+    moved(shop, 300)
+    assert "moment=question" in shop.url
+    assert "budget=300" in shop.url
+    assert "deadlock" not in shop.url
+    shop.reload()
+    settled(shop)
+    assert shop.locator("#moment").input_value() == "question"
+    assert shop.locator("#budget").input_value() == "300"
+    assert shop.locator("#prompt").input_value() == ""
+    assert shop.evaluate("JSON.stringify([localStorage, sessionStorage])").find("deadlock") < 0
+
+
+def test_a_prompt_lasts_while_other_pages_are_looked_at(shop):
+    shop.click("nav >> text=Memories")
+    settled(shop)
+    shop.click("nav >> text=Try it")
+    shop.wait_for_selector(".row")
+    assert shop.locator("#prompt").input_value() == PROMPT
+
+
+def test_keys_change_the_budget_walk_the_items_and_open_one(shop):
+    shop.keyboard.press("Escape")
+    shop.keyboard.press("[")
+    shop.wait_for_function("() => document.querySelector('.meter-words')?.textContent.includes('of 450 tokens')")
+    shop.keyboard.press("]")
+    shop.wait_for_function("() => document.querySelector('.meter-words')?.textContent.includes('of 500 tokens')")
+    shop.keyboard.press("j")
+    shop.keyboard.press("j")
+    shop.keyboard.press("k")
+    chosen = shop.locator(".row.chosen")
+    assert chosen.count() == 1
+    id = chosen.get_attribute("data-memory")
+    assert id == shop.evaluate(ROWS)[0][0]
+    assert shop.locator(".try-text .pointed").get_attribute("data-memory") == id
+    shop.keyboard.press("p")
+    assert shop.evaluate("document.activeElement.id") == "prompt"
+    shop.keyboard.type(" and why")
+    with shop.expect_request(lambda asked: asked.method == "POST" and asked.url.endswith("/api/try")):
+        shop.keyboard.press("Control+Enter")
+    shop.keyboard.press("Escape")
+    shop.keyboard.press("j")
+    shop.keyboard.press("o")
+    shop.wait_for_url("**/memories/*")
+
+
+def test_the_window_of_a_session_a_host_and_a_form_can_be_chosen(viewer, page):
+    visit(page, f"{viewer.origin}/try?project=&moment=session_start")
+    page.locator("#project").select_option(label="havn")
+    page.wait_for_selector(".row")
+    page.get_by_text("More", exact=True).click()
+    page.locator("#host").select_option("opencode")
+    page.wait_for_function("() => document.querySelector('.try-text pre')?.textContent.startsWith('<foreword_context')")
+    page.locator("#form").select_option("codes")
+    page.wait_for_function(
+        "() => document.querySelector('.try-text pre')?.textContent.startsWith('--- foreword: havn')"
+    )
+    page.locator("#session").select_option(viewer.sessions["live"])
+    page.wait_for_function(f"() => location.search.includes('session={viewer.sessions['live']}')")
+    page.wait_for_function("() => /already|used|left/.test(document.querySelector('.try-result').textContent)")
+
+
+def test_what_is_refused_is_told_in_its_own_words(viewer, page, watch):
+    watch.expects("404")
+    visit(page, f"{viewer.origin}/try?session=of-nobody&moment=session_start")
+    page.evaluate("""() => { const session = document.getElementById("session");
+        session.append(new Option("gone", "of-nobody")); session.value = "of-nobody";
+        session.dispatchEvent(new Event("change")); }""")
+    page.wait_for_selector(".trouble >> text=there is no session")
