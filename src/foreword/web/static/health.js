@@ -22,12 +22,14 @@ export async function show(root, page) {
     return count();
   }));
   const looking = latest(), counting = latest();
+  let said = null;
 
   async function look() {
     const told = await looking((signal) => get("/api/health", {}, { signal }));
     if (!told || page.signal.aborted) return;
     draw(part, told);
-    page.say(told.says);
+    if (said !== told.ok) page.say(told.says); // not whenever a figure changes
+    said = told.ok;
   }
 
   async function count() {

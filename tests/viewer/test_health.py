@@ -1,0 +1,107 @@
+"""The Health page in a real browser: one sentence, plots that are seen, walked and read, and a broken store."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+import pytest
+
+from tests.viewer.conftest import every_look, visit
+
+expect = pytest.importorskip("playwright.sync_api").expect
+PLOTS = ("Tokens given a day", "What became of items", "Time to build a context", "Size of the store", "Memories")
+
+
+def plot(page, title):
+    return page.locator("figure", has=page.get_by_role("heading", name=title, exact=True))
+
+
+@every_look
+def test_everything_is_told_and_nothing_scrolls_sideways(page, viewer, look, shot):
+    visit(page, f"{viewer.origin}/health")
+    expect(page.locator(".verdict-line")).to_contain_text("All is well: 2 hosts speak")
+    for heading in ("Hosts", "Went wrong", "Worker", "Store", "What was given", "Model", "Settings"):
+        expect(page.get_by_role("region", name=heading, exact=True)).to_be_visible()
+    hosts = page.get_by_role("region", name="Hosts")
+    expect(hosts.get_by_role("heading", name="codex")).to_be_visible()
+    expect(hosts).to_contain_text("last event")
+    expect(page.get_by_role("region", name="Model")).to_contain_text("nothing is sent anywhere")
+    for title in PLOTS:
+        expect(plot(page, title).get_by_role("img")).to_have_accessible_name(re.compile(rf"^{title}\. .+\."))
+    assert page.evaluate("document.documentElement.scrollWidth") <= look.width
+    shot(page, "health", whole=True)
+
+
+def test_days_and_project_are_in_the_address_and_the_way_back_leads_back(page, viewer):
+    visit(page, f"{viewer.origin}/health?days=7")
+    rows = plot(page, "Tokens given a day").locator("tbody tr")
+    expect(rows).to_have_count(7)
+    page.get_by_role("button", name="90 days").click()
+    expect(rows).to_have_count(90)
+    assert page.url == f"{viewer.origin}/health?days=90"
+    page.get_by_label("Project").select_option(label="tern")
+    expect(plot(page, "Tokens given a day")).to_contain_text("Nothing in these days.")
+    assert "project=" in page.url
+    page.go_back()
+    page.go_back()
+    expect(rows).to_have_count(7)
+    page.keyboard.press("3")
+    expect(rows).to_have_count(30)
+
+
+def test_a_plot_is_walked_by_keys_and_says_what_its_table_says(page, viewer):
+    visit(page, f"{viewer.origin}/health?days=30")
+    this = plot(page, "What became of items")
+    area, told = this.get_by_role("group", name="day by day"), this.locator(".plot-told")
+    before = told.inner_text()
+    this.get_by_text("as a table").click()
+    used, ignored, unjudged = this.locator("tbody tr").last.locator("td").all_inner_texts()
+    area.focus()
+    page.keyboard.press("ArrowLeft")  # from nowhere to today
+    expect(told).to_have_text(re.compile(rf": {used} used, {ignored} not used, {unjudged} not judged$"))
+    page.keyboard.press("Home")
+    expect(told).to_have_text(re.compile(": 0 used, 0 not used, 0 not judged$"))
+    page.keyboard.press("Escape")
+    expect(told).to_have_text(before)
+    assert date.fromisoformat(this.locator("tbody th").last.inner_text()) >= date(2026, 1, 1)
+
+
+def test_a_pointer_over_a_day_tells_its_figures(page, viewer):
+    visit(page, f"{viewer.origin}/health?days=7")
+    this = plot(page, "Memories")
+    image = this.get_by_role("img")
+    image.scroll_into_view_if_needed()
+    box = image.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 12, box["y"] + box["height"] / 2)
+    expect(this.locator(".plot-told")).to_have_text(re.compile(r": [\d,]+ memories$"))
+    page.mouse.move(2, 2)
+    expect(this.locator(".plot-told")).to_have_text(re.compile("of the last 7 days"))
+
+
+def test_a_commit_is_seen_without_loading_again(fresh_page, fresh):
+    page = fresh_page
+    visit(page, f"{fresh.origin}/health")
+    before = page.locator(".verdict-line").inner_text()
+    told = {"kind": "note", "title": "seen on the page", "project_path": fresh.projects["tern"]}
+    fresh.client.post("/api/memories", told)
+    expect(page.locator(".verdict-line")).not_to_have_text(before)
+    assert page.evaluate("performance.getEntriesByType('navigation').length") == 1
+
+
+def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch, shot):
+    watch.expects("503")
+    fresh.home.database.unlink()
+    fresh.home.database.write_bytes(b"this is no database, and never was one. " * 200)
+    page = fresh_page
+    page.goto(f"{fresh.origin}/health")
+    for _ in range(40):  # the worker looks every second
+        if "Not all is well" in page.locator(".verdict-line").inner_text():
+            break
+        page.wait_for_timeout(250)
+        page.reload()
+    expect(page.locator(".verdict-line")).to_contain_text("Not all is well: cannot open")
+    expect(page.locator(".findings")).to_contain_text("foreword doctor")
+    expect(page.get_by_role("region", name="Store", exact=True)).to_contain_text("cannot be read")
+    expect(page.get_by_role("region", name="Worker", exact=True)).to_contain_text("version")
+    shot(page, "health-broken", whole=True)
