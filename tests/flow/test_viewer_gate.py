@@ -31,7 +31,8 @@ from foreword.http import Request
 from foreword.paths import Home
 from foreword.web import FIELDS, is_page
 from foreword.web.files import names
-from foreword.web.gate import LASTS, Gate, Refused, owner_of
+from foreword.web.gate import LASTS, Gate, Refused
+from foreword.web.peers import _looked_up, owner_of
 from foreword.web.routes import routes_of
 from foreword.worker import life
 from tests.flow.conftest import CLEAN, end_worker, wait_for
@@ -480,11 +481,17 @@ def test_another_user_gets_nothing_even_with_the_cookie(opened: Open) -> None:
     assert "200" in " ".join(told[1]), "and we ourselves are answered"
 
 
-def test_the_owner_of_a_connection_is_read_from_the_system(opened: Open) -> None:
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="this system does not tell whose a connection is")
+@pytest.mark.parametrize("how", [owner_of, _looked_up])
+def test_the_owner_of_a_connection_is_told_by_the_system(opened: Open, how: Callable[[int, int], int | None]) -> None:
     with socket.create_connection(("127.0.0.1", opened.port), timeout=5) as line:
         port = line.getsockname()[1]
-        assert owner_of(port, opened.port) in (os.getuid(), None if not Path("/proc/net/tcp").exists() else os.getuid())
-    assert owner_of(1, opened.port) not in (os.getuid(), 0), "a connection that is not there is nobody's"
+        assert how(port, opened.port) == os.getuid()
+    assert how(port, opened.port) == how(1, opened.port) == -1, "a connection that is not there is nobody's"
+    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as line:
+        line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        line.connect(("::ffff:127.0.0.1", opened.port))
+        assert how(line.getsockname()[1], opened.port) == os.getuid()
 
 
 # -- when it closes --------------------------------------------------------------------------------------------------

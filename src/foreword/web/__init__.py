@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import BadRequest, Conflict
 from foreword.http import Request, Response, Server
 from foreword.routing import Routes, answered, as_json, route_of
-from foreword.web.gate import Gate, Refused, owner_of
+from foreword.web.gate import Gate, Refused
+from foreword.web.peers import owner_of
 
 if TYPE_CHECKING:
     from foreword.worker.keeper import Keeper

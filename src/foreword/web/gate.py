@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import struct
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from foreword.errors import ForewordError
 from foreword.http import Request
@@ -22,9 +20,6 @@ LASTS = 600.0  # seconds that a link waits for its browser; the command makes a 
 JSON = "application/json"
 AGAIN = "run `foreword view`, and open the link that it prints"
 LOADED = ("empty", "script", "style", "image")  # what our page loads; a document or a frame is none of it
-LINES = ("/proc/net/tcp", "/proc/net/tcp6")
-LOOKS = 3  # rows move while others come and go: one that is there can be missed
-OPEN = "01"  # TCP_ESTABLISHED
 
 
 class Refused(ForewordError):
@@ -97,23 +92,3 @@ def _cookie(said: str, name: str) -> str:
         value.strip() for each, _, value in (pair.partition("=") for pair in said.split(";")) if each.strip() == name
     ]
     return found[0] if len(found) == 1 else ""  # twice the same name: somebody else set one
-
-
-def owner_of(port: int, to: int) -> int | None:
-    """The user whose end of an open loopback connection has *port*; -1 for nobody, None where the system does not tell.
-
-    An end that was closed already belongs to nobody: the system would say root.
-    """
-    near, far = f"{struct.unpack('<I', bytes((127, 0, 0, 1)))[0]:08X}:{port:04X}", f":{to:04X}"
-    told = False
-    for table in LINES * LOOKS:
-        try:
-            rows = Path(table).read_text().splitlines()[1:]
-        except OSError:
-            continue
-        told = True
-        for row in rows:
-            _, local, remote, state, *rest = row.split()
-            if state == OPEN and local.endswith(near) and remote.endswith(far):
-                return int(rest[3])
-    return -1 if told else None
