@@ -60,7 +60,8 @@ def test_what_a_hook_says_appears_by_itself_and_is_announced(fresh_page, fresh):
     page.wait_for_function("text => document.querySelector('.moment q')?.textContent === text", arg=NEXT)
     assert prompts(page) == [NEXT, SECOND, FIRST]
     assert page.locator(CARDS).first.locator(".chip.good").text_content() == "new"
-    page.wait_for_function("() => document.getElementById('said').textContent.startsWith('New: for a prompt Where does')")
+    said = "() => document.getElementById('said').textContent"
+    page.wait_for_function(f"{said}.startsWith('New: for a prompt Where does')")
 
 
 def test_whoever_reads_keeps_place_focus_and_folds_when_something_new_comes(fresh_page, fresh):

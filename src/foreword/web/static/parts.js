@@ -47,7 +47,7 @@ export const memory = (id, title) => make("a", { href: `/memories/${encodeURICom
 export function factors(why) {
   const told = Object.entries(why ?? {});
   const bars = told.map(([name, factor]) =>
-    make("li", {}, make("span", { class: "factor" }, name), make("span", { class: "figure" }, factor.toFixed(2)), bar(factor / 2, factor < 1 ? "less" : "more")),
+    make("li", {}, make("span", { class: "factor" }, name), make("span", { class: "figure" }, factor.toFixed(2)), bar(factor / 2, factor < 0.995 ? "less" : "more")),
   );
   return told.length ? make("ul", { class: "factors", "aria-label": "Factors of the score" }, bars) : null;
 }
