@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.viewer.conftest import every_look, visit
+from tests.viewer.conftest import Filled, Look, Viewer, Watch, every_look, opened, visit, watched
 
 ROW = ".mem-results .row"
+
+
+@pytest.fixture(scope="module")
+def mine(template: tuple[Path, Filled]) -> Iterator[Viewer]:
+    """A viewer for all that change something here: each changes something else."""
+    with opened(template) as made:
+        yield made
+
+
+@pytest.fixture
+def my_page(browser: Any, mine: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
+    watch.origin = mine.origin
+    with watched(browser, mine, look, watch) as made:
+        yield made
 
 
 def rows(page: Any) -> list[str]:
@@ -25,7 +41,7 @@ def until_rows(page: Any, count: int) -> None:
     until(page, f"document.querySelectorAll('{ROW}').length === {count}")
 
 
-def opened(page: Any, title: str) -> None:
+def told(page: Any, title: str) -> None:
     page.locator("#mem-title", has_text=title).wait_for()
 
 
@@ -50,7 +66,7 @@ def test_a_list_and_one_of_it_are_readable_at_any_width_and_nothing_scrolls_side
     page.locator("details.mem-facets").wait_for()
     shot(page, "memories")
     page.get_by_role("link", name=re.compile("Money is stored as integer cents")).last.click()
-    opened(page, "Money is stored as integer cents")
+    told(page, "Money is stored as integer cents")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.locator(ROW).first.is_visible() is (look.place == "desktop")
     shot(page, "memory")
@@ -96,17 +112,17 @@ def test_facets_narrow_and_are_taken_back(page, viewer):
 
 def test_every_part_of_a_memory_is_told_and_leads_on(page, viewer):
     begin(page, viewer, f"/{viewer.ids['locks']}")
-    opened(page, "Use PostgreSQL advisory locks for the picking queue")
-    told = page.locator(".mem-one")
+    told(page, "Use PostgreSQL advisory locks for the picking queue")
+    one = page.locator(".mem-one")
     for part in ("Where it is from", "Links", "How it ranks now", "Shown and used", "History"):
-        told.get_by_role("heading", name=part).wait_for()
-    assert "the user said it" in told.inner_text()
-    told.locator(".mem-part", has_text="Links").get_by_role("link").click()
-    opened(page, "psycopg.errors.DeadlockDetected in reserve_stock")
+        one.get_by_role("heading", name=part).wait_for()
+    assert "the user said it" in one.inner_text()
+    one.locator(".mem-part", has_text="Links").get_by_role("link").click()
+    told(page, "psycopg.errors.DeadlockDetected in reserve_stock")
     page.wait_for_url(f"**/memories/{viewer.ids['failure']}")
     page.go_back()
-    opened(page, "Use PostgreSQL advisory locks for the picking queue")
-    told.get_by_title("All with this file").first.click()
+    told(page, "Use PostgreSQL advisory locks for the picking queue")
+    one.get_by_title("All with this file").first.click()
     until(page, "new URL(location).searchParams.has('file')")
     assert "Use PostgreSQL advisory locks for the picking queue" in rows(page)
 
@@ -155,33 +171,33 @@ def test_more_comes_when_the_end_is_near(page, viewer):
     until(page, f"document.querySelectorAll('{ROW}').length > 50")
 
 
-def test_an_edit_is_saved_told_and_taken_back(fresh_page, fresh):
-    page = fresh_page
-    begin(page, fresh, f"/{fresh.ids['decision']}")
-    opened(page, "Money is stored as integer cents")
+def test_an_edit_is_saved_told_and_taken_back(my_page, mine):
+    page = my_page
+    begin(page, mine, f"/{mine.ids['failure']}?q=reserve_stock")
+    told(page, "DeadlockDetected in reserve_stock")
     page.keyboard.press("e")
     form = page.get_by_role("form", name="Edit")
-    form.get_by_label("Title").fill("Money is stored as integer cents, never as floats")
-    form.get_by_label("Tags").fill("money, shop")
+    form.get_by_label("Title").fill("Deadlocks in reserve_stock, as never before")
+    form.get_by_label("Tags").fill("locks, shop")
     page.keyboard.press("Escape")
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     page.keyboard.press("Control+Enter")
-    opened(page, "never as floats")
+    told(page, "as never before")
     toast = said(page, "Revised: title, tags")
-    assert any("never as floats" in each for each in rows(page))
+    assert any("as never before" in each for each in rows(page))
     page.locator("#mem-title").focus()
     toast.get_by_role("button", name="Undo").click()
     said(page, "Taken back")
-    until(page, "!document.querySelector('#mem-title').textContent.includes('floats')")
-    assert not any("never as floats" in each for each in rows(page))
+    until(page, "!document.querySelector('#mem-title').textContent.includes('never')")
+    assert not any("as never before" in each for each in rows(page))
     page.get_by_role("button", name="Do it again").first.click()
-    opened(page, "never as floats")
+    told(page, "as never before")
 
 
-def test_an_edit_that_makes_no_sense_is_told_and_nothing_is_lost(fresh_page, fresh, watch):
+def test_an_edit_that_makes_no_sense_is_told_and_nothing_is_lost(my_page, mine, watch):
     watch.expects("400")
-    page = fresh_page
-    begin(page, fresh, f"/{fresh.ids['decision']}")
+    page = my_page
+    begin(page, mine, f"/{mine.ids['successor']}")
     page.locator("[data-do=edit]").click()
     form = page.get_by_role("form", name="Edit")
     form.get_by_label("Counts for").fill("planet:mars")
@@ -190,12 +206,12 @@ def test_an_edit_that_makes_no_sense_is_told_and_nothing_is_lost(fresh_page, fre
     assert form.get_by_label("Counts for").input_value() == "planet:mars"
     page.keyboard.press("Escape")
     page.get_by_role("dialog").get_by_role("button", name="Leave").click()
-    opened(page, "Money is stored")
+    told(page, "Search uses Meilisearch")
 
 
-def test_a_pin_is_shown_at_once_and_let_go_by_the_same_key(fresh_page, fresh):
-    page = fresh_page
-    begin(page, fresh, f"/{fresh.ids['pattern']}")
+def test_a_pin_is_shown_at_once_and_let_go_by_the_same_key(my_page, mine):
+    page = my_page
+    begin(page, mine, f"/{mine.ids['goal']}")
     page.locator("[data-do=pin]").click()
     page.locator(".mem-head .chip", has_text="pinned").wait_for()
     said(page, "Pinned")
@@ -207,10 +223,10 @@ def test_a_pin_is_shown_at_once_and_let_go_by_the_same_key(fresh_page, fresh):
     page.locator("[data-do=unpin]").wait_for()
 
 
-def test_a_memory_is_superseded_by_another_or_by_new_words(fresh_page, fresh):
-    page = fresh_page
-    begin(page, fresh, f"/{fresh.ids['locks']}")
-    opened(page, "Use PostgreSQL advisory locks")
+def test_a_memory_is_superseded_by_another_or_by_new_words(my_page, mine):
+    page = my_page
+    begin(page, mine, f"/{mine.ids['locks']}")
+    told(page, "Use PostgreSQL advisory locks")
     page.keyboard.press("s")
     form = page.get_by_role("form", name="Supersede")
     form.get_by_role("button", name="Supersede").click()
@@ -220,7 +236,7 @@ def test_a_memory_is_superseded_by_another_or_by_new_words(fresh_page, fresh):
     form.get_by_role("button", name="Supersede").click()
     page.locator(".mem-head", has_text="Superseded by Kafka is not introduced").wait_for()
     page.get_by_role("link", name=re.compile("^Kafka is not introduced")).first.click()
-    opened(page, "Kafka is not introduced")
+    told(page, "Kafka is not introduced")
     page.locator("[data-do=supersede]").click()
     form.get_by_label("Title").fill("The outbox is read by a listener")
     form.get_by_label("Why").fill("polling costs")
@@ -229,17 +245,17 @@ def test_a_memory_is_superseded_by_another_or_by_new_words(fresh_page, fresh):
     assert "The outbox is read by a listener" in rows(page)
 
 
-def test_forgetting_shows_what_will_go_asks_and_gives_a_receipt(fresh_page, fresh):
-    page, id = fresh_page, fresh.ids["pattern"]
-    begin(page, fresh, f"/{id}")
-    opened(page, "Close every response body")
+def test_forgetting_shows_what_will_go_asks_and_gives_a_receipt(my_page, mine):
+    page, id = my_page, mine.ids["pattern"]
+    begin(page, mine, f"/{id}")
+    told(page, "Close every response body")
     page.keyboard.press("f")
     dialog = page.get_by_role("dialog", name="Forget this for good?")
     dialog.get_by_text("Close every response body").wait_for()
     page.keyboard.press("Enter")  # too easily done: it forgets nothing
     dialog.get_by_role("button", name="Cancel").click()
-    opened(page, "Close every response body")
-    assert fresh.client.get(f"/api/memories/{id}", explain=1)["memory"]["status"] == "active"
+    told(page, "Close every response body")
+    assert mine.client.get(f"/api/memories/{id}", explain=1)["memory"]["status"] == "active"
     page.locator("[data-do=forget]").click()
     dialog.get_by_label("Why, for the log").fill("no longer mine to keep")
     dialog.get_by_role("button", name="Forget for good").click()
@@ -249,9 +265,9 @@ def test_forgetting_shows_what_will_go_asks_and_gives_a_receipt(fresh_page, fres
     page.locator(".mem-hint").wait_for()
 
 
-def test_what_waits_is_counted_and_decided_one_by_one(fresh_page, fresh):
-    page = fresh_page
-    begin(page, fresh, "?view=waiting")
+def test_what_waits_is_counted_and_decided_one_by_one(my_page, mine):
+    page = my_page
+    begin(page, mine, "?view=waiting")
     count = len(rows(page))
     assert page.get_by_role("link", name=f"Waiting for you {count}").count() == 1
 
@@ -290,6 +306,6 @@ def test_looking_around_changes_nothing(page, viewer, view):
     before = viewer.client.get(f"/api/memories/{viewer.ids['decision']}", explain=1)
     begin(page, viewer, view)
     visit(page, f"{viewer.origin}/memories/{viewer.ids['decision']}")
-    opened(page, "Money is stored as integer cents")
+    told(page, "Money is stored as integer cents")
     after = viewer.client.get(f"/api/memories/{viewer.ids['decision']}", explain=1)
     assert (after["memory"], after["use"]) == (before["memory"], before["use"])

@@ -188,7 +188,7 @@ export async function show(root, page) {
         const is = folded.get(name) ?? (OPEN.has(name) || chosenOf(name).length > 0);
         return make("details", { open: is, "data-facet": name }, make("summary", {}, label), make("ul", {}, values.map((each) => value(name, each))));
       }),
-      exact === false ? make("p", { class: "dim" }, "Counts are of the first matches.") : null,
+      exact === false ? make("p", { class: "dim" }, "Some counts are of the newest alone.") : null,
     );
     if (at) [...groups.querySelectorAll("input")].find((each) => each.name === at[0] && each.value === at[1])?.focus({ preventScroll: true });
   }
@@ -220,7 +220,7 @@ export async function show(root, page) {
 
   // A value as people call it, where a row or a facet told.
   function named(name, text) {
-    if (name === "pinned") return "yes";
+    if (name === "pinned") return text === "1" ? "yes" : "no";
     if (name !== "project") return text;
     return list.memories.find((each) => each.project === text)?.project_name ?? text.split("/").at(-1);
   }
