@@ -60,8 +60,7 @@ def test_what_a_hook_says_appears_by_itself_and_is_announced(fresh_page, fresh):
     page.wait_for_function("text => document.querySelector('.moment q')?.textContent === text", arg=NEXT)
     assert prompts(page) == [NEXT, SECOND, FIRST]
     assert page.locator(CARDS).first.locator(".chip.good").text_content() == "new"
-    said = "() => document.getElementById('said').textContent"
-    page.wait_for_function(f"{said}.startsWith('New: for a prompt Where does')")
+    page.locator("#said", has_text="New: for a prompt Where does the met office").wait_for(state="attached")
 
 
 def test_whoever_reads_keeps_place_focus_and_folds_when_something_new_comes(fresh_page, fresh):
@@ -88,7 +87,7 @@ def test_a_prompt_without_an_answer_is_told_as_silence(fresh_page, fresh):
     visit(page, f"{fresh.origin}/now")
     page.wait_for_selector(CARDS)
     assert asks(fresh, "Translate Ozymandias into Esperanto verses please") == ""
-    page.get_by_text("Nothing was worth saying").wait_for()  # at first it is being looked for
+    page.locator(CARDS, has_text="Nothing was worth saying").wait_for()  # at first it is being looked for
 
 
 def test_keys_lead_through_moments_sessions_and_memories(page, viewer):

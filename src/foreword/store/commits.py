@@ -142,7 +142,7 @@ class Commits:
             self._stir()
 
     def _stir(self) -> None:
-        """Wake those who wait for news; half a microsecond where nobody does."""
+        """Wake those who wait for news: microseconds, once a commit, which waits for the disk."""
         with self._stirring:
             self._number += 1
             self._stirring.notify_all()

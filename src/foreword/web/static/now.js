@@ -47,19 +47,21 @@ export async function show(root, page) {
       return;
     }
     if (!parts.feed.isConnected) fill(root, parts.head, parts.note, parts.feed, parts.more);
+    const stay = place(parts.feed);
     drawHead(parts.head, told, { pinned, go: page.go });
     drawNote(parts.note, told, { pinned, follow });
     drawFeed(told);
     const button = () => make("button", { type: "button", on: { click: older } }, "Show older moments");
     if (told.more !== parts.more.hasChildNodes()) fill(parts.more, told.more ? button() : null);
+    stay();
     clearTimeout(again);
     if (told.moments.some((each) => each.pending)) again = setTimeout(refresh, SOON);
   }
 
   function drawFeed(told) {
     const before = known;
-    known = new Set(told.moments.map((each) => each.id));
-    const came = before ? told.moments.filter((each) => !before.has(each.id) && each.at >= newest(parts.feed)) : [];
+    known = new Set(told.moments.filter((each) => !each.pending).map((each) => each.id));
+    const came = before ? told.moments.filter((each) => known.has(each.id) && !before.has(each.id) && each.at >= newest(parts.feed)) : [];
     for (const each of came) fresh.set(each.id, Date.now() + FRESH);
     const lastSaid = told.moments.find((each) => !each.silent);
     const stay = place(parts.feed);
@@ -118,7 +120,7 @@ export async function show(root, page) {
     j: ["Next moment", cards.next],
     k: ["Previous moment", cards.previous],
     o: ["The text as the agent saw it", open],
-    Enter: ["The same", open],
+    Enter: ["The text as the agent saw it", open],
     i: ["Its items", () => toggle(chosen()?.querySelector("details.of-items"))],
     m: ["Open its memory", () => (document.activeElement.closest(".item") ?? chosen())?.querySelector(".item-title a")?.click()],
     "[": ["Newer session", () => switchTo(-1)],
@@ -139,8 +141,7 @@ function drawHead(head, told, { pinned, go }) {
   if (head.said === said || head.querySelector("select") === document.activeElement) return;
   head.said = said;
   const state = session.goes_on ? make("span", { class: "pulse" }, "live") : chip(session.ended ? "ended" : "quiet");
-  fill(
-    head,
+  redraw(head, () => [
     make("div", { class: "head" }, make("h1", {}, session.title || "A session without words yet"), switcher(told, go)),
     make(
       "p",
@@ -155,7 +156,7 @@ function drawHead(head, told, { pinned, go }) {
       pinned && told.live !== session.id ? make("a", { href: "/now" }, "the session that goes on") : null,
     ),
     make("div", { class: "now-sums" }, sums(session.totals), ledger(session.ledger)),
-  );
+  ]);
 }
 
 function switcher(told, go) {
@@ -253,7 +254,7 @@ function fold(told, name, label, folds, isOpen, ...within) {
 const toggle = (details) => details && (details.open = !details.open);
 
 function inWords(told) {
-  const what = told.silent ? (told.pending ? "being looked for" : "nothing was worth saying") : `${many(told.items.length, "memory", "memories")}, ${tokens(told.tokens)}`;
+  const what = told.silent ? "nothing was worth saying" : `${many(told.items.length, "memory", "memories")}, ${tokens(told.tokens)}`;
   return `${told.name}${told.prompt ? ` ${shorten(told.prompt, 60)}` : ""}: ${what}`;
 }
 
@@ -273,7 +274,7 @@ function reorder(feed, rows) {
   rows.forEach((each, at) => feed.children[at] !== each && feed.insertBefore(each, feed.children[at] ?? null));
 }
 
-// A card drawn anew keeps the focus on what had it.
+// What is drawn anew keeps the focus on what had it.
 function redraw(card, content) {
   const had = card !== document.activeElement && card.contains(document.activeElement) ? signOf(document.activeElement) : "";
   fill(card, ...content());
