@@ -42,16 +42,14 @@ export async function tell(root, page, id) {
   }
   document.title = `${shown.session.title || "A session"} · Foreword`;
   const head = make("div", { class: "story-head" });
-  const moments = make("ol", { class: "moments", "aria-label": "Moments, oldest first" });
+  const moments = make("ol", { class: "moments", "aria-label": "Oldest first" });
   const list = new Moments(moments, shown.session.id);
-  body.append(head, moments);
+  body.append(head, make("h2", {}, "Moment by moment"), moments);
   draw(shown);
   const walk = walkable(() => moments.querySelectorAll(".moment"));
   page.keys({
     j: ["Next moment", walk.next],
     k: ["Moment before", walk.previous],
-    ArrowDown: ["Next moment", walk.next],
-    ArrowUp: ["Moment before", walk.previous],
     o: ["Open what it names", openChosen],
     Enter: ["Open what it names", openChosen],
   });
@@ -121,12 +119,14 @@ class Moments {
     const nodes = [...this.list.children];
     let before = same ? moments[same - 1] : null;
     const held = nodes.findIndex((each) => each.contains(document.activeElement));
+    const chosen = nodes.findIndex((each) => each.classList.contains("chosen"));
     for (const node of nodes.slice(same)) node.remove();
     for (const each of moments.slice(same)) {
       this.list.append(momentOf(each, before, this.session));
       before = each;
     }
     this.told = told;
+    if (chosen >= same) this.list.children[Math.min(chosen, told.length - 1)]?.classList.add("chosen");
     if (held >= same) this.list.children[Math.min(held, told.length - 1)]?.focus({ preventScroll: true });
   }
 }

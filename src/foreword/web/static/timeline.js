@@ -9,6 +9,7 @@ export const title = "Timeline";
 
 const PAGE = 30;
 const MOST = 200; // that one answer holds
+const LATEST = 60; // that are looked at again when something was committed: who goes on comes first
 const REST = 1_000; // milliseconds between two looks at what has changed
 
 export async function show(root, page) {
@@ -20,8 +21,10 @@ export async function show(root, page) {
   const rows = new Rows(list, { open });
   const walk = walkable(() => list.querySelectorAll(".session"));
   let next = "";
-  let asking = null;
+  let loading = false;
+  let turn = Promise.resolve();
   let looked = Date.now();
+  let waiting = 0;
 
   root.append(make("div", { class: "head" }, make("h1", {}, title)), list, make("p", { class: "older" }, older));
   projects(page, { change: (key) => page.go(key ? `/timeline?project=${encodeURIComponent(key)}` : "/timeline") })
@@ -29,64 +32,70 @@ export async function show(root, page) {
   page.keys({
     j: ["Next session", walk.next],
     k: ["Session before", walk.previous],
-    ArrowDown: ["Next session", walk.next],
-    ArrowUp: ["Session before", walk.previous],
     o: ["Its whole story", () => opened()],
     Enter: ["Its whole story", () => opened()],
   });
 
   await first();
   restore();
-  page.live(again);
+  page.live(later);
   const end = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && more(), { rootMargin: "400px" });
   end.observe(older);
-  page.signal.addEventListener("abort", () => end.disconnect());
+  page.signal.addEventListener("abort", () => (end.disconnect(), clearTimeout(waiting)));
 
   async function first() {
     const told = await ask({ limit: Math.min(MOST, Math.max(PAGE, before.loaded ?? 0)) });
     next = told.next;
     list.removeAttribute("aria-busy");
-    if (!told.sessions.length) list.append(nothing(project));
-    else rows.put(told.sessions);
+    rows.put(told.sessions);
+    while (next && rows.told.length < (before.loaded ?? 0)) put(await ask({ before: next, limit: MOST }));
+    if (!rows.told.length) list.append(nothing(project));
     older.hidden = !next;
-    page.say(many(told.sessions.length, "session"));
+    page.say(many(rows.told.length, "session"));
   }
 
   // What comes behind the last one; asked for once, however often the end of the list is seen.
-  async function more() {
-    if (!next || asking) return;
-    asking = ask({ before: next, limit: PAGE });
-    try {
-      const told = await asking;
-      next = told.next;
-      rows.put([...rows.told, ...told.sessions.filter((each) => !rows.has(each.id))]);
+  function more() {
+    if (!next || loading) return;
+    loading = true;
+    inTurn(async () => {
+      put(await ask({ before: next, limit: PAGE }));
       page.say(`${many(rows.told.length, "session")}${next ? "" : ", all there are"}`);
-    } catch (error) {
-      if (error.name !== "AbortError") older.after(trouble(error));
-    }
-    older.hidden = !next;
-    asking = null;
+      loading = false;
+      end.unobserve(older); // what is still in sight is told anew
+      end.observe(older);
+    }).catch((error) => error.name !== "AbortError" && older.after(trouble(error)));
+  }
+
+  function put(told) {
+    next = told.next;
+    rows.put([...rows.told, ...told.sessions.filter((each) => !rows.has(each.id))]);
+  }
+
+  function later() {
+    waiting ||= setTimeout(again, Math.max(0, REST - (Date.now() - looked)));
   }
 
   // Something was committed: the sessions that are shown may have gone on, and there may be new ones.
-  async function again() {
-    if (asking) return;
-    if (Date.now() - looked < REST) return void setTimeout(again, REST);
-    if (page.signal.aborted) return;
+  function again() {
+    waiting = 0;
     looked = Date.now();
-    asking = ask({ limit: Math.min(MOST, Math.max(PAGE, rows.told.length)) });
-    try {
-      const told = await asking;
+    inTurn(async () => {
+      const told = await ask({ limit: Math.min(LATEST, Math.max(PAGE, rows.told.length)) });
       const fresh = new Set(told.sessions.map((each) => each.id));
       const last = told.sessions.at(-1)?.last ?? 0;
       const behind = told.next ? rows.told.filter((each) => !fresh.has(each.id) && each.last <= last) : [];
       if (!behind.length) next = told.next;
-      if (told.sessions.length) rows.put([...told.sessions, ...behind]);
-      older.hidden = !next;
-    } catch {
-      // The frame tells when the viewer is closed; what is shown stays.
-    }
-    asking = null;
+      rows.put([...told.sessions, ...behind]);
+      if (!rows.told.length) fill(list, nothing(project));
+    }).catch(() => {}); // the frame tells when the viewer is closed; what is shown stays
+  }
+
+  // One answer after the other is put into the list, and the button is there as long as there is more.
+  function inTurn(work) {
+    const mine = turn.then(work).finally(() => (older.hidden = !next));
+    turn = mine.catch(() => {});
+    return mine;
   }
 
   function ask(query) {

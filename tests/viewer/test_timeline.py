@@ -1,0 +1,150 @@
+"""The Timeline in a real browser: days and sessions, one opened as its story, by mouse and by keys, as it goes on."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from foreword.payloads import Delivery
+from tests.viewer.conftest import Viewer, every_look, visit
+from tests.viewer.filled import hooked
+
+
+def opened(page: Any, viewer: Viewer, path: str = "/timeline") -> None:
+    visit(page, f"{viewer.origin}{path}")
+    page.wait_for_selector(".session, .moment, .empty, .trouble")
+
+
+def told(viewer: Viewer, session: str, event: str, *, host: str = "claude-code", **more: object) -> None:
+    """What an agent's hook tells just now."""
+    raw = json.dumps({"session_id": session, "cwd": viewer.projects["shop"], "hook_event_name": event, **more})
+    hooked(viewer.client, Delivery(host, event, time.time(), raw.encode()))
+
+
+def chosen(page: Any) -> str:
+    return str(page.evaluate("document.activeElement.dataset.session ?? ''"))
+
+
+def sideways(page: Any) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+
+@every_look
+def test_sessions_stand_under_their_days_with_what_came_of_them(page, viewer, shot):
+    opened(page, viewer)
+    days = page.locator("section.day h2").all_inner_texts()
+    assert any(each.startswith("Today") for each in days) or any(each.startswith("Yesterday") for each in days)
+    assert page.locator(".session").count() >= 15
+    text = page.locator(".days").inner_text()
+    for words in ("Changed", "~ MODIFIED", "+ NEW", "Failed", "Decided", "claude-code", "codex", "havn", "shop"):
+        assert words in text
+    assert not sideways(page)
+    shot(page, "timeline")
+
+
+@every_look
+def test_a_story_tells_every_moment_of_a_session(page, viewer, shot):
+    opened(page, viewer, f"/timeline/{viewer.sessions['live']}")
+    text = page.locator(".moments").inner_text()
+    for words in ("Started", "Given", "Asked", "✗ Failed", "Changed", "Answered", "havn/prices.py"):
+        assert words in text
+    given = page.locator(".moment.given details").first
+    given.locator("summary").click()
+    assert given.locator("a[href^='/memories/']").count() > 0
+    assert given.locator(f"a[href='/now/{viewer.sessions['live']}']").count() == 1
+    assert not sideways(page)
+    shot(page, "story")
+
+
+def test_a_failure_of_another_host_stands_with_what_fixed_it(page, viewer):
+    opened(page, viewer, f"/timeline/{viewer.sessions['codex'][:8]}")
+    failed = page.locator(".moment.failed").first
+    assert "tests/test_stock.py" in failed.inner_text()
+    failed.locator("summary").click()
+    assert "DeadlockDetected" in failed.locator("pre").inner_text()
+    assert "shop/stock.py" in page.locator(".moment.fixed").inner_text()
+    page.locator(".moment.fixed a").click()
+    page.wait_for_url("**/memories/fai-*")
+
+
+def test_keys_walk_the_sessions_open_one_and_come_back_to_the_same_place(page, viewer):
+    opened(page, viewer)
+    for _ in range(8):
+        page.keyboard.press("j")
+    page.keyboard.press("k")
+    was, top = chosen(page), page.evaluate("scrollY")
+    assert was == page.locator(".session").nth(6).get_attribute("data-session")
+    assert top > 0
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".moment")
+    assert page.url.endswith(f"/timeline/{was}")
+    page.keyboard.press("j")
+    assert page.locator(".moment.chosen").count() == 1
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".session.chosen")
+    assert (chosen(page), page.evaluate("scrollY")) == (was, top)
+    page.keyboard.press("o")
+    page.wait_for_selector(".moment")
+    page.go_back()
+    page.wait_for_selector(".session.chosen")
+    assert chosen(page) == was
+
+
+def test_a_project_is_chosen_in_the_address_and_shows_its_own_sessions_alone(page, viewer):
+    opened(page, viewer)
+    page.get_by_label("Project").select_option(label="shop")
+    page.wait_for_url("**/timeline?project=*")
+    page.locator(".session").nth(1).wait_for(state="detached")
+    assert page.locator(".session").get_attribute("data-session") == viewer.sessions["codex"]
+    page.reload()
+    page.wait_for_selector(".session")
+    assert page.locator(".session").count() == 1
+    assert page.get_by_label("Project").input_value()
+
+
+def test_a_session_that_nobody_knows_tells_the_way_out(page, viewer, watch):
+    watch.expects("404")
+    opened(page, viewer, "/timeline/nobody")
+    assert "foreword sessions" in page.get_by_role("alert").inner_text()
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".session")
+
+
+def test_an_empty_project_says_how_sessions_come(page, viewer):
+    opened(page, viewer, "/timeline?project=nobody")
+    assert "foreword install" in page.locator(".empty").inner_text()
+
+
+def test_older_sessions_come_by_themselves_at_the_end_of_the_list(fresh_page, fresh):
+    for number in range(30):
+        told(fresh, f"many-{number}", "UserPromptSubmit", prompt=f"question {number}", prompt_id=f"p{number}")
+    opened(fresh_page, fresh)
+    assert fresh_page.locator(".session").count() == 30
+    fresh_page.keyboard.press("End")
+    fresh_page.locator(".session").nth(50).wait_for()
+    ids = fresh_page.locator(".session").evaluate_all("all => all.map(each => each.dataset.session)")
+    assert len(ids) == len(set(ids))
+    assert fresh_page.get_by_role("button", name="Older sessions").is_hidden()
+    fresh_page.locator(".session").nth(45).locator("h3 a").click()
+    fresh_page.wait_for_selector(".moment")
+    fresh_page.go_back()
+    fresh_page.wait_for_selector(".session.chosen")
+    assert chosen(fresh_page) == ids[45]
+
+
+def test_a_session_that_goes_on_is_told_on_without_losing_the_place(fresh_page, fresh):
+    page = fresh_page
+    opened(page, fresh)
+    for _ in range(4):
+        page.keyboard.press("j")
+    was = chosen(page)
+    told(fresh, "just-now", "UserPromptSubmit", prompt="is the harbour open?", prompt_id="p1")
+    page.wait_for_selector("[data-session='just-now']")
+    assert chosen(page) == was
+    page.get_by_role("link", name="is the harbour open?").click()
+    page.wait_for_selector(".moment")
+    page.keyboard.press("j")
+    told(fresh, "just-now", "UserPromptSubmit", prompt="and the restaurant?", prompt_id="p2")
+    page.wait_for_selector("text=and the restaurant?")
+    assert page.locator(".moment.chosen").inner_text() == page.locator(".moment").first.inner_text()
