@@ -9,7 +9,7 @@ from foreword.deeds import deed_of
 from foreword.details import text, texts
 from foreword.distill.changes import is_test
 from foreword.distill.merge import fixes_of
-from foreword.distill.sentences import cut
+from foreword.distill.sentences import begun, cut
 from foreword.errors import BadRequest
 from foreword.store.timeline import Changed, Given
 from foreword.types import Change, Event, Memory, Session
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FEW = 5  # of one sort, in a row of the list; its story has all
 LOOKED_AT = 40  # changes of a session of which the few are chosen
-TITLE, SUMMARY, FIX = 160, 320, 200  # characters
+TITLE, SUMMARY, FIX = 160, 320, 150  # characters
 RUNNING = 1_800.0  # seconds: a session that nobody ended and that told nothing for so long is over
 KINDS = ("summary", "handoff", "decision", "failure", "learning", "preference", "correction")
 ASIDE = ("proposed", "discarded")  # what nobody said yes to is told elsewhere
@@ -145,7 +145,7 @@ def _summary(memory: Memory | None, *, changed: bool) -> str:
         return ""
     done = [part for each in texts(memory.detail, "done") for part in each.split("; ")]
     rest = [each for each in done if not (changed and each.startswith(("new ", "changed ")))]
-    return cut(memory.body or ". ".join(each[:1].upper() + each[1:] for each in rest), SUMMARY)
+    return cut(memory.body or ". ".join(map(begun, rest)), SUMMARY)
 
 
 def _counting_as(project: str, registry: Mapping[str, Known]) -> tuple[str, ...]:

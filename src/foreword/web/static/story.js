@@ -104,6 +104,11 @@ function changed({ function: name, what, signature }) {
   return make("span", { class: "function", title: signature || null }, chip(MARKS[what] ?? what, `what ${what === "NEW" ? "good" : what === "DELETED" ? "bad" : "warn"}`), " ", make("code", {}, name));
 }
 
+// A line that names code between backticks, as code.
+export function ticked(text) {
+  return text.split(/(`[^`]+`)/).map((each) => (/^`[^`]+`$/.test(each) ? make("code", {}, each.slice(1, -1)) : each));
+}
+
 // The moments that are shown: a session that goes on only adds some, and what is there stays as it is.
 class Moments {
   constructor(list, session) {
@@ -194,8 +199,8 @@ const TELL = {
   plan: (told) => ["Planned", "", make("ul", {}, told.todos.map((each) => make("li", {}, each.done ? "☑ " : "☐ ", each.text, each.done ? make("span", { class: "unseen" }, " (done)") : null)), told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null)],
   edit: (told) => ["Changed", "changed", make("ul", {}, told.files.flatMap(({ file, functions }) => (functions.length ? changes(functions) : make("li", {}, make("code", { class: "dim" }, file)))))],
   run: (told) => (told.failed ? ["✗ Failed", "failed", [ran(told), broke(told)]] : ["Ran", "", [ran(told), told.memory ? make("p", {}, memory(told.memory.id, told.memory.title)) : null]]),
-  failure: (told) => ["✗ Failed", "failed", [told.command ? make("p", {}, make("code", {}, told.command)) : null, broke({ failure: told.memory }), told.memory.fix ? make("p", {}, make("span", { class: "good" }, "✓ fixed: "), told.memory.fix) : null]],
-  fixed: (told) => ["✓ Fixed", "fixed", [make("p", {}, memory(told.memory.id, told.memory.title)), make("p", {}, told.text)]],
+  failure: (told) => ["✗ Failed", "failed", [told.command ? make("p", {}, make("code", {}, told.command)) : null, broke({ failure: told.memory }), told.memory.fix ? make("p", {}, make("span", { class: "good" }, "✓ fixed: "), ticked(told.memory.fix)) : null]],
+  fixed: (told) => ["✓ Fixed", "fixed", [make("p", {}, memory(told.memory.id, told.memory.title)), make("p", {}, ticked(told.text))]],
   given: (told, session) => ["Given", "given", given(told, session)],
   kept: (told) => [KEPT[told.memory.kind] ?? told.memory.kind, "kept", [make("p", {}, memory(told.memory.id, told.memory.title), told.memory.status === "active" ? null : make("span", { class: "dim" }, ` (${told.memory.status})`)), told.text ? make("p", { class: "dim" }, told.text) : null]],
 };
