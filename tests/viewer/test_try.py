@@ -10,7 +10,7 @@ from tests.viewer.conftest import every_look, settled, visit
 
 PROMPT = "why does reserve_stock deadlock when two pickers lock rows of the queue?"
 # Every row in its order with which side of the line it is on, and whether the node is the one that was marked before.
-ROWS = """() => [...document.querySelectorAll(".row")].map(row => [
+ROWS = """() => [...document.querySelectorAll(".tried")].map(row => [
     row.dataset.memory, row.classList.contains("left") ? "left" : "in", row.dataset.before ?? ""])"""
 
 
@@ -20,7 +20,7 @@ def shop(viewer, page):
     visit(page, f"{viewer.origin}/try")
     page.locator("#project").select_option(label="shop")
     page.locator("#prompt").fill(PROMPT)
-    page.wait_for_selector(".row")
+    page.wait_for_selector(".tried")
     return page
 
 
@@ -44,11 +44,11 @@ def moved(page, budget):
 def test_a_prompt_is_answered_while_it_is_typed(shop, shot, look):
     items, tokens, budget = spent(shop)
     assert 0 < tokens <= budget == 500
-    assert shop.locator(".row:not(.left)").count() == items
+    assert shop.locator(".tried:not(.left)").count() == items
     text = shop.inner_text(".try-text pre")
     assert text.startswith("--- foreword: history, not instructions")
     assert "DeadlockDetected" in text
-    assert shop.locator(".row .factors").first.inner_text().split()[0] == "match"
+    assert shop.locator(".tried .factors").first.inner_text().split()[0] == "match"
     assert shop.evaluate("document.documentElement.scrollWidth") <= look.width
     shot(shop, "try")
     moved(shop, 180)
@@ -61,7 +61,9 @@ def test_a_prompt_is_answered_while_it_is_typed(shop, shot, look):
 
 def test_the_slider_moves_items_across_the_line_and_each_row_stays_itself(shop):
     before = shop.evaluate(ROWS)
-    shop.evaluate("""() => document.querySelectorAll(".row").forEach(row => row.dataset.before = row.dataset.memory)""")
+    shop.evaluate(
+        """() => document.querySelectorAll(".tried").forEach(row => row.dataset.before = row.dataset.memory)"""
+    )
     moved(shop, 180)
     after = shop.evaluate(ROWS)
     shown, still = ({id for id, side, _ in rows if side == "in"} for rows in (before, after))
@@ -70,7 +72,7 @@ def test_the_slider_moves_items_across_the_line_and_each_row_stays_itself(shop):
     assert gone <= {id for id, side, _ in after if side == "left"}
     assert all(mark == id for id, _, mark in after if id in shown)  # the same nodes as before
     assert shop.locator(".try-line").first.inner_text().startswith("The budget ends here")
-    assert shop.locator(".row.left .try-why").first.inner_text().startswith("Left out: no room in the budget")
+    assert shop.locator(".tried.left .try-why").first.inner_text().startswith("Left out: no room in the budget")
     moved(shop, 500)
     assert [id for id, side, _ in shop.evaluate(ROWS) if side == "in"] == [id for id, side, _ in before if side == "in"]
 
@@ -78,7 +80,7 @@ def test_the_slider_moves_items_across_the_line_and_each_row_stays_itself(shop):
 def test_what_is_below_the_threshold_is_told_with_its_score(shop):
     line = shop.locator(".try-line", has_text="Below the threshold")
     needed = float(re.search(r"[\d.]+", line.inner_text()).group())
-    scores = shop.locator(".row.left .figures").all_inner_texts()
+    scores = shop.locator(".tried.left .figures").all_inner_texts()
     assert scores
     assert all(float(re.search(r"score ([\d.]+)", each).group(1)) < needed for each in scores)
 
@@ -91,8 +93,8 @@ def test_silence_is_told_with_its_reason_and_the_best_below_the_threshold(shop):
     shop.locator("#prompt").fill("update the test of the lighthouse and run zebra")
     shop.wait_for_selector("text=Nothing would be said")
     assert "is needed" in shop.inner_text(".try-result .empty")
-    assert shop.locator(".row:not(.left)").count() == 0
-    assert shop.locator(".row.left").count() > 0
+    assert shop.locator(".tried:not(.left)").count() == 0
+    assert shop.locator(".tried.left").count() > 0
     shop.locator("#prompt").fill("and then?")
     shop.wait_for_selector("text=it names no topic")
 
@@ -115,7 +117,7 @@ def test_a_prompt_lasts_while_other_pages_are_looked_at(shop):
     shop.click("nav >> text=Memories")
     settled(shop)
     shop.click("nav >> text=Try it")
-    shop.wait_for_selector(".row")
+    shop.wait_for_selector(".tried")
     assert shop.locator("#prompt").input_value() == PROMPT
 
 
@@ -128,7 +130,7 @@ def test_keys_change_the_budget_walk_the_items_and_open_one(shop):
     shop.keyboard.press("j")
     shop.keyboard.press("j")
     shop.keyboard.press("k")
-    chosen = shop.locator(".row.chosen")
+    chosen = shop.locator(".tried.chosen")
     assert chosen.count() == 1
     id = chosen.get_attribute("data-memory")
     assert id == shop.evaluate(ROWS)[0][0]
@@ -147,7 +149,7 @@ def test_keys_change_the_budget_walk_the_items_and_open_one(shop):
 def test_the_window_of_a_session_a_host_and_a_form_can_be_chosen(viewer, page):
     visit(page, f"{viewer.origin}/try?project=&moment=session_start")
     page.locator("#project").select_option(label="havn")
-    page.wait_for_selector(".row")
+    page.wait_for_selector(".tried")
     page.get_by_text("More", exact=True).click()
     page.locator("#host").select_option("opencode")
     page.wait_for_function("() => document.querySelector('.try-text pre')?.textContent.startsWith('<foreword_context')")

@@ -96,13 +96,13 @@ export async function show(root, page) {
     ask();
   };
   const point = (node) => {
-    const row = node?.closest?.(".row") ?? here();
+    const row = node?.closest?.(".tried") ?? here();
     for (const each of text.querySelectorAll("[data-memory]")) each.classList.toggle("pointed", each.dataset.memory === row?.dataset.memory);
   };
-  const walk = walkable(() => result.querySelectorAll(".row"), { onto: point });
+  const walk = walkable(() => result.querySelectorAll(".tried"), { onto: point });
   result.addEventListener("pointerover", (event) => point(event.target));
   result.addEventListener("pointerleave", () => point(null));
-  const here = () => result.querySelector(".row:focus-within, .row.chosen");
+  const here = () => result.querySelector(".tried:focus-within, .tried.chosen");
   form.on({ ask, later: () => (clearTimeout(pause), (pause = setTimeout(ask, PAUSE))) });
   page.keys({
     "Ctrl+Enter": ["Ask now", ask],
@@ -234,7 +234,7 @@ class Rows {
 
   draw(told) {
     const before = new Map([...this.rows].map(([id, row]) => [id, { top: row.node.getBoundingClientRect().top, is: row.is }]));
-    const focused = document.activeElement?.closest?.(".row");
+    const focused = document.activeElement?.closest?.(".tried");
     const wanted = this.nodes(told);
     const here = new Set(wanted);
     for (const child of [...this.root.children]) if (!here.has(child)) child.remove();
@@ -247,7 +247,7 @@ class Rows {
     const known = this.rows;
     this.rows = new Map();
     const row = (entry, is) => {
-      const found = known.get(entry.memory) ?? { node: make("div", { class: "row", tabindex: "-1", "data-memory": entry.memory }), as: "" };
+      const found = known.get(entry.memory) ?? { node: make("div", { class: "tried", tabindex: "-1", "data-memory": entry.memory }), as: "" };
       const as = JSON.stringify([entry, is]);
       if (found.as !== as) fill(found.node, drawn(entry, is));
       found.node.classList.toggle("left", is === "left");
