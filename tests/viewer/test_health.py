@@ -7,6 +7,10 @@ from datetime import date
 
 import pytest
 
+from foreword.config import change
+from tests import endpoint
+from tests.flow.conftest import wait_for
+from tests.talking import data
 from tests.viewer.conftest import every_look, visit
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -79,6 +83,20 @@ def test_a_pointer_over_a_day_tells_its_figures(page, viewer):
     expect(this.locator(".plot-told")).to_have_text(re.compile("of the last 7 days"))
 
 
+def test_the_ledger_of_a_model_is_a_table_while_one_is_on(fresh_page, fresh, shot):
+    with endpoint.listening() as server:
+        server.answer = data({"word": "walrus"}, usage=(30, 10))
+        for name, text in {"name": "m-1", "url": server.url, "provider": "openai"}.items():
+            change(fresh.home, f"model_{name}", text)
+        wait_for(lambda: fresh.client.post("/api/model", {})["ok"])
+    visit(fresh_page, f"{fresh.origin}/health")
+    model = fresh_page.get_by_role("region", name="Model", exact=True)
+    expect(model).to_contain_text("40 of 50,000 tokens in the last 24 hours")
+    expect(model.get_by_role("row").last).to_contain_text("✓ ok")
+    expect(fresh_page.get_by_role("region", name="Settings", exact=True)).to_contain_text("model_url")
+    shot(fresh_page, "health-model", whole=True)
+
+
 def test_a_commit_is_seen_without_loading_again(fresh_page, fresh):
     page = fresh_page
     visit(page, f"{fresh.origin}/health")
@@ -104,4 +122,5 @@ def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch, shot)
     expect(page.locator(".findings")).to_contain_text("foreword doctor")
     expect(page.get_by_role("region", name="Store", exact=True)).to_contain_text("cannot be read")
     expect(page.get_by_role("region", name="Worker", exact=True)).to_contain_text("version")
+    expect(page.get_by_role("region", name="What was given")).to_contain_text("No figures while")
     shot(page, "health-broken", whole=True)

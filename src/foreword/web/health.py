@@ -180,14 +180,15 @@ def _troubles(path: Path) -> list[dict[str, Any]]:
 # -- hosts --------------------------------------------------------------------------------------------------------
 def _hosts(keeper: Keeper, found: list[Finding], *, now: float) -> list[dict[str, Any]]:
     """Every host that can be wired or was heard: what stands in its files, and what was seen of it."""
-    seen = _asked(lambda: keeper.hosts()["hosts"], found) or {}
+    told = _asked(lambda: keeper.hosts()["hosts"], found)
+    seen = told or {}
     wired = keeper.wiring()
     rows = []
     for name in sorted({*wired, *seen}, key=lambda each: (each not in seen, each)):
         row = {"host": name, **_wired(wired.get(name)), **NOTHING, **seen.get(name, {})}
         rows.append({**row, "here": row["here"] or name in seen})
         found += _of_host(row, now=now)
-    if not any(row["wired"] != "no" or row["last_event"] for row in rows):
+    if told is not None and not any(row["wired"] != "no" or row["last_event"] for row in rows):
         found.append(Finding("hosts", NOTE, "no agent is wired: nothing is captured", "run `foreword install`"))
     return rows
 

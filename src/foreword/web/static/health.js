@@ -135,7 +135,7 @@ function hosts(all) {
   const rows = here.map((each) => {
     const [word, how] = each.off ? ["✗ hooks are off", "bad"] : WIRED[each.wired];
     const event = each.last_event, given = each.last_injection;
-    const way = each.wired === "no" && !event ? `found here; \`foreword install ${each.host}\` wires it` : "";
+    const way = each.wired !== "no" ? "" : event ? "heard, but not wired by install: by hand, or before it was uninstalled" : `found here; \`foreword install ${each.host}\` wires it`;
     return make(
       "li",
       {},
@@ -171,7 +171,8 @@ function troubles(all) {
 
 function store(told) {
   if (!told) return make("p", { class: "bad" }, "✗ It cannot be read: see above.");
-  const share = told.limit ? `${sized(told.bytes)} of ${sized(told.limit)} (${(100 * told.bytes / told.limit).toFixed(told.bytes < told.limit / 10 ? 1 : 0)} %)` : `${sized(told.bytes)}, without a limit`;
+  const part = Math.round((100 * told.bytes) / told.limit);
+  const share = told.limit ? `${sized(told.bytes)} of ${sized(told.limit)}, ${part ? `${part} %` : "under 1 %"}` : `${sized(told.bytes)}, without a limit`;
   const counts = Object.entries(told.counts).filter(([, n]) => n).sort((a, b) => b[1] - a[1]);
   return [
     meter(told.bytes, told.limit, share),
@@ -234,10 +235,11 @@ function figuresIn(root, { node: choice, choose }) {
     model: plot("Tokens of the model a day", { stacked: true }),
   };
   const sums = make("div", {}), rates = make("div", { class: "rates" });
-  of.model.node.hidden = true;
-  fill(root, choice, sums, make("div", { class: "plots" }, Object.values(of).map((each) => each.node)), rates);
+  const drawn = make("div", { class: "plots", hidden: true }, Object.values(of).map((each) => each.node));
+  fill(root, choice, sums, drawn, rates);
 
   function show(told) {
+    drawn.hidden = rates.hidden = false;
     const given = told.injections.by_day, days = given.map((each) => each.day), span = many(told.days, "day");
     const moments = Object.keys(told.injections.by_moment);
     of.tokens.show({ days, series: moments.map((name) => ({ name: MOMENTS[name] ?? name, values: given.map((each) => each.tokens_by_moment[name] ?? 0) })), says: `${tokens(told.tokens.given)} in ${many(told.injections.total, "injection")} over ${span}.` });
@@ -256,7 +258,11 @@ function figuresIn(root, { node: choice, choose }) {
     redraw(sums, [told.tokens, told.items, told.injections], () => summed(told));
     redraw(rates, [told.items, told.silence, told.build_ms, told.memories.by_kind, told.memories.by_status], () => tables(told));
   }
-  const fail = (error) => fill(sums, trouble(error));
+  function fail(error) {
+    drawn.hidden = rates.hidden = true;
+    sums.told = "";
+    fill(sums, error.status === 503 ? make("p", { class: "dim" }, "No figures while the store cannot be read.") : trouble(error));
+  }
   return { show, fail, choose };
 }
 

@@ -159,7 +159,7 @@ function pattern(id, place) {
 
 function swatch(id, place, stacked) {
   const full = { x: 1, y: 1, width: 12, height: 10, fill: `url(#${id})`, class: `plot-${NAMES[place]}` };
-  return shape("svg", { width: 20, height: 12, "aria-hidden": "true" }, stacked ? shape("rect", full) : stroke("M0,6 L20,6", place));
+  return shape("svg", { width: stacked ? 14 : 20, height: 12, "aria-hidden": "true" }, stacked ? shape("rect", full) : stroke("M0,6 L20,6", place));
 }
 
 function shape(tag, attributes, ...children) {
