@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import exp2
 
 from foreword.values import value
@@ -10,7 +10,7 @@ from foreword.words import STOP_WORDS, any_of, broken, plain, root, terms
 
 MOST_TYPED = 400  # characters; who pastes a page is found by how it begins
 MOST_WORDS = 12
-SHORT = 2  # letters: so short a beginning is in most memories, and reading all of them costs more than trying some
+SHORT = 2  # letters: so many words begin so that reading them all out of the index takes a tenth of a second
 LEAST = 4  # letters that are left of a beginning which the index knows only by its stem
 ENDING = 6  # letters that a stem lacks at most: authenticat|ion is kept as authent
 # What a title is worth: that it begins with what was typed decides; how new a memory is decides between equals.
@@ -22,7 +22,7 @@ HALF_LIFE = 90 * 86_400.0  # seconds after which being new counts half
 class Typed:
     """Words that must all be there; the last may be only the beginning of one."""
 
-    said: str  # in small letters, a space before every word
+    said: str  # all of it, in small letters
     whole: tuple[str, ...] = ()  # those that are complete
     begun: str = ""  # the one that is being typed
 
@@ -58,18 +58,23 @@ class Typed:
         """Whether a word of *text* begins with the one that is being typed."""
         return f" {self.begun.lower()}" in plain(text)
 
-    def fit(self, title: str, *, created: float, newest: float, aside: bool) -> float:
-        """How well a memory answers, by its title and its age against that of the newest."""
-        titled = f"{plain(title)} "
-        held = [root(word.lower()) in titled for word in self.whole]
-        if self.begun:
-            held.append(f" {self.begun.lower()}" in titled)
-        score: float = SOME * sum(held) / len(held) if held else 0.0
-        score += ALL if held and all(held) else 0.0
-        score += BEGINS if " ".join(titled.split()).startswith(self.said.strip()) else 0.0
-        score += WHOLE if f" {self.said.split()[-1] if self.said.strip() else ''} " in titled else 0.0
-        score += NEW * exp2(-max(0.0, newest - created) / HALF_LIFE)
-        return score + (ASIDE if aside else 0.0)
+    def fitting(self, newest: float) -> Callable[[str, float, bool], float]:
+        """How well a memory answers: by its title, by its age against that of the *newest*, and put aside or not."""
+        asked = [root(word.lower()) for word in self.whole]
+        begun = f" {self.begun.lower()}"
+        last = f" {self.said.rpartition(' ')[2]} "
+        every = len(asked) + bool(self.begun)
+
+        def fit(title: str, created: float, aside: bool) -> float:
+            titled = f"{plain(title)} "
+            held = sum(each in titled for each in asked) + (begun in titled if self.begun else 0)
+            score = NEW * exp2(min(0.0, created - newest) / HALF_LIFE) + (ASIDE if aside else 0.0)
+            if not held:
+                return score
+            score += SOME * held / every + (ALL if held == every else 0.0) + (WHOLE if last in titled else 0.0)
+            return score + (BEGINS if titled.lstrip().startswith(self.said) else 0.0)
+
+        return fit
 
 
 def typed(text: str) -> Typed:
@@ -82,7 +87,7 @@ def typed(text: str) -> Typed:
     telling = tuple(dict.fromkeys(each for each in said if each.lower() not in STOP_WORDS and _asked(each)))
     if not telling and not begun:
         telling = tuple(dict.fromkeys(said))
-    return Typed(said=plain(" ".join(tokens)), whole=telling, begun=begun)
+    return Typed(said=plain(" ".join(tokens)).strip(), whole=telling, begun=begun)
 
 
 def _asked(token: str, *, begun: bool = False) -> str:

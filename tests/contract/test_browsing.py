@@ -167,7 +167,8 @@ def test_an_id_is_found_as_it_is_typed_and_whatever_its_status_when_it_is_whole(
     kept = filled(store)
     shown = next(memory for memory in kept if memory.status == "active")
     aside = next(memory for memory in kept if memory.status == "superseded")
-    assert store.browse(Wanted(words=shown.id[:7])).memories[0] == shown
+    for end in range(5, len(shown.id)):
+        assert shown in store.browse(Wanted(words=shown.id[:end])).memories
     assert store.browse(Wanted(words=f" {aside.id.upper()} ")).memories[0] == aside
     assert dict(store.facets(Wanted(words=aside.id)).counts["kind"]) == {aside.kind: 1}
 
@@ -191,6 +192,41 @@ def test_a_file_is_meant_by_its_path_its_folder_or_its_name(store):
         "pp.js": set(),
     }.items():
         assert {memory.id for memory in store.browse(Wanted(file=file)).memories} == expected, file
+
+
+def test_what_nearly_all_hold_is_found_in_the_newest_and_what_is_rare_wherever_it_is(store):
+    first, rare = store.keep(
+        [
+            Memory("note", "Walnut, the one", project="p", created=-1e6),
+            Memory("note", "x", "warp", project="p", created=-2e6),
+        ]
+    )
+    store.keep([Memory("note", f"a {n}", "the walrus waits", project="p", created=float(n)) for n in range(4_000)])
+    page = store.browse(Wanted(words="w"), limit=50)
+    assert (len(page.memories), page.total) == (50, None)
+    assert page.memories[0].created == 3_999.0
+    assert store.browse(Wanted(words="waln")).memories == (first,)
+    assert store.browse(Wanted(words="war")).memories == (rare,)
+    assert store.browse(Wanted(words="wal")).memories[0] == first  # its title begins so
+    told = store.facets(Wanted(words="w"))
+    assert set(told.sampled) == set(FACETS)
+    assert sum(count for _, count in told.counts["kind"]) >= 500
+    pages = all_pages(store, Wanted(words="walrus"), limit=100)
+    assert len({memory.id for memory in pages}) == len(pages) >= 200
+
+
+def test_counts_of_all_are_exact_and_follow_every_change(store):
+    store.keep([Memory("note", f"a {n}", project="p", created=float(n)) for n in range(2_000)])
+    assert dict(store.facets(Wanted()).counts["kind"]) == {"note": 2_000}
+    (kept,) = store.keep([Memory("goal", "one more", project="p", created=5e3)])
+    assert dict(store.facets(Wanted()).counts["kind"]) == {"note": 2_000, "goal": 1}
+    page = store.browse(Wanted())
+    assert (page.memories[0], page.total) == (kept, 2_001)
+    assert store.browse(Wanted(words="one mor")).memories == (kept,)
+    (changed,) = store.keep([Memory(**{**kept.__dict__, "title": "another", "status": "stale"})])
+    assert dict(store.facets(Wanted()).counts["kind"]) == {"note": 2_000}
+    assert store.browse(Wanted(words="one mor")).memories == ()
+    assert store.browse(Wanted(words="anoth", statuses=())).memories == (changed,)
 
 
 @pytest.mark.parametrize(

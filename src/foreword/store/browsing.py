@@ -7,8 +7,9 @@ in the newest of them: `total` and `sampled` tell so.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import isfinite
+from time import monotonic
 from typing import Any
 
 from foreword.errors import BadRequest
@@ -22,15 +23,19 @@ from foreword.values import replace, value
 from foreword.words import any_of
 
 SHOWN = ("active", "proposed")  # the statuses, unless others are asked for
-POOL = 1_000  # of more that hold the words, the newest are put in order
-SAMPLE = 2_000  # of more, the newest are counted
+POOL = 500  # of more that hold the words, the newest are put in order: ten pages
+TRIED = 1_500  # of the newest are looked through before the index is asked which words begin so
+STEP, SHARE = 150, 0.1  # as many at a time, for as long as so many of them hold it
+MOST_IDS = 50  # that begin as what is typed
+SAMPLE = 1_000  # of more, the newest are counted
 FEW = 3_000  # places are looked up one by one; more are met sooner on a walk from the newest on
-ENOUGH = 50  # found among the newest: no need to look through all
-MOST_HELD = 200_000  # that words may bring: 60 ms
-MOST_COUNTED = 200_000  # for a total: 15 ms
+MOST_HELD = 200_000  # places that words may bring: 60 ms
+MOST_KEPT = 4  # of the last words: 8 MB each where all memories hold them
+MOST_COUNTED = 200_000  # memories for a total: 15 ms
 MOST_FIRST = 200  # titles that begin with the words, beyond the newest
 TOP = 20  # tags and files; others are found by typing
 MOST_PAGE = 200
+SLOW = 1.0  # seconds of counting after which counts may be old: at most a tenth of the time is spent on them
 COLUMNS = ("kind", "scope", "project", "status", "trust", "pinned")
 FACETS = (*COLUMNS, "tag", "file")
 _CELL = "m.kind, m.owner, m.project, m.status, m.trust, m.pinned"
@@ -69,41 +74,96 @@ class Facets:
     sampled: tuple[str, ...] = ()  # those that were counted among the newest only
 
 
+class Counts:
+    """What was counted of one state of the memories: 0.2 s at 100,000, and asked for again and again."""
+
+    def __init__(self, state: int) -> None:
+        self.state = state
+        self.cells: list[Any] | None = None
+        self.old = False  # counted of an earlier state
+        self.took, self.since = 0.0, 0.0
+        self.held: dict[str, set[int]] = {}  # the last words, and who holds them: a page, then its facets
+
+    @staticmethod
+    def at(state: int, *, before: Counts | None) -> Counts:
+        """What is known of a state: nothing yet, or where counting takes long what was known *before*."""
+        if before is not None and before.state == state:
+            return before
+        new = Counts(state)
+        if before is not None and before.took > SLOW and monotonic() - before.since < 10 * before.took:
+            new.cells, new.took, new.since, new.old = before.cells, before.took, before.since, True
+        return new
+
+
 class BrowsingReader(Reader):
     """The questions of somebody who looks around, of one read-only connection."""
 
-    def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
+    def __init__(self, execute: Callable[..., Iterable[Any]], *, failures: tuple[type[Exception], ...]) -> None:
+        super().__init__(execute, failures=failures)
+        self._known = Counts(0)
+        self._read: dict[tuple[str, str], tuple[list[Any], bool]] = {}
+
+    def browse(self, wanted: Wanted, known: Counts, *, after: str = "", limit: int = 50) -> Page:
+        self._known = known
         limit = max(1, min(limit, MOST_PAGE))
         said = typed(wanted.words)
         if said.empty:
             return self._newest_page(wanted, after=after, limit=limit)
         return self._best_page(self._by_name(wanted), said, start=_number(after), limit=limit)
 
-    def facets(self, wanted: Wanted) -> Facets:
-        said = typed(wanted.words)
-        wanted = self._by_name(wanted)
+    def facets(self, wanted: Wanted, known: Counts) -> Facets:
+        self._known = known
+        said, wanted = typed(wanted.words), self._by_name(wanted)
         counts: dict[str, Counter[Any]] = {}
-        sampled: list[str] = []
-        chosen = _chosen(wanted)
-        for but in ("", *chosen):
-            names = (but,) if but else tuple(name for name in FACETS if name not in chosen)
-            if said.empty and not self._is_narrowed(wanted, but):
-                passing = self._passing_cells(wanted, but=but)
-                counts.update(_sums(passing, [name for name in names if name in COLUMNS]))
-                names = tuple(name for name in names if name not in COLUMNS)
-            if names:
-                found, whole = self._found(wanted, said, but=but, most=SAMPLE)
-                counts.update(self._counted(found, names))
-                sampled += () if whole else names
+        sampled: set[str] = set()
+        for names, but in _asked(wanted):
+            columns = [name for name in names if name in COLUMNS]
+            counted = said.empty and not self._narrowing(wanted, but)
+            if counted and columns:
+                counts.update(_sums(self._passing_cells(wanted, but=but), columns))
+                sampled.update(columns if known.old else ())
+            rest = [name for name in names if name not in counts]
+            if rest:
+                rows, whole = self._rows(wanted, said, but)
+                counts.update(_told(self._sieved(rows, wanted, but), rest))
+                sampled.update(() if whole else rest)
         scopes = dict(self._all("SELECT number, scope FROM owners", ()))
         counts["scope"] = Counter({scopes.get(owner, ""): count for owner, count in counts["scope"].items()})
-        return Facets({name: _most(counts[name]) for name in FACETS}, tuple(sampled))
+        return Facets({name: _most(counts[name]) for name in FACETS}, tuple(name for name in FACETS if name in sampled))
 
-    def cells(self) -> list[Any]:
+    # -- counting -----------------------------------------------------------------------------------------------
+    def _cells(self) -> list[Any]:
         """How many memories there are of each kind, owner, project, status, trust, pinned or not, all at once."""
-        return self._all(
-            f"SELECT {_CELL}, count(*) FROM memories m WHERE m.status <> 'forgotten' GROUP BY 1, 2, 3, 4, 5, 6", ()
-        )
+        if self._known.cells is None:
+            began = monotonic()
+            sql = f"SELECT {_CELL}, count(*) FROM memories m WHERE m.status <> 'forgotten' GROUP BY 1, 2, 3, 4, 5, 6"
+            cells = self._all(sql, ())
+            self._known.took, self._known.since, self._known.cells = monotonic() - began, monotonic(), cells
+        return self._known.cells
+
+    def _passing_cells(self, wanted: Wanted, *, but: str) -> list[Any]:
+        return self._sieved(self._cells(), wanted, but)
+
+    def _sieved(self, rows: list[Any], wanted: Wanted, but: str) -> list[Any]:
+        """Those of rows that begin as a cell which pass the filters that are columns, *but* one."""
+        wishes = _lists(wanted)
+        if wishes["scope"]:
+            wishes["scope"] = tuple(owner for owner, _ in self._owners(wanted.scopes)) or (-1,)
+        asked = [(at, wishes[name]) for at, name in enumerate(COLUMNS) if wishes[name] and name != but]
+        for at, some in asked:
+            rows = [row for row in rows if row[at] in some]
+        return rows
+
+    def _rows(self, wanted: Wanted, said: Typed, but: str) -> tuple[list[Any], bool]:
+        """The newest that are wanted *but* for one filter, as a cell, 1, tags and files; and whether these are all."""
+        # What is shown is nearly all there is: one sample serves the count of statuses and all others.
+        wide = "status" if wanted.statuses == SHOWN and but in ("", "status") else but
+        key = (wide, but if but in ("tag", "file") else "")
+        if key not in self._read:
+            places, total = self._found(wanted, said, but=wide, most=SAMPLE)
+            sql = f"SELECT {_CELL}, 1, m.tags, m.files FROM memories m WHERE m.place IN {_EACH}"
+            self._read[key] = self._all(sql, (_list(places),)), total == len(places)
+        return self._read[key]
 
     # -- pages --------------------------------------------------------------------------------------------------
     def _newest_page(self, wanted: Wanted, *, after: str, limit: int) -> Page:
@@ -114,20 +174,19 @@ class BrowsingReader(Reader):
         return Page(memories, more, None if after else self._total(wanted))
 
     def _best_page(self, wanted: Wanted, said: Typed, *, start: int, limit: int) -> Page:
-        places, whole = self._found(wanted, said, most=POOL)
-        rows = self._titles([*places, *(() if whole else self._first(wanted, said))])
-        newest = max((created for _, _, _, created, _ in rows), default=0.0)
+        places, total = self._found(wanted, said, most=POOL)
+        rows = self._titles([*places, *(() if total == len(places) else self._first(wanted, said))])
+        fit = said.fitting(max((row[3] for row in rows), default=0.0))
         name = wanted.words.strip().lower()
 
         def key(row: Any) -> tuple[Any, ...]:
             _, id, title, created, status = row
-            fit = said.fit(title, created=created, newest=newest, aside=status not in SHOWN)
-            return not id.startswith(name), -fit, -created, id
+            return not id.startswith(name), -fit(title, created, status not in SHOWN), -created, id
 
         ordered = [row[0] for row in sorted(rows, key=key)]
         memories = self._in_order(ordered[start : start + limit])
         more = str(start + limit) if len(ordered) > start + limit else ""
-        return Page(memories, more, len(ordered) if whole else None)
+        return Page(memories, more, total)
 
     def _in_order(self, places: Sequence[int]) -> tuple[Memory, ...]:
         read = dict(self._memories(places))
@@ -147,8 +206,9 @@ class BrowsingReader(Reader):
     def _total(self, wanted: Wanted) -> int | None:
         narrowed = self._narrowed(wanted, "")
         if narrowed is not None:
-            places, whole = self._newest(wanted, narrowed, most=POOL)
-            return len(places) if whole else None
+            return self._newest(wanted, narrowed, most=FEW)[1]
+        if self._known.cells is not None and not self._known.old:
+            return sum(int(cell[6]) for cell in self._passing_cells(wanted, but=""))
         where, given = self._conditions(wanted)
         sql = f"SELECT count(*) FROM (SELECT 1 FROM memories m WHERE {where} LIMIT {MOST_COUNTED + 1})"
         total = int(self._all(sql, given)[0][0])
@@ -157,22 +217,41 @@ class BrowsingReader(Reader):
     # -- finding ------------------------------------------------------------------------------------------------
     def _found(
         self, wanted: Wanted, said: Typed, *, most: int, but: str = "", after: tuple[float, int] | None = None
-    ) -> tuple[list[int], bool]:
-        """The newest places that hold the words and pass every filter *but* one, and whether these are all."""
+    ) -> tuple[list[int], int | None]:
+        """The newest places that hold the words and pass every filter *but* one, and of how many if that is known."""
         narrowed = self._narrowed(wanted, but)
         if said.empty:
             return self._newest(wanted, narrowed, most=most, but=but, after=after)
-        if said.short:
+        named = self._by_prefix(wanted.words)
+        if said.begun and not named:
             held = _both(self._matching(said.expression(begun=False)) if said.whole else None, narrowed)
-            tried, whole = self._newest(wanted, held, most=most, but=but)
-            found = self._saying(tried, said)
-            if len(found) >= ENOUGH or (whole and held is not None):
-                return found, whole
-        return self._newest(wanted, _both(self._holding_all(said, wanted.words), narrowed), most=most, but=but)
+            if held is None or len(held) > TRIED:
+                found = self._tried(wanted, said, held, but=but, enough=most // 2)
+                if found:
+                    return found, None
+            elif said.short:
+                return self._newest(wanted, self._saying(list(held), said), most=most, but=but)
+        return self._newest(wanted, _both(self._holding_all(said) | named, narrowed), most=most, but=but)
 
-    def _holding_all(self, said: Typed, text: str) -> set[int]:
+    def _tried(self, wanted: Wanted, said: Typed, held: set[int] | None, *, but: str, enough: int) -> list[int]:
+        """What holds the word that is being typed, among the newest; nothing where too few of them do.
+
+        A beginning that many hold is met here at once, and out of the index would come with all of them: at 100,000
+        memories 90 ms for one letter. One that few hold costs the index nothing.
+        """
+        newest, _ = self._newest(wanted, held, most=TRIED, but=but)
+        found: list[int] = []
+        for start in range(0, len(newest), STEP):
+            found += self._saying(newest[start : start + STEP], said)
+            if len(found) >= enough:
+                return found
+            if len(found) < (start + STEP) * SHARE:
+                return []
+        return found if len(newest) == TRIED else []
+
+    def _holding_all(self, said: Typed) -> set[int]:
         """The places that hold every word; a word of which the index has only the stem is looked for in the texts."""
-        found = self._matching(said.expression()) | self._by_prefix(text)
+        found = self._matching(said.expression())
         for cut in said.cuts() if not found else ():
             if near := self._matching(said.expression(cut=cut), most=SAMPLE):
                 return set(self._saying(sorted(near, reverse=True), said))
@@ -181,8 +260,14 @@ class BrowsingReader(Reader):
     def _matching(self, expression: str, *, most: int = MOST_HELD) -> set[int]:
         if not expression:
             return set()
+        held = self._known.held
+        if expression in held:
+            return held[expression]
         sql = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
-        return {place for (place,) in self._all(sql, (expression, most))}
+        found = {place for (place,) in self._all(sql, (expression, most))}
+        if most == MOST_HELD:
+            self._known.held = {**dict(list(held.items())[1 - MOST_KEPT :]), expression: found}
+        return found
 
     def _saying(self, places: Sequence[int], said: Typed) -> list[int]:
         """Those in whose text a word begins as the one that is being typed."""
@@ -199,8 +284,8 @@ class BrowsingReader(Reader):
         most: int,
         but: str = "",
         after: tuple[float, int] | None = None,
-    ) -> tuple[list[int], bool]:
-        """The newest places that pass the filters, *among* these or of all, and whether there are no more."""
+    ) -> tuple[list[int], int | None]:
+        """The newest places that pass the filters, *among* these or of all, and of how many if that is known."""
         where, given = self._conditions(wanted, but=but)
         if after:
             where, given = f"{where} AND m.created <= ? AND (m.created < ? OR m.place < ?)", [*given, *after[:1] * 2]
@@ -209,15 +294,15 @@ class BrowsingReader(Reader):
             where, given = f"m.place IN {_EACH} AND {where}", [_list(among), *given]
             rows = self._all(f"SELECT m.created, m.place FROM memories m WHERE {where}", given)
             rows.sort(reverse=True)
-            return [place for _, place in rows[:most]], len(rows) <= most
+            return [place for _, place in rows[:most]], len(rows)
         walk = f"SELECT m.place FROM memories m WHERE {where} ORDER BY m.created DESC, m.place DESC"
         found: list[int] = []
         for (place,) in self._walk(walk, given, limit=most + 1 if among is None else -1):
             if among is None or place in among:
                 if len(found) == most:
-                    return found, False
+                    return found, None
                 found.append(place)
-        return found, True
+        return found, len(found)
 
     def _walk(self, sql: str, given: Sequence[Any], *, limit: int) -> Iterable[Any]:
         return self._execute(f"{sql} LIMIT ?", (*map(_storable, given), limit))
@@ -233,15 +318,7 @@ class BrowsingReader(Reader):
                 given += some
         return " AND ".join(where), given
 
-    def _passing_cells(self, wanted: Wanted, *, but: str) -> Iterable[tuple[Sequence[Any], int]]:
-        """The same for cells, each with its count."""
-        wishes = _lists(wanted)
-        if wishes["scope"]:
-            wishes["scope"] = tuple(owner for owner, _ in self._owners(wanted.scopes)) or (-1,)
-        asked = [(at, wishes[name]) for at, name in enumerate(COLUMNS) if wishes[name] and name != but]
-        return [(cell[:6], cell[6]) for cell in self.cells() if all(cell[at] in some for at, some in asked)]
-
-    def _is_narrowed(self, wanted: Wanted, but: str) -> bool:
+    def _narrowing(self, wanted: Wanted, but: str) -> bool:
         return bool((wanted.tag and but != "tag") or (wanted.file and but != "file"))
 
     def _narrowed(self, wanted: Wanted, but: str) -> set[int] | None:
@@ -284,25 +361,15 @@ class BrowsingReader(Reader):
         id = text.strip().lower()
         if id[:3] not in KINDS.values() or id[3:4] != "-":
             return set()
-        sql = f"SELECT place FROM memories WHERE id >= ? AND id <{'=' if exact else ''} ? LIMIT {ENOUGH}"
+        sql = f"SELECT place FROM memories WHERE id >= ? AND id <{'=' if exact else ''} ? LIMIT {MOST_IDS}"
         return {place for (place,) in self._all(sql, (id, id if exact else f"{id}\x7f"))}
 
-    def _counted(self, places: Sequence[int], names: Sequence[str]) -> dict[str, Counter[Any]]:
-        """What these memories are and name, counted; nothing is read that nobody asked for."""
-        lists = [name for name in ("tag", "file") if name in names]
-        columns = "".join(f", m.{name}s" for name in lists)
-        rows = self._all(f"SELECT {_CELL}{columns} FROM memories m WHERE m.place IN {_EACH}", (_list(places),))
-        counts = _sums([(row[:6], 1) for row in rows], [name for name in names if name in COLUMNS])
-        for at, name in enumerate(lists, 6):
-            every = Counter(each for row in rows if row[at] != "[]" for each in texts_of(row[at]))
-            counts[name] = Counter(dict(every.most_common(TOP)))
-        return counts
 
-
-def _chosen(wanted: Wanted) -> tuple[str, ...]:
-    """The facets of which something is chosen."""
+def _asked(wanted: Wanted) -> list[tuple[list[str], str]]:
+    """Facets with the filter that is left out of their count: each of which something is chosen has its own."""
     lists = {**_lists(wanted), "tag": wanted.tag, "file": wanted.file}
-    return tuple(name for name in FACETS if lists[name])
+    chosen = [name for name in FACETS if lists[name]]
+    return [([name for name in FACETS if name not in chosen], ""), *(([name], name) for name in chosen)]
 
 
 def _lists(wanted: Wanted) -> dict[str, tuple[Any, ...]]:
@@ -317,12 +384,24 @@ def _lists(wanted: Wanted) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def _sums(cells: Iterable[tuple[Sequence[Any], int]], names: Sequence[str]) -> dict[str, Counter[Any]]:
+def _sums(cells: Iterable[Sequence[Any]], names: Sequence[str]) -> dict[str, Counter[Any]]:
     """Cells with their counts -> how many there are of each value of these columns."""
-    counts: dict[str, Counter[Any]] = {name: Counter() for name in names}
-    for cell, count in cells:
-        for name in names:
-            counts[name][cell[COLUMNS.index(name)]] += count
+    counts: dict[str, Counter[Any]] = {}
+    for name in names:
+        at, counter = COLUMNS.index(name), Counter[Any]()
+        for cell in cells:
+            counter[cell[at]] += cell[6]
+        counts[name] = counter
+    return counts
+
+
+def _told(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> dict[str, Counter[Any]]:
+    """The same of rows, with what most of them have and name."""
+    counts = _sums(rows, [name for name in names if name in COLUMNS])
+    for at, name in ((7, "tag"), (8, "file")):
+        if name in names:
+            every = Counter(each for row in rows if row[at] != "[]" for each in texts_of(row[at]))
+            counts[name] = Counter(dict(every.most_common(TOP)))
     return counts
 
 

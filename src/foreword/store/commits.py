@@ -38,6 +38,13 @@ class Commits:
         self._closed = False
         self._number = 0  # of the last commit since it was opened
         self._stirring = threading.Condition()
+        self._touched = False  # whether a memory is other than at the last commit
+        self._memories_of = 0  # grows with every commit that changed memories
+
+    def _note(self, _what: int, _database: str, table: str, _row: int) -> None:
+        """Told by SQLite of every row that changes: 0.4 us."""
+        if table == "memories":
+            self._touched = True
 
     def stirred(self, after: int, *, seconds: float) -> int:
         self._flush()
@@ -136,6 +143,8 @@ class Commits:
                     self._fail(change, exc)
             return
         self._trouble.pop("write", None)
+        self._memories_of += self._touched
+        self._touched = False
         for change, result in results:
             change.done.set_result(result)
         if results:

@@ -43,7 +43,7 @@ from foreword.values import replace
 
 if TYPE_CHECKING:
     from foreword.retention import Limits
-    from foreword.store.browsing import BrowsingReader, Facets, Page, Wanted
+    from foreword.store.browsing import BrowsingReader, Counts, Facets, Page, Wanted
     from foreword.store.forgetting import Forgetter
     from foreword.store.ledger import LedgerReader, Spending
     from foreword.store.pruning import Batch, Plan, PruningReader
@@ -94,6 +94,8 @@ class SqliteStore(Writing):
             raise StoreError(
                 f"cannot open {path}: {exc}", hint="run `foreword doctor`; the file is left as it is"
             ) from exc
+        self._db.set_update_hook(self._note)
+        self._browsed: Counts | None = None  # what was counted for whoever looks around
         self._logging = LogWriter(self._db.execute, keep=self._keep, failures=(apsw.Error,))
         self._judged = JudgedWriter(self._db.execute)
         self._tombstones = Tombstones(self._db.execute, failures=(apsw.Error,))
@@ -305,10 +307,10 @@ class SqliteStore(Writing):
         return self._ask(lambda reader: reader.of_session(session, limit=limit))
 
     def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
-        return self._ask_browsing(lambda reader: reader.browse(wanted, after=after, limit=limit))
+        return self._ask_browsing(wanted, lambda reader, known: reader.browse(wanted, known, after=after, limit=limit))
 
     def facets(self, wanted: Wanted) -> Facets:
-        return self._ask_browsing(lambda reader: reader.facets(wanted))
+        return self._ask_browsing(wanted, lambda reader, known: reader.facets(wanted, known))
 
     def around(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
         return self._ask(lambda reader: reader.around(memory, scope=scope, limit=limit))
@@ -651,10 +653,13 @@ class SqliteStore(Writing):
 
         return self._ask_as(PruningReader, question)
 
-    def _ask_browsing(self, question: Callable[[BrowsingReader], T]) -> T:
-        from foreword.store.browsing import BrowsingReader
+    def _ask_browsing(self, wanted: Wanted, question: Callable[[BrowsingReader, Counts], T]) -> T:
+        from foreword.store.browsing import BrowsingReader, Counts
 
-        return self._ask_as(BrowsingReader, question)
+        if "index" in self._trouble and (wanted.words or wanted.tag or wanted.file):
+            raise DamagedIndex(self._trouble["index"], hint=WAYS_OUT["index"])
+        known = self._browsed = Counts.at(self._memories_of, before=self._browsed)
+        return self._ask_as(BrowsingReader, lambda reader: question(reader, known))
 
     def _ask_tallies(self, question: Callable[[TallyReader], T]) -> T:
         from foreword.store.tallies import TallyReader
