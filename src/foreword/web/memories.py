@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from foreword.worker.keeper import Keeper
 
 MOST_HISTORY = 100  # entries; whoever wants older ones has `foreword log --memory`
-MOST_WAITING = 100  # of each sort on the page; the count tells of all
+MOST_WAITING = 100  # of each sort, unless another limit is asked for; the count tells of all
 FINAL = ("forget", "prune")  # what is gone stays so
 
 
@@ -50,9 +50,9 @@ def about(keeper: Keeper, id: str) -> dict[str, Any]:
     }
 
 
-def waiting(keeper: Keeper, *, project: str = "") -> dict[str, Any]:
+def waiting(keeper: Keeper, *, project: str = "", limit: int = MOST_WAITING) -> dict[str, Any]:
     """What waits for the user's word in a project, or in all: proposals and notes, newest first, and how many."""
-    told = keeper.review(project=project)
+    told = keeper.review(project=project, most=limit)
     shown = {
         sort: [
             {
@@ -61,7 +61,7 @@ def waiting(keeper: Keeper, *, project: str = "") -> dict[str, Any]:
                 "proposes": _proposes(keeper.store, each),
                 "waits": "proposal" if sort == "proposals" else "note",
             }
-            for each in told[sort][:MOST_WAITING]
+            for each in told[sort]
         ]
         for sort in ("proposals", "notes")
     }

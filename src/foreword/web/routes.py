@@ -70,7 +70,11 @@ def routes_of(keeper: Keeper, live: Live) -> Routes:
         "/api/undo": {"POST": lambda asked: keeper.governing.undo(object_in(asked))},
         "/api/forget": {"POST": lambda asked: keeper.forget(object_in(asked))},
         "/api/review": {
-            "GET": lambda asked: memories.waiting(keeper, project=word(asked, "project")),
+            "GET": lambda asked: memories.waiting(
+                keeper,
+                project=word(asked, "project"),
+                limit=whole(asked, "limit", memories.MOST_WAITING, most=memories.MOST_WAITING),
+            ),
             "POST": lambda asked: keeper.decide(object_in(asked)),
         },
         "/api/try": {

@@ -460,12 +460,12 @@ class Keeper:
         superseded = settle_choices(self.store, kept, at=self.now())
         return {"memories": [answers.memory(memory) for memory in kept], "superseded": superseded}
 
-    def review(self, *, project_path: str = "", project: str = "") -> dict[str, Any]:
-        """What waits for the user in a project, by folder or key, or in all; and what a note may become."""
+    def review(self, *, project_path: str = "", project: str = "", most: int | None = None) -> dict[str, Any]:
+        """What waits for the user in a project, by folder or key, or in all, at most so many of each sort; how many."""
         key = project or (self._project(project_path).key if project_path else "")
-        found = reviewing.waiting(self.store, scope=f"project:{key}" if key else "")
-        told = {name: [answers.memory(each) for each in memories] for name, memories in fields(found).items()}
-        return {**told, "waiting": sum(map(len, told.values())), "becomes": list(reviewing.BECOMES)}
+        found = fields(reviewing.waiting(self.store, scope=f"project:{key}" if key else ""))
+        told = {name: [answers.memory(each) for each in memories[:most]] for name, memories in found.items()}
+        return {**told, "waiting": sum(map(len, found.values())), "becomes": list(reviewing.BECOMES)}
 
     def decide(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Do with one thing that waits what the user says."""

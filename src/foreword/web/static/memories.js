@@ -12,9 +12,11 @@ const MOST = 500; // rows in the list; whoever scrolls further has not found the
 const FACETS = { kind: "Kind", status: "Status", trust: "Trust", scope: "Scope", project: "Project", tag: "Tag", file: "File", pinned: "Pinned" };
 const ONE = new Set(["project", "tag", "file", "scope", "pinned"]); // their values may hold a comma
 const OPEN = new Set(["kind", "status", "project"]); // groups that are unfolded at first
-const SETTLED = 150; // milliseconds after the last answer before facets are counted
+const SETTLED = 450; // milliseconds after the last answer before facets are counted: who types on is not kept waiting by them
 const PREVIEW = 120; // milliseconds that a row must stay chosen before all of it is read
 const REST = 2000; // milliseconds between two looks at what others changed
+const RECOUNT = 15_000; // milliseconds before facets are counted again for that
+const NOTED = 300; // milliseconds between two addresses: browsers take some hundred in half a minute, and no more
 
 let kept = { key: null }; // the last list, so that going back shows it at once
 
@@ -34,6 +36,8 @@ export async function show(root, page) {
   let settled = 0;
   let preview = 0;
   let looked = 0;
+  let tallied = 0;
+  let noted = 0;
 
   // -- the page
   const search = make("input", { type: "search", id: "mem-q", value: state.q, placeholder: "Search what is remembered", autocomplete: "off", spellcheck: "false", "aria-controls": "mem-list", "aria-keyshortcuts": "/" });
@@ -54,6 +58,8 @@ export async function show(root, page) {
     make("div", { class: "mem-panes" }, facets, results, pane),
   );
   const walk = walkable(() => rows.querySelectorAll(".row"), { onto: (node) => follow(node.dataset.id) });
+
+  const asked = (path, query, signal) => get(path, query, { signal: AbortSignal.any([signal, page.signal]) });
 
   // -- the list
   function paint({ keep = false } = {}) {
@@ -111,7 +117,7 @@ export async function show(root, page) {
   }
 
   // The answer to what stands in the box. One question is out at a time: the next is what stands there when it is back.
-  async function refresh({ quiet = false } = {}) {
+  async function refresh({ quiet = false, recount = true } = {}) {
     if (looking) {
       wanted = true;
       return looking;
@@ -119,14 +125,13 @@ export async function show(root, page) {
     looking = (async () => {
       do {
         wanted = false;
-        const asked = asking(state);
-        const got = await look((signal) => (state.view ? queue(signal) : get("/api/memories", { ...asked, limit: ROWS }, { signal })));
+        const words = asking(state);
+        const got = await look((signal) => (state.view ? queue(signal) : asked("/api/memories", { ...words, limit: ROWS }, signal)));
         if (!got || page.signal.aborted) return;
         looked = performance.now();
         list = got;
-        kept = { key: JSON.stringify([state.view, asked]), list };
+        kept = { key: JSON.stringify([state.view, words]), list };
         paint({ keep: quiet });
-        if (!quiet) page.say(counted.textContent || "nothing fits");
       } while (wanted && !page.signal.aborted);
     })();
     try {
@@ -136,14 +141,20 @@ export async function show(root, page) {
     } finally {
       looking = null;
     }
-    page.replace(address(state));
+    if (page.signal.aborted) return;
+    if (performance.now() - noted > NOTED) note();
     chips();
     clearTimeout(settled);
-    settled = setTimeout(tally, SETTLED);
+    settled = setTimeout(() => (note(), recount && tally()), SETTLED);
+  }
+
+  function note() {
+    noted = performance.now();
+    if (address(state) !== location.pathname + location.search) page.replace(address(state));
   }
 
   async function queue(signal) {
-    const got = await get("/api/review", { project: state.project }, { signal });
+    const got = await asked("/api/review", { project: state.project }, signal);
     becomes = got.becomes;
     tell(got.waiting);
     const memories = [...got.proposals, ...got.notes];
@@ -155,7 +166,7 @@ export async function show(root, page) {
   async function next() {
     if (looking || !list.next || list.memories.length >= MOST) return;
     more.disabled = true;
-    const got = await look((signal) => get("/api/memories", { ...asking(state), limit: ROWS, after: list.next }, { signal })).catch(tellTrouble);
+    const got = await look((signal) => asked("/api/memories", { ...asking(state), limit: ROWS, after: list.next }, signal)).catch(tellTrouble);
     more.disabled = false;
     if (!got || page.signal.aborted) return;
     const words = termsOf(state.q);
@@ -168,8 +179,9 @@ export async function show(root, page) {
   // -- facets, counted when everything else is painted
   async function tally() {
     if (page.signal.aborted || state.view) return fill(groups, state.view ? make("p", { class: "dim" }, "Filters are for all memories.") : null);
+    tallied = performance.now();
     try {
-      const got = await count((signal) => get("/api/facets", asking(state), { signal }));
+      const got = await count((signal) => asked("/api/facets", asking(state), signal));
       if (got && !page.signal.aborted) draw(got.facets, got.exact);
     } catch (error) {
       fill(groups, trouble(error));
@@ -242,7 +254,7 @@ export async function show(root, page) {
       return hint();
     }
     try {
-      const got = await open((signal) => get(`/api/memories/${encodeURIComponent(id)}`, {}, { signal }));
+      const got = await open((signal) => asked(`/api/memories/${encodeURIComponent(id)}`, {}, signal));
       if (!got || page.signal.aborted) return;
       if (quiet && told && same(told, got)) return;
       told = got;
@@ -298,7 +310,7 @@ export async function show(root, page) {
       act(async (one) =>
         write(
           successor(one, {
-            find: (q) => pick((signal) => get("/api/memories", { q, limit: 8, status: "active", project: one.scope.startsWith("project:") ? one.project : "" }, { signal })).then((got) => got && got.memories),
+            find: (q) => pick((signal) => asked("/api/memories", { q, limit: 8, status: "active", project: one.scope.startsWith("project:") ? one.project : "" }, signal)).then((got) => got && got.memories),
             save: (given) => attempt(async () => {
               const got = await post("/api/supersede", { old: one.id, ...given });
               form = null;
@@ -429,7 +441,7 @@ export async function show(root, page) {
     return true;
   }
 
-  const waiting = () => get("/api/review", {}, { signal: page.signal }).then((got) => ((becomes = got.becomes), tell(got.waiting))).catch(() => null);
+  const waiting = () => get("/api/review", { limit: 0 }, { signal: page.signal }).then((got) => ((becomes = got.becomes), tell(got.waiting))).catch(() => null);
 
   function escape(event) {
     if (form) return leave();
@@ -509,9 +521,9 @@ export async function show(root, page) {
     Escape: ["Back", escape],
   });
   page.live(() => {
-    const busy = form || looking || document.activeElement === search || performance.now() - looked < REST || list.memories.length > ROWS;
-    if (busy) return;
-    refresh({ quiet: true });
+    const now = performance.now();
+    if (form || looking || now - looked < REST || list.memories.length > ROWS) return;
+    refresh({ quiet: true, recount: now - tallied > RECOUNT });
     if (state.id) reveal(state.id, { push: false, quiet: true });
   });
 
