@@ -100,9 +100,10 @@ def _live(recent: Sequence[Mapping[str, Any]], newest: Sequence[Mapping[str, Any
 
 def _given(keeper: Keeper, id: str, *, limit: int) -> tuple[Injection, ...]:
     """What the session was given, newest first, the last ones with their texts."""
-    last = keeper.store.injections(session=id, limit=min(limit, TEXTS), texts=True)
+    some = min(limit, TEXTS + 1)  # one more tells whether there are more
+    last = keeper.store.injections(session=id, limit=some, texts=True)
     known = {each.id for each in last}
-    older = keeper.store.injections(session=id, limit=limit) if len(last) == TEXTS < limit else ()
+    older = keeper.store.injections(session=id, limit=limit) if len(last) == some < limit else ()
     return (*last, *(each for each in older if each.id not in known))
 
 
