@@ -17,6 +17,7 @@ from foreword.redact import redact
 from foreword.trial import Entry, Part, Trial
 from foreword.types import FORMS, MOMENTS, Moment, Project, Recalled, Skipped
 from foreword.values import fields
+from foreword.web.now import SKIPPED
 
 if TYPE_CHECKING:
     from foreword.worker.keeper import Keeper
@@ -79,7 +80,8 @@ def _told(tried: Trial) -> dict[str, Any]:
 
 
 def _layer(part: Part) -> dict[str, Any]:
-    return {**fields(part), "heading": render.HEADINGS.get(part.name, part.name.capitalize())}
+    said = {"heading": render.HEADINGS.get(part.name, part.name.capitalize())}
+    return {**fields(part), **said, "skipped": SKIPPED.get(part.skipped, part.skipped)}
 
 
 def _entry(entry: Entry) -> dict[str, Any]:

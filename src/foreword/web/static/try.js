@@ -259,9 +259,9 @@ class Rows {
     const parts = told.layers.map((layer) => {
       const items = told.items.filter((each) => each.layer === layer.name);
       const left = told.left.filter((each) => each.layer === layer.name);
-      if (several && !items.length && !left.length) return [];
+      const had = layer.skipped || `${number(layer.spent)} of ${tokens(layer.cap)}`;
       return [
-        several ? make("div", { class: "try-layer" }, make("h2", {}, layer.heading), make("p", { class: "figures" }, make("span", {}, `${number(layer.spent)} of ${tokens(layer.cap)}`), make("span", {}, `at most ${layer.limit}`))) : null,
+        several ? make("div", { class: "try-layer" }, make("h2", {}, layer.heading), make("p", { class: "figures" }, make("span", {}, had), make("span", {}, `at most ${layer.limit}`))) : null,
         items.map((each) => row(each, "in")),
         groups(left, told, layer).map(([words, some]) => [line(words), some.map((each) => row(each, "left"))]),
       ];
