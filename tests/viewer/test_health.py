@@ -39,6 +39,7 @@ def test_everything_is_told_and_nothing_scrolls_sideways(page, viewer, look, sho
 
 def test_days_and_project_are_in_the_address_and_the_way_back_leads_back(page, viewer):
     visit(page, f"{viewer.origin}/health?days=7")
+    plot(page, "Tokens given a day").get_by_text("as a table").click()
     rows = plot(page, "Tokens given a day").locator("tbody tr")
     expect(rows).to_have_count(7)
     page.get_by_role("button", name="90 days").click()
@@ -49,6 +50,7 @@ def test_days_and_project_are_in_the_address_and_the_way_back_leads_back(page, v
     assert "project=" in page.url
     page.go_back()
     page.go_back()
+    plot(page, "Tokens given a day").get_by_text("as a table").click()
     expect(rows).to_have_count(7)
     page.keyboard.press("3")
     expect(rows).to_have_count(30)
@@ -66,6 +68,11 @@ def test_a_plot_is_walked_by_keys_and_says_what_its_table_says(page, viewer):
     expect(told).to_have_text(re.compile(rf": {used} used, {ignored} not used, {unjudged} not judged$"))
     page.keyboard.press("Home")
     expect(told).to_have_text(re.compile(": 0 used, 0 not used, 0 not judged$"))
+    page.keyboard.press("End")
+    page.keyboard.press("7")  # fewer days, and still the last one
+    expect(this.locator("tbody tr")).to_have_count(7)
+    expect(told).to_have_text(re.compile(rf": {used} used, {ignored} not used, {unjudged} not judged$"))
+    page.keyboard.press("3")
     page.keyboard.press("Escape")
     expect(told).to_have_text(before)
     assert date.fromisoformat(this.locator("tbody th").last.inner_text()) >= date(2026, 1, 1)

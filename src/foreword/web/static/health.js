@@ -35,7 +35,7 @@ export async function show(root, page) {
   async function count() {
     try {
       const told = await counting((signal) => get("/api/health/figures", chosen, { signal }));
-      if (told && !page.signal.aborted) plots.show(told);
+      if (told && !page.signal.aborted) await plots.show(told);
     } catch (error) {
       if (!page.signal.aborted) plots.fail(error);
     }
@@ -48,7 +48,8 @@ export async function show(root, page) {
   });
   const lookAgain = seldom(() => look().catch(() => {}), LOOK, page.signal); // a viewer that closed says so by itself
   const countAgain = seldom(count, COUNT, page.signal);
-  await Promise.all([look(), count()]);
+  await look(); // first: counting may take a second where much was given
+  await count();
   page.live(() => (lookAgain(), countAgain()));
 }
 
@@ -238,32 +239,46 @@ function figuresIn(root, { node: choice, choose }) {
   const drawn = make("div", { class: "plots", hidden: true }, Object.values(of).map((each) => each.node));
   fill(root, choice, sums, drawn, rates);
 
-  function show(told) {
+  let turn = 0;
+  async function show(told) {
+    const mine = ++turn;
     drawn.hidden = rates.hidden = false;
-    const given = told.injections.by_day, days = given.map((each) => each.day), span = many(told.days, "day");
-    const moments = Object.keys(told.injections.by_moment);
-    of.tokens.show({ days, series: moments.map((name) => ({ name: MOMENTS[name] ?? name, values: given.map((each) => each.tokens_by_moment[name] ?? 0) })), says: `${tokens(told.tokens.given)} in ${many(told.injections.total, "injection")} over ${span}.` });
-    const items = told.items.by_day, became = { used: "used", ignored: "not used", unjudged: "not judged" };
-    of.items.show({ days, series: Object.entries(became).map(([name, words]) => ({ name: words, values: items.map((each) => each[name]) })), says: `${many(told.items.shown, "item")}: ${number(told.items.used)} used, ${number(told.items.ignored)} not used, ${number(told.items.unjudged)} not judged.` });
-    const built = new Map(told.build_ms_by_day.map((each) => [each.day, each]));
-    const slowest = Math.max(0, ...told.build_ms_by_day.map((each) => each.p95));
-    of.build.show({ days, format: formats.ms, series: [["half of them within", "median"], ["95 of 100 within", "p95"]].map(([name, which]) => ({ name, values: days.map((day) => built.get(day)?.[which] ?? null) })), says: `On the slowest day 95 of 100 took ${formats.ms.told(slowest)} at most.` });
-    const grown = told.growth, sizes = grown.map((each) => each.bytes).filter((n) => n !== null);
-    of.bytes.show({ days, format: formats.bytes, series: [{ name: "as the day began", values: grown.map((each) => each.bytes) }], says: sizes.length ? `${sized(sizes[0])} at first, ${sized(told.store.bytes)} now.` : "" });
-    of.memories.show({ days, series: [{ name: "memories", values: grown.map((each) => each.memories) }], says: `${many(told.memories.total, "memory", "memories")}, of which ${number(told.memories.new)} are of the last ${span}.` });
-    of.events.show({ days, series: [{ name: "events", values: grown.map((each) => each.events) }], says: `${many(grown.reduce((sum, each) => sum + (each.events ?? 0), 0), "event")} in ${span}.` });
-    const paid = new Map(told.model.by_day.map((each) => [each.day, each]));
-    of.model.node.hidden = !paid.size;
-    of.model.show({ days, series: [["in", "tokens_in"], ["out", "tokens_out"]].map(([name, which]) => ({ name, values: days.map((day) => paid.get(day)?.[which] ?? 0) })), says: `${many(told.model.calls, "call")}, ${number(told.model.refused)} more refused.` });
     redraw(sums, [told.tokens, told.items, told.injections], () => summed(told));
+    for (const [name, figures] of Object.entries(drawings(told))) {
+      await new Promise((next) => setTimeout(next)); // one plot at a time: a key that was pressed does not wait for all
+      if (mine !== turn) return;
+      of[name].node.hidden = !figures;
+      if (figures) of[name].show(figures);
+    }
     redraw(rates, [told.items, told.silence, told.build_ms, told.memories.by_kind, told.memories.by_status], () => tables(told));
   }
   function fail(error) {
+    turn += 1;
     drawn.hidden = rates.hidden = true;
     sums.told = "";
     fill(sums, error.status === 503 ? make("p", { class: "dim" }, "No figures while the store cannot be read.") : trouble(error));
   }
   return { show, fail, choose };
+}
+
+// What each plot shows.
+function drawings(told) {
+  const given = told.injections.by_day, days = given.map((each) => each.day), span = many(told.days, "day");
+  const moments = Object.keys(told.injections.by_moment);
+  const items = told.items.by_day, became = { used: "used", ignored: "not used", unjudged: "not judged" };
+  const built = new Map(told.build_ms_by_day.map((each) => [each.day, each]));
+  const slowest = Math.max(0, ...told.build_ms_by_day.map((each) => each.p95));
+  const grown = told.growth, sizes = grown.map((each) => each.bytes).filter((n) => n !== null);
+  const paid = new Map(told.model.by_day.map((each) => [each.day, each]));
+  return {
+    tokens: { days, series: moments.map((name) => ({ name: MOMENTS[name] ?? name, values: given.map((each) => each.tokens_by_moment[name] ?? 0) })), says: `${tokens(told.tokens.given)} in ${many(told.injections.total, "injection")} over ${span}.` },
+    items: { days, series: Object.entries(became).map(([name, words]) => ({ name: words, values: items.map((each) => each[name]) })), says: `${many(told.items.shown, "item")}: ${number(told.items.used)} used, ${number(told.items.ignored)} not used, ${number(told.items.unjudged)} not judged.` },
+    build: { days, format: formats.ms, series: [["half of them within", "median"], ["95 of 100 within", "p95"]].map(([name, which]) => ({ name, values: days.map((day) => built.get(day)?.[which] ?? null) })), says: `On the slowest day 95 of 100 took ${formats.ms.told(slowest)} at most.` },
+    bytes: { days, format: formats.bytes, series: [{ name: "as the day began", values: grown.map((each) => each.bytes) }], says: sizes.length ? `${sized(sizes[0])} at first, ${sized(told.store.bytes)} now.` : "" },
+    memories: { days, series: [{ name: "memories", values: grown.map((each) => each.memories) }], says: `${many(told.memories.total, "memory", "memories")}, of which ${number(told.memories.new)} are of the last ${span}.` },
+    events: { days, series: [{ name: "events", values: grown.map((each) => each.events) }], says: `${many(grown.reduce((sum, each) => sum + (each.events ?? 0), 0), "event")} in ${span}.` },
+    model: paid.size && { days, series: [["in", "tokens_in"], ["out", "tokens_out"]].map(([name, which]) => ({ name, values: days.map((day) => paid.get(day)?.[which] ?? 0) })), says: `${many(told.model.calls, "call")}, ${number(told.model.refused)} more refused.` },
+  };
 }
 
 function summed(told) {

@@ -5,14 +5,13 @@ import { fill, make } from "./dom.js";
 const SVG = "http://www.w3.org/2000/svg";
 const LEFT = 46, RIGHT = 8, TOP = 8, BOTTOM = 22, HEIGHT = 168; // pixels around and of a plot
 const TICKS = 4; // at most; more would be read by nobody
-const NAMES = ["one", "two", "three", "four"]; // of the series, as the style sheet has them
 const UNITS = [[1024 ** 3, "GB"], [1024 ** 2, "MB"], [1024, "KB"], [1, "bytes"]];
 let made = 0; // patterns are found by their ids, which are of the whole document
 
 const few = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
 export const formats = {
   count: { axis: (n) => few.format(n), told: (n) => n.toLocaleString(), step: 1 },
-  ms: { axis: (n) => `${few.format(n)} ms`, told: (n) => `${n.toFixed(1)} ms`, step: 0 },
+  ms: { axis: (n) => `${few.format(n)} ms`, told: (n) => `${n.toFixed(n < 10 ? 1 : 0)} ms`, step: 0 },
   bytes: { axis: sized, told: sized, step: 1, unit: (most) => UNITS.find(([each]) => most >= each)?.[0] ?? 1 },
 };
 
@@ -28,34 +27,33 @@ const dated = (name, more) => new Date(`${name}T12:00`).toLocaleDateString(undef
 // `stacked` makes bars, one on the other; else each series is a line, the first one over its ground.
 export function plot(title, { stacked = false, hint = "" } = {}) {
   const key = `plot-${++made}`;
-  const area = make("div", { class: "plot-area", tabindex: "0", role: "group", "aria-roledescription": "plot", "aria-label": `${title}, day by day: arrow keys` });
+  const area = make("div", { class: "plot-area", tabindex: "0", role: "group", "aria-label": `${title}, day by day: arrow keys` });
   const legend = make("ul", { class: "legend" });
-  const told = make("p", { class: "plot-told", "aria-live": "polite" });
+  const told = make("p", { class: "plot-told" });
   const rows = make("table", {});
   const table = make("details", {}, make("summary", { "aria-label": `${title} as a table` }, "as a table"), wide(`${title}, as a table`, rows));
   const node = make("figure", { class: "plot" }, make("figcaption", {}, make("h3", {}, title), hint ? make("p", { class: "dim" }, hint) : null, legend), area, told, table);
-  let drawn = null, at = -1, mark = null;
+  let drawn = null, at = -1, mark = null, width = 0;
 
   function pick(day) {
     at = drawn && day !== null ? Math.min(drawn.days.length - 1, Math.max(0, day)) : -1;
     mark?.setAttribute("visibility", at < 0 ? "hidden" : "visible");
     if (at >= 0) mark?.setAttribute("x", drawn.left(at));
     const figures = at < 0 ? [] : drawn.series.map((each) => `${worded(drawn.format, each.values[at])} ${each.name}`);
+    told.ariaLive = at < 0 ? "off" : "polite"; // what was asked for is said, not every plot that is drawn
     told.textContent = at < 0 ? drawn?.says ?? "" : `${dated(drawn.days[at], { weekday: "short" })}: ${figures.join(", ")}`;
   }
 
   function draw() {
-    const width = Math.floor(area.clientWidth);
     if (!drawn || !width) return;
     const { days, series, format } = drawn;
-    const wide = Math.max(1, width - LEFT - RIGHT), step = wide / days.length, high = HEIGHT - TOP - BOTTOM;
-    const sums = days.map((_, day) => (stacked ? series.reduce((sum, each) => sum + (each.values[day] ?? 0), 0) : Math.max(0, ...series.map((each) => each.values[day] ?? 0))));
-    const marks = ticks(Math.max(...sums), format), top = marks.at(-1);
+    const across = Math.max(1, width - LEFT - RIGHT), step = across / days.length, high = HEIGHT - TOP - BOTTOM;
+    const highest = days.map((_, day) => series.map((each) => each.values[day] ?? 0).reduce((a, b) => (stacked ? a + b : Math.max(a, b)), 0));
+    const marks = ticks(Math.max(...highest), format), top = marks.at(-1);
     const x = (day) => LEFT + step * day, y = (n) => TOP + high * (1 - n / top);
     Object.assign(drawn, { left: x, step });
     mark = shape("rect", { class: "plot-mark", y: TOP, width: step, height: high, visibility: "hidden" });
-    const every = Math.ceil(days.length / Math.max(2, Math.min(6, Math.floor(wide / 80))));
-    const below = days.map((name, day) => [name, day]).filter(([, day]) => (days.length - 1 - day) % every === 0);
+    const every = Math.ceil(days.length / Math.max(2, Math.min(6, Math.floor(across / 80)))); // the last day is always named
     area.replaceChildren(
       shape(
         "svg",
@@ -65,7 +63,7 @@ export function plot(title, { stacked = false, hint = "" } = {}) {
           shape("line", { class: "plot-line", x1: LEFT, x2: width - RIGHT, y1: y(n), y2: y(n) }),
           shape("text", { class: "plot-text", x: LEFT - 6, y: y(n) + 4, "text-anchor": "end" }, format.axis(n)),
         ]),
-        below.map(([name, day]) => shape("text", { class: "plot-text", x: Math.min(x(day) + step / 2, width - 22), y: HEIGHT - 6, "text-anchor": "middle" }, dated(name))),
+        days.map((name, day) => (days.length - 1 - day) % every ? null : shape("text", { class: "plot-text", x: Math.min(x(day) + step / 2, width - 22), y: HEIGHT - 6, "text-anchor": "middle" }, dated(name))),
         mark,
         stacked ? bars(drawn, { x, y, step, key }) : series.map((each, place) => line(each.values, place, { x: (day) => x(day) + step / 2, y, ground: place === 0 })),
       ),
@@ -74,33 +72,42 @@ export function plot(title, { stacked = false, hint = "" } = {}) {
   }
 
   const day = (event) => (drawn ? Math.floor((event.clientX - area.getBoundingClientRect().left - LEFT) / drawn.step) : null);
-  const steps = { ArrowLeft: () => at - 1, ArrowRight: () => at + 1, Home: () => 0, End: () => drawn.days.length - 1, Escape: () => null };
+  const steps = { ArrowLeft: () => (at < 0 ? Infinity : at - 1), ArrowRight: () => at + 1, Home: () => 0, End: () => Infinity, Escape: () => null };
   area.addEventListener("pointermove", (event) => pick(day(event)));
   area.addEventListener("pointerleave", () => pick(null));
   area.addEventListener("blur", () => pick(null));
   area.addEventListener("keydown", (event) => {
     if (!drawn || !steps[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    pick(at < 0 && event.key === "ArrowLeft" ? drawn.days.length - 1 : steps[event.key]());
+    pick(steps[event.key]());
   });
-  new ResizeObserver(draw).observe(area);
+  new ResizeObserver(([seen]) => {
+    const now = Math.floor(seen.contentRect.width);
+    if (now !== width) (width = now), draw();
+  }).observe(area);
+  table.addEventListener("toggle", list);
+
+  function list() {
+    if (!drawn || !table.open) return; // most tables are never opened
+    const { days, series, format } = drawn;
+    const head = ["day", ...series.map((each) => each.name)].map((name) => make("th", { scope: "col" }, name));
+    const body = days.map((name, day) => make("tr", {}, make("th", { scope: "row" }, name), series.map((each) => make("td", {}, worded(format, each.values[day])))));
+    fill(rows, make("caption", { class: "unseen" }, title), make("thead", {}, make("tr", {}, head)), make("tbody", {}, body));
+  }
 
   function show({ days, series, format = formats.count, says }) {
     const none = !series.some((each) => each.values.some((n) => n));
     drawn = none ? null : { days, series, format, says };
     area.hidden = table.hidden = legend.hidden = none;
     fill(legend, series.length > 1 ? series.map((each, place) => make("li", {}, swatch(`${key}-${place}`, place, stacked), each.name)) : null);
-    const head = ["day", ...series.map((each) => each.name)].map((name) => make("th", { scope: "col" }, name));
-    const body = none ? [] : days.map((name, day) => make("tr", {}, make("th", { scope: "row" }, name), series.map((each) => make("td", {}, worded(format, each.values[day])))));
-    fill(rows, make("caption", { class: "unseen" }, title), make("thead", {}, make("tr", {}, head)), make("tbody", {}, body));
     if (none) told.textContent = "Nothing in these days.";
-    else pick(at < 0 ? null : at);
+    list();
     draw();
   }
   return { node, show };
 }
 
-// What may be broader than a phone: it moves by itself, also by keys.
+// What may be broader than a phone moves by itself.
 export const wide = (label, child) => make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": label }, child);
 
 // A line as high as a word, for the eye alone: what it says stands beside it.
@@ -125,7 +132,7 @@ function bars({ days, series }, { x, y, step, key }) {
     return series.map((each, place) => {
       const n = each.values[day] ?? 0, from = below;
       below += n;
-      return n ? shape("rect", { class: `plot-${NAMES[place]}`, fill: `url(#${key}-${place})`, x: x(day) + gap / 2, width: step - gap, y: y(below), height: y(from) - y(below) }) : null;
+      return n ? shape("rect", { class: `plot-${place}`, fill: `url(#${key}-${place})`, x: x(day) + gap / 2, width: step - gap, y: y(below), height: y(from) - y(below) }) : null;
     });
   });
 }
@@ -142,12 +149,12 @@ function line(values, place, { x, y, ground, foot = y(0) }) {
     const path = run.map((point) => point.map((n) => n.toFixed(1)).join(",")).join(" L");
     return [
       ground && run.length > 1 ? shape("path", { class: "plot-ground", d: `M${run[0][0].toFixed(1)},${foot} L${path} L${run.at(-1)[0].toFixed(1)},${foot}Z` }) : null,
-      run.length > 1 ? stroke(`M${path}`, place) : shape("circle", { class: `plot-dot plot-${NAMES[place]}`, cx: run[0][0], cy: run[0][1], r: 2.5 }),
+      run.length > 1 ? stroke(`M${path}`, place) : shape("circle", { class: `plot-dot plot-${place}`, cx: run[0][0], cy: run[0][1], r: 2.5 }),
     ];
   });
 }
 
-const stroke = (d, place) => shape("path", { class: `plot-path plot-${NAMES[place]}`, d, "stroke-dasharray": place ? "5 3" : "none" });
+const stroke = (d, place) => shape("path", { class: `plot-path plot-${place}`, d, "stroke-dasharray": place ? "5 3" : "none" });
 
 // Full, slanted, hollow, dotted: told apart without their colours.
 function pattern(id, place) {
@@ -158,7 +165,7 @@ function pattern(id, place) {
 }
 
 function swatch(id, place, stacked) {
-  const full = { x: 1, y: 1, width: 12, height: 10, fill: `url(#${id})`, class: `plot-${NAMES[place]}` };
+  const full = { x: 1, y: 1, width: 12, height: 10, fill: `url(#${id})`, class: `plot-${place}` };
   return shape("svg", { width: stacked ? 14 : 20, height: 12, "aria-hidden": "true" }, stacked ? shape("rect", full) : stroke("M0,6 L20,6", place));
 }
 
