@@ -357,7 +357,11 @@ def refused(got: Answer, what: object) -> None:
     assert 400 <= got.status < 500, (what, got)
     headed(got)
     assert "Set-Cookie" not in got.fields, what
-    assert set(json.loads(got.body)) == {"error", "hint"}, what
+    if got.fields["Content-Type"] == "application/json":
+        assert set(json.loads(got.body)) == {"error", "hint"}, what
+    else:  # a page, which a person reads: one line
+        assert got.fields["Content-Type"] == "text/plain; charset=utf-8", what
+        assert got.body.count(b"\n") == 1, what
     assert CANARY.encode() not in got.body, what
 
 

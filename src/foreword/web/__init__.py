@@ -55,6 +55,7 @@ class Viewer:
         self._keeper = keeper
         self._lock = threading.Lock()
         self._open: _Open | None = None
+        self._why = "it is not open"
 
     def about(self) -> dict[str, Any]:
         """Whether it is open, and where; never with a key."""
@@ -104,8 +105,6 @@ class Viewer:
     def close(self) -> None:
         with self._lock:
             self._close("the worker leaves")
-
-    _why = "it is not open"
 
     def _opened(self, port: int) -> dict[str, Any]:
         if self._open is not None and port not in (0, self._open.port):
@@ -171,12 +170,15 @@ class _Open:
         return owner in (None, 0, os.getuid())
 
     def _answer(self, asked: Request) -> Response:
+        page = is_page(self._routes, asked.path)
         try:
             if "token" in asked.query and asked.path == "/":
                 cookie = self.gate.opened(asked)
                 return Response(status=200, body=WELCOME, kind=HTML, fields={"Set-Cookie": cookie})
-            self.gate.pass_(asked, page=is_page(self._routes, asked.path))
+            self.gate.pass_(asked, page=page)
         except Refused as exc:
+            if page:  # a person reads it
+                return Response(status=403, body=f"{exc}: {exc.hint}\n".encode(), kind="text/plain; charset=utf-8")
             return as_json({"error": str(exc), "hint": exc.hint}, 403)
         answer = answered(self._routes, asked, tell=self._keeper.tell, hint="/ is where the viewer begins")
         if isinstance(answer.body, bytes):  # a page that only listens looks at nothing
