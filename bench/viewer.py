@@ -41,6 +41,7 @@ REST = 0.6  # seconds after the last key of a query: facets are counted
 PATIENCE = 20_000  # milliseconds for one answer
 # Inside the page: from the key to the frame in which the list has changed, and every task over 50 ms.
 WATCH = """(() => {
+  performance.setResourceTimingBufferSize(10000);
   const seen = (window.seen = { key: 0, painted: [], long: [] });
   new PerformanceObserver((list) => seen.long.push(...list.getEntries().map((each) => each.duration)))
     .observe({ type: "longtask", buffered: true });
@@ -59,7 +60,7 @@ WATCH = """(() => {
 FIRST = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
 DRAWN = """() => { const main = document.getElementById("main");
   return main && main.children.length && !main.hasAttribute("aria-busy") && performance.now(); }"""
-FACETS = """performance.getEntriesByType("resource").filter((each) => each.name.includes("/api/facets"))
+ASKED = """(path) => performance.getEntriesByType("resource").filter((each) => new URL(each.name).pathname === path)
   .map((each) => each.duration)"""
 
 
@@ -212,7 +213,8 @@ def measured(scratch: Path, running: ExitStack, given: argparse.Namespace) -> di
     say("typing ...")
     keys: dict[str, list[float]] = {name: [] for name in homes}
     by_length: dict[str, dict[int, list[float]]] = {name: {} for name in homes}
-    facets: dict[str, list[float]] = {name: [] for name in homes}
+    facets: dict[str, list[float]] = {}
+    answers: dict[str, list[float]] = {}
     for page, origin in pages.values():
         page.goto(f"{origin}/memories", wait_until="load")
         page.wait_for_function(DRAWN, timeout=PATIENCE)
@@ -224,7 +226,8 @@ def measured(scratch: Path, running: ExitStack, given: argparse.Namespace) -> di
                 by_length[name].setdefault(at, []).append(each)
     for name, (page, _) in pages.items():
         long[name] += page.evaluate("seen.long")
-        facets[name] = page.evaluate(FACETS)
+        facets[name] = page.evaluate(ASKED, "/api/facets")
+        answers[name] = page.evaluate(ASKED, "/api/memories")
     return {
         "memories": given.memories,
         "file_mb": round(size / 1e6, 1),
@@ -233,6 +236,7 @@ def measured(scratch: Path, running: ExitStack, given: argparse.Namespace) -> di
         "drawn": drawn,
         "keys": keys,
         "by_length": by_length,
+        "answers": answers,
         "facets": facets,
         "long_tasks": long,
         "load": [round(each, 1) for each in os.getloadavg()],
@@ -296,6 +300,7 @@ def report(found: dict[str, Any]) -> str:
     for at in (1, 2, 3, 4):
         both = (found["by_length"][name].get(at, [0.0]) for name in ("empty", "large"))
         lines.append(_line(f"  key {at}", *both))
+    lines.append(_line("  of it the answer", found["answers"]["empty"], found["answers"]["large"]))
     lines.append(_line("facets, after a rest", found["facets"]["empty"], found["facets"]["large"]))
     longest = {name: max(each, default=0.0) for name, each in found["long_tasks"].items()}
     met = "met" if longest["large"] <= LONGEST else "missed"
