@@ -7,7 +7,8 @@ import { age, ask, chip, empty, many, number, toast, trouble, walkable } from ".
 
 export const title = "Memories";
 
-const ROWS = 50; // that are drawn at once
+const ROWS = 50; // that are asked for at once
+const SEEN = 12; // of them are in sight, and drawn first: the others take four times as long
 const MOST = 500; // rows in the list; whoever scrolls further has not found the right word yet
 const FACETS = { kind: "Kind", status: "Status", trust: "Trust", scope: "Scope", project: "Project", tag: "Tag", file: "File", pinned: "Pinned" };
 const ONE = new Set(["project", "tag", "file", "scope", "pinned"]); // their values may hold a comma
@@ -65,10 +66,21 @@ export async function show(root, page) {
   function paint({ keep = false } = {}) {
     const top = results.scrollTop;
     const held = rows.contains(document.activeElement) ? document.activeElement.dataset.id : "";
-    const words = state.view ? [] : termsOf(state.q);
-    fill(rows, list.memories.map((each) => row(each, words)));
+    const words = litBy(state.view ? "" : state.q);
+    const first = keep || held ? list.memories.length : SEEN;
+    fill(rows, list.memories.slice(0, first).map((each) => row(each, words)));
     if (held) rowOf(held)?.focus({ preventScroll: true });
     results.scrollTop = keep ? top : 0;
+    rest();
+    if (list.memories.length <= first) return;
+    const mine = list;
+    more.hidden = true; // it stands below rows that are still to come
+    requestAnimationFrame(() => setTimeout(() => list === mine && below(first, words)));
+  }
+
+  // The rows below those in sight, once those are painted.
+  function below(first, words) {
+    rows.append(...list.memories.slice(first).map((each) => row(each, words)));
     rest();
   }
 
@@ -164,12 +176,12 @@ export async function show(root, page) {
   const tell = (waiting) => fill(waitingLink, "Waiting for you", waiting ? [" ", make("span", { class: "chip warn" }, number(waiting))] : null);
 
   async function next() {
-    if (looking || !list.next || list.memories.length >= MOST) return;
+    if (looking || more.hidden) return;
     more.disabled = true;
     const got = await look((signal) => asked("/api/memories", { ...asking(state), limit: ROWS, after: list.next }, signal)).catch(tellTrouble);
     more.disabled = false;
     if (!got || page.signal.aborted) return;
-    const words = termsOf(state.q);
+    const words = litBy(state.q);
     list = { ...list, memories: [...list.memories, ...got.memories], next: got.next };
     kept = { ...kept, list };
     rows.append(...got.memories.map((each) => row(each, words)));
@@ -567,11 +579,13 @@ function same(before, after) {
   return lasting(before) === lasting(after);
 }
 
-const termsOf = (q) => q.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((each) => each.length > 1);
+// What finds the beginnings of words that are looked for; null for none.
+function litBy(q) {
+  const words = q.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((each) => each.length > 1);
+  return words.length ? new RegExp(`(?<![\\p{L}\\p{N}])(${words.join("|")})`, "giu") : null;
+}
 
-// A text with the beginnings of words that were looked for marked.
+// A text with these marked.
 function lit(text, words) {
-  if (!words.length) return text;
-  const any = words.map((each) => each.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
-  return text.split(new RegExp(`(${any})`, "giu")).map((part, at) => (at % 2 ? make("mark", {}, part) : part));
+  return words ? text.split(words).map((part, at) => (at % 2 ? make("mark", {}, part) : part)) : text;
 }

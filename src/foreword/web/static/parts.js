@@ -27,7 +27,8 @@ export function day(seconds) {
   return then.toLocaleDateString(undefined, { weekday: "short", day: "numeric", month: "short", year });
 }
 
-export const number = (n) => n.toLocaleString();
+const FIGURES = new Intl.NumberFormat(); // made once: a list has a hundred numbers
+export const number = (n) => FIGURES.format(n);
 
 export const tokens = (n) => `${number(n)} ${n === 1 ? "token" : "tokens"}`;
 
