@@ -295,6 +295,18 @@ def test_what_waits_is_counted_and_decided_one_by_one(my_page, mine):
     until_rows(page, count - 3)
 
 
+def test_what_somebody_else_keeps_comes_by_itself_and_takes_no_focus(my_page, mine):
+    page = my_page
+    begin(page, mine)
+    page.keyboard.press("ArrowDown")
+    held = focused(page)
+    told = {"kind": "decision", "title": "The heron nests on pier four", "project_path": mine.projects["havn"]}
+    page.wait_for_timeout(2_500)  # what was read just now is not read again
+    mine.client.post("/api/memories", told)
+    page.locator(ROW, has_text="The heron nests on pier four").wait_for()
+    assert focused(page) == held
+
+
 def test_an_id_that_nobody_knows_is_told_so(page, viewer, watch):
     watch.expects("404")
     visit(page, f"{viewer.origin}/memories/dec-00000000")

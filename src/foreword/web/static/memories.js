@@ -8,7 +8,7 @@ import { age, ask, chip, empty, many, number, toast, trouble, walkable } from ".
 export const title = "Memories";
 
 const ROWS = 50; // that are asked for at once
-const SEEN = 12; // of them are in sight, and drawn first: the others take four times as long
+const SEEN = 16; // of them are drawn at once: a tall window shows so many; the others come when the browser is idle
 const MOST = 500; // rows in the list; whoever scrolls further has not found the right word yet
 const FACETS = { kind: "Kind", status: "Status", trust: "Trust", scope: "Scope", project: "Project", tag: "Tag", file: "File", pinned: "Pinned" };
 const ONE = new Set(["project", "tag", "file", "scope", "pinned"]); // their values may hold a comma
@@ -39,6 +39,7 @@ export async function show(root, page) {
   let looked = 0;
   let tallied = 0;
   let noted = 0;
+  let others = 0;
 
   // -- the page
   const search = make("input", { type: "search", id: "mem-q", value: state.q, placeholder: "Search what is remembered", autocomplete: "off", spellcheck: "false", "aria-controls": "mem-list", "aria-keyshortcuts": "/" });
@@ -67,21 +68,18 @@ export async function show(root, page) {
     const top = results.scrollTop;
     const held = rows.contains(document.activeElement) ? document.activeElement.dataset.id : "";
     const words = litBy(state.view ? "" : state.q);
-    const first = keep || held ? list.memories.length : SEEN;
+    const first = keep && (top || held) ? list.memories.length : SEEN;
+    unless(others);
     fill(rows, list.memories.slice(0, first).map((each) => row(each, words)));
     if (held) rowOf(held)?.focus({ preventScroll: true });
-    results.scrollTop = keep ? top : 0;
+    if (results.scrollTop !== (keep ? top : 0)) results.scrollTop = keep ? top : 0;
     rest();
     if (list.memories.length <= first) return;
-    const mine = list;
-    more.hidden = true; // it stands below rows that are still to come
-    requestAnimationFrame(() => setTimeout(() => list === mine && below(first, words)));
-  }
-
-  // The rows below those in sight, once those are painted.
-  function below(first, words) {
-    rows.append(...list.memories.slice(first).map((each) => row(each, words)));
-    rest();
+    const { memories } = list;
+    others = soon(() => {
+      rows.append(...memories.slice(first).map((each) => row(each, words)));
+      mark();
+    });
   }
 
   // What stands around the rows.
@@ -130,6 +128,7 @@ export async function show(root, page) {
 
   // The answer to what stands in the box. One question is out at a time: the next is what stands there when it is back.
   async function refresh({ quiet = false, recount = true } = {}) {
+    clearTimeout(settled);
     if (looking) {
       wanted = true;
       return looking;
@@ -220,7 +219,7 @@ export async function show(root, page) {
   function value(name, { value: given, label, count: times }) {
     const text = String(given);
     const box = make("input", { type: "checkbox", name, value: text, checked: chosenOf(name).includes(text), on: { change: () => toggle(name, text) } });
-    return make("li", {}, make("label", {}, box, make("span", { class: "mem-value", title: text }, label || text), make("span", { class: "dim figure" }, number(times))));
+    return make("li", {}, make("label", {}, box, make("span", { class: "mem-value", title: text }, label || text), " ", make("span", { class: "dim figure" }, number(times))));
   }
 
   const chosenOf = (name) => (state[name] ? (ONE.has(name) ? [state[name]] : state[name].split(",")) : []);
@@ -514,6 +513,7 @@ export async function show(root, page) {
     seen.disconnect();
     clearTimeout(settled);
     clearTimeout(preview);
+    unless(others);
   });
   page.keys({
     "/": ["To the search box", () => (search.focus(), search.select())],
@@ -552,6 +552,10 @@ export async function show(root, page) {
   await refresh({ quiet: Boolean(kept.list) });
   if (!state.view) waiting();
 }
+
+// When the browser has nothing else to do, and soon in any case.
+const soon = (fn) => (window.requestIdleCallback ? requestIdleCallback(fn, { timeout: 200 }) : setTimeout(fn, 30));
+const unless = (number_) => (window.cancelIdleCallback ? cancelIdleCallback(number_) : clearTimeout(number_));
 
 const narrow = () => matchMedia("(max-width: 52rem)").matches;
 

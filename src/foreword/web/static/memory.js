@@ -72,8 +72,8 @@ export function waits(told, doing, { becomes = doing.becomes() } = {}) {
   if (told.waits === "proposal") {
     const wider = one.detail.revises ? [] : [button("Accept everywhere", () => doing.decide(one, "accept", { scope: "universal" }))];
     return make(
-      "section",
-      { class: "mem-waits", "aria-label": "It waits for your word" },
+      "div",
+      { class: "mem-waits", role: "group", "aria-label": "It waits for your word" },
       make("p", {}, one.detail.revises ? ["Other words for ", memory(one.detail.revises, one.detail.revises), `, proposed by ${one.source}.`] : "Proposed as a rule: no agent is shown it before you accept it."),
       told.proposes.length ? make("ul", { class: "mem-rows" }, told.proposes.map((each) => change(each))) : null,
       make("p", { class: "mem-tools" }, button("Accept", () => doing.decide(one, "accept"), "main"), wider, button("Refuse", () => doing.decide(one, "refuse"))),
@@ -81,8 +81,8 @@ export function waits(told, doing, { becomes = doing.becomes() } = {}) {
   }
   const select = make("select", { "aria-label": "What the note becomes", name: "as" }, becomes.map((each) => make("option", { value: each }, each)));
   return make(
-    "section",
-    { class: "mem-waits", "aria-label": "It waits for your word" },
+    "div",
+    { class: "mem-waits", role: "group", "aria-label": "It waits for your word" },
     make("p", {}, "A raw note: make it what it is, or let it go."),
     make("p", { class: "mem-tools" }, select, button("Promote", () => doing.decide(one, "promote", { as: select.value }), "main"), button("Discard", () => doing.decide(one, "discard"))),
   );
@@ -183,7 +183,7 @@ export function editor(one, { save, cancel }) {
   for (const name of LISTS) was[name] = one[name].join(name === "tags" ? ", " : "\n");
   const inputs = {
     title: make("input", { name: "title", value: was.title, required: true }),
-    body: make("textarea", { name: "body", value: was.body, rows: 8 }),
+    body: make("textarea", { name: "body", value: was.body, rows: 6 }),
     kind: make("select", { name: "kind" }, KINDS.map((each) => make("option", { value: each, selected: each === was.kind }, each))),
     why: make("textarea", { name: "why", value: was.why, rows: 2 }),
     fixed_by: make("textarea", { name: "fixed_by", value: was.fixed_by, rows: 2 }),
