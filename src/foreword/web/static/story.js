@@ -104,6 +104,8 @@ function changed({ function: name, what, signature }) {
   return make("span", { class: "function", title: signature || null }, chip(MARKS[what] ?? what, `what ${what === "NEW" ? "good" : what === "DELETED" ? "bad" : "warn"}`), " ", make("code", {}, name));
 }
 
+export const unsaid = ({ running }) => (running ? "Nothing was said yet" : "Nothing was said");
+
 // A line that names code between backticks, as code.
 export function ticked(text) {
   return text.split(/(`[^`]+`)/).map((each) => (/^`[^`]+`$/.test(each) ? make("code", {}, each.slice(1, -1)) : each));
@@ -142,7 +144,7 @@ function headOf(told) {
   const points = ABOUT.map(([label, name]) => [label, name === "next" ? left : (about[name] ?? [])]).filter(([, some]) => some.length);
   const minutes = Math.max(1, Math.round((session.last - session.started) / 60));
   return [
-    make("div", { class: "session-head" }, make("h1", {}, session.title || "Nothing was said yet"), session.running ? chip("● running", "good") : null),
+    make("div", { class: "session-head" }, make("h1", {}, session.title || unsaid(session)), session.running ? chip("● running", "good") : null),
     make(
       "p",
       { class: "figures" },

@@ -3,7 +3,7 @@
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
 import { chip, clock, day, empty, many, memory, number, projects, trouble, walkable } from "./parts.js";
-import { changes, tell, ticked } from "./story.js";
+import { changes, tell, ticked, unsaid } from "./story.js";
 
 export const title = "Timeline";
 
@@ -188,7 +188,7 @@ class Rows {
 }
 
 function row(session, open) {
-  const link = make("a", { href: `/timeline/${encodeURIComponent(session.id)}`, on: { click: followed } }, session.title || "Nothing was said yet");
+  const link = make("a", { href: `/timeline/${encodeURIComponent(session.id)}`, on: { click: followed } }, session.title || unsaid(session));
   function followed(event) {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
