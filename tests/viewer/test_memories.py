@@ -169,6 +169,19 @@ def test_more_comes_when_the_end_is_near(page, viewer):
     page.locator(ROW).last.focus()
     page.keyboard.press("j")
     until(page, f"document.querySelectorAll('{ROW}').length > 50")
+    page.keyboard.press("Home")
+    assert focused(page) == page.locator(ROW).first.get_attribute("data-id")
+    page.keyboard.press("End")
+    until(page, f"[...document.querySelectorAll('{ROW}')].at(-1) === document.activeElement")
+
+
+def test_a_note_that_is_opened_by_its_address_can_be_promoted(my_page, mine):
+    told = {"kind": "note", "title": "the crane needs oil", "project_path": mine.projects["havn"]}
+    id = mine.client.post("/api/memories", told)["memories"][0]["id"]
+    visit(my_page, f"{mine.origin}/memories/{id}")
+    my_page.get_by_label("What the note becomes").select_option("learning")
+    my_page.locator(".mem-detail").get_by_role("button", name="Promote").click()
+    my_page.locator(".mem-head", has_text="Superseded by the crane needs oil").wait_for()
 
 
 def test_an_edit_is_saved_told_and_taken_back(my_page, mine):

@@ -452,7 +452,14 @@ export async function show(root, page) {
     return true;
   }
 
-  const waiting = () => get("/api/review", { limit: 0 }, { signal: page.signal }).then((got) => ((becomes = got.becomes), tell(got.waiting))).catch(() => null);
+  async function waiting() {
+    const got = await get("/api/review", { limit: 0 }, { signal: page.signal }).catch(() => null);
+    if (!got) return;
+    const untold = !becomes.length;
+    becomes = got.becomes;
+    tell(got.waiting);
+    if (untold && told?.waits === "note" && !form) drawn({ quiet: true }); // what it may become was not known
+  }
 
   function escape(event) {
     if (form) return leave();
@@ -469,6 +476,11 @@ export async function show(root, page) {
     const all_ = [...rows.querySelectorAll(".row")];
     if (all_.length && all_.at(-1) === document.activeElement && list.next) await next();
     walk.next();
+  }
+
+  function ends(at) {
+    const node = [...rows.querySelectorAll(".row")].at(at);
+    if (node) walk.choose(node);
   }
 
   function up() {
@@ -521,7 +533,8 @@ export async function show(root, page) {
     k: ["Previous memory", up],
     ArrowDown: ["Next memory", down],
     ArrowUp: ["Previous memory", up],
-    End: ["More of them", next],
+    Home: ["First memory", () => ends(0)],
+    End: ["Last memory, and more of them", async () => (await next(), ends(-1))],
     Enter: ["Open it", () => rows.querySelector(".row.chosen")?.click()],
     e: ["Edit", doing.edit],
     p: ["Pin or unpin", doing.pin],
