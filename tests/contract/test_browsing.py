@@ -210,9 +210,9 @@ def test_what_nearly_all_hold_is_found_in_the_newest_and_what_is_rare_wherever_i
     assert store.browse(Wanted(words="wal")).memories[0] == first  # its title begins so
     told = store.facets(Wanted(words="w"))
     assert set(told.sampled) == set(FACETS)
-    assert sum(count for _, count in told.counts["kind"]) >= 500
+    assert sum(count for _, count in told.counts["kind"]) >= 400
     pages = all_pages(store, Wanted(words="walrus"), limit=100)
-    assert len({memory.id for memory in pages}) == len(pages) >= 200
+    assert len({memory.id for memory in pages}) == len(pages) >= 100
 
 
 def test_counts_of_all_are_exact_and_follow_every_change(store):

@@ -7,13 +7,12 @@ in the newest of them: `total` and `sampled` tell so.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from time import monotonic
 from typing import Any
 
 from foreword.errors import BadRequest
-from foreword.jsontext import storable
 from foreword.store.finding import marks
 from foreword.store.reading import Reader
 from foreword.store.writing import listed, texts_of
@@ -23,16 +22,16 @@ from foreword.values import replace, value
 from foreword.words import any_of
 
 SHOWN = ("active", "proposed")  # the statuses, unless others are asked for
-POOL = 500  # of more that hold the words, the newest are put in order: ten pages
-TRIED = 1_500  # of the newest are looked through before the index is asked which words begin so
-STEP, SHARE = 150, 0.1  # as many at a time, for as long as so many of them hold it
+POOL = 300  # of more that hold the words, the newest are put in order: six pages
+# How a beginning is tried before the index is asked which words begin so: as many of the newest at a time, for as long
+# as so many of them hold it, until there are enough for some pages.
+STEP, SHARE, ENOUGH = 150, 0.2, 0.4
 MOST_IDS = 50  # that begin as what is typed
 SAMPLE = 1_000  # of more, the newest are counted
 FEW = 3_000  # places are looked up one by one; more are met sooner on a walk from the newest on
-MOST_HELD = 200_000  # places that words may bring: 60 ms
-MOST_KEPT = 4  # of the last words: 8 MB each where all memories hold them
+MOST_KEPT = 50  # of the last words, with their places
 MOST_COUNTED = 200_000  # memories for a total: 15 ms
-MOST_FIRST = 200  # titles that begin with the words, beyond the newest
+MOST_FIRST = 100  # titles that begin with the words, beyond the newest
 TOP = 20  # tags and files; others are found by typing
 MOST_PAGE = 200
 SLOW = 1.0  # seconds of counting after which counts may be old: at most a tenth of the time is spent on them
@@ -74,6 +73,22 @@ class Facets:
     sampled: tuple[str, ...] = ()  # those that were counted among the newest only
 
 
+@value
+class _Among:
+    """Places to look among: these, or all; with an expression, those of them for which the index has it."""
+
+    places: set[int] | None = None
+    expression: str = ""
+
+    def and_(self, other: _Among) -> _Among:
+        """Those in both; one of them has no expression."""
+        return _Among(_both(self.places, other.places), self.expression or other.expression)
+
+    def or_(self, more: set[int]) -> _Among:
+        """With a few more, where they are told one by one: among very many, nobody looks for an id."""
+        return self if self.places is None else _Among(self.places | more)
+
+
 class Counts:
     """What was counted of one state of the memories: 0.2 s at 100,000, and asked for again and again."""
 
@@ -82,7 +97,7 @@ class Counts:
         self.cells: list[Any] | None = None
         self.old = False  # counted of an earlier state
         self.took, self.since = 0.0, 0.0
-        self.held: dict[str, set[int]] = {}  # the last words, and who holds them: a page, then its facets
+        self.held: dict[str, _Among] = {}  # the last words, and who holds them: a page, then its facets
 
     @staticmethod
     def at(state: int, *, before: Counts | None) -> Counts:
@@ -198,15 +213,14 @@ class BrowsingReader(Reader):
 
     def _first(self, wanted: Wanted, said: Typed) -> list[int]:
         """Titles that begin with the words, however old."""
-        if said.short or not said.first:
-            return []
-        found = self._matching(said.first, most=MOST_FIRST)
-        return self._newest(wanted, found, most=MOST_FIRST)[0]
+        sql = f"SELECT rowid FROM words WHERE words MATCH ? LIMIT {MOST_FIRST}"
+        found = {place for (place,) in self._all(sql, (said.first,))} if said.first else set()
+        return self._newest(wanted, _Among(found), most=MOST_FIRST)[0] if found else []
 
     def _total(self, wanted: Wanted) -> int | None:
         narrowed = self._narrowed(wanted, "")
         if narrowed is not None:
-            return self._newest(wanted, narrowed, most=FEW)[1]
+            return self._newest(wanted, _Among(narrowed), most=FEW)[1]
         if self._known.cells is not None and not self._known.old:
             return sum(int(cell[6]) for cell in self._passing_cells(wanted, but=""))
         where, given = self._conditions(wanted)
@@ -219,55 +233,60 @@ class BrowsingReader(Reader):
         self, wanted: Wanted, said: Typed, *, most: int, but: str = "", after: tuple[float, int] | None = None
     ) -> tuple[list[int], int | None]:
         """The newest places that hold the words and pass every filter *but* one, and of how many if that is known."""
-        narrowed = self._narrowed(wanted, but)
+        narrowed = _Among(self._narrowed(wanted, but))
         if said.empty:
             return self._newest(wanted, narrowed, most=most, but=but, after=after)
         named = self._by_prefix(wanted.words)
         if said.begun and not named:
-            held = _both(self._matching(said.expression(begun=False)) if said.whole else None, narrowed)
-            if held is None or len(held) > TRIED:
-                found = self._tried(wanted, said, held, but=but, enough=most // 2)
+            held = narrowed.and_(self._holders(said.expression(begun=False))) if said.whole else narrowed
+            if held.places is None or len(held.places) > POOL:
+                found = self._tried(wanted, said, held, but=but, enough=int(most * ENOUGH))
                 if found:
                     return found, None
             elif said.short:
-                return self._newest(wanted, self._saying(list(held), said), most=most, but=but)
-        return self._newest(wanted, _both(self._holding_all(said) | named, narrowed), most=most, but=but)
+                return self._newest(wanted, _Among(set(self._saying([*held.places], said))), most=most, but=but)
+        return self._newest(wanted, narrowed.and_(self._holding_all(said).or_(named)), most=most, but=but)
 
-    def _tried(self, wanted: Wanted, said: Typed, held: set[int] | None, *, but: str, enough: int) -> list[int]:
+    def _tried(self, wanted: Wanted, said: Typed, held: _Among, *, but: str, enough: int) -> list[int]:
         """What holds the word that is being typed, among the newest; nothing where too few of them do.
 
-        A beginning that many hold is met here at once, and out of the index would come with all of them: at 100,000
-        memories 90 ms for one letter. One that few hold costs the index nothing.
+        A beginning that many hold is met here at once, and out of the index would come with all of them. One that few
+        hold costs the index nothing.
         """
-        newest, _ = self._newest(wanted, held, most=TRIED, but=but)
-        found: list[int] = []
-        for start in range(0, len(newest), STEP):
-            found += self._saying(newest[start : start + STEP], said)
+        newest, _ = self._newest(wanted, held, most=STEP, but=but)
+        found = self._saying(newest, said)
+        if len(newest) < STEP or len(found) < STEP * SHARE:
+            return []
+        more = self._newest(wanted, held, most=int(enough / SHARE), but=but)[0] if len(found) < enough else []
+        for start in range(STEP, len(more), STEP):
+            found += self._saying(more[start : start + STEP], said)
             if len(found) >= enough:
-                return found
-            if len(found) < (start + STEP) * SHARE:
-                return []
-        return found if len(newest) == TRIED else []
+                break
+        return found
 
-    def _holding_all(self, said: Typed) -> set[int]:
+    def _holding_all(self, said: Typed) -> _Among:
         """The places that hold every word; a word of which the index has only the stem is looked for in the texts."""
-        found = self._matching(said.expression())
-        for cut in said.cuts() if not found else ():
-            if near := self._matching(said.expression(cut=cut), most=SAMPLE):
-                return set(self._saying(sorted(near, reverse=True), said))
+        found = self._holders(said.expression())
+        for cut in said.cuts() if found.places == set() else ():
+            near, _ = self._index(said.expression(cut=cut), most=SAMPLE)
+            if near:
+                return _Among(set(self._saying(sorted(near, reverse=True), said)))
         return found
 
-    def _matching(self, expression: str, *, most: int = MOST_HELD) -> set[int]:
-        if not expression:
-            return set()
+    def _holders(self, expression: str) -> _Among:
+        """Those for which the index has it; where they are many, only how they are asked for."""
         held = self._known.held
-        if expression in held:
-            return held[expression]
+        if expression not in held:
+            found, whole = self._index(expression, most=FEW)
+            held[expression] = _Among(found) if whole else _Among(None, expression)
+            if len(held) > MOST_KEPT:
+                self._known.held = {expression: held[expression]}
+        return held[expression]
+
+    def _index(self, expression: str, *, most: int) -> tuple[set[int], bool]:
         sql = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
-        found = {place for (place,) in self._all(sql, (expression, most))}
-        if most == MOST_HELD:
-            self._known.held = {**dict(list(held.items())[1 - MOST_KEPT :]), expression: found}
-        return found
+        found = {place for (place,) in self._all(sql, (expression, most + 1))} if expression else set()
+        return found, len(found) <= most
 
     def _saying(self, places: Sequence[int], said: Typed) -> list[int]:
         """Those in whose text a word begins as the one that is being typed."""
@@ -279,36 +298,35 @@ class BrowsingReader(Reader):
     def _newest(
         self,
         wanted: Wanted,
-        among: Collection[int] | None,
+        among: _Among,
         *,
         most: int,
         but: str = "",
         after: tuple[float, int] | None = None,
     ) -> tuple[list[int], int | None]:
-        """The newest places that pass the filters, *among* these or of all, and of how many if that is known."""
-        where, given = self._conditions(wanted, but=but)
-        if after:
-            where, given = f"{where} AND m.created <= ? AND (m.created < ? OR m.place < ?)", [*given, *after[:1] * 2]
-            given.append(after[1])
-        if among is not None and len(among) <= FEW:
-            where, given = f"m.place IN {_EACH} AND {where}", [_list(among), *given]
+        """The newest places that pass the filters, *among* these, and of how many if that is known."""
+        where, given = self._conditions(wanted, but=but, after=after)
+        if among.expression:
+            where, given = (
+                f"+m.place IN (SELECT rowid FROM words WHERE words MATCH ?) AND {where}",
+                [among.expression, *given],
+            )
+        if among.places is not None and len(among.places) <= FEW:
+            where, given = f"m.place IN {_EACH} AND {where}", [_list(among.places), *given]
             rows = self._all(f"SELECT m.created, m.place FROM memories m WHERE {where}", given)
             rows.sort(reverse=True)
             return [place for _, place in rows[:most]], len(rows)
-        walk = f"SELECT m.place FROM memories m WHERE {where} ORDER BY m.created DESC, m.place DESC"
-        found: list[int] = []
-        for (place,) in self._walk(walk, given, limit=most + 1 if among is None else -1):
-            if among is None or place in among:
-                if len(found) == most:
-                    return found, None
-                found.append(place)
-        return found, len(found)
-
-    def _walk(self, sql: str, given: Sequence[Any], *, limit: int) -> Iterable[Any]:
-        return self._execute(f"{sql} LIMIT ?", (*map(_storable, given), limit))
+        if among.places is not None:
+            where, given = f"+m.place IN {_EACH} AND {where}", [_list(among.places), *given]
+        # The plus makes it a walk along the index of times, that ends soon, and not a look at each of them.
+        walk = f"SELECT m.place FROM memories m WHERE {where} ORDER BY m.created DESC, m.place DESC LIMIT ?"
+        rows = self._all(walk, (*given, most + 1))
+        return [place for (place,) in rows[:most]], len(rows) if len(rows) <= most else None
 
     # -- filters ------------------------------------------------------------------------------------------------
-    def _conditions(self, wanted: Wanted, *, but: str = "") -> tuple[str, list[Any]]:
+    def _conditions(
+        self, wanted: Wanted, *, but: str = "", after: tuple[float, int] | None = None
+    ) -> tuple[str, list[Any]]:
         """The filters that are columns; the plus keeps indexes out that would have to be sorted."""
         where, given = ["m.status <> 'forgotten'"], list[Any]()
         for name, some in _lists(wanted).items():
@@ -316,6 +334,9 @@ class BrowsingReader(Reader):
                 of = "IN (SELECT number FROM owners WHERE scope IN ({}))" if name == "scope" else "IN ({})"
                 where.append(f"+m.{'owner' if name == 'scope' else name} {of.format(marks(some))}")
                 given += some
+        if after:
+            where.append("m.created <= ? AND (m.created < ? OR m.place < ?)")
+            given += (after[0], *after)
         return " AND ".join(where), given
 
     def _narrowing(self, wanted: Wanted, but: str) -> bool:
@@ -432,7 +453,3 @@ def _moment(after: str) -> tuple[float, int] | None:
 
 def _list(numbers: Iterable[int]) -> str:
     return f"[{','.join(map(str, numbers))}]"
-
-
-def _storable(given: Any) -> Any:
-    return storable(given) if isinstance(given, str) else given
