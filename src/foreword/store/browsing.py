@@ -25,7 +25,7 @@ SHOWN = ("active", "proposed")  # the statuses, unless others are asked for
 POOL = 300  # of more that hold the words, the newest are put in order: six pages
 # How a beginning is tried before the index is asked which words begin so: as many of the newest at a time, for as long
 # as so many of them hold it, until there are enough for some pages.
-STEP, SHARE, ENOUGH = 150, 0.2, 0.4
+STEP, SHARE, ENOUGH = 150, 0.1, 1 / 3
 MOST_IDS = 50  # that begin as what is typed
 SAMPLE = 1_000  # of more, the newest are counted
 FEW = 3_000  # places are looked up one by one; more are met sooner on a walk from the newest on
@@ -240,15 +240,17 @@ class BrowsingReader(Reader):
         if said.begun and not named:
             held = narrowed.and_(self._holders(said.expression(begun=False))) if said.whole else narrowed
             if held.places is None or len(held.places) > POOL:
-                found = self._tried(wanted, said, held, but=but, enough=int(most * ENOUGH))
+                found, share = self._tried(wanted, said, held, but=but, enough=int(most * ENOUGH))
                 if found:
                     return found, None
+                if held == narrowed == _Among() and share * self._size() > 2 * FEW:
+                    return self._newest(wanted, _Among(None, said.expression()), most=most, but=but)
             elif said.short:
                 return self._newest(wanted, _Among(set(self._saying([*held.places], said))), most=most, but=but)
         return self._newest(wanted, narrowed.and_(self._holding_all(said).or_(named)), most=most, but=but)
 
-    def _tried(self, wanted: Wanted, said: Typed, held: _Among, *, but: str, enough: int) -> list[int]:
-        """What holds the word that is being typed, among the newest; nothing where too few of them do.
+    def _tried(self, wanted: Wanted, said: Typed, held: _Among, *, but: str, enough: int) -> tuple[list[int], float]:
+        """What holds the word that is being typed, among the newest; nothing where too few do, and how many of them.
 
         A beginning that many hold is met here at once, and out of the index would come with all of them. One that few
         hold costs the index nothing.
@@ -256,13 +258,16 @@ class BrowsingReader(Reader):
         newest, _ = self._newest(wanted, held, most=STEP, but=but)
         found = self._saying(newest, said)
         if len(newest) < STEP or len(found) < STEP * SHARE:
-            return []
+            return [], len(found) / STEP
         more = self._newest(wanted, held, most=int(enough / SHARE), but=but)[0] if len(found) < enough else []
         for start in range(STEP, len(more), STEP):
             found += self._saying(more[start : start + STEP], said)
             if len(found) >= enough:
                 break
-        return found
+        return found, 1.0
+
+    def _size(self) -> int:
+        return int(self._all("SELECT ifnull(sum(newest), 0) FROM owners", ())[0][0])
 
     def _holding_all(self, said: Typed) -> _Among:
         """The places that hold every word; a word of which the index has only the stem is looked for in the texts."""
