@@ -40,6 +40,7 @@ export async function show(root, page) {
   let tallied = 0;
   let noted = 0;
   let others = 0;
+  let undrawn = null; // draws the rows that are not drawn yet
 
   // -- the page
   const search = make("input", { type: "search", id: "mem-q", value: state.q, placeholder: "Search what is remembered", autocomplete: "off", spellcheck: "false", "aria-controls": "mem-list", "aria-keyshortcuts": "/" });
@@ -70,16 +71,19 @@ export async function show(root, page) {
     const words = litBy(state.view ? "" : state.q);
     const first = keep && (top || held) ? list.memories.length : SEEN;
     unless(others);
+    undrawn = null;
     fill(rows, list.memories.slice(0, first).map((each) => row(each, words)));
     if (held) rowOf(held)?.focus({ preventScroll: true });
     if (results.scrollTop !== (keep ? top : 0)) results.scrollTop = keep ? top : 0;
     rest();
     if (list.memories.length <= first) return;
     const { memories } = list;
-    others = soon(() => {
+    undrawn = () => {
+      undrawn = null;
       rows.append(...memories.slice(first).map((each) => row(each, words)));
       mark();
-    });
+    };
+    others = soon(() => undrawn?.());
   }
 
   // What stands around the rows.
@@ -180,6 +184,7 @@ export async function show(root, page) {
     const got = await look((signal) => asked("/api/memories", { ...asking(state), limit: ROWS, after: list.next }, signal)).catch(tellTrouble);
     more.disabled = false;
     if (!got || page.signal.aborted) return;
+    undrawn?.(); // those come first
     const words = litBy(state.q);
     list = { ...list, memories: [...list.memories, ...got.memories], next: got.next };
     kept = { ...kept, list };
@@ -479,6 +484,7 @@ export async function show(root, page) {
   }
 
   function ends(at) {
+    undrawn?.();
     const node = [...rows.querySelectorAll(".row")].at(at);
     if (node) walk.choose(node);
   }
