@@ -1,8 +1,60 @@
-"""Every page and every action, walked in a real browser; what no test visited fails the run."""
+"""Every page and every action, walked in a real browser and by its keyboard; what no test visited fails the run.
+
+What is walked comes from the app itself: its routes, the controls of a page, and the keys that a page lists. So a new
+page, button or key is walked without a word here.
+"""
 
 from __future__ import annotations
 
-from tests.viewer.conftest import every_look, settled
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from foreword.routing import route_of
+from foreword.web import is_page
+from foreword.web.routes import routes_of
+from tests.viewer.conftest import LAST, VISITED, every_look, settled, visit
+
+ROUTES = routes_of(None, None)  # type: ignore[arg-type] # nothing is asked of them here
+PAGES = [path for path in ROUTES if is_page(ROUTES, path)]
+# What stands behind a page's path: a thing of the filled memory.
+THINGS = {
+    "/now/": lambda viewer: viewer.sessions["ended"],
+    "/timeline/": lambda viewer: viewer.sessions["ended"],
+    "/memories/": lambda viewer: viewer.ids["pinned"],
+}
+# Every control that a reader of this page could want: it is shown, and not switched off.
+SORTS = "a[href], button, input, select, textarea, summary, [tabindex]"
+CONTROLS = f"""() => [...document.querySelectorAll("{SORTS}")].filter(
+    (node) => node.tabIndex >= 0 && !node.disabled && node.getClientRects().length
+        && node.checkVisibility({{ visibilityProperty: true }})
+        && !node.closest("[inert]")
+        && !(node.type === "radio" && !node.checked && document.querySelector(`[name="${{node.name}}"]:checked`)))"""
+NAMED = """(node) => (node.getAttribute("aria-label") || node.labels?.[0]?.textContent || node.textContent || node.title
+    || node.placeholder || "").trim().replace(/\\s+/g, " ")"""
+# What is there to see and to hear of a page, so that two can be compared.
+STATE = """() => { const at = document.activeElement; return [location.href, document.body.innerHTML, scrollY,
+    [...document.querySelectorAll("main *")].reduce((sum, node) => sum + node.scrollTop, 0),
+    [...document.querySelectorAll("input, select, textarea")].map((node) => [node.value, node.checked]),
+    at ? [...document.querySelectorAll("*")].indexOf(at) : -1].map((each) => JSON.stringify(each)).join(" ") }"""
+KEYS = {"↓": "ArrowDown", "↑": "ArrowUp", "←": "ArrowLeft", "→": "ArrowRight", "Esc": "Escape"}
+PATIENCE = 10.0  # seconds until something must have happened, on a busy machine
+MORE = 300  # controls that may come while a list is walked: it loads what is behind its end
+
+
+def address(viewer: Any, path: str) -> str:
+    return f"{viewer.origin}{path}{THINGS[path](viewer) if path in THINGS else ''}"
+
+
+def name_of(path: str) -> str:
+    """What the picture of a page is called."""
+    return {"/": "root"}.get(path, path.strip("/")) + ("-one" if path in THINGS else "")
+
+
+def test_there_is_an_example_for_every_page():
+    assert [path for path in PAGES if path != "/" and path.endswith("/") and path not in THINGS] == []
 
 
 @every_look
@@ -12,3 +64,262 @@ def test_a_link_opens_the_viewer_once_and_leaves_no_token_in_the_address(page, v
     page.wait_for_url(f"{viewer.origin}/now")
     settled(page)
     assert page.context.cookies()[0]["httpOnly"]
+
+
+@every_look
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_is_drawn_whole_and_nothing_scrolls_sideways(page, viewer, look, shot, path):
+    visit(page, address(viewer, path))
+    assert page.locator(".trouble").count() == 0
+    assert page.locator("main h1").count() == 1
+    assert page.locator("main").inner_text().strip()
+    assert "comes next" not in page.locator("main").inner_text()
+    assert page.title().endswith("· Foreword")
+    assert page.locator("header nav a[aria-current=page]").count() == 1
+    shot(page, name_of(path))
+    wide = page.evaluate(
+        """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
+            .filter((node) => node.getBoundingClientRect().right > innerWidth + 1)
+            .map((node) => `${node.tagName}.${node.className} ${Math.round(node.getBoundingClientRect().right)}`)"""
+    )
+    assert wide == [], "wider than the window"
+    shot(page, f"{name_of(path)}-whole", whole=True)
+
+
+def test_pages_follow_the_links_and_the_way_back(page, viewer):
+    visit(page, viewer.origin)
+    for link in page.locator("header nav a").all():
+        link.click()
+        settled(page)
+        assert urlsplit(page.url).path == link.get_attribute("href")
+        assert link.get_attribute("aria-current") == "page"
+    page.go_back()
+    page.go_back()
+    settled(page)
+    assert urlsplit(page.url).path == "/memories"
+    assert page.title() == "Memories · Foreword"
+
+
+@pytest.mark.parametrize("path", ["/memories/dec-00000000", "/now/nobody", "/timeline/nobody", "/memories/%3Cb%3E"])
+def test_what_is_not_there_is_told_with_the_way_out(page, viewer, watch, path):
+    watch.expects("404", "400")
+    visit(page, f"{viewer.origin}{path}")
+    page.get_by_text(re.compile("there is no|no such|not found|unknown", re.I)).first.wait_for()
+
+
+# -- the keyboard alone ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_tab_reaches_every_control_in_their_order_and_shows_where_it_is(page, viewer, path):
+    visit(page, address(viewer, path))
+    still(page)
+    page.evaluate(f"() => {{ window.controls = ({CONTROLS})(); }}")
+    count = page.evaluate("() => window.controls.length")
+    assert count > 5
+    seen, unseen = [], []
+    for _ in range(count + MORE):  # once around, from wherever a page has put the focus
+        page.keyboard.press("Tab")
+        at, name, shown = page.evaluate(
+            f"""() => {{ const node = document.activeElement, style = getComputedStyle(node);
+                const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1;
+                return [window.controls.indexOf(node), ({NAMED})(node), outlined || style.boxShadow !== "none"]; }}"""
+        )
+        if at in seen:
+            break
+        if at >= 0:
+            seen.append(at)
+            unseen += [] if shown else [name]
+    missed = page.evaluate(
+        """(seen) => window.controls.filter((node, at) => !seen.includes(at) && node.isConnected)
+            .map((node) => node.outerHTML.slice(0, 200))""",
+        seen,
+    )
+    assert missed == [], "no Tab leads there"
+    first = seen.index(min(seen))
+    assert [*seen[first:], *seen[:first]] == sorted(seen), "not in the order in which they are read"
+    assert unseen == [], "nothing tells that these have the focus"
+
+
+def still(page: Any) -> None:
+    """Wait until nothing of the page has changed for a while: what it asked for has come."""
+    page.evaluate(
+        """() => new Promise((settle) => {
+            let timer = setTimeout(settle, 700);
+            new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(settle, 700); })
+                .observe(document.getElementById("main"), { subtree: true, childList: true });
+        })"""
+    )
+
+
+def test_every_control_has_a_name(page, viewer):
+    for path in PAGES:
+        visit(page, address(viewer, path))
+        nameless = page.evaluate(
+            f"() => ({CONTROLS})().filter((node) => !({NAMED})(node) && !node.querySelector('img[alt]')"
+            " && !node.getAttribute('aria-labelledby') && !['MAIN', 'DIV'].includes(node.tagName))"
+            ".map((node) => node.outerHTML.slice(0, 200))"
+        )
+        assert nameless == [], path
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_control_does_something_when_a_key_asks_it_to(fresh_page, fresh, path):
+    page, done, here = fresh_page, set(), address(fresh, path)
+    visit(page, here)
+    for _ in range(80):
+        if page.url != here:
+            visit(page, here)
+        # One of each sort is enough: rows of a list differ in their words alone.
+        sorts = page.evaluate(
+            f"""() => (window.controls = ({CONTROLS})()).map((node) =>
+                [node.tagName, node.type ?? "", node.className, node.closest("main, header, dialog")?.tagName ?? "",
+                 node.matches("a, tr *, li *, .row, .row *") ? "" : ({NAMED})(node)].join("|"))"""
+        )
+        left = [(place, sort) for place, sort in enumerate(sorts) if sort not in done]
+        if not left:
+            break
+        place, sort = left[0]
+        done.add(sort)
+        operate(page, place, sort)
+    assert len(done) > 5
+
+
+def operate(page: Any, place: int, sort: str) -> None:
+    """Give a control the focus and the key that works it, and see that something comes of it; Escape ends a dialog."""
+    tag, type_, *_ = sort.split("|")
+    page.evaluate("(place) => window.controls[place].focus()", place)
+    if tag == "A" and page.evaluate("(place) => window.controls[place].href === location.href", place):
+        return  # the page that is shown already
+    key = {"range": "ArrowLeft", "checkbox": "Space", "radio": "Space"}.get(type_, "Enter")
+    key = {"SELECT": "ArrowDown"}.get(tag, key)
+    before = page.evaluate(STATE)
+    if tag in ("INPUT", "TEXTAREA") and type_ not in ("range", "checkbox", "radio", "button", "submit"):
+        page.keyboard.type("2" if type_ in ("number", "date") else "queue")
+    elif tag in ("DIV", "UL", "SECTION", "MAIN", "PRE", "ARTICLE"):
+        return  # only something to scroll
+    else:
+        page.keyboard.press(key)
+        if key == "ArrowDown" and page.evaluate(STATE) == before:
+            page.keyboard.press("ArrowUp")  # the last of its choices stood there
+        if key == "ArrowLeft" and page.evaluate(STATE) == before:
+            page.keyboard.press("ArrowRight")
+    happened(page, before, sort)
+    if page.locator("dialog[open]").count():
+        inside = page.evaluate("() => document.querySelector('dialog[open]').contains(document.activeElement)")
+        assert inside, f"{sort}: the focus stays behind its dialog"
+        page.keyboard.press("Escape")
+        page.wait_for_function("() => !document.querySelector('dialog[open]')")
+
+
+def happened(page: Any, before: str, what: str) -> None:
+    for _ in range(int(PATIENCE / 0.05)):
+        if page.evaluate(STATE) != before:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"nothing came of {what}")
+
+
+def listed(page: Any) -> dict[str, str]:
+    """The keys that `?` tells, with what each does."""
+    aside(page)
+    page.keyboard.press("?")
+    rows = page.locator("dialog[open] table tr")
+    rows.first.wait_for()
+    told = {
+        " ".join(KEYS.get(key, key) for key in row.locator("kbd").all_inner_texts()): row.locator("td").inner_text()
+        for row in rows.all()
+    }
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => !document.querySelector('dialog')")
+    return told
+
+
+def aside(page: Any) -> None:
+    """Leave a box for words, in which keys are letters."""
+    while page.evaluate("() => document.activeElement.matches('input, textarea, select')"):
+        page.keyboard.press("Tab")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_key_that_a_page_lists_does_something(fresh_page, fresh, path):
+    page = fresh_page
+    visit(page, address(fresh, path))
+    told = listed(page)
+    assert {"?", "/", "g n", "g t", "g m", "g y", "g h"} <= set(told)
+    for keys in told:
+        if keys == "Escape":
+            continue  # there is nothing to leave
+        page.keyboard.press("Escape")
+        if page.url != address(fresh, path):
+            visit(page, address(fresh, path))
+        aside(page)
+        for first in ("j", "j") if "j" in told and keys != "j" else ():
+            page.keyboard.press(first)  # something is chosen
+        page.wait_for_timeout(100)
+        before = page.evaluate(STATE)
+        for key in keys.split(" "):
+            page.keyboard.press(key.replace("Ctrl", "Control"))
+        happened(page, before, f"{keys} ({told[keys]}) on {path}")
+
+
+def test_the_first_tab_offers_the_way_past_the_frame(page, viewer):
+    visit(page, f"{viewer.origin}/timeline")
+    page.keyboard.press("Tab")
+    assert page.evaluate("() => document.activeElement.textContent") == "Skip to the page"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("() => document.getElementById('main').contains(document.activeElement)")
+
+
+def test_keys_of_one_letter_can_be_switched_off_for_good(page, viewer):
+    visit(page, f"{viewer.origin}/now")
+    page.keyboard.press("?")
+    page.get_by_label("Keys of one letter do something").uncheck()
+    page.keyboard.press("Escape")
+    page.reload()
+    settled(page)
+    page.keyboard.press("g")
+    page.keyboard.press("h")
+    page.keyboard.press("/")
+    page.wait_for_timeout(200)
+    assert page.url == f"{viewer.origin}/now"
+
+
+# -- the frame -------------------------------------------------------------------------------------------------------
+
+
+def test_a_theme_is_kept_and_changes_the_page(page, viewer):
+    visit(page, f"{viewer.origin}/now")
+    ground = "() => getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(ground)
+    theme = page.get_by_role("button", name="Theme")
+    theme.click()
+    theme.click()
+    assert theme.inner_text() == "Theme: dark"
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.reload()
+    settled(page)
+    assert page.evaluate(ground) == dark
+    theme.click()
+    assert page.evaluate(ground) == light
+
+
+def test_a_viewer_that_was_closed_says_so(fresh_page, fresh, watch):
+    watch.expects("ERR_CONNECTION_REFUSED", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED")
+    visit(fresh_page, f"{fresh.origin}/now")
+    fresh.client.post("/api/view", {"do": "close"})
+    fresh_page.locator("#closed", has_text="foreword view").wait_for()
+
+
+# -- the last --------------------------------------------------------------------------------------------------------
+
+
+def test_every_route_and_method_was_visited():
+    been = {(method, route_of(ROUTES, path)) for method, path in VISITED}
+    every = {(method, path) for path, methods in ROUTES.items() for method in methods}
+    assert sorted(every - been) == [], "no test of the browser visited these"
+
+
+assert test_every_route_and_method_was_visited.__name__ == LAST

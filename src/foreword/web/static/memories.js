@@ -405,6 +405,7 @@ export async function show(root, page) {
     if (form) return;
     const id = document.activeElement?.closest?.(".row")?.dataset.id ?? state.id;
     if (!id) return toast("Choose a memory first.");
+    clearTimeout(preview); // a row that was just moved to would be read a second time, and the first answer given up
     if (!told || told.memory.id !== id) await reveal(id);
     if (told?.memory.id === id) await attempt(() => fn(told.memory));
   }

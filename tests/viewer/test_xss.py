@@ -1,0 +1,312 @@
+"""All payloads of the shared corpus, stored in every field that a page shows, looked at in a real browser.
+
+Nothing may become of them but text: no element that our own code did not make, no attribute that acts, no script, no
+dialog, no request to anywhere else and no other page. A hundred payloads stand in each field of one project: joined
+where a field is one text, one each where it is a list; every payload is the title of a memory of its own.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from foreword.amendments import Amendment
+from foreword.paths import Home
+from foreword.payloads import Delivery
+from foreword.store.ledger import Spending
+from foreword.store.sqlite import SqliteStore
+from foreword.trouble import Trouble, note
+from foreword.types import Change, Injection, Item, Link, Memory, Project
+from tests.viewer.conftest import Viewer, settled, visit, watched
+from tests.viewer.filled import Filled, hooked, worker
+
+MANY = 100  # payloads in one project
+AT_ONCE = 45  # troubles: the page shows the last fifty
+NOTES = ("session_start", "prompt", "question", "compaction")
+# Whatever comes into the page and was not made by createElement came from a text; whatever acts comes from nowhere.
+GUARD = """(() => {
+    const made = new WeakSet();
+    const say = (text) => console.error(`a payload came to life: ${text}`);
+    const acts = /^(script|iframe|frame|object|embed|link|style|base|meta|template|portal|applet|audio|video|marquee)$/;
+    for (const name of ["createElement", "createElementNS"]) {
+        const before = Document.prototype[name];
+        Document.prototype[name] = function (...given) {
+            const node = before.apply(this, given);
+            made.add(node);
+            if (acts.test(node.localName)) say(`<${node.localName}> was made`);
+            return node;
+        };
+    }
+    for (const name of ["alert", "confirm", "prompt", "print", "open"]) window[name] = () => say(`${name}() ran`);
+    const look = (node) => {
+        for (const { name, value } of node.attributes) {
+            const leads = /^(href|xlink:href|src|action|formaction|data|poster)$/.test(name);
+            const away = leads && !/^[/#](?![/\\\\])/.test(value);
+            if (/^(on|srcdoc)/.test(name) || away) say(`${name}=${value.slice(0, 80)}`);
+        }
+    };
+    let parsed = false;
+    document.addEventListener("DOMContentLoaded", () => (parsed = true));
+    new MutationObserver((records) => {
+        for (const { addedNodes, target, type } of records) {
+            if (type === "attributes") look(target);
+            for (const added of addedNodes) {
+                if (added.nodeType !== 1) continue;
+                for (const node of [added, ...added.querySelectorAll("*")]) {
+                    if (parsed && !made.has(node)) say(`<${node.localName}> came from a text`);
+                    look(node);
+                }
+            }
+        }
+    }).observe(document, { subtree: true, childList: true, attributes: true });
+})()"""
+
+
+pytestmark = pytest.mark.timeout(300)  # some hundred pages in each test, on a machine that may be busy
+
+
+@pytest.fixture(scope="module")
+def payloads(shared: Path) -> list[list[str]]:
+    """All of them, a hundred at a time."""
+    every = (shared / "corpora/xss/Intruder/xss-payload-list.txt").read_text(encoding="utf-8").splitlines()
+    assert len(every) >= 6_613
+    return [every[at : at + MANY] for at in range(0, len(every), MANY)]
+
+
+@pytest.fixture(scope="module")
+def hostile(payloads: list[list[str]]) -> Iterator[Viewer]:
+    """A viewer over a memory in which nothing is harmless."""
+    root = Path(tempfile.mkdtemp(prefix="fw-"))
+    home = Home(root=root / "h")
+    home.prepare()
+    store = SqliteStore(home.database, backups=home.backups)
+    now = time.time()
+    ids = {}
+    try:
+        for number, texts in enumerate(payloads):
+            ids[str(number)] = stored(store, number, texts, now=now - number)
+    finally:
+        store.close()
+    try:
+        with worker(home, root / "user") as client:
+            for number, texts in enumerate(payloads):
+                told(client, root / "told" / str(number), number, texts, now=now - number)
+            viewer = Viewer(home, client, Filled(projects={}, ids=ids))
+            try:
+                yield viewer
+            finally:
+                viewer.close()
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def key(number: int, texts: Sequence[str]) -> str:
+    return f"dir:/{texts[number % len(texts)]}/{number}"
+
+
+def session(number: int, texts: Sequence[str]) -> str:
+    return f"{number} {texts[-1]}"[:200]
+
+
+def stored(store: SqliteStore, number: int, texts: Sequence[str], *, now: float) -> str:
+    """Into every field, straight through the store: doors would refuse or redact some; the id of the one with all."""
+    joined, project, id = "\n".join(texts), key(number, texts), session(number, texts)
+    about: dict[str, Any] = {"project": project, "scope": f"project:{project}", "created": now, "session": id}
+    # One payload names the project whose memories are listed, all of them one that is only there to be chosen.
+    named = [Project(project, name=texts[0], root=f"/{texts[0]}"), Project(f"{project}/all", name=joined, root="/")]
+    store.see_projects(named, at=now)
+    full = Memory(
+        "decision",
+        texts[0],
+        body=joined,
+        tags=tuple(texts),
+        files=tuple(texts),
+        functions=tuple(texts),
+        source=joined,
+        detail={**{each: each for each in texts}, "why": joined, "list": list(texts), "in": {joined: list(texts)}},
+        **about,
+    )
+    failures = [
+        Memory("failure", each, detail=dict.fromkeys(("command", "message", "fixed_by", "tool"), each), **about)
+        for each in texts[:20]
+    ]
+    kept = store.keep([full, *failures, *(Memory("note", each.strip() or "?", body=each, **about) for each in texts)])
+    all_of_it, other = kept[0], kept[1]
+    links = tuple(Link(all_of_it.id, each, other.id) for each in texts)
+    store.amend(
+        [Amendment(joined, joined, changed=((all_of_it, all_of_it), (other, other)), links=links)], who=joined, at=now
+    )
+    changes = [Change(project, each, each, what="NEW", signature=each, session=id, at=now) for each in texts]
+    store.note_changes(changes)
+    factors = dict.fromkeys(texts, 0.5)
+    item = Item(all_of_it.id, layer=joined, score=0.5, tokens=5, why=factors, used=True, how=joined)
+    store.record(
+        Injection(
+            f"inj-{number:08}",
+            NOTES[number % len(NOTES)],
+            session=id,
+            project=project,
+            host=joined,
+            at=now,
+            tokens=5,
+            budget=10,
+            build_ms=1.0,
+            layers=dict.fromkeys(texts, 1),
+            skipped={each: each for each in texts},
+            items=(item,),
+            source=joined,
+            terms=tuple(texts),
+            files=tuple(texts),
+            text=joined,
+        ),
+        at_once=True,
+    )
+    store.spend(Spending(now, joined, joined, purpose=joined, session=id, outcome=f"failed:{joined}"))
+    return all_of_it.id
+
+
+def told(client: Any, folder: Path, number: int, texts: Sequence[str], *, now: float) -> None:
+    """Through the doors of hosts: prompts, commands that fail, answers, and hosts that we do not know."""
+    folder.mkdir(parents=True)
+    joined, id = "\n".join(texts), session(number, texts)
+    known = {"session_id": id, "cwd": str(folder)}
+    use = {"tool_name": "Bash", "tool_input": {"command": joined}, "tool_use_id": f"t{number}"}
+    for place, (event, more) in enumerate(
+        (
+            ("SessionStart", {"source": "startup"}),
+            ("UserPromptSubmit", {"prompt": joined, "prompt_id": f"p{number}"}),
+            ("PostToolUseFailure", {**use, "error": f"Exit code 1\n{joined}", "is_interrupt": False}),
+            ("Stop", {"last_assistant_message": joined, "stop_hook_active": False}),
+        )
+    ):
+        raw = _json({**known, "hook_event_name": event, **more})
+        hooked(client, Delivery("claude-code", event, now + place, raw))
+    strange = {"host": joined, "event": joined, "payload": {**known, "prompt": joined}, "at": now}
+    client.post("/api/events", strange)
+
+
+def _json(told: object) -> bytes:
+    import json
+
+    return json.dumps(told).encode()
+
+
+@pytest.fixture
+def wary(browser: Any, hostile: Viewer, look: Any, watch: Any) -> Iterator[Any]:
+    """A page on which whatever comes to life is told, and fails the test."""
+    watch.origin = hostile.origin
+    with watched(browser, hostile, look, watch) as page:
+        page.context.add_init_script(GUARD)
+        yield page
+
+
+def go(page: Any, address: str) -> None:
+    """To another page as a link leads there, without loading all of it again."""
+    page.evaluate(
+        "(address) => { history.pushState(null, '', address); dispatchEvent(new PopStateEvent('popstate')); }", address
+    )
+    settled(page)
+
+
+def unfold(page: Any) -> None:
+    page.evaluate("() => document.querySelectorAll('main details').forEach((node) => (node.open = true))")
+
+
+def test_the_guard_tells_of_what_comes_to_life(wary, hostile, watch):
+    visit(wary, f"{hostile.origin}/now")
+    watch.expects("came to life", "refused", "Content Security", "TrustedHTML", "trusted")
+    wary.evaluate(
+        "() => { const node = document.createElement('b'); node.setAttribute('onclick', 'x'); main.append(node); }"
+    )
+    wary.evaluate("() => { main.append(new DOMParser().parseFromString('<i>x</i>', 'text/xml').documentElement); }")
+    wary.evaluate("() => { try { main.innerHTML = '<u>x</u>' } catch (error) { console.error('TrustedHTML') } }")
+    wary.evaluate(
+        "() => { const link = document.createElement('a'); link.href = 'javascript:alert(1)'; main.append(link); }"
+    )
+    wary.evaluate("() => alert(1)")
+    wary.wait_for_timeout(200)
+    said = "\n".join(watch.said)
+    for what in ("action=x", "<i> came from a text", "TrustedHTML", "href=javascript", "alert() ran"):
+        assert what in said, said
+
+
+def test_a_list_of_memories_shows_every_title_as_it_is(wary, hostile, payloads):
+    visit(wary, f"{hostile.origin}/memories")
+    for number, texts in enumerate(payloads):
+        asked = urlencode({"project": key(number, texts), "kind": "note"})
+        go(wary, f"/memories?{asked}")
+        wary.locator(".mem-results .row").first.wait_for()
+        titles = "() => [...document.querySelectorAll('.mem-results .row-title')].map((node) => node.textContent)"
+        wary.wait_for_function(
+            f"(some) => ({titles})().some((each) => some.includes(each))", arg=[each.strip() for each in texts]
+        )
+        wary.wait_for_function(
+            f"""(count) => {{ const more = document.querySelector(".mem-list > button");
+                if (!more.hidden && !more.disabled) more.click();
+                return ({titles})().length >= count; }}""",
+            arg=len(texts),
+        )
+        assert sorted(wary.evaluate(titles)) == sorted(each.strip() or "?" for each in texts)
+    wary.wait_for_timeout(500)  # what asks for facets asks a little later
+
+
+def test_all_of_a_memory_is_shown_as_it_is(wary, hostile, payloads):
+    visit(wary, f"{hostile.origin}/memories")
+    for number, texts in enumerate(payloads):
+        go(wary, f"/memories/{hostile.ids[str(number)]}")
+        whole = "(body) => document.querySelector('.mem-body')?.textContent === body"
+        wary.wait_for_function(whole, arg="\n".join(texts))
+        unfold(wary)
+    wary.wait_for_timeout(300)
+
+
+def test_a_session_is_told_as_it_is_now_and_later(wary, hostile, payloads):
+    visit(wary, f"{hostile.origin}/now")
+    for number, texts in enumerate(payloads):
+        id = quote(session(number, texts), safe="")
+        joined = "\n".join(texts)
+        go(wary, f"/now/{id}")
+        wary.locator(".feed .moment").first.wait_for()
+        unfold(wary)
+        assert joined in wary.locator("main pre").all_text_contents()
+        go(wary, f"/timeline/{id}")
+        wary.locator("main .moment").first.wait_for()
+        unfold(wary)
+    go(wary, "/timeline")
+    for _ in range(len(payloads) // 20):
+        wary.evaluate("() => scrollTo(0, document.body.scrollHeight)")
+        wary.wait_for_timeout(150)
+
+
+def test_projects_and_what_would_be_said_are_shown_as_they_are(wary, hostile, payloads):
+    visit(wary, f"{hostile.origin}/try")
+    names = wary.locator("select option").all_text_contents()
+    assert {" ".join("\n".join(texts).split()) for texts in payloads} <= {" ".join(each.split()) for each in names}
+    for number, texts in enumerate(payloads[::4]):
+        asked = {"project": key(number * 4, texts), "prompt": " ".join(texts[:10])}
+        go(wary, f"/try?{urlencode(asked)}")
+        wary.wait_for_timeout(100)
+    wary.wait_for_timeout(1000)
+    assert wary.locator(".trouble").count() == 0
+
+
+def test_health_tells_troubles_and_hosts_as_they_are(wary, hostile, payloads):
+    every = [each for texts in payloads for each in texts]
+    lumps = [every[at : at + 20] for at in range(0, len(every), 20)]
+    for at in range(0, len(lumps), AT_ONCE):
+        hostile.home.trouble.unlink(missing_ok=True)
+        Path(f"{hostile.home.trouble}.1").unlink(missing_ok=True)
+        for place, lump in enumerate(lumps[at : at + AT_ONCE]):
+            note(str(hostile.home.trouble), Trouble(time.time() + place, where=" ".join(lump), what="\n".join(lump)))
+        visit(wary, f"{hostile.origin}/health")
+        unfold(wary)
+        text = wary.locator("main").evaluate("(node) => node.textContent")
+        assert lumps[at][0] in text
+    wary.wait_for_timeout(500)
