@@ -131,7 +131,7 @@ def test_tab_reaches_every_control_in_their_order_and_shows_where_it_is(page, vi
             seen.append(at)
             unseen += [] if shown else [name]
     missed = page.evaluate(
-        """(seen) => window.controls.filter((node, at) => !seen.includes(at) && node.isConnected)
+        """(seen) => window.controls.filter((node, at) => !seen.includes(at) && node.isConnected && node.checkVisibility())
             .map((node) => node.outerHTML.slice(0, 200))""",
         seen,
     )

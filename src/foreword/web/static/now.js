@@ -103,7 +103,7 @@ export async function show(root, page) {
     try {
       await look();
     } catch (error) {
-      if (error.name !== "AbortError" && error.status !== 0) throw error;
+      if (error.name !== "AbortError" && ![0, 404].includes(error.status)) throw error;
     }
   }
 
