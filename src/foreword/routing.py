@@ -27,6 +27,8 @@ def answered(routes: Routes, asked: Request, *, tell: Callable[[str, str], None]
         return as_json({"error": f"no {asked.method} {asked.path} here", "hint": hint}, 405 if methods else 404)
     try:
         got = methods[asked.method](asked)
+        if isinstance(got, Mapping):
+            return as_json({**got, "ms": round((time.perf_counter() - started) * 1000, 3)}, 200)
     except ForewordError as exc:
         status = next((code for kind, code in STATUS.items() if isinstance(exc, kind)), 500)
         if status >= 500:
@@ -38,9 +40,7 @@ def answered(routes: Routes, asked: Request, *, tell: Callable[[str, str], None]
         return as_json({"error": "the worker failed; nothing was lost", "hint": hint}, 500)
     if isinstance(got, Response):
         return got
-    if isinstance(got, bytes):
-        return Response(status=200, body=got, kind="text/plain; charset=utf-8")
-    return as_json({**got, "ms": round((time.perf_counter() - started) * 1000, 3)}, 200)
+    return Response(status=200, body=got, kind="text/plain; charset=utf-8")
 
 
 def route_of(routes: Routes, path: str) -> str:

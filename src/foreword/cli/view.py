@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -74,7 +75,8 @@ def _hold(client: Client, holder: str) -> None:
         while (told := client.post("/api/view", {"do": "hold", "holder": holder}))["open"]:
             time.sleep(HOLD_EVERY)
     except KeyboardInterrupt:
-        client.post("/api/view", {"do": "leave", "holder": holder})
+        with suppress(ForewordError):  # a worker that left took the viewer along
+            client.post("/api/view", {"do": "leave", "holder": holder})
         screen.aside("the viewer is closed")
     except ForewordError as exc:
         raise ForewordError("the viewer is closed: the worker left", hint="run `foreword view` again") from exc

@@ -102,10 +102,13 @@ class Counts:
     @staticmethod
     def at(state: int, *, before: Counts | None) -> Counts:
         """What is known of a state: nothing yet, or where counting takes long what was known *before*."""
-        if before is not None and before.state == state:
+        if before is None:
+            return Counts(state)
+        held = before.took > SLOW and monotonic() - before.since < 10 * before.took
+        if before.state == state and (held or not before.old):
             return before
         new = Counts(state)
-        if before is not None and before.took > SLOW and monotonic() - before.since < 10 * before.took:
+        if held:
             new.cells, new.took, new.since, new.old = before.cells, before.took, before.since, True
         return new
 

@@ -586,6 +586,7 @@ class SqliteStore(Writing):
             for _ in self._db.execute(sql):
                 pass
         self._db.execute("DELETE FROM meta WHERE key = 'index'")
+        self._touched = True  # who holds which words may be another now
         for mended in ("tables", "index", "code", "later"):  # what was left for later may have met a missing table
             self._trouble.pop(mended, None)
         return int(self._db.execute("SELECT count(*) FROM memories").get)

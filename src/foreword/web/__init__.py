@@ -74,10 +74,11 @@ class Viewer:
                     return {"open": False, "why": self._why}
                 self._open.holders[name] = time.monotonic()
                 return self.about()
-            if what == "leave" and self._open is not None:
-                self._open.holders.pop(str(told.get("holder") or ""), None)
-                if not self._open.holders:
-                    self._close("its command ended")
+            if what == "leave":  # it may be closed already: then there is nothing to leave
+                if self._open is not None:
+                    self._open.holders.pop(str(told.get("holder") or ""), None)
+                    if not self._open.holders:
+                        self._close("its command ended")
                 return self.about()
             if what == "close":
                 was = self._open is not None
