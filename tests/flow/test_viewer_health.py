@@ -6,10 +6,8 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -27,48 +25,20 @@ from foreword.wiring import Entry
 from tests import retimed
 from tests.flow.conftest import wait_for
 from tests.flow.test_watch import SESSION, tell
+from tests.flow.viewing import Page
 
 Ask = Callable[..., dict[str, Any]]
 NOW = time.time()
 
 
-class Browser:
-    """As little of one as the gate lets in."""
-
-    def __init__(self, client: Client) -> None:
-        told = client.post("/api/view", {"do": "open"})
-        self._client, self._holder = client, told["holder"]
-        address = urlsplit(told["url"])
-        self._host, self._port = address.netloc, address.port
-        answer = self._sent(f"/?{address.query}", {"Sec-Fetch-Site": "none", "Sec-Fetch-Dest": "document"})
-        self._cookie = answer[1].partition(";")[0]
-
-    def get(self, path: str, **query: Any) -> tuple[int, dict[str, Any]]:
-        self._client.post("/api/view", {"do": "hold", "holder": self._holder})
-        asked = f"{path}?{urlencode(query)}" if query else path
-        status, _, body = self._sent(asked, {"Sec-Fetch-Site": "same-origin", "Cookie": self._cookie})
-        return status, json.loads(body)
-
-    def _sent(self, path: str, fields: dict[str, str]) -> tuple[int, str, bytes]:
-        line = HTTPConnection("127.0.0.1", self._port, timeout=20)
-        try:
-            line.request("GET", path, headers={"Host": self._host, **fields})
-            got = line.getresponse()
-            return got.status, got.getheader("Set-Cookie") or "", got.read()
-        finally:
-            line.close()
-
-
 @pytest.fixture
 def ask(start: Callable[[], Client]) -> Ask:
     """Opens the viewer once, and asks it; anything but a good answer fails."""
-    browsers: list[Browser] = []
+    pages: list[Page] = []
 
-    def asked(path: str = "/api/health", *, expect: int = 200, **query: Any) -> dict[str, Any]:
-        browsers[:] = browsers or [Browser(start())]
-        status, told = browsers[0].get(path, **query)
-        assert status == expect, told
-        return told
+    def asked(path: str = "/api/health", *, status: int = 200, **query: Any) -> dict[str, Any]:
+        pages[:] = pages or [Page(start())]
+        return pages[0].ask(path, status=status, **query)
 
     return asked
 
@@ -122,7 +92,7 @@ def test_figures_are_of_the_project_and_the_days_that_were_asked_for(ask: Ask, h
     elsewhere = ask("/api/health/figures", days=7, project="dir:/elsewhere")
     assert elsewhere["injections"]["total"] == elsewhere["growth"][-1]["memories"] == 0
     for days in ("0", "9999", "x", "1.5"):
-        assert "days" in ask("/api/health/figures", expect=400, days=days)["error"]
+        assert "days" in ask("/api/health/figures", status=400, days=days)["error"]
 
 
 def test_no_text_of_a_memory_is_in_it(ask: Ask, home: Home) -> None:
@@ -142,7 +112,7 @@ def test_a_worker_whose_store_is_broken_tells_why_and_the_way_out(ask: Ask, home
     assert told["worker"]["pid"]
     assert not told["worker"]["ok"]
     assert any("cannot open" in each["what"] for each in told["troubles"])
-    assert "cannot open" in ask("/api/health/figures", expect=503)["error"]
+    assert "cannot open" in ask("/api/health/figures", status=503)["error"]
 
 
 def test_a_table_that_is_gone_is_told_and_the_rest_still_answers(ask: Ask, home: Home) -> None:

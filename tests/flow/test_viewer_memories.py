@@ -2,65 +2,19 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from foreword.client import Client
 from foreword.paths import Home
 from foreword.worker import life
-
-NAVIGATES = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-FETCHES = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
-
-
-class Refused(Exception):
-    """What a page is told instead of an answer."""
-
-    def __init__(self, status: int, told: dict[str, Any]) -> None:
-        super().__init__(told["error"])
-        self.status = status
-
-
-class Page:
-    """A page of the viewer: opened by its link, it asks as a browser's script does."""
-
-    def __init__(self, link: str) -> None:
-        self.place = urlsplit(link).netloc
-        _, fields, _ = self._ask("GET", link.partition(self.place)[2], NAVIGATES)
-        self._cookie = fields["Set-Cookie"].partition(";")[0]
-
-    def get(self, path: str, **query: object) -> dict[str, Any]:
-        return self._told("GET", f"{path}?{urlencode(query)}" if query else path)
-
-    def post(self, path: str, told: dict[str, Any]) -> dict[str, Any]:
-        return self._told("POST", path, json.dumps(told).encode())
-
-    def _told(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
-        fields = {**FETCHES, "Cookie": self._cookie}
-        if body is not None:
-            fields |= {"Origin": f"http://{self.place}", "Content-Type": "application/json"}
-        status, _, raw = self._ask(method, path, fields, body)
-        if status != 200:
-            raise Refused(status, json.loads(raw))
-        return dict(json.loads(raw))
-
-    def _ask(self, method: str, path: str, fields: dict[str, str], body: bytes | None = None) -> Any:
-        line = http.client.HTTPConnection(self.place, timeout=20)
-        try:
-            line.request(method, path, body=body, headers=fields)
-            answer = line.getresponse()
-            return answer.status, answer.headers, answer.read()
-        finally:
-            line.close()
+from tests.flow.viewing import Page, Refused
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +42,7 @@ def client(worker: Home) -> Client:
 
 @pytest.fixture
 def page(client: Client) -> Page:
-    return Page(client.post("/api/view", {"do": "open"})["url"])
+    return Page(client)
 
 
 @pytest.fixture

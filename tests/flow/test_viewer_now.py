@@ -7,10 +7,8 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -23,46 +21,19 @@ from foreword.types import Memory
 from foreword.web import THREADS
 from foreword.web.now import LAYERS, TEXTS
 from tests.flow.conftest import Host, wait_for
+from tests.flow.viewing import Page
 
 PROMPT = "why does the checkout transport time out?"
 DECIDED = "The checkout transport waits nine seconds"
 FACTORS = {"match", "recency", "importance", "reinforcement", "scope", "task"}
 
 
-class Page:
-    """What a browser does with an opened viewer: asks with its cookie, and listens."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
-        self.opened = client.post("/api/view", {"do": "open"})
-        self.at = urlsplit(self.opened["url"])
-        answer = self._asked("GET", f"/?{self.at.query}", {})
-        self.cookie = answer.getheader("Set-Cookie", "").partition(";")[0]
-
-    def get(self, path: str, **query: Any) -> dict[str, Any]:
-        self.client.post("/api/view", {"do": "hold", "holder": self.opened["holder"]})
-        answer = self._asked("GET", f"{path}?{urlencode(query)}", self._own())
-        body = json.loads(answer.read())
-        return {**body, "status": answer.status}
-
-    def listen(self) -> Listening:
-        return Listening(self.at, self._own())
-
-    def _own(self) -> dict[str, str]:
-        return {"Cookie": self.cookie, "Sec-Fetch-Site": "same-origin"}
-
-    def _asked(self, method: str, path: str, fields: dict[str, str]):
-        line = HTTPConnection(self.at.hostname or "", self.at.port, timeout=20)
-        line.request(method, path, headers=fields)
-        return line.getresponse()
-
-
 class Listening:
     """One open stream; its events as they come."""
 
-    def __init__(self, at, fields: dict[str, str]) -> None:
-        self.line = socket.create_connection((at.hostname, at.port), timeout=20)
-        head = "".join(f"{name}: {text}\r\n" for name, text in {"Host": at.netloc, **fields}.items())
+    def __init__(self, page: Page) -> None:
+        self.line = socket.create_connection((page.at.hostname, page.at.port), timeout=20)
+        head = "".join(f"{name}: {text}\r\n" for name, text in {"Host": page.at.netloc, **page.fields}.items())
         self.line.sendall(f"GET /api/live HTTP/1.1\r\n{head}\r\n".encode())
         self.heard = self.line.makefile("rb")
         self.status = int(self.heard.readline().split()[1])
@@ -122,7 +93,7 @@ def starts(host: Host, project: str, *, session: str = "s1", source: str = "star
 
 
 def test_a_hooks_prompt_makes_a_line_arrive_and_then_what_it_was_given_is_there(page, host, project):
-    listening = page.listen()
+    listening = Listening(page)
     assert listening.status == 200
     name, ready = listening.event()
     assert name == "ready"
@@ -141,7 +112,7 @@ def test_a_hooks_prompt_makes_a_line_arrive_and_then_what_it_was_given_is_there(
 
 
 def test_closing_the_viewer_ends_every_stream(page):
-    streams = [page.listen() for _ in range(3)]
+    streams = [Listening(page) for _ in range(3)]
     assert [each.event()[0] for each in streams] == ["ready"] * 3
     page.client.post("/api/view", {"do": "close"})
     assert [next(iter(each.event, None), None) for each in streams] == [None] * 3
@@ -151,7 +122,7 @@ def test_closing_the_viewer_ends_every_stream(page):
 
 def test_tabs_that_were_closed_leave_their_threads_free(page):
     for _ in range(3):
-        tabs = [page.listen() for _ in range(10)]
+        tabs = [Listening(page) for _ in range(10)]
         assert [each.event()[0] for each in tabs] == ["ready"] * 10
         for each in tabs:
             each.close()
@@ -165,7 +136,7 @@ def threads_free(page: Page) -> int:
         for _ in range(THREADS - 1):  # one is left for others
             line = socket.create_connection((page.at.hostname, page.at.port), timeout=0.3)
             stack.callback(line.close)
-            head = f"Host: {page.at.netloc}\r\nCookie: {page.cookie}\r\nSec-Fetch-Site: same-origin\r\n"
+            head = f"Host: {page.at.netloc}\r\nCookie: {page.fields['Cookie']}\r\nSec-Fetch-Site: same-origin\r\n"
             line.sendall(f"GET /api/live HTTP/1.1\r\n{head}\r\n".encode())
             try:
                 free += bool(line.recv(1))
@@ -231,7 +202,7 @@ def test_the_newest_session_is_shown_and_others_can_be_switched_to(page, host, p
     past = page.get("/api/now", session="first")
     assert (past["session"]["id"], past["live"]) == ("first", "second")
     assert past["moments"][0]["prompt"] == PROMPT
-    assert page.get("/api/now", session="nobody")["status"] == 404
+    page.ask("/api/now", session="nobody", status=404)
 
 
 def test_what_is_used_is_told_with_how_it_was_known(page, host, project):

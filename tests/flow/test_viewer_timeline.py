@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import http.client
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import pytest
 
 from foreword.client import Client
 from tests.flow.conftest import wait_for
+from tests.flow.viewing import Page
 
 clock = itertools.count()  # of all tests: what is told later happened later
 Ask = Callable[..., dict[str, Any]]
@@ -25,24 +25,9 @@ def client(start) -> Client:
 
 
 @pytest.fixture
-def ask(client: Client) -> Iterator[Ask]:
+def ask(client: Client) -> Ask:
     """Asks as the page's scripts do: `ask(path, status=404, name=value)`."""
-    opened = client.post("/api/view", {"do": "open"})
-    line = http.client.HTTPConnection("127.0.0.1", opened["port"], timeout=20)
-    line.request("GET", opened["url"].partition(str(opened["port"]))[2])
-    answer = line.getresponse()
-    answer.read()
-    cookie = answer.headers["Set-Cookie"].partition(";")[0]
-
-    def asked(path: str, *, status: int = 200, **query: object) -> dict[str, Any]:
-        line.request("GET", f"{path}?{urlencode(query)}", headers={"Cookie": cookie, "Sec-Fetch-Site": "same-origin"})
-        answer = line.getresponse()
-        told = json.loads(answer.read())
-        assert answer.status == status, told
-        return told
-
-    yield asked
-    line.close()
+    return Page(client).ask
 
 
 def tell(client: Client, project: str, session: str, *events: tuple[str, dict[str, Any]]) -> None:

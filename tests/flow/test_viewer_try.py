@@ -15,7 +15,7 @@ from foreword.trial import REASONS
 from foreword.web.trial import LEAST_BUDGET, WORDLESS
 from foreword.worker import life
 from foreword.worker.measuring import RECALLS, SILENCES
-from tests.flow.test_viewer_memories import Page, Refused
+from tests.flow.viewing import Page, Refused
 
 PROMPT = "why does the checkout transport time out?"
 TOPICS = ("retries", "pool size", "TLS handshake", "proxy", "keep-alive", "backoff", "queue", "socket", "cache", "DNS")
@@ -49,7 +49,7 @@ def key(client: Client, project: str) -> str:
 
 @pytest.fixture
 def page(client: Client) -> Page:
-    return Page(client.post("/api/view", {"do": "open"})["url"])
+    return Page(client)
 
 
 def everything(home: Home) -> dict[str, list[tuple]]:

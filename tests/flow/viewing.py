@@ -1,0 +1,68 @@
+"""A worker's client -> its viewer, opened and asked as a script of its page asks."""
+
+from __future__ import annotations
+
+import json
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from foreword.client import Client
+
+NAVIGATES = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+FETCHES = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+
+
+class Refused(Exception):
+    """What a page is told instead of an answer."""
+
+    def __init__(self, status: int, told: dict[str, Any]) -> None:
+        super().__init__(told["error"])
+        self.status, self.told = status, told
+
+
+class Page:
+    """A page of the viewer: opened by its link, it asks with its cookie, and holds the viewer open while it does."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        opened = client.post("/api/view", {"do": "open"})
+        self.holder, self.at = opened["holder"], urlsplit(opened["url"])
+        _, cookie, _ = self._sent("GET", f"/?{self.at.query}", NAVIGATES)
+        self.fields = {**FETCHES, "Cookie": cookie.partition(";")[0]}
+
+    def get(self, path: str, **query: object) -> dict[str, Any]:
+        """The answer; whatever else it is told raises Refused."""
+        return self._asked("GET", f"{path}?{urlencode(query)}" if query else path, {})
+
+    def post(self, path: str, told: dict[str, Any]) -> dict[str, Any]:
+        own = {"Origin": f"http://{self.at.netloc}", "Content-Type": "application/json"}
+        return self._asked("POST", path, own, json.dumps(told).encode())
+
+    def ask(self, path: str, *, status: int = 200, **query: object) -> dict[str, Any]:
+        """The answer, which must have this status."""
+        try:
+            got, told = 200, self.get(path, **query)
+        except Refused as exc:
+            got, told = exc.status, exc.told
+        assert got == status, told
+        return told
+
+    def _asked(self, method: str, path: str, fields: dict[str, str], body: bytes | None = None) -> dict[str, Any]:
+        self.client.post("/api/view", {"do": "hold", "holder": self.holder})
+        status, _, raw = self._sent(method, path, {**self.fields, **fields}, body)
+        told: dict[str, Any] = json.loads(raw)
+        if status != 200:
+            raise Refused(status, told)
+        return told
+
+    def _sent(
+        self, method: str, path: str, fields: dict[str, str], body: bytes | None = None
+    ) -> tuple[int, str, bytes]:
+        line = HTTPConnection(self.at.hostname or "", self.at.port, timeout=20)
+        try:
+            line.request(method, path, body=body, headers=fields)
+            answer = line.getresponse()
+            return answer.status, answer.getheader("Set-Cookie") or "", answer.read()
+        finally:
+            line.close()
