@@ -14,8 +14,9 @@ from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from foreword.cli.screen import lasting, sized
+from foreword.cli.screen import lasting
 from foreword.errors import ForewordError, StoreError
+from foreword.sizes import sized
 from foreword.values import value
 
 if TYPE_CHECKING:

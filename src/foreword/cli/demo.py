@@ -14,6 +14,7 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.errors import BadRequest, ForewordError
+from foreword.sizes import sized
 from foreword.values import fields, value
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ def _dim(text: str) -> None:
 def _waiting(home: Home) -> str:
     from foreword.cli.status import waiting
 
-    return screen.sized(waiting(home))
+    return sized(waiting(home))
 
 
 def _next_steps(home: Home, *, keep: bool) -> None:

@@ -11,6 +11,7 @@ from foreword.cli import door, screen
 from foreword.cli.memories import Json
 from foreword.cli.speaker import refuse_agents
 from foreword.errors import BadRequest
+from foreword.sizes import sized
 
 SHOWN = 20  # titles
 
@@ -95,7 +96,7 @@ def _show(receipt: dict[str, Any]) -> None:
     seen, scanned = receipt["windows"], receipt["scanned"]
     screen.say(
         f"{seen['looked_for']:,} windows of six bytes were looked for in {scanned['files']:,} files,"
-        f" {screen.sized(scanned['bytes'])}; {seen['in_what_stays']:,} more stand in what stays, and tell nothing."
+        f" {sized(scanned['bytes'])}; {seen['in_what_stays']:,} more stand in what stays, and tell nothing."
     )
     if seen["too_many"]:
         screen.warn([f"{seen['too_many']:,} windows were too many to look for; their rows are gone"])

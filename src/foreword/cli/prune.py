@@ -8,6 +8,7 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json
+from foreword.sizes import sized
 
 
 def prune(
@@ -50,14 +51,14 @@ def prune(
         screen.as_json(told)
         return
     gone = ", ".join(f"{rows:,} {name}" for name, rows in told["pruned"].items()) or "nothing"
-    freed = f"; the file is {screen.sized(told['freed'])} smaller" if told["freed"] > 0 else ""
+    freed = f"; the file is {sized(told['freed'])} smaller" if told["freed"] > 0 else ""
     screen.say(f"removed: {gone}{freed}")
 
 
 def _show(told: dict[str, Any]) -> None:
     size = told["size"]
-    cap = f" of {screen.sized(size['most'])}" if size["most"] else ", without a cap"
-    screen.say(f"the store holds {screen.sized(size['used'])}{cap}")
+    cap = f" of {sized(size['most'])}" if size["most"] else ", without a cap"
+    screen.say(f"the store holds {sized(size['used'])}{cap}")
     going = [each for each in told["classes"] if each["rows"]]
     if not going:
         screen.say("nothing is old enough to go")
@@ -65,11 +66,11 @@ def _show(told: dict[str, Any]) -> None:
         headings = ("class", "rows", "about", "by age", "by size", "from", "to", "what")
         screen.table([_row(each) for each in going], headings=headings)
     if told["short"]:
-        short = screen.sized(told["short"])
+        short = sized(told["short"])
         screen.warn([f"that is not enough: {short} too much would be left, of which nothing may go by itself"])
 
 
 def _row(each: dict[str, Any]) -> list[str]:
     dates = [screen.minute(each[name])[:10] for name in ("oldest", "newest")]
-    numbers = [f"{each['rows']:,}", screen.sized(each["bytes"]), f"{each['by_age']:,}", f"{each['by_size']:,}"]
+    numbers = [f"{each['rows']:,}", sized(each["bytes"]), f"{each['by_age']:,}", f"{each['by_size']:,}"]
     return [each["name"], *numbers, *dates, each["what"]]

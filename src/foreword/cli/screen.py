@@ -70,15 +70,6 @@ def safe(text: str) -> str:
     )
 
 
-def sized(amount: float) -> str:
-    """Bytes as people say them."""
-    for unit in ("bytes", "KB", "MB"):
-        if amount < 1024:
-            return f"{amount:.0f} {unit}" if unit == "bytes" or amount >= 10 else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} GB"
-
-
 def counted(number: int, things: str) -> str:
     """So many of them: `1 session`, `3 memories`."""
     one = f"{things[:-3]}y" if things.endswith("ies") else things[:-1]

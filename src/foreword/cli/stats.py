@@ -10,6 +10,7 @@ from foreword.cli import door, screen
 from foreword.cli.drawing import Plot, check_plot, draw
 from foreword.cli.memories import Json, Project
 from foreword.errors import BadRequest
+from foreword.sizes import sized
 
 BAR = 24  # characters of the longest bar
 WEEKS = 14  # days from which on each bar of a day stands for a week
@@ -89,7 +90,7 @@ def _summary(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("hit rate", _percent(items["hit_rate"])),
         ("per used item", f"{_number(tokens['per_used_item'])} tokens" if items["used"] else "-"),
         ("memories", f"{told['memories']['total']:,}, {told['memories']['new']:,} of them of these days"),
-        ("store", f"{screen.sized(told['store']['bytes'])} for all projects{grown}"),
+        ("store", f"{sized(told['store']['bytes'])} for all projects{grown}"),
         ("sessions", f"{told['sessions']['total']:,}"),
     ]
     if model["calls"] or model["refused"]:
@@ -161,4 +162,4 @@ def _number(given: float | None) -> str:
 
 
 def _signed(bytes_more: int) -> str:
-    return f"{'+' if bytes_more >= 0 else '-'}{screen.sized(abs(bytes_more))}"
+    return f"{'+' if bytes_more >= 0 else '-'}{sized(abs(bytes_more))}"

@@ -13,6 +13,7 @@ import typer
 from foreword.cli import checks, door, hosts, screen, troubles
 from foreword.cli.memories import Json
 from foreword.errors import BadRequest, ForewordError
+from foreword.sizes import sized
 from foreword.values import fields
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
         *(("switched off", f"{says}; `foreword doctor` has the way out") for says in about["switched_off"]),
         ("holds", counts or ("unknown" if about["home_exists"] else "nothing yet")),
         ("database", _database(about["database_bytes"], about["database_max_bytes"])),
-        ("waiting", f"{screen.sized(about['spool_bytes'])} in the spool" if about["spool_bytes"] else "nothing"),
+        ("waiting", f"{sized(about['spool_bytes'])} in the spool" if about["spool_bytes"] else "nothing"),
         ("last event", f"{_when(event['last'])}, {event['host']}, {event['project']}" if event else "none yet"),
         ("last given", given),
         *([("used here", _use(about["use"]))] if about["use"] else []),
@@ -197,9 +198,9 @@ def _database(size: int, most: int) -> str:
     if not size:
         return "none yet"
     if not most or size < most * NEAR:
-        return screen.sized(size)
-    share = f"{100 * size / most:.0f} % of the {screen.sized(most)} that `store_max_mb` allows"
-    return f"{screen.sized(size)}, {share}; `foreword prune --dry-run` tells what would go"
+        return sized(size)
+    share = f"{100 * size / most:.0f} % of the {sized(most)} that `store_max_mb` allows"
+    return f"{sized(size)}, {share}; `foreword prune --dry-run` tells what would go"
 
 
 def _waiting(things: int) -> str:

@@ -9,7 +9,7 @@ from foreword.deeds import Deed, Todo, todos_after
 from foreword.distill import gist
 from foreword.distill.changes import is_test, memory_of_change
 from foreword.distill.commands import Command, command_of, commands_of, does, message_of, same, shape_of
-from foreword.distill.failures import Problem, outcome
+from foreword.distill.failures import Problem, failure_uid, outcome
 from foreword.distill.request import requests
 from foreword.distill.said import Said, said, takes_back
 from foreword.distill.sentences import cut
@@ -296,7 +296,7 @@ class Draft:
         return self._memory(
             "failure",
             cut(message, 140),
-            f"fai:{self.project.key}:{problem.fingerprint}",
+            failure_uid(problem.fingerprint, project=self.project.key),
             at=failure.last,
             body=self._cause(failure),
             files=tuple(dict.fromkeys(files))[:8],

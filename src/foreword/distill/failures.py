@@ -45,6 +45,11 @@ def problem_of(output: str, *, program: str) -> Problem | None:
     )
 
 
+def failure_uid(fingerprint: str, *, project: str) -> str:
+    """What a failure is known by: the same error in a project is the same failure."""
+    return f"fai:{project}:{fingerprint}"
+
+
 def outcome(output: str, command: Command, *, failed: bool | None) -> tuple[bool, Problem | None]:
     """Whether a command failed, and with which error; where nobody tells, only what says so itself has failed."""
     # Of `pytest | tail` the host tells how `tail` ended.

@@ -40,6 +40,11 @@ class Known:
     last: float = 0.0
 
 
+def called(key: str, known: Mapping[str, Known]) -> str:
+    """What people call a project; of one that nobody named yet, how its key ends."""
+    return (known[key].name if key in known else "") or key.rpartition("/")[2] or key
+
+
 @value
 class Held:
     """What is kept of a project: its active memories by kind, its sessions, and when the last of those was."""

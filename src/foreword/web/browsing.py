@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadRequest
 from foreword.http import Request
 from foreword.routing import flag, whole, word, words
 from foreword.store.browsing import FACETS, MOST_PAGE, SHOWN, Wanted
+from foreword.store.registry import Known, called
 from foreword.types import STATUSES, UNIVERSAL, Memory
 
 if TYPE_CHECKING:
@@ -25,9 +27,9 @@ def browse(keeper: Keeper, asked: Request) -> dict[str, Any]:
     started = time.perf_counter()
     limit = whole(asked, "limit", PAGE, most=MOST_PAGE) or PAGE
     page = keeper.store.browse(wanted_of(asked), after=word(asked, "after"), limit=limit)
-    names = _names(keeper)
+    registry = keeper.store.registry()
     return {
-        "memories": [_line(memory, names) for memory in page.memories],
+        "memories": [_line(memory, registry) for memory in page.memories],
         "next": page.next,
         "total": page.total,
         "took": round((time.perf_counter() - started) * 1000, 3),
@@ -37,10 +39,10 @@ def browse(keeper: Keeper, asked: Request) -> dict[str, Any]:
 def facets(keeper: Keeper, asked: Request) -> dict[str, Any]:
     """How many there are of each sort; `exact` is false where some were counted among the newest only."""
     found = keeper.store.facets(wanted_of(asked))
-    names = _names(keeper)
+    registry = keeper.store.registry()
     told = {
         name: [
-            {"value": each, "label": _label(name, each, names), "count": count} for each, count in found.counts[name]
+            {"value": each, "label": _label(name, each, registry), "count": count} for each, count in found.counts[name]
         ]
         for name in FACETS
     }
@@ -66,7 +68,7 @@ def wanted_of(asked: Request) -> Wanted:
     )
 
 
-def _line(memory: Memory, names: dict[str, str]) -> dict[str, Any]:
+def _line(memory: Memory, registry: Mapping[str, Known]) -> dict[str, Any]:
     return {
         "id": memory.id,
         "kind": memory.kind,
@@ -74,7 +76,7 @@ def _line(memory: Memory, names: dict[str, str]) -> dict[str, Any]:
         "gist": " ".join(memory.body[: 2 * GIST].split())[:GIST],
         "scope": memory.scope,
         "project": memory.project,
-        "project_name": names.get(memory.project) or memory.project,
+        "project_name": called(memory.project, registry),
         "status": memory.status,
         "trust": memory.trust,
         "confidence": memory.confidence,
@@ -87,16 +89,13 @@ def _line(memory: Memory, names: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _names(keeper: Keeper) -> dict[str, str]:
-    """The names for people of the projects, by key."""
-    return {key: known.name for key, known in keeper.store.registry().items()}
-
-
-def _label(facet: str, each: str, names: dict[str, str]) -> str:
+def _label(facet: str, each: str, registry: Mapping[str, Known]) -> str:
     """What people call a value."""
     if facet == "pinned":
         return "pinned" if each == "1" else "not pinned"
     if facet == "scope":
         sort, _, rest = each.partition(":")
-        return "everywhere" if each == UNIVERSAL else names.get(rest) or rest if sort == "project" else rest or sort
-    return (names.get(each) or each or "none") if facet == "project" else each
+        if each == UNIVERSAL:
+            return "everywhere"
+        return called(rest, registry) if sort == "project" else rest or sort
+    return (called(each, registry) or "none") if facet == "project" else each

@@ -14,6 +14,7 @@ from foreword.config import SETTINGS
 from foreword.errors import ForewordError
 from foreword.imports import TRANSCRIPTS
 from foreword.recipes import RECIPES
+from foreword.sizes import sized
 from foreword.switches import chosen, off
 from foreword.trouble import noted
 from foreword.types import Project
@@ -93,15 +94,6 @@ class Figures:
                 ended = self._clock()
                 self._kept[project, days] = (ended + max(FRESH, (ended - began) * SHARE), told)
             return self._kept[project, days][1]
-
-
-def sized(amount: float) -> str:
-    """Bytes as people say them."""
-    for unit in ("bytes", "KB", "MB"):
-        if amount < 1024:
-            return f"{amount:.0f} {unit}" if unit == "bytes" or amount >= 10 else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} GB"
 
 
 def _asked(question: Callable[[], T], found: list[Finding]) -> T | None:

@@ -12,9 +12,9 @@ from foreword import answers
 from foreword.amendments import Logged
 from foreword.chronicle import PAST, chronicle
 from foreword.details import text
-from foreword.distill import session_uid
 from foreword.errors import NotFound
 from foreword.revise import REVISED, REVISES
+from foreword.store.registry import called
 from foreword.types import Memory
 from foreword.values import fields
 
@@ -34,9 +34,9 @@ def about(keeper: Keeper, id: str) -> dict[str, Any]:
     memory = next(iter(store.by_id([id])), None)
     if memory is None or memory.status == "forgotten":
         raise NotFound(f"there is no memory {id[:80]!r}", hint="look for it by its words")
-    sessions = _sessions(store, [memory.session, *(each["session"] for each in told["shown"])])
+    sessions = _sessions(keeper, [memory.session, *(each["session"] for each in told["shown"])])
     return {
-        "memory": {**told["memory"], "project_name": _name(store, memory.project)},
+        "memory": {**told["memory"], "project_name": called(memory.project, store.registry())},
         "session": sessions.get(memory.session),
         "links": _links(store, memory),
         "superseded_by": next(iter(_briefly(store, [memory.superseded_by])), None),
@@ -52,12 +52,12 @@ def about(keeper: Keeper, id: str) -> dict[str, Any]:
 
 def waiting(keeper: Keeper, *, project: str = "", limit: int = MOST_WAITING) -> dict[str, Any]:
     """What waits for the user's word in a project, or in all: proposals and notes, newest first, and how many."""
-    told = keeper.review(project=project, most=limit)
+    told, registry = keeper.review(project=project, most=limit), keeper.store.registry()
     shown = {
         sort: [
             {
                 **each,
-                "project_name": _name(keeper.store, each["project"]),
+                "project_name": called(each["project"], registry),
                 "proposes": _proposes(keeper.store, each),
                 "waits": "proposal" if sort == "proposals" else "note",
             }
@@ -105,19 +105,11 @@ def _briefly(store: Store, ids: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _sessions(store: Store, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+def _sessions(keeper: Keeper, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The sessions that are known, each with what it was about."""
-    found = {id: store.session(id) for id in dict.fromkeys(filter(None, ids))}
-    known = [each for each in found.values() if each is not None]
-    uids = [session_uid("sum", project=each.project, session=each.id) for each in known]
-    titles = {memory.uid: memory.title for memory in store.by_uid(uids)}
-    return {
-        each.id: {
-            **{name: getattr(each, name) for name in ("id", "host", "started", "ended")},
-            "title": titles.get(uid, ""),
-        }
-        for each, uid in zip(known, uids, strict=True)
-    }
+    found = [keeper.store.session(id) for id in dict.fromkeys(filter(None, ids))]
+    told = keeper.described([each for each in found if each is not None])
+    return {each["id"]: {name: each[name] for name in ("id", "host", "started", "ended", "title")} for each in told}
 
 
 def _history(store: Store, memory: Memory) -> list[dict[str, Any]]:
@@ -167,9 +159,3 @@ def _waits(memory: Memory) -> str:
     if memory.status == "proposed":
         return "proposal"
     return "note" if memory.kind == "note" and memory.status == "active" else ""
-
-
-def _name(store: Store, key: str) -> str:
-    """What people call a project; of one that nobody named yet, how its key ends."""
-    known = store.registry().get(key)
-    return (known.name if known else "") or key.rpartition("/")[2] or key

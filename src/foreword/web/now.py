@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from foreword import answers
 from foreword.deeds import deed_of
-from foreword.distill import session_uid
+from foreword.distill.sentences import cut
 from foreword.errors import NotFound
 from foreword.recipes import ledger_of
+from foreword.store.registry import called
 from foreword.values import fields
+from foreword.web.timeline import goes_on
 
 if TYPE_CHECKING:
     from foreword.types import Event, Injection, Memory
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 TEXTS = 20  # moments whose text is sent along: 160 KB where each is as long as can be
 MOST = 500  # moments at once
 OTHERS = 20  # sessions to switch to
-QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
 NEAR = 5.0  # seconds between a prompt and what a plugin asks for it
 SETTLING = 2.0  # seconds: a prompt is kept at once, what it was given a moment later
 PROMPT = 600  # characters that are shown of a prompt
@@ -115,9 +116,7 @@ def _about(
     if known:
         return known
     if found := keeper.store.session(id):
-        uid = session_uid("sum", project=found.project, session=id)
-        summary = next(iter(keeper.store.by_uid([uid])), None)
-        return {**fields(found), "title": summary.title if summary else "", "summary": summary.id if summary else ""}
+        return keeper.described([found])[0]
     if not given:
         raise NotFound(f"there is no session {id[:80]!r}", hint="/now shows the one that goes on")
     first, last = given[-1], given[0]
@@ -127,14 +126,13 @@ def _about(
 
 def _told(keeper: Keeper, about: Mapping[str, Any]) -> dict[str, Any]:
     """A session in a line: its title is that of its summary, or else what it was asked first."""
-    known = keeper.registry.known().get(about["project"])
     first = () if about["title"] else keeper.store.prompts(about["id"], limit=1, oldest=True)
     names = ("id", "host", "project", "cwd", "started", "last", "ended", "events", "summary")
     return {
         **{name: about[name] for name in names},
-        "project_name": (known.name if known else "") or about["project"].rpartition("/")[2] or about["project"],
-        "title": about["title"] or next((_cut(_words(event), TITLE) for event in first), ""),
-        "goes_on": not about["ended"] and keeper.now() - about["last"] < QUIET,
+        "project_name": called(about["project"], keeper.registry.known()),
+        "title": about["title"] or next((cut(_words(event), TITLE) for event in first), ""),
+        "goes_on": goes_on(about["last"], about["ended"], now=keeper.now()),
     }
 
 
@@ -213,8 +211,6 @@ def _item(item: Mapping[str, Any], known: Mapping[str, Memory]) -> dict[str, Any
 def _words(event: Event) -> str:
     """What somebody typed; empty where it was no person."""
     deed = deed_of(event, root="")
-    return _cut(deed.text, PROMPT) if deed else ""
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+    if deed is None:
+        return ""
+    return deed.text if len(deed.text) <= PROMPT else f"{deed.text[: PROMPT - 1].rstrip()}…"

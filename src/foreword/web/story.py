@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.deeds import Deed, Todo, deed_of, todos_after
 from foreword.details import text, texts
 from foreword.distill.commands import command_of
-from foreword.distill.failures import outcome
+from foreword.distill.failures import failure_uid, outcome
 from foreword.distill.merge import fixes_of
 from foreword.store.timeline import Given
 from foreword.types import KINDS, Change, Event, Injection, Memory, Session
@@ -90,8 +90,8 @@ class _Telling:
             elif deed.act == "run" and (run := _run(deed)):
                 moments.append({**moment, "what": "run", **run})
                 self._ran[deed.at] = moments[-1]
-                if uid := moments[-1].pop("fingerprint"):
-                    failed.append((moments[-1], f"fai:{self._session.project}:{uid}"))
+                if fingerprint := moments[-1].pop("fingerprint"):
+                    failed.append((moments[-1], failure_uid(fingerprint, project=self._session.project)))
             elif deed.act == "plan" and deed.todos:
                 plan = todos_after(plan, deed.todos)
                 todos = [{"text": _short(todo.text, COMMAND)["text"], "done": todo.done} for todo in plan[:TODOS]]
@@ -205,7 +205,7 @@ def _run(deed: Deed) -> dict[str, Any]:
 
 
 def _joined(moments: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Edits in a row as one moment, and the same command again as one with how often; a prompt told twice once."""
+    """Edits in a row as one moment, plans in a row as the last, the same command again as one with how often."""
     found: list[dict[str, Any]] = []
     for each in moments:
         last: dict[str, Any] = found[-1] if found else {"what": ""}

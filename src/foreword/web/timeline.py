@@ -11,6 +11,7 @@ from foreword.distill.changes import is_test
 from foreword.distill.merge import fixes_of
 from foreword.distill.sentences import begun, cut
 from foreword.errors import BadRequest
+from foreword.store.registry import called
 from foreword.store.timeline import Changed, Given
 from foreword.types import Change, Event, Memory, Session
 from foreword.values import fields
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 FEW = 5  # of one sort, in a row of the list; its story has all
 LOOKED_AT = 40  # changes of a session of which the few are chosen
 TITLE, SUMMARY, FIX = 160, 320, 150  # characters
-RUNNING = 1_800.0  # seconds: a session that nobody ended and that told nothing for so long is over
+QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
 KINDS = ("summary", "handoff", "decision", "failure", "learning", "preference", "correction")
 ASIDE = ("proposed", "discarded")  # what nobody said yes to is told elsewhere
 
@@ -60,20 +61,24 @@ def head(
 ) -> dict[str, Any]:
     """What a session is called: by its summary, or by its first prompt until there is one."""
     summary = summary_of(session, came)
-    known = registry.get(session.project)
     asked = deed_of(prompt, root="") if prompt and not summary else None
     return {
         "id": session.id,
         "host": session.host,
         "project": session.project,
-        "project_name": known.name if known and known.name else session.project.rpartition("/")[2],
+        "project_name": called(session.project, registry),
         "started": session.started,
         "last": session.last,
         "ended": session.ended,
-        "running": not session.ended and now - session.last < RUNNING,
+        "running": goes_on(session.last, session.ended, now=now),
         "events": session.events,
         "title": cut(summary.title if summary else asked.text if asked else "", TITLE),
     }
+
+
+def goes_on(last: float, ended: float, *, now: float) -> bool:
+    """Whether a session does: nobody ended it, and it told something not long ago."""
+    return not ended and now - last < QUIET
 
 
 def summary_of(session: Session, came: Iterable[Memory]) -> Memory | None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from foreword import render
-from foreword.distill import session_uid
 from foreword.errors import BadRequest, NotFound
 from foreword.hosts import FILES, find
 from foreword.jsontext import storable
@@ -31,19 +30,14 @@ WORDLESS = "it names no topic: a thing, a file, a function"
 def choices(keeper: Keeper, *, project: str) -> dict[str, Any]:
     """What can be chosen for a trial in a project: moments with their budgets, sessions, hosts with their forms."""
     found = _project(keeper, project)
-    sessions = keeper.store.sessions(found.key, limit=SESSIONS)
-    uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
-    titles = {memory.uid: memory.title for memory in keeper.store.by_uid(uids) if memory.scope == found.scope}
+    sessions = keeper.described(keeper.store.sessions(found.key, limit=SESSIONS))
     return {
         "project": {"key": found.key, "name": found.name},
         "off": keeper.off(found).inject,
         "moments": [{"name": name, **_range(keeper.settings.recipes[name])} for name in MOMENTS],
         "hosts": [{"name": name, "form": find(name).form} for name in FILES],
         "forms": list(FORMS),
-        "sessions": [
-            {"id": each.id, "host": each.host, "last": each.last, "title": titles.get(uid, "")}
-            for each, uid in zip(sessions, uids, strict=True)
-        ],
+        "sessions": [{name: each[name] for name in ("id", "host", "last", "title")} for each in sessions],
     }
 
 

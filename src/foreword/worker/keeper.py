@@ -622,14 +622,14 @@ class Keeper:
     # -- what is known about itself -----------------------------------------------------------------------------
     def sessions(self, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
         project = self._project(project_path).key if project_path else ""
-        return {"sessions": self._described(self.store.sessions(project, limit=limit))}
+        return {"sessions": self.described(self.store.sessions(project, limit=limit))}
 
     def session(self, id: str) -> dict[str, Any]:
         """The whole story of one session: what it was about, what it came to, and what it was given."""
         found = self.settled(id)
         given = self.store.injections(session=found.id, limit=SHOWN_IN)
         return {
-            "session": self._described([found])[0],
+            "session": self.described([found])[0],
             "memories": [answers.memory(memory) for memory in self.store.of_session(found.id)],
             "changes": [
                 fields(each) for each in self.store.changed(found.project, session=found.id, limit=MOST_CHANGES)
@@ -637,15 +637,7 @@ class Keeper:
             "injections": [answers.injection(each, text=False) for each in given],
         }
 
-    def settled(self, id: str) -> Session:
-        """A session, by its id or the beginning of it, after what it came to was waited for a moment."""
-        found = self.store.session(id) or self.store.session_like(id)
-        if found is None:
-            raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
-        self._distilling.settle(found.project)
-        return self.store.session(found.id) or found  # as it stands now
-
-    def _described(self, sessions: Sequence[Session]) -> list[dict[str, Any]]:
+    def described(self, sessions: Sequence[Session]) -> list[dict[str, Any]]:
         """Sessions with what each was about, where it is known."""
         uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
         known = {(memory.uid, memory.scope): memory for memory in self.store.by_uid(uids)}
@@ -655,6 +647,14 @@ class Keeper:
             about = {"title": found.title if found else "", "summary": found.id if found else ""}
             told.append({**fields(session), **about})
         return told
+
+    def settled(self, id: str) -> Session:
+        """A session, by its id or the beginning of it, after what it came to was waited for a moment."""
+        found = self.store.session(id) or self.store.session_like(id)
+        if found is None:
+            raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
+        self._distilling.settle(found.project)
+        return self.store.session(found.id) or found  # as it stands now
 
     def injections(
         self, *, session_id: str = "", project_path: str = "", memory: str = "", limit: int = 20, text: bool = False
