@@ -20,8 +20,11 @@ from foreword.evaluate.sets import read
 from foreword.history import story
 from foreword.recall import recall
 from foreword.recipes import RECIPES
+from foreword.routing import Routes
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Moment, Project, Recalled
+from foreword.web import routes as viewer
+from foreword.worker import server as worker
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "foreword"
@@ -138,6 +141,28 @@ def _anchor(line: str) -> str:
     """The name by which a heading is linked, as GitHub makes it."""
     text = re.sub(r"[^\w\- ]", "", line.lstrip("#").strip().lower()) if line.startswith("#") else ""
     return text.replace(" ", "-")
+
+
+def told_routes(page: str) -> set[str]:
+    """`GET /api/pin` of every table row that begins with a route; one method holds for all that the row names."""
+    told = set()
+    for first, *_ in rows(page, width=2):
+        method = re.match(r"`([A-Z]+) /", first)
+        for path in re.findall(r"`(?:[A-Z]+ )?(/[^`?{]*)", first) if method else ():
+            told.add(f"{method[1]} {path}")
+    return told
+
+
+@pytest.mark.parametrize(
+    ("page", "routes"),
+    [
+        ("api.md", worker.routes_of(None, leave=lambda: None)),  # type: ignore[arg-type] # nothing is asked of them
+        ("viewer.md", viewer.routes_of(None, None)),  # type: ignore[arg-type]
+    ],
+)
+def test_a_page_tells_every_route_that_there_is_and_no_other(page: str, routes: Routes) -> None:
+    there = {f"{method} {path}" for path, methods in routes.items() for method in methods}
+    assert told_routes((ROOT / "docs" / page).read_text(encoding="utf-8")) == there
 
 
 def test_the_script_that_makes_a_set_makes_one(tmp_path: Path) -> None:
