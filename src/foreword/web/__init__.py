@@ -24,6 +24,7 @@ log = logging.getLogger("foreword")
 
 THREADS = 24  # a page that listens holds one, and a browser opens six lines to one host
 MOST_HEAD = 64 * 1024  # a long prompt to try is sent in the body
+PATIENCE = 3.0  # seconds for a request: browsers keep lines open that say nothing, and each holds a thread
 LET_GO = 10.0  # seconds without a word of the command before it counts as gone; it says one every two
 # Nothing but our own files and our own answers; no text can become a script, an element or a request.
 POLICY = (
@@ -152,7 +153,14 @@ class _Open:
         self._live = Live(store=lambda: keeper.store)
         self._routes = routes_of(keeper, self._live)
         self._server = Server(
-            listener, self._answer, threads=THREADS, admit=self._admits, most_head=MOST_HEAD, fields=FIELDS
+            listener,
+            self._answer,
+            threads=THREADS,
+            admit=self._admits,
+            look=self._refusal,
+            most_head=MOST_HEAD,
+            patience=PATIENCE,
+            fields=FIELDS,
         )
         self._listener = listener
 
@@ -170,21 +178,35 @@ class _Open:
         owner = owner_of(port, self.port) if host == "127.0.0.1" else -1
         return owner in (None, 0, os.getuid())
 
-    def _answer(self, asked: Request) -> Response:
-        page = is_page(self._routes, asked.path)
+    def _refusal(self, asked: Request) -> Response | None:
+        """What somebody hears who may not ask this; the body of such a one is not even read."""
         try:
-            if "token" in asked.query and asked.path == "/":
-                cookie = self.gate.opened(asked)
-                return Response(status=200, body=WELCOME, kind=HTML, fields={"Set-Cookie": cookie})
-            self.gate.pass_(asked, page=page)
+            if not _is_link(asked):
+                self.gate.pass_(asked, page=is_page(self._routes, asked.path))
         except Refused as exc:
-            if page:  # a person reads it
-                return Response(status=403, body=f"{exc}: {exc.hint}\n".encode(), kind="text/plain; charset=utf-8")
-            return as_json({"error": str(exc), "hint": exc.hint}, 403)
+            return self._refused(asked, exc)
+        return None
+
+    def _answer(self, asked: Request) -> Response:
+        if _is_link(asked):
+            try:
+                cookie = self.gate.opened(asked)
+            except Refused as exc:
+                return self._refused(asked, exc)
+            return Response(status=200, body=WELCOME, kind=HTML, fields={"Set-Cookie": cookie})
         answer = answered(self._routes, asked, tell=self._keeper.tell, hint="/ is where the viewer begins")
         if isinstance(answer.body, bytes):  # a page that only listens looks at nothing
             self.looked = self._keeper.asked = time.monotonic()
         return answer
+
+    def _refused(self, asked: Request, why: Refused) -> Response:
+        if is_page(self._routes, asked.path):  # a person reads it
+            return Response(status=403, body=f"{why}: {why.hint}\n".encode(), kind="text/plain; charset=utf-8")
+        return as_json({"error": str(why), "hint": why.hint}, 403)
+
+
+def _is_link(asked: Request) -> bool:
+    return "token" in asked.query and asked.path == "/"
 
 
 def is_page(routes: Routes, path: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import threading
 import time
 from collections.abc import Callable
 
@@ -36,12 +37,14 @@ class Gate:
         self._name = f"{COOKIE}-{port}"
         self._cookie = secrets.token_urlsafe(32)
         self._links: dict[str, float] = {}  # token -> until when it opens
+        self._lock = threading.Lock()  # two browsers may come with one token at once
 
     def link(self) -> str:
         """An address that opens the viewer, once."""
         token = secrets.token_urlsafe(32)
-        self._links = {each: until for each, until in self._links.items() if until > self._now()}
-        self._links[token] = self._now() + LASTS
+        with self._lock:
+            self._links = {each: until for each, until in self._links.items() if until > self._now()}
+            self._links[token] = self._now() + LASTS
         return f"{self._origin}/?token={token}"
 
     def opened(self, asked: Request) -> str:
@@ -52,8 +55,10 @@ class Gate:
         if asked.fields.get("sec-fetch-dest", "document") != "document":
             raise Refused("the viewer stands in no frame and in no page", hint=AGAIN)
         given = asked.query.get("token", "").encode(errors="surrogatepass")  # whatever bytes were sent
-        token = next((each for each in self._links if hmac.compare_digest(each.encode(), given)), "")
-        if self._links.pop(token, 0.0) <= self._now():
+        with self._lock:
+            token = next((each for each in self._links if hmac.compare_digest(each.encode(), given)), "")
+            until = self._links.pop(token, 0.0)
+        if until <= self._now():
             raise Refused("this link was used, or is too old", hint=AGAIN)
         return f"{self._name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/"
 

@@ -14,6 +14,7 @@ from foreword.store import Store
 BEAT = 15.0  # seconds of silence before a line says that we are still here
 TURN = 1.0  # seconds after which it is looked whether a page, or we ourselves, are still there
 GAP = 0.5  # seconds between two lines: a page that reads itself anew twice a second looks alive
+MOST = 16  # pages that listen at once; each holds a thread, and the page needs some to be answered at all
 AGAIN = 2000  # milliseconds after which a browser that lost us asks again
 STREAM = "text/event-stream"
 
@@ -25,6 +26,7 @@ class Live:
         self._store = store
         self._news = threading.Condition()
         self._number = -1  # of the commit that pages were told of; -1: nobody has looked yet
+        self._pages: list[object] = []  # who listens, the latest last
         self._closed = threading.Event()
         threading.Thread(target=self._wait, name="live", daemon=True).start()
 
@@ -52,13 +54,24 @@ class Live:
                 self._closed.wait(GAP)
 
     def _lines(self) -> Generator[bytes]:
+        me = object()
+        with self._news:
+            self._pages.append(me)
+        try:
+            yield from self._until(lambda: self._closed.is_set() or me not in self._pages[-MOST:])
+        finally:
+            with self._news:
+                self._pages.remove(me)
+
+    def _until(self, over: Callable[[], bool]) -> Generator[bytes]:
+        """Lines until it is over: we close, or so many came later that this page must ask again."""
         number, said = self._number, time.monotonic()
         yield b"retry: %d\n\n" % AGAIN + _line("ready", number)
         while True:
             with self._news:
                 if self._number == number and not self._closed.is_set():
                     self._news.wait(TURN)
-            if self._closed.is_set():
+            if over():
                 return
             if self._number != number:
                 number, said = self._number, time.monotonic()
