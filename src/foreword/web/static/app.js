@@ -15,9 +15,12 @@ const PAGES = {
 const THEMES = ["auto", "light", "dark"];
 const main = document.getElementById("main");
 let leaving = new AbortController();
+let at = ""; // the address that is shown
+const places = new Map(Object.entries(JSON.parse(sessionStorage.getItem("places") ?? "{}"))); // how far each address was scrolled
 
-async function show({ first = false } = {}) {
+async function show({ first = false, back = first } = {}) {
   leaving.abort();
+  at = address();
   const mine = (leaving = new AbortController());
   const path = location.pathname.split("/").filter(Boolean).map(decodeURIComponent);
   const name = PAGES[path[0]] ? path[0] : "now";
@@ -42,13 +45,15 @@ async function show({ first = false } = {}) {
       path,
       query: new URLSearchParams(location.search),
       signal: mine.signal,
+      back, // whether somebody was here before: by the way back, or a reload
       go,
-      replace: (address) => history.replaceState(null, "", address),
-      push: (address) => history.pushState(null, "", address),
+      replace: (to) => (history.replaceState(history.state, "", to), (at = address())),
+      push,
       live: (fn) => lives.live(fn, mine.signal),
       keys: keys.alsoOfPage,
       say,
     });
+    if (back && !mine.signal.aborted) scrolled(places.get(at));
   } catch (error) {
     if (mine.signal.aborted || error.name === "AbortError") return;
     fill(main, root);
@@ -58,9 +63,29 @@ async function show({ first = false } = {}) {
   }
 }
 
-export function go(address) {
-  if (address !== location.pathname + location.search) history.pushState(null, "", address);
+export function go(to) {
+  if (to !== address()) push(to);
   show();
+}
+
+function push(to) {
+  left();
+  history.pushState(null, "", to);
+  at = address();
+}
+
+const address = () => location.pathname + location.search;
+
+// The way back leads to the same lines: a browser that restores by itself does so before there is anything to scroll.
+function left() {
+  const inner = [...main.querySelectorAll("[data-scrolls]")].map((each) => [each.dataset.scrolls, each.scrollTop]);
+  places.set(at, { top: scrollY, inner: Object.fromEntries(inner) });
+}
+
+function scrolled(place) {
+  if (!place) return;
+  for (const each of main.querySelectorAll("[data-scrolls]")) each.scrollTop = place.inner[each.dataset.scrolls] ?? 0;
+  scrollTo(0, place.top);
 }
 
 function say(text) {
@@ -96,7 +121,9 @@ function theme() {
 }
 
 document.addEventListener("click", follow);
-addEventListener("popstate", () => show());
+addEventListener("popstate", () => address() !== at && (left(), show({ back: true })));
+addEventListener("pagehide", () => (left(), sessionStorage.setItem("places", JSON.stringify(Object.fromEntries([...places].slice(-50))))));
+history.scrollRestoration = "manual";
 document.getElementById("help").addEventListener("click", keys.help);
 theme();
 keys.begin({

@@ -1,6 +1,6 @@
 // A key -> what it does on this page. Two letters in a row (`g n`) go to a page; `?` lists them all.
 
-import { make } from "./dom.js";
+import { add, make } from "./dom.js";
 
 const PAUSE = 1200; // milliseconds that the second letter may take
 let everywhere = {};
@@ -57,22 +57,21 @@ export function help() {
   const dialog = make("dialog", { class: "dialog", "aria-labelledby": "keys-title" });
   const choice = make("input", { type: "checkbox", checked: on(), id: "keys-on" });
   choice.addEventListener("change", () => localStorage.setItem("keys", choice.checked ? "on" : "off"));
-  dialog.append(
-    make("h2", { id: "keys-title" }, "Keys"),
+  add(dialog, [
+    make("h2", { id: "keys-title", tabindex: "-1", autofocus: true }, "Keys"), // so that one reads from the top
     table("On this page", here),
-    table("Everywhere", everywhere),
+    table("Everywhere", Object.fromEntries(Object.entries(everywhere).filter(([name]) => !here[name]))),
     make("p", {}, choice, " ", make("label", { for: "keys-on" }, "Keys of one letter do something")),
     make("p", { class: "actions" }, make("button", { type: "button", on: { click: () => dialog.close() } }, "Close")),
-  );
+  ]);
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
 }
 
 function table(title, keys) {
-  const rows = Object.entries(keys).map(([name, [label]]) =>
-    make("tr", {}, make("th", { scope: "row" }, name.split(" ").map((each) => make("kbd", {}, shown(each)))), make("td", {}, label)),
-  );
+  const labels = Map.groupBy(Object.entries(keys), ([, [label]]) => label);
+  const rows = [...labels].map(([label, some]) => make("tr", {}, make("th", { scope: "row" }, some.map(([name], at) => [at ? " or " : "", name.split(" ").map((each) => make("kbd", {}, shown(each)))])), make("td", {}, label)));
   return rows.length ? make("table", { class: "keys" }, make("caption", {}, title), make("tbody", {}, rows)) : null;
 }
 

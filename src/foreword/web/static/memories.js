@@ -3,11 +3,12 @@
 import { get, latest, post } from "./ask.js";
 import { fill, make } from "./dom.js";
 import { detail, editor, marks, receipt, stands, successor, waits, wouldGo } from "./memory.js";
-import { age, ask, chip, empty, many, number, toast, trouble, walkable } from "./parts.js";
+import { age, anew, ask, chip, empty, many, number, toast, trouble, walkable } from "./parts.js";
 
 export const title = "Memories";
 
 const ROWS = 50; // that are asked for at once
+const ASKED = 200; // at most, when all that are shown are asked for again
 const SEEN = 16; // of them are drawn at once: a tall window shows so many; the others come when the browser is idle
 const MOST = 500; // rows in the list; whoever scrolls further has not found the right word yet
 const FACETS = { kind: "Kind", status: "Status", trust: "Trust", scope: "Scope", project: "Project", tag: "Tag", file: "File", pinned: "Pinned" };
@@ -40,6 +41,7 @@ export async function show(root, page) {
   let tallied = 0;
   let noted = 0;
   let others = 0;
+  let drawnOnce = false;
   let undrawn = null; // draws the rows that are not drawn yet
 
   // -- the page
@@ -52,7 +54,7 @@ export async function show(root, page) {
   const more = make("button", { type: "button", class: "quiet", hidden: true, on: { click: () => next() } }, "More");
   const groups = make("div", { class: "mem-groups" });
   const facets = make("details", { class: "mem-facets", open: !narrow() }, make("summary", {}, "Filters"), groups);
-  const results = make("section", { class: "mem-list", "aria-label": "Results" }, counted, chosen, rows, more);
+  const results = make("section", { class: "mem-list", "data-scrolls": "list", "aria-label": "Results" }, counted, chosen, rows, more);
   const pane = make("section", { class: "mem-detail", "aria-label": "Memory" });
   fill(
     root,
@@ -65,15 +67,17 @@ export async function show(root, page) {
   const asked = (path, query, signal) => get(path, query, { signal: AbortSignal.any([signal, page.signal]) });
 
   // -- the list
-  function paint({ keep = false } = {}) {
+  function paint({ keep = false, whole = false } = {}) {
     const top = results.scrollTop;
-    const held = rows.contains(document.activeElement) ? document.activeElement.dataset.id : "";
+    const node = rows.contains(document.activeElement) ? document.activeElement : null;
+    const held = node?.closest(".mem-row")?.dataset.of ?? "";
+    const place = held ? [...rows.children].findIndex((each) => each.dataset.of === held) : -1;
     const words = litBy(state.view ? "" : state.q);
-    const first = keep && (top || held) ? list.memories.length : SEEN;
+    const first = whole || (keep && (top || held)) ? list.memories.length : SEEN;
     unless(others);
     undrawn = null;
-    fill(rows, list.memories.slice(0, first).map((each) => row(each, words)));
-    if (held) rowOf(held)?.focus({ preventScroll: true });
+    const stays = anew(rows, () => fill(rows, list.memories.slice(0, first).map((each) => row(each, words))));
+    if (!stays) (rows.querySelectorAll(".row")[Math.min(place, list.memories.length - 1)] ?? search).focus({ preventScroll: true }); // the one that came in its place
     if (results.scrollTop !== (keep ? top : 0)) results.scrollTop = keep ? top : 0;
     rest();
     if (list.memories.length <= first) return;
@@ -98,16 +102,16 @@ export async function show(root, page) {
   }
 
   function row(each, words) {
-    const used = [each.used ? `✓${number(each.used)}` : "", each.ignored ? `–${number(each.ignored)}` : ""].filter(Boolean).join(" ");
+    const used = [each.used ? `✓ ${number(each.used)} used` : "", each.ignored ? `– ${number(each.ignored)} not used` : ""].filter(Boolean).join(" ");
     return make(
       "li",
-      { class: "mem-row" },
+      { class: "mem-row", "data-of": each.id },
       make(
         "a",
         { class: "row", href: address(state, { id: each.id }), "data-id": each.id },
         make("span", { class: "row-title" }, lit(each.title, words)),
         each.gist ? make("span", { class: "row-gist dim" }, lit(each.gist, words)) : null,
-        make("span", { class: "figures" }, chip(each.kind), marks(each), each.project_name ? make("span", {}, each.project_name) : null, make("span", {}, age(each.created)), used ? make("span", { title: "used, and given for nothing" }, used) : null),
+        make("span", { class: "figures" }, chip(each.kind), marks(each), each.project_name ? make("span", {}, each.project_name) : null, make("span", {}, age(each.created)), used ? make("span", {}, used) : null),
       ),
       state.view ? waits(each, doing, { becomes }) : null,
     );
@@ -141,12 +145,15 @@ export async function show(root, page) {
       do {
         wanted = false;
         const words = asking(state);
-        const got = await look((signal) => (state.view ? queue(signal) : asked("/api/memories", { ...words, limit: ROWS }, signal)));
+        const got = await look((signal) => (state.view ? queue(signal) : asked("/api/memories", { ...words, limit: quiet ? Math.min(ASKED, Math.max(ROWS, list.memories.length)) : ROWS }, signal)));
         if (!got || page.signal.aborted) return;
         looked = performance.now();
+        const still = quiet && drawnOnce && JSON.stringify(got.memories) === JSON.stringify(list.memories.slice(0, got.memories.length)) && got.memories.length === list.memories.length;
         list = got;
-        kept = { key: JSON.stringify([state.view, words]), list };
-        paint({ keep: quiet });
+        kept = { ...kept, key: JSON.stringify([state.view, words]), list };
+        if (still) rest(); // what one reads, or is choosing, is left alone
+        else paint({ keep: quiet });
+        drawnOnce = true;
       } while (wanted && !page.signal.aborted);
     })();
     try {
@@ -205,25 +212,22 @@ export async function show(root, page) {
   }
 
   function draw(given, exact) {
-    const folded = new Map([...groups.querySelectorAll("details")].map((each) => [each.dataset.facet, each.open]));
-    const held = document.activeElement?.closest?.(".mem-groups input");
-    const at = held ? [held.name, held.value] : null;
-    fill(
-      groups,
+    const parts = () => [
       Object.entries(FACETS).map(([name, label]) => {
         const values = given[name] ?? [];
         if (!values.length) return null;
-        const is = folded.get(name) ?? (OPEN.has(name) || chosenOf(name).length > 0);
-        return make("details", { open: is, "data-facet": name }, make("summary", {}, label), make("ul", {}, values.map((each) => value(name, each))));
+        const is = OPEN.has(name) || chosenOf(name).length > 0;
+        return make("details", { open: is, "data-facet": name }, make("summary", { "data-do": name }, label), make("ul", {}, values.map((each) => value(name, each))));
       }),
       exact === false ? make("p", { class: "dim" }, "Some counts are of the newest alone.") : null,
-    );
-    if (at) [...groups.querySelectorAll("input")].find((each) => each.name === at[0] && each.value === at[1])?.focus({ preventScroll: true });
+    ];
+    const at = document.activeElement?.name;
+    if (!anew(groups, () => fill(groups, parts()))) ([...groups.querySelectorAll("input")].find((each) => each.name === at) ?? search).focus({ preventScroll: true });
   }
 
   function value(name, { value: given, label, count: times }) {
     const text = String(given);
-    const box = make("input", { type: "checkbox", name, value: text, checked: chosenOf(name).includes(text), on: { change: () => toggle(name, text) } });
+    const box = make("input", { type: "checkbox", name, value: text, "data-do": `${name} ${text}`, checked: chosenOf(name).includes(text), on: { change: () => toggle(name, text) } });
     return make("li", {}, make("label", {}, box, make("span", { class: "mem-value", title: text }, label || text), " ", make("span", { class: "dim figure" }, number(times))));
   }
 
@@ -239,11 +243,13 @@ export async function show(root, page) {
 
   function chips() {
     const on = Object.keys(FACETS).flatMap((name) => chosenOf(name).map((text) => [name, text]));
+    const held = chosen.contains(document.activeElement);
     fill(
       chosen,
       on.map(([name, text]) => make("li", {}, make("button", { type: "button", class: "chip mem-chip", "aria-label": `Without ${FACETS[name]} ${text}`, on: { click: () => toggle(name, text) } }, `${FACETS[name].toLowerCase()}: ${named(name, text)} ×`))),
       on.length > 1 ? make("li", {}, make("button", { type: "button", class: "quiet", on: { click: clear } }, "Clear all")) : null,
     );
+    if (held) (chosen.querySelector("button") ?? search).focus({ preventScroll: true });
   }
 
   // A value as people call it, where a row or a facet told.
@@ -262,6 +268,7 @@ export async function show(root, page) {
   async function reveal(id, { push = true, focus = false, quiet = false } = {}) {
     if (form && !(await leave())) return;
     state.id = id;
+    if (id) kept.opened = id;
     pane.classList.remove("has-receipt");
     if (push) page.push(address(state));
     mark();
@@ -288,10 +295,11 @@ export async function show(root, page) {
 
   function drawn({ quiet = false } = {}) {
     const top = pane.scrollTop;
-    const held = pane.contains(document.activeElement) ? document.activeElement.dataset.do : "";
-    fill(pane, back(), make("article", { class: "mem-one", "aria-labelledby": "mem-title" }, detail(told, doing)));
+    const draw = () => fill(pane, back(), make("article", { class: "mem-one", "aria-labelledby": "mem-title" }, detail(told, doing)));
+    const held = pane.contains(document.activeElement);
+    const stays = quiet ? anew(pane, draw) : (draw(), !held);
     pane.scrollTop = quiet ? top : 0;
-    if (held) (pane.querySelector(`[data-do="${CSS.escape(held)}"]`) ?? pane.querySelector("#mem-title"))?.focus({ preventScroll: true });
+    if (!stays) pane.querySelector("#mem-title").focus({ preventScroll: true });
   }
 
   const back = () => make("p", { class: "mem-back" }, make("button", { type: "button", class: "quiet", on: { click: shut } }, "← All results"));
@@ -554,7 +562,7 @@ export async function show(root, page) {
   });
   page.live(() => {
     const now = performance.now();
-    if (form || looking || now - looked < REST || list.memories.length > ROWS) return;
+    if (form || looking || now - looked < REST || list.memories.length > ASKED) return;
     refresh({ quiet: true, recount: now - tallied > RECOUNT });
     if (state.id) reveal(state.id, { push: false, quiet: true });
   });
@@ -562,14 +570,17 @@ export async function show(root, page) {
   // -- begin
   if (kept.key === JSON.stringify([state.view, asking(state)])) {
     list = kept.list;
-    paint();
+    paint({ whole: page.back });
+    drawnOnce = true;
     chips();
   }
   if (state.id) reveal(state.id, { push: false });
   else hint();
   mark();
-  if (!state.id && !narrow()) search.focus({ preventScroll: true });
-  await refresh({ quiet: Boolean(kept.list) });
+  const left = page.back && !state.id && rowOf(kept.opened); // who comes back stands where the way led on
+  if (left) left.focus({ preventScroll: true });
+  else if (!state.id && !narrow()) search.focus({ preventScroll: true });
+  await refresh({ quiet: list === kept.list });
   if (!state.view) waiting();
 }
 

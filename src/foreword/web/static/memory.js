@@ -160,7 +160,7 @@ function once(each) {
 }
 
 function entry(each, doing) {
-  const undo = each.undo ? make("button", { type: "button", class: "quiet", "data-do": "undo-entry", on: { click: () => doing.undo(each.number) } }, each.what === "undo" ? "Do it again" : "Undo") : null;
+  const undo = each.undo ? make("button", { type: "button", class: "quiet", "data-do": `undo-${each.number}`, on: { click: () => doing.undo(each.number) } }, each.what === "undo" ? "Do it again" : "Undo") : null;
   return make(
     "li",
     {},

@@ -168,7 +168,7 @@ function switcher(told, go) {
 }
 
 function sums(totals) {
-  const figures = [["memories given", totals.memories], ["tokens", totals.tokens], ["used", totals.used], ["not used", totals.ignored], ["not judged yet", totals.unjudged]];
+  const figures = [["items given", totals.shown], ["memories in them", totals.memories], ["tokens", totals.tokens], ["used", totals.used], ["not used", totals.ignored], ["not judged yet", totals.unjudged]];
   return make("dl", { class: "totals" }, figures.map(([name, n]) => make("div", {}, make("dt", {}, name), make("dd", {}, number(n)))));
 }
 
@@ -201,7 +201,7 @@ function moment(told, { isNew, folds, page, first }) {
       "div",
       { class: "moment-cost" },
       meter(told.tokens, told.budget, `${number(told.tokens)} of ${tokens(told.budget)}`),
-      make("p", { class: "figures" }, make("span", {}, many(told.items.length, "memory", "memories")), make("span", {}, `built in ${told.build_ms < 10 ? told.build_ms.toFixed(1) : Math.round(told.build_ms)} ms`), told.layers.length > 1 ? told.layers.map((each) => make("span", {}, `${each.name} ${number(each.tokens)}`)) : null),
+      make("p", { class: "figures" }, make("span", {}, many(new Set(told.items.map((each) => each.memory)).size, "memory", "memories")), make("span", {}, `built in ${told.build_ms < 10 ? told.build_ms.toFixed(1) : Math.round(told.build_ms)} ms`), told.layers.length > 1 ? told.layers.map((each) => make("span", {}, `${each.name} ${number(each.tokens)}`)) : null),
     ),
     text(told, { folds, page, first }),
     fold(told, "of-items", many(told.items.length, "item"), folds, told.items.length <= (first ? SOME : FEW), make("div", { class: "items" }, told.items.map(one))),
@@ -254,7 +254,7 @@ function fold(told, name, label, folds, isOpen, ...within) {
 const toggle = (details) => details && (details.open = !details.open);
 
 function inWords(told) {
-  const what = told.silent ? "nothing was worth saying" : `${many(told.items.length, "memory", "memories")}, ${tokens(told.tokens)}`;
+  const what = told.silent ? "nothing was worth saying" : `${many(told.items.length, "item")}, ${tokens(told.tokens)}`;
   return `${told.name}${told.prompt ? ` ${shorten(told.prompt, 60)}` : ""}: ${what}`;
 }
 

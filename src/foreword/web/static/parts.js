@@ -67,10 +67,11 @@ export function meter(spent, limit, words) {
 }
 
 const USED = { 1: ["used", "✓ used"], 0: ["ignored", "– not used"] };
+const UNTOLD = (how) => ["unjudged", how ? "· cannot be told" : "· not judged yet"];
 
 // One injected memory: title, where it stood, what it cost, what it scored and why, and whether it was used.
 export function item(entry, { why = true, more = null } = {}) {
-  const [kind, words] = entry.used === undefined ? [] : (USED[entry.used] ?? ["unjudged", "· not judged yet"]);
+  const [kind, words] = entry.used === undefined ? [] : (USED[entry.used] ?? UNTOLD(entry.how));
   return make(
     "article",
     { class: "item", "data-memory": entry.memory, tabindex: "-1" },
@@ -114,10 +115,16 @@ export function ask({ title, body = [], yes = "Yes", danger = false, read = () =
 // What was done, for some seconds, and where there is one a way back.
 export function toast(words, { undo = null } = {}) {
   const note = make("div", { class: "toast" }, make("span", {}, words));
-  const gone = () => note.remove();
+  const before = document.activeElement;
+  const gone = () => {
+    const held = note.contains(document.activeElement);
+    note.remove();
+    if (held) (before?.isConnected ? before : document.getElementById("main")).focus({ preventScroll: true });
+  };
   if (undo) note.append(make("button", { type: "button", class: "quiet", on: { click: () => (gone(), undo()) } }, "Undo"));
   document.getElementById("toasts").append(note);
-  setTimeout(() => !note.contains(document.activeElement) && gone(), undo ? 12_000 : 6_000);
+  const late = () => (note.contains(document.activeElement) ? setTimeout(late, 2_000) : gone());
+  setTimeout(late, undo ? 12_000 : 6_000);
 }
 
 // A choice of project; the address has it as ?project=KEY.
@@ -126,6 +133,33 @@ export async function projects(page, { chosen = page.query.get("project") ?? "",
   const select = make("select", { id: "project", on: { change: () => change(select.value) } });
   fill(select, all ? make("option", { value: "" }, all) : null, told.projects.map((each) => make("option", { value: each.key, selected: each.key === chosen }, each.name || each.key)));
   return make("label", { class: "field" }, make("span", {}, "Project"), select);
+}
+
+// What is drawn anew keeps the focus on what had it, what was unfolded and what was chosen in it.
+export function anew(node, draw) {
+  const at = document.activeElement;
+  const before = signs(node);
+  const held = at !== node && node.contains(at) ? before.get(at) : "";
+  const left = new Map([...before].map(([each, sign]) => [sign, each]));
+  draw();
+  for (const [each, sign] of signs(node)) {
+    const was = left.get(sign);
+    if (was && was !== each && each.tagName === "SUMMARY") each.parentElement.open = was.parentElement.open;
+    if (was && was !== each && each.tagName === "SELECT") each.value = was.value;
+    if (held && sign === held) each.focus({ preventScroll: true });
+  }
+  return !held || node.contains(document.activeElement);
+}
+
+// What can have the focus, each with a name that it has in the next drawing too.
+function signs(node) {
+  const seen = new Map();
+  const all = [...node.querySelectorAll("a, button, summary, select, input, textarea, [tabindex]")];
+  return new Map(all.map((each) => {
+    const name = [each.tagName, each.closest("[data-of]")?.dataset.of ?? "", each.getAttribute("aria-keyshortcuts") ?? each.dataset.do ?? each.getAttribute("href") ?? each.name ?? each.className].join(" ");
+    seen.set(name, (seen.get(name) ?? 0) + 1);
+    return [each, `${name} ${seen.get(name)}`];
+  }));
 }
 
 // Up and down a list of nodes by keys; the one that is chosen has the focus.

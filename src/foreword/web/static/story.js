@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { chip, clock, day, many, memory, number, tokens, trouble, walkable, when } from "./parts.js";
+import { anew, chip, clock, day, many, memory, number, tokens, trouble, walkable, when } from "./parts.js";
 
 const REST = 3_000; // milliseconds between two looks at a session that goes on
 const MARKS = { NEW: "+ NEW", MODIFIED: "~ MODIFIED", DELETED: "− DELETED" };
@@ -74,9 +74,9 @@ export async function tell(root, page, id) {
   }
 
   function draw(told) {
-    const anew = JSON.stringify([told.session, told.about, told.handoff, told.given, told.left_out]);
-    if (head.dataset.told !== anew) fill(head, headOf(told));
-    head.dataset.told = anew;
+    const said = JSON.stringify([told.session, told.about, told.handoff, told.given, told.left_out]);
+    if (head.dataset.told !== said) anew(head, () => fill(head, headOf(told)));
+    head.dataset.told = said;
     list.put(told.moments);
   }
 
@@ -120,22 +120,34 @@ class Moments {
   }
 
   put(moments) {
-    const told = moments.map((each) => JSON.stringify(each));
-    let same = 0;
-    while (same < told.length && told[same] === this.told[same]) same += 1;
-    const nodes = [...this.list.children];
-    let before = same ? moments[same - 1] : null;
-    const held = nodes.findIndex((each) => each.contains(document.activeElement));
-    const chosen = nodes.findIndex((each) => each.classList.contains("chosen"));
-    for (const node of nodes.slice(same)) node.remove();
-    for (const each of moments.slice(same)) {
-      this.list.append(momentOf(each, before, this.session));
-      before = each;
-    }
+    const times = new Map(); // two that are alike are still two
+    const told = moments.map((each, at) => {
+      const said = JSON.stringify([each, at ? day(moments[at - 1].at) : ""]);
+      times.set(said, (times.get(said) ?? 0) + 1);
+      return `${times.get(said)} ${said}`;
+    });
+    const known = new Map([...this.list.children].map((node, at) => [this.told[at], node]));
+    const gone = new Set(this.told.filter((each) => !told.includes(each)));
+    moments.forEach((each, at) => {
+      const there = this.list.children[at];
+      const node = known.get(told[at]) ?? momentOf(each, moments[at - 1] ?? null, this.session);
+      if (node === there) return;
+      if (there && gone.has(this.told[at]) && known.get(this.told[at]) === there) carried(there, node);
+      else this.list.insertBefore(node, there ?? null);
+    });
+    while (this.list.children.length > told.length) this.list.lastChild.remove();
     this.told = told;
-    if (chosen >= same) this.list.children[Math.min(chosen, told.length - 1)]?.classList.add("chosen");
-    if (held >= same) this.list.children[Math.min(held, told.length - 1)]?.focus({ preventScroll: true });
   }
+}
+
+// One moment that is told anew stands where it stood: unfolded, chosen and held as it was.
+function carried(before, after) {
+  const held = before.contains(document.activeElement);
+  const folds = [...before.querySelectorAll("details")].map((each) => each.open);
+  after.querySelectorAll("details").forEach((each, at) => (each.open = folds[at] ?? false));
+  after.classList.toggle("chosen", before.classList.contains("chosen"));
+  before.replaceWith(after);
+  if (held) after.focus({ preventScroll: true });
 }
 
 function headOf(told) {
@@ -159,7 +171,7 @@ function headOf(told) {
       "p",
       { class: "figures" },
       given.injections
-        ? [make("span", {}, `given ${many(given.items, "item")} in ${tokens(given.tokens)}`), make("span", { class: given.used ? "used" : "" }, given.used ? `✓ ${number(given.used)} used` : "none used so far"), make("a", { href: `/now/${encodeURIComponent(session.id)}` }, "What it was given, and why")]
+        ? [make("span", {}, `given ${many(given.items, "memory", "memories")} in ${tokens(given.tokens)}`), make("span", { class: given.used ? "used" : "" }, given.used ? `✓ ${number(given.used)} used` : "none used so far"), make("a", { href: `/now/${encodeURIComponent(session.id)}` }, "What it was given, and why")]
         : make("span", {}, "it was given nothing"),
       about.memory ? memory(about.memory, "Its summary") : null,
     ),
@@ -227,7 +239,7 @@ function given(told, session) {
   return make(
     "details",
     {},
-    make("summary", {}, `${many(count, "item")} ${moment}, ${tokens(told.tokens)}`, told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null),
+    make("summary", {}, `${many(count, "memory", "memories")} ${moment}, ${tokens(told.tokens)}`, told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null),
     make("ul", {}, told.items.map((each) => make("li", {}, each.kind ? [chip(each.kind), " "] : null, memory(each.memory, each.title), each.used ? make("span", { class: "used", title: each.how || null }, " ✓ used") : null)), told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null),
     make("p", {}, make("a", { href: `/now/${encodeURIComponent(session)}` }, "As the agent saw it, and why")),
   );

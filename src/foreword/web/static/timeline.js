@@ -208,7 +208,7 @@ const span = ({ started, last }) => (clock(started) === clock(last) ? clock(last
 
 function given({ given: { items, used, tokens } }) {
   if (!items) return null;
-  return make("span", { title: `${number(tokens)} tokens` }, `given ${many(items, "item")}`, used ? [", ", make("span", { class: "used" }, `✓ ${number(used)} used`)] : null);
+  return make("span", { title: `${number(tokens)} tokens` }, `given ${many(items, "memory", "memories")}`, used ? [", ", make("span", { class: "used" }, `✓ ${number(used)} used`)] : null);
 }
 
 // What came of it, a line for each sort of thing.
