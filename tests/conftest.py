@@ -8,9 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from foreword.paths import Home
 from foreword.store.sqlite import SqliteStore
+
+settings.register_profile("foreword", deadline=None)  # what is promised holds on a busy machine too
+settings.load_profile("foreword")
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from time import monotonic
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.errors import BadRequest
-from foreword.store.browsing import FACETS, SHOWN, Wanted
+from foreword.store.browsing import FACETS, SHOWN, SLOW, Counts, Wanted
 from foreword.types import STATUSES, TRUSTS, Memory
+from foreword.values import replace
 
 KINDS = ("note", "decision", "failure")
 SCOPES = ("project:here", "project:there", "language:python", "universal")
@@ -256,3 +258,26 @@ def test_a_place_to_go_on_from_that_nobody_gave_is_refused(store, after):
     for words in ("", "walrus"):
         with pytest.raises(BadRequest):
             store.browse(Wanted(words=words), after=after)
+
+
+def test_what_was_asked_before_a_change_is_looked_for_again_after_it(store):
+    [memory] = store.keep([Memory("note", "Walrus", tags=("arctic",), files=("sea/ice.py",), project="here")])
+    asked = (Wanted(words="walrus"), Wanted(tag="arctic"), Wanted(file="sea/"), Wanted(project="here"))
+    for wanted in asked:
+        assert [each.id for each in store.browse(wanted).memories] == [memory.id]
+        assert dict(store.facets(wanted).counts["kind"]) == {"note": 1}
+    store.keep([replace(memory, title="Seal", tags=(), files=(), status="discarded")])
+    for wanted in asked:
+        assert store.browse(wanted).memories == ()
+        assert store.facets(wanted).counts["kind"] == ()
+
+
+def test_counts_that_take_long_may_be_old_for_a_while_and_no_longer():
+    slow = Counts(1)
+    slow.cells, slow.took, slow.since = [], SLOW + 1, monotonic()
+    later = Counts.at(2, before=slow)
+    assert later.old
+    assert Counts.at(2, before=later) is later
+    later.since -= 10 * later.took
+    assert Counts.at(2, before=later).cells is None
+    assert Counts.at(2, before=None).cells is None

@@ -602,6 +602,13 @@ def test_another_command_closes_it_and_the_first_says_so(view) -> None:
     assert "no viewer is open" in view("--close").ends()[1]
 
 
+def test_what_was_closed_already_can_be_left(home: Home, start) -> None:
+    client: Client = start()
+    holder = client.post("/api/view", {"do": "open"})["holder"]
+    client.post("/api/view", {"do": "close"})
+    assert client.post("/api/view", {"do": "leave", "holder": holder})["open"] is False
+
+
 def test_it_closes_when_nobody_looks_and_only_then_the_worker_leaves(home: Home, start) -> None:
     home.config.write_text("viewer_idle_minutes = 0.05\nworker_idle_minutes = 0.01\n")
     client = start()

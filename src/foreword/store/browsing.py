@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 from foreword.errors import BadRequest
-from foreword.store.finding import marks
+from foreword.store.finding import json_list, marks
 from foreword.store.reading import Reader
 from foreword.store.writing import listed, texts_of
 from foreword.typed import Typed, typed
@@ -97,6 +97,7 @@ class Counts:
         self.cells: list[Any] | None = None
         self.old = False  # counted of an earlier state
         self.took, self.since = 0.0, 0.0
+        self.chosen: dict[str, tuple[str, set[int]]] = {}  # the last tag and the last file, and who has them
         self.held: dict[str, _Among] = {}  # the last words, and who holds them: a page, then its facets
 
     @staticmethod
@@ -180,7 +181,7 @@ class BrowsingReader(Reader):
         if key not in self._read:
             places, total = self._found(wanted, said, but=wide, most=SAMPLE)
             sql = f"SELECT {_CELL}, 1, m.tags, m.files FROM memories m WHERE m.place IN {_EACH}"
-            self._read[key] = self._all(sql, (_list(places),)), total == len(places)
+            self._read[key] = self._all(sql, (json_list(places),)), total == len(places)
         return self._read[key]
 
     # -- pages --------------------------------------------------------------------------------------------------
@@ -212,7 +213,7 @@ class BrowsingReader(Reader):
 
     def _titles(self, places: Iterable[int]) -> list[Any]:
         sql = f"SELECT place, id, title, created, status FROM memories WHERE place IN {_EACH}"
-        return self._all(sql, (_list(places),))
+        return self._all(sql, (json_list(places),))
 
     def _first(self, wanted: Wanted, said: Typed) -> list[int]:
         """Titles that begin with the words, however old."""
@@ -300,7 +301,7 @@ class BrowsingReader(Reader):
         """Those in whose text a word begins as the one that is being typed."""
         texts = "title || ' ' || tags || ' ' || files || ' ' || split || ' ' || body"
         sql = f"SELECT place, {texts} FROM memories WHERE place IN {_EACH}"
-        held = {place for place, text in self._all(sql, (_list(places),)) if said.in_text(text)}
+        held = {place for place, text in self._all(sql, (json_list(places),)) if said.in_text(text)}
         return [place for place in places if place in held]
 
     def _newest(
@@ -320,12 +321,12 @@ class BrowsingReader(Reader):
                 [among.expression, *given],
             )
         if among.places is not None and len(among.places) <= FEW:
-            where, given = f"m.place IN {_EACH} AND {where}", [_list(among.places), *given]
+            where, given = f"m.place IN {_EACH} AND {where}", [json_list(among.places), *given]
             rows = self._all(f"SELECT m.created, m.place FROM memories m WHERE {where}", given)
             rows.sort(reverse=True)
             return [place for _, place in rows[:most]], len(rows)
         if among.places is not None:
-            where, given = f"+m.place IN {_EACH} AND {where}", [_list(among.places), *given]
+            where, given = f"+m.place IN {_EACH} AND {where}", [json_list(among.places), *given]
         # The plus makes it a walk along the index of times, that ends soon, and not a look at each of them.
         walk = f"SELECT m.place FROM memories m WHERE {where} ORDER BY m.created DESC, m.place DESC LIMIT ?"
         rows = self._all(walk, (*given, most + 1))
@@ -352,9 +353,18 @@ class BrowsingReader(Reader):
 
     def _narrowed(self, wanted: Wanted, but: str) -> set[int] | None:
         """The places that have the tag and name the file; None where neither is asked for."""
-        tagged = self._tagged(wanted.tag) if wanted.tag and but != "tag" else None
-        filed = self._naming_file(wanted.file) if wanted.file and but != "file" else None
+        tagged = self._once("tag", wanted.tag, self._tagged) if but != "tag" else None
+        filed = self._once("file", wanted.file, self._naming_file) if but != "file" else None
         return _both(tagged, filed)
+
+    def _once(self, facet: str, what: str, look: Callable[[str], set[int]]) -> set[int] | None:
+        """Who has this, looked for once: the page, its total and its facets ask for the same."""
+        if not what:
+            return None
+        kept = self._known.chosen.get(facet)
+        if kept is None or kept[0] != what:
+            kept = self._known.chosen[facet] = (what, look(what))
+        return kept[1]
 
     def _tagged(self, tag: str) -> set[int]:
         """Who has exactly this tag."""
@@ -457,7 +467,3 @@ def _moment(after: str) -> tuple[float, int] | None:
     if after and (not isfinite(found[0]) or not 0 < found[1] < 1 << 63):
         raise BadRequest("this is no place to go on from", hint="`after` is what `next` said")
     return found if after else None
-
-
-def _list(numbers: Iterable[int]) -> str:
-    return f"[{','.join(map(str, numbers))}]"

@@ -161,7 +161,7 @@ class Finder:
         rows = self._execute(
             f"""SELECT place, session, title, substr(body, -{TAIL}), length(body) FROM memories
             WHERE place IN {_EACH} AND session <> ''""",
-            (_list(places),),
+            (json_list(places),),
         )
         return {row[0]: row[1:] for row in rows}
 
@@ -230,12 +230,12 @@ class Finder:
         return self._all(
             f"""SELECT m.place, m.created, m.id, {columns} {FROM} WHERE m.place IN {_EACH} AND m.status = 'active'
             {of_kinds} AND m.created BETWEEN ? AND ?""",
-            (_list(places), *query.kinds, query.since, query.at or FOREVER),
+            (json_list(places), *query.kinds, query.since, query.at or FOREVER),
         )
 
     def _memories(self, places: Sequence[int]) -> Iterable[tuple[int, Memory]]:
         sql = f"SELECT {MEMORY}, m.place {FROM} WHERE m.place IN {_EACH}"
-        return [(row[-1], memory_of(row)) for row in self._execute(sql, (_list(places),))] if places else ()
+        return [(row[-1], memory_of(row)) for row in self._execute(sql, (json_list(places),))] if places else ()
 
     def _owners(self, scopes: Sequence[str]) -> list[Any]:
         return self._all(f"SELECT number, newest FROM owners WHERE scope IN ({marks(scopes)})", tuple(scopes))
@@ -270,7 +270,8 @@ def texts(stored: str) -> tuple[str, ...]:
     return tuple(loads(stored)) if stored != "[]" else ()
 
 
-def _list(numbers: Iterable[int]) -> str:
+def json_list(numbers: Iterable[int]) -> str:
+    """Numbers as one parameter of a statement, for `json_each`."""
     return f"[{','.join(map(str, numbers))}]"
 
 

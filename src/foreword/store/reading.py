@@ -49,6 +49,7 @@ _WINDOW = f"""max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coal
 # What is in it: what it was given, and what is sent again with every request of its session (`types.stands`).
 THERE = f"(j.at >= {_WINDOW} OR (j.moment = 'session_start' AND j.form = 'xml'))"
 
+EVENT = "key, host, name, kind, session, project, cwd, at, number, payload"
 SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
 
 
@@ -185,7 +186,7 @@ class Reader(Finder):
     def events(self, session: str, *, limit: int = 1000, newest: bool = False, after: int = -1) -> tuple[Event, ...]:
         order = "number DESC" if newest else "number" if after >= 0 else "at, number"
         rows = self._all(
-            f"""SELECT key, host, name, kind, session, project, cwd, at, number, payload FROM events
+            f"""SELECT {EVENT} FROM events
             WHERE session = ? AND number > ? ORDER BY {order} LIMIT ?""",
             (session, after, limit),
         )

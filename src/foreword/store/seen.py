@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from foreword.store.reading import SESSION, Reader, event_of
+from foreword.store.reading import EVENT, SESSION, Reader, event_of
 from foreword.types import Event, Session
 from foreword.values import value
 
@@ -49,7 +49,7 @@ class SeenReader(Reader):
 
     def prompts(self, session: str, *, limit: int, oldest: bool = False) -> tuple[Event, ...]:
         rows = self._all(
-            f"""SELECT key, host, name, kind, session, project, cwd, at, number, payload FROM events
+            f"""SELECT {EVENT} FROM events
             WHERE session = ? AND kind = 'prompt' ORDER BY number {"" if oldest else "DESC"} LIMIT ?""",
             (session, limit),
         )

@@ -502,6 +502,7 @@ class SqliteStore(Writing):
         from foreword.store import scrub
 
         self.index()
+        self._browsed = None  # nor is what went told by counts that may be old
         with self._turn:
             try:
                 scrub.sweep(self._db)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from foreword.store.finding import marks
+from foreword.store.finding import bound, marks
 from foreword.store.tallies import BYTES, LOCAL, TallyReader
 from foreword.types import EMPTY, KINDS
 from foreword.values import value
@@ -159,7 +159,7 @@ class StatisticsReader(TallyReader):
                 # Materialized: the day of an injection is worked out once, not for each of its items.
                 f"""WITH j AS MATERIALIZED (SELECT id, {LOCAL.format("at")} AS day FROM injections WHERE {span})
                 SELECT i.memory, i.layer, j.day, i.used FROM j JOIN injection_items i ON i.injection = j.id""",
-                asked,
+                bound(asked),
             )
         )
         kinds = self._kinds_of({memory for memory, *_ in times})

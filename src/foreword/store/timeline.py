@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from foreword.jsontext import dumps
 from foreword.store.finding import FOREVER, FROM, MEMORY, marks, memory_of
-from foreword.store.reading import SESSION, Reader, event_of
+from foreword.store.reading import EVENT, SESSION, Reader, event_of
 from foreword.types import Change, Event, Memory, Session
 from foreword.values import value
 
@@ -98,7 +98,7 @@ class TimelineReader(Reader):
 
     def began_with(self, sessions: Sequence[str]) -> dict[str, Event]:
         rows = self._all(
-            """SELECT key, host, name, kind, session, project, cwd, at, number, payload FROM events WHERE number IN
+            f"""SELECT {EVENT} FROM events WHERE number IN
             (SELECT (SELECT number FROM events WHERE session = s.value AND kind = 'prompt' ORDER BY number LIMIT 1)
             FROM json_each(?1) s)""",
             (dumps(sessions),),
@@ -107,7 +107,7 @@ class TimelineReader(Reader):
 
     def events_before(self, session: str, number: int, *, limit: int) -> tuple[Event, ...]:
         rows = self._all(
-            """SELECT key, host, name, kind, session, project, cwd, at, number, payload FROM events
+            f"""SELECT {EVENT} FROM events
             WHERE session = ? AND number < ? ORDER BY number DESC LIMIT ?""",
             (session, number, limit),
         )

@@ -23,6 +23,7 @@ from typing import Any
 
 from foreword.capture import project_at
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
+from foreword.jsontext import storable
 from foreword.paths import Home
 from foreword.redact import redact
 from foreword.store import Store
@@ -295,7 +296,7 @@ def _session(named: str, *, store: Store) -> str:
 
 def _projects(named: str, *, store: Store) -> tuple[str, ...]:
     """A folder's project, or the one of that key, with those that are its aliases."""
-    key = project_at(named).key if named.startswith("/") else named
+    key = storable(project_at(named).key if named.startswith("/") else named)
     known = store.registry().get(key)
     key = known.alias_of or key if known else key
     found = store.forgetting.ask(lambda execute: rows.projects(execute, key))
