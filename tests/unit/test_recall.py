@@ -11,7 +11,6 @@ from foreword.errors import StoreError
 from foreword.query import query_of, scopes_of
 from foreword.recall import GOAL_WORDS, MOST_RECORDED, injection_of, left_open, meant, recall
 from foreword.recipes import RECIPES, merged
-from foreword.store.sqlite import SqliteStore
 from foreword.tokens import FAMILIES, count
 from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Recalled, Skipped
 from foreword.values import replace
@@ -19,14 +18,6 @@ from foreword.values import replace
 NOW = 1_000_000.0
 HERE = Project(key="here", name="here", root="/nowhere")
 fresh = map("p{}".format, itertools.count())
-
-
-@pytest.fixture(scope="module")
-def shared_store(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("store")
-    made = SqliteStore(folder / "memory.db", backups=folder / "backups")
-    yield made
-    made.close()
 
 
 def a_memory(title, *, kind="decision", **more):

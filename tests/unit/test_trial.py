@@ -2,7 +2,6 @@
 
 import itertools
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +9,6 @@ from foreword.query import query_of
 from foreword.rank import CERTAIN
 from foreword.recall import look, recall
 from foreword.recipes import RECIPES, LayerRule, merged
-from foreword.store.sqlite import SqliteStore
 from foreword.trial import MOST_LEFT, REASONS, SHORTER, tried
 from foreword.types import FORMS, GOING_ON, KINDS, MOMENTS, Cap, Memory, Moment, Project, Recalled, Skipped
 from foreword.values import replace
@@ -18,14 +16,6 @@ from foreword.values import replace
 NOW = 1_000_000.0
 HERE = Project(key="here", name="here", root="/nowhere")
 fresh = map("p{}".format, itertools.count())
-
-
-@pytest.fixture(scope="module")
-def shared_store(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("store")
-    made = SqliteStore(folder / "memory.db", backups=folder / "backups")
-    yield made
-    made.close()
 
 
 def a_memory(title, *, kind="decision", **more):
