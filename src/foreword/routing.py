@@ -27,7 +27,7 @@ def answered(routes: Routes, asked: Request, *, tell: Callable[[str, str], None]
         return as_json({"error": f"no {asked.method} {asked.path} here", "hint": hint}, 405 if methods else 404)
     try:
         got = methods[asked.method](asked)
-        if isinstance(got, Mapping):
+        if not isinstance(got, Response | bytes):
             return as_json({**got, "ms": round((time.perf_counter() - started) * 1000, 3)}, 200)
     except ForewordError as exc:
         status = next((code for kind, code in STATUS.items() if isinstance(exc, kind)), 500)
@@ -38,9 +38,7 @@ def answered(routes: Routes, asked: Request, *, tell: Callable[[str, str], None]
         log.exception("%s %s failed", asked.method, asked.path)
         hint = "see logs/worker.log, and please report it"
         return as_json({"error": "the worker failed; nothing was lost", "hint": hint}, 500)
-    if isinstance(got, Response):
-        return got
-    return Response(status=200, body=got, kind="text/plain; charset=utf-8")
+    return got if isinstance(got, Response) else Response(status=200, body=got, kind="text/plain; charset=utf-8")
 
 
 def route_of(routes: Routes, path: str) -> str:
@@ -51,7 +49,12 @@ def route_of(routes: Routes, path: str) -> str:
 
 
 def as_json(told: Mapping[str, Any], status: int) -> Response:
-    return Response(status=status, body=json.dumps(told).encode())
+    """An answer that every reader of JSON takes; what is no number to it, such as infinity, is null."""
+    try:
+        body = json.dumps(told, allow_nan=False)
+    except ValueError:
+        body = json.dumps(json.loads(json.dumps(told), parse_constant=lambda _: None))
+    return Response(status=status, body=body.encode())
 
 
 def object_in(asked: Request) -> dict[str, Any]:

@@ -6,8 +6,14 @@ The shapes of `test_viewer_gate` change what is said; those here change how it i
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import shutil
+import signal
 import socket
+import sqlite3
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -15,39 +21,47 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
 
 import pytest
 
+from foreword.cli.view import HOLD_EVERY, _has_browser, show
 from foreword.client import Client
 from foreword.http import Request
 from foreword.paths import Home
+from foreword.routing import answered
 from foreword.web.gate import Gate, Refused
 from foreword.worker import life
-from tests.flow.conftest import end_worker, wait_for
+from tests.flow.conftest import CLEAN, end_worker, wait_for
 from tests.flow.test_viewer_gate import EVERY, Open, open_, refused, stored
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
-    """One viewer for all that only try to get in."""
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
+    """One viewer for all, held as its command would."""
     root = Path(tempfile.mkdtemp(prefix="fw-"))
     home = Home(root=root / "h")
     home.prepare()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FOREWORD_HOME", str(home.root))
         life.start(home)
+    here = open_(home, str(tmp_path_factory.mktemp("shop")))
+    ended = threading.Event()
+
+    def hold() -> None:
+        while not ended.wait(HOLD_EVERY):
+            here.client.post("/api/view", {"do": "hold", "holder": here.holder})
+
+    holding = threading.Thread(target=hold)
+    holding.start()
     try:
-        yield open_(home, str(tmp_path_factory.mktemp("shop")))
+        yield here
     finally:
+        ended.set()
+        holding.join()
         end_worker(home)
         shutil.rmtree(root, ignore_errors=True)
-
-
-@pytest.fixture
-def opened(kept: Open) -> Open:
-    """That one, held as its command would."""
-    kept.client.post("/api/view", {"do": "hold", "holder": kept.holder})
-    return kept
 
 
 # -- heads -----------------------------------------------------------------------------------------------------------
@@ -277,3 +291,169 @@ def test_of_all_who_race_for_a_link_one_gets_in_while_new_ones_are_made() -> Non
     finally:
         stop.set()
         maker.join()
+
+
+@pytest.fixture
+def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the browser was started with; it is not back before it is closed."""
+    told = tmp_path / "told"
+    script = tmp_path / "browser"
+    script.write_text(f'#!/bin/sh\necho "$@" > {told}.new\nmv {told}.new {told}\nexec sleep 60 >/dev/null 2>&1\n')
+    script.chmod(0o700)
+    monkeypatch.setenv("BROWSER", str(script))
+    monkeypatch.setattr("webbrowser._tryorder", None)  # it looks at the environment once
+    return told
+
+
+def test_where_others_could_use_a_link_it_is_not_in_the_list_of_processes(browser: Path, tmp_path: Path) -> None:
+    page = tmp_path / "view.html"
+    page.write_text("of a command that was killed")
+    show("http://127.0.0.1:8000/?token=abc", page=page)
+    wait_for(browser.exists)
+    assert browser.read_text().strip() == page.as_uri()
+    assert page.stat().st_mode & 0o777 == 0o600
+    assert 'content="0;url=http://127.0.0.1:8000/?token=abc"' in page.read_text()
+
+
+def test_the_command_holds_the_viewer_while_its_browser_is_not_back(browser: Path, home: Home, start) -> None:
+    client = start()
+    command = subprocess.Popen(
+        [sys.executable, "-m", "foreword", "view"],
+        env={**CLEAN, "HOME": str(home.root), "FOREWORD_HOME": str(home.root), "BROWSER": os.environ["BROWSER"]},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        wait_for(browser.exists)
+        assert "?token=" in browser.read_text()
+        time.sleep(1)  # it has said that it holds it
+        command.send_signal(signal.SIGINT)
+        assert "the viewer is closed" in command.communicate(timeout=20)[1]
+        assert client.get("/api/view")["open"] is False
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(command.pid, signal.SIGKILL)
+        command.wait()
+
+
+def test_without_a_screen_no_browser_of_the_terminal_takes_the_link() -> None:
+    assert not _has_browser({}, platform="linux")
+    assert _has_browser({"DISPLAY": ":0"}, platform="linux")
+    assert _has_browser({}, platform="darwin")
+
+
+# -- content ---------------------------------------------------------------------------------------------------------
+
+ODD = (
+    "a/b",
+    "a?b#c",
+    "%2e%2e",
+    "a%2fb",
+    "\u202eid",
+    "z\u200bw",
+    "a&b=c+d",
+    " a ",
+    "é" * 40,
+    "'\"<b>",
+    "-",
+    "a,b",
+    "..",
+)
+
+
+def test_every_odd_name_leads_to_its_own(opened: Open, tmp_path: Path) -> None:
+    project = tmp_path / "a b?#%&+é\u202ex"
+    project.mkdir()
+    (project / "pyproject.toml").write_text("")
+    for each in ODD:
+        told = {"kind": "note", "title": f"of {each}", "tags": [each], "files": [each], "project_path": str(project)}
+        opened.client.post("/api/memories", told)
+        payload = {"session_id": each, "cwd": str(project), "prompt": f"do {each}"}
+        opened.client.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": payload})
+    for each in ODD:
+        assert asked(opened, "/api/sessions/" + quote(each, safe=""))["session"]["id"] == each
+        shown = asked(opened, "/api/memories?" + urlencode({"q": f"of {each}", "project": f"dir:{project}"}))[
+            "memories"
+        ]
+        assert all(asked(opened, "/api/memories/" + one["id"])["memory"]["id"] == one["id"] for one in shown)
+
+
+def test_what_cannot_be_told_as_json_is_an_answer_all_the_same() -> None:
+    routes = {
+        "/nan": {"GET": lambda _: {"at": float("inf"), "in": [float("nan"), 1]}},
+        "/x": {"GET": lambda _: {"a": b""}},
+    }
+    got = [answered(routes, Request("GET", path, {}, b""), tell=print, hint="") for path in ("/nan", "/x")]
+    assert [each.status for each in got] == [200, 500]
+    told = json.loads(got[0].body, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert (told["at"], told["in"]) == (None, [None, 1])
+
+
+def asked(here: Open, target: str) -> dict[str, Any]:
+    got = here.send(replace(here.asks("/api/projects"), target=target).raw)
+    assert got.status == 200, (target, got.body)
+    return json.loads(got.body)
+
+
+# -- a store in trouble ----------------------------------------------------------------------------------------------
+
+SAID = "zqxjkwvb whispers"
+
+
+def test_a_locked_store_is_looked_at_and_refuses_changes_in_words(opened: Open) -> None:
+    lock = sqlite3.connect(opened.home.database, isolation_level=None)
+    with contextlib.closing(lock):
+        lock.execute("BEGIN EXCLUSIVE")
+        for path, method in EVERY:
+            if (
+                method == "GET"
+                and path.startswith("/api/")
+                and path not in ("/api/live", "/api/try")
+                and path[-1] != "/"
+            ):
+                assert opened.send(opened.asks(path).raw).status == 200, path
+        got = opened.send(opened.asks("/api/pin", "POST").raw)
+        assert got.status == 503
+        assert b"locked" in got.body
+        lock.execute("ROLLBACK")
+    assert opened.send(opened.asks("/api/pin", "POST").raw).status == 200
+
+
+def test_a_trial_leaves_no_byte_of_its_prompt_anywhere_also_when_it_fails(opened: Open) -> None:
+    key = asked(opened, "/api/projects")["projects"][0]["key"]
+    for told in (
+        {"project": key},
+        {"project": "nowhere"},
+        {"project": key, "budget": -1},
+        {"project": key, "moment": SAID},
+    ):
+        body = json.dumps({"prompt": f"{SAID} of checkout.py and {SAID}", **told}).encode()
+        tried = replace(opened.asks("/api/try", "POST").but(content_length=str(len(body))), body=body)
+        assert opened.send(tried.raw).status in (200, 400, 404)
+    searched = opened.asks("/api/projects")
+    opened.send(replace(searched, target="/api/memories?q=" + quote(SAID)).raw)
+    held = [path for path in opened.home.root.rglob("*") if path.is_file() and SAID[:8].encode() in path.read_bytes()]
+    assert held == []
+
+
+def test_a_home_that_is_taken_away_closes_the_viewer(home: Home, start) -> None:
+    start()
+    here = open_(home)
+    pid = life.pid_of(home)
+    shutil.rmtree(home.root)
+    wait_for(lambda: not _listens(here.port), seconds=30)
+    wait_for(lambda: not Path(f"/proc/{pid}").exists() or _gone(pid), seconds=30)
+
+
+def _listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=2):
+        return True
+    return False
+
+
+def _gone(pid: int) -> bool:
+    with contextlib.suppress(ChildProcessError):
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    return not Path(f"/proc/{pid}").exists()

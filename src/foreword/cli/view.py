@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +20,7 @@ from foreword.errors import ForewordError
 if TYPE_CHECKING:
     from foreword.client import Client
 
+PAGE = "view.html"  # of our own user alone, in the folder of the socket; it leads to the link
 HOLD_EVERY = 2.0  # seconds; the worker waits for five of these
 
 
@@ -35,33 +41,56 @@ def view(
       foreword view --no-browser --port 8123
       foreword view --close
     """
-    import os
-
     from foreword.cli.speaker import refuse_agents
 
     refuse_agents(os.environ)
-    client = door.worker(door.here())
+    home = door.here()
+    client = door.worker(home)
     if close:
         closed = client.post("/api/view", {"do": "close"})["closed"]
         screen.as_json({"closed": closed}) if json else screen.say("closed" if closed else "no viewer is open")
         return
     opened = client.post("/api/view", {"do": "open", "port": port})
     screen.as_json({"url": opened["url"], "port": opened["port"]}) if json else screen.say(opened["url"])
-    if browser:
-        _open(opened["url"])
     if not json:
         screen.aside("the link works once, on this machine; Ctrl-C closes the viewer")
-    _hold(client, opened["holder"])
+    # Linux tells the worker whose a connection is; elsewhere other users could be quicker than the browser.
+    page = None if sys.platform == "linux" else home.run / PAGE
+    if browser and _has_browser(os.environ, platform=sys.platform):
+        show(opened["url"], page=page)
+    try:
+        _hold(client, opened["holder"])
+    finally:
+        if page:
+            page.unlink(missing_ok=True)
+
+
+def show(url: str, *, page: Path | None) -> threading.Thread:
+    """Open *url* in a browser, by way of *page* where others could read it in the list of processes."""
+    opened = url
+    if page:
+        page.unlink(missing_ok=True)
+        with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
+            out.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={url}"><title>Foreword</title>')
+        opened = page.as_uri()
+    # Some browsers are not back before they are closed; the worker must hear from us meanwhile.
+    shown = threading.Thread(target=_open, args=(opened,), daemon=True)
+    shown.start()
+    return shown
 
 
 def _open(url: str) -> None:
-    """Show the page, where there is a browser; where there is none, the link is on the screen."""
     import webbrowser
 
     try:
         webbrowser.open(url)
     except (webbrowser.Error, OSError) as exc:
         screen.aside(f"no browser could be opened: {exc}")
+
+
+def _has_browser(environ: Mapping[str, str], *, platform: str) -> bool:
+    """Whether there is a screen for one; those of a terminal run no script and would take it from the link."""
+    return platform != "linux" or any(environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
 def _hold(client: Client, holder: str) -> None:
