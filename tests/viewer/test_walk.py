@@ -25,6 +25,8 @@ THINGS = {
     "/timeline/": lambda viewer: viewer.sessions["ended"],
     "/memories/": lambda viewer: viewer.ids["pinned"],
 }
+# What a page must be asked before it has anything to walk over.
+ASKED = {"/try": "?moment=session_start"}  # a prompt never stands in an address
 # Every control that a reader of this page could want: it is shown, and not switched off.
 SORTS = "a[href], button, input, select, textarea, summary, [tabindex]"
 CONTROLS = f"""() => [...document.querySelectorAll("{SORTS}")].filter(
@@ -45,7 +47,7 @@ MORE = 300  # controls that may come while a list is walked: it loads what is be
 
 
 def address(viewer: Any, path: str) -> str:
-    return f"{viewer.origin}{path}{THINGS[path](viewer) if path in THINGS else ''}"
+    return f"{viewer.origin}{path}{THINGS[path](viewer) if path in THINGS else ''}{ASKED.get(path, '')}"
 
 
 def name_of(path: str) -> str:
@@ -260,6 +262,7 @@ def test_every_key_that_a_page_lists_does_something(fresh_page, fresh, path):
         page.keyboard.press("Escape")
         if page.url != address(fresh, path):
             visit(page, address(fresh, path))
+            still(page)
         aside(page)
         for first in ("j", "j") if "j" in told and keys != "j" else ():
             page.keyboard.press(first)  # something is chosen

@@ -290,10 +290,13 @@ def test_projects_and_what_would_be_said_are_shown_as_they_are(wary, hostile, pa
     names = wary.locator("select option").all_text_contents()
     assert {" ".join("\n".join(texts).split()) for texts in payloads} <= {" ".join(each.split()) for each in names}
     for number, texts in enumerate(payloads[::4]):
-        asked = {"project": key(number * 4, texts), "prompt": " ".join(texts[:10])}
-        go(wary, f"/try?{urlencode(asked)}")
-        wary.wait_for_timeout(100)
-    wary.wait_for_timeout(1000)
+        go(wary, f"/try?{urlencode({'project': key(number * 4, texts), 'moment': 'session_start'})}")
+        wary.locator(".tried").first.wait_for()
+    wary.locator("#moment").select_option("prompt")
+    for texts in payloads[::8]:
+        wary.locator("#prompt").fill("\n".join(texts))
+        wary.wait_for_timeout(300)  # it is asked when the fingers rest
+    wary.wait_for_timeout(500)
     assert wary.locator(".trouble").count() == 0
 
 
