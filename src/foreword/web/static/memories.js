@@ -42,6 +42,7 @@ export async function show(root, page) {
   let noted = 0;
   let others = 0;
   let drawnOnce = false;
+  let later = 0;
   let undrawn = null; // draws the rows that are not drawn yet
 
   // -- the page
@@ -152,7 +153,7 @@ export async function show(root, page) {
         list = got;
         kept = { ...kept, key: JSON.stringify([state.view, words]), list };
         if (still) rest(); // what one reads, or is choosing, is left alone
-        else paint({ keep: quiet });
+        else paint({ keep: quiet, whole: page.back && !drawnOnce });
         drawnOnce = true;
       } while (wanted && !page.signal.aborted);
     })();
@@ -540,6 +541,7 @@ export async function show(root, page) {
     seen.disconnect();
     clearTimeout(settled);
     clearTimeout(preview);
+    clearTimeout(later);
     unless(others);
   });
   page.keys({
@@ -560,12 +562,20 @@ export async function show(root, page) {
     "Ctrl+Enter": ["Save what is written", () => form?.submit()],
     Escape: ["Back", escape],
   });
-  page.live(() => {
+  page.live(lookAgain);
+
+  // What others changed is seen soon, and what they change right after it a moment later.
+  function lookAgain() {
     const now = performance.now();
-    if (form || looking || now - looked < REST || list.memories.length > ASKED) return;
+    clearTimeout(later);
+    if (page.signal.aborted || form || list.memories.length > ASKED) return;
+    if (looking || now - looked < REST) {
+      later = setTimeout(lookAgain, Math.max(200, REST - (now - looked)));
+      return;
+    }
     refresh({ quiet: true, recount: now - tallied > RECOUNT });
     if (state.id) reveal(state.id, { push: false, quiet: true });
-  });
+  }
 
   // -- begin
   if (kept.key === JSON.stringify([state.view, asking(state)])) {
