@@ -68,7 +68,7 @@ def test_a_new_home_is_well_and_told_that_nobody_is_wired(ask: Ask, home: Home) 
     told = ask()
     assert told["ok"]
     assert told["says"].startswith("All is well: no hosts speak, 0 memories")
-    assert [(each["about"], each["state"], each["way_out"]) for each in told["findings"]] == [
+    assert [(each["check"], each["state"], each["way_out"]) for each in told["findings"]] == [
         ("hosts", "note", "run `foreword install`")
     ]
     assert {each["wired"] for each in told["hosts"]} == {"no"}
@@ -140,7 +140,7 @@ def test_a_session_that_died_is_told_with_what_brings_it_in(
     (host,) = [each for each in told["hosts"] if each["host"] == "claude-code"]
     assert [each["session"] for each in host["died"]] == [SESSION]
     assert (host["sessions"], host["here"], host["last_event"]["name"]) == (2, True, "SessionStart")
-    (found,) = [each for each in told["findings"] if each["about"] == "claude-code"]
+    (found,) = [each for each in told["findings"] if each["check"] == "claude-code"]
     assert found["state"] == "note"
     assert "foreword import claude-code" in found["way_out"]
     assert told["ok"]
@@ -208,5 +208,5 @@ def test_a_store_near_its_limit_is_told(ask: Ask, home: Home, monkeypatch: Any) 
     store.close()
     told = ask()
     assert told["ok"]
-    (found,) = [each for each in told["findings"] if each["about"] == "store"]
+    (found,) = [each for each in told["findings"] if each["check"] == "store"]
     assert "foreword prune --dry-run" in found["way_out"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from foreword.cli import codex, hosts
-from foreword.cli.checks import NOTE, OK, WRONG, Finding
+from foreword.findings import NOTE, OK, WRONG, Finding
 from foreword.install.wired import Lack, Wired
 from foreword.trouble import Trouble
 from foreword.values import replace

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.cli.screen import lasting
 from foreword.errors import ForewordError, StoreError
+from foreword.findings import BACKLOG, NOTE, OK, SETTLE, WRONG, Finding
 from foreword.sizes import sized
-from foreword.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,26 +26,13 @@ if TYPE_CHECKING:
     from foreword.config import Settings
     from foreword.paths import Home
 
-OK, NOTE, WRONG = "ok", "note", "wrong"
 ANSWER_SECONDS = 5.0  # an idle worker answers in a millisecond, one that has just been started in half a second
-SETTLE_SECONDS = 10.0  # a worker takes the spool in within its first second; a big one needs a few
-BACKLOG_SECONDS = 60.0  # what waits longer beside a running worker is stuck
 LEAST_DISK = 200 * 1024 * 1024  # bytes; a busy month is some 50 MB, and a migration keeps a copy
 # Without site packages, as the hook runs it; the C module alone, as the hook imports it.
 PROBE = (
     "import _sqlite3; c = _sqlite3.connect(':memory:'); c.execute('CREATE VIRTUAL TABLE t USING fts5(x)'); "
     "print(_sqlite3.sqlite_version)"
 )
-
-
-@value
-class Finding:
-    """One check: its state is OK, NOTE or WRONG, and `way_out` tells what to do."""
-
-    check: str
-    state: str
-    says: str
-    way_out: str = ""
 
 
 def findings(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -211,7 +198,7 @@ def spool(home: Home, settings: Settings, *, up: float) -> Finding:
     says = f"{sized(size)} wait, since {lasting(max(age, 0))}"
     if size > 0.8 * settings.spool_max_mb * 1024 * 1024:
         return Finding("spool", WRONG, f"{says}; it is almost full", "foreword worker start, then look again")
-    if up > SETTLE_SECONDS and age > BACKLOG_SECONDS:
+    if up > SETTLE and age > BACKLOG:
         return Finding("spool", WRONG, f"{says}, though a worker runs", f"see {home.log}, and please report it")
     return Finding("spool", NOTE, f"{says}; the worker takes it in")
 

@@ -16,9 +16,9 @@ from foreword.values import fields
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.cli.checks import Finding
     from foreword.cli.hosts import Standing
     from foreword.cli.troubles import Group
+    from foreword.findings import Finding
     from foreword.paths import Home
 
 RECENT = 7 * 86_400  # seconds; what went wrong before last week is history
@@ -39,7 +39,8 @@ def doctor(json: Json = False) -> None:
       foreword doctor --json
     """
     from foreword.cli import hosts
-    from foreword.cli.checks import WRONG, findings
+    from foreword.cli.checks import findings
+    from foreword.findings import WRONG
 
     home = door.here()
     found: list[Finding] = []

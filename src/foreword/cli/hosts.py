@@ -10,8 +10,9 @@ import time
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from foreword.cli.checks import ANSWER_SECONDS, NOTE, OK, WRONG, Finding
+from foreword.cli.checks import ANSWER_SECONDS
 from foreword.errors import ForewordError
+from foreword.findings import LATELY, NOTE, OK, UNHEARD, WRONG, Finding
 from foreword.values import fields, value
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from foreword.paths import Home
     from foreword.trouble import Trouble
 
-LATELY = 7 * 86_400.0  # seconds; what was untold before last week is history
 MOST_FILES = 2  # of a host that are named in its line
 
 
@@ -164,12 +164,11 @@ def as_json(standing: Standing) -> dict[str, Any]:
         "trust": dict(standing.trust),
         "silent_until": standing.silent or None,
         "failures": len(standing.troubles),
-        **NOTHING,
+        **UNHEARD,
         **standing.seen,
     }
 
 
-NOTHING: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0, "events": 0, "died": []}
 TRUSTED = ("trusted", "managed")
 SAYS = {
     "missing": "{file} lacks what install wrote: {what}",

@@ -13,6 +13,7 @@ import typer
 from foreword.cli import checks, door, hosts, screen, troubles
 from foreword.cli.memories import Json
 from foreword.errors import BadRequest, ForewordError
+from foreword.findings import WRONG
 from foreword.sizes import sized
 from foreword.values import fields
 
@@ -129,7 +130,7 @@ def _about(home: Home) -> dict[str, Any]:
     }
     if not about["home_exists"]:
         found = checks.folder(home)
-        wrong = found.state == checks.WRONG
+        wrong = found.state == WRONG
         return {**about, "problems": [f"{found.says}; {found.way_out}"] if wrong else []}
     try:
         client = door.worker(home, patience=PATIENCE)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from foreword import __version__
 from foreword.config import SETTINGS
 from foreword.errors import ForewordError
+from foreword.findings import BACKLOG, LATELY, NOTE, SETTLE, UNHEARD, WRONG, Finding
 from foreword.imports import TRANSCRIPTS
 from foreword.recipes import RECIPES
 from foreword.sizes import sized
 from foreword.switches import chosen, off
 from foreword.trouble import noted
 from foreword.types import Project
-from foreword.values import fields, value
+from foreword.values import fields
 
 if TYPE_CHECKING:
     from foreword.install.wired import Wired
@@ -26,29 +27,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-NOTE, WRONG = "note", "wrong"
-DAY = 86_400.0  # seconds
-LATELY = 7 * DAY  # what was untold before last week is history
 FRESH = 1.0  # seconds that figures hold at least
 SHARE = 10  # and so many times as long as counting them took: a page that listens costs a tenth of a core at most
 MOST_DAYS = 366
 MOST_TROUBLES = 50
 LEDGER = 20  # calls of a model that are shown
 NEAR = 0.8  # of the cap of the database, from which on it is told
-SETTLE = 10.0  # seconds; a worker takes the spool in within its first second, a big one needs a few
-BACKLOG = 60.0  # seconds; what waits longer beside a worker is stuck
 MOST_WAITING = 100  # sessions that are counted as waiting
-NOTHING: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0, "events": 0, "died": []}
-
-
-@value
-class Finding:
-    """One thing to be said: of what, a NOTE or WRONG, and what to do."""
-
-    about: str
-    state: str
-    says: str
-    way_out: str = ""
 
 
 def health(keeper: Keeper) -> dict[str, Any]:
@@ -177,7 +162,7 @@ def _hosts(keeper: Keeper, found: list[Finding], *, now: float) -> list[dict[str
     wired = keeper.wiring()
     rows = []
     for name in sorted({*wired, *seen}, key=lambda each: (each not in seen, each)):
-        row = {"host": name, **_wired(wired.get(name)), **NOTHING, **seen.get(name, {})}
+        row = {"host": name, **_wired(wired.get(name)), **UNHEARD, **seen.get(name, {})}
         rows.append({**row, "here": row["here"] or name in seen})
         found += _of_host(row, now=now)
     if told is not None and not any(row["wired"] != "no" or row["last_event"] for row in rows):
