@@ -28,6 +28,7 @@ import pytest
 
 from foreword.cli.view import HOLD_EVERY, _has_browser, show
 from foreword.client import Client
+from foreword.errors import Conflict
 from foreword.http import Request
 from foreword.paths import Home
 from foreword.routing import answered
@@ -275,7 +276,7 @@ def test_of_all_who_race_for_a_link_one_gets_in_while_new_ones_are_made() -> Non
     maker = threading.Thread(target=making)
     maker.start()
     try:
-        for _ in range(60):
+        for _ in range(25):
             token = gate.link().partition("token=")[2]
             ready = threading.Barrier(8)
 
@@ -457,3 +458,14 @@ def _gone(pid: int) -> bool:
     with contextlib.suppress(ChildProcessError):
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     return not Path(f"/proc/{pid}").exists()
+
+
+def test_a_port_that_somebody_has_is_told_and_the_next_one_opens(home: Home, start) -> None:
+    client = start()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(Conflict, match="cannot be had"):
+            client.post("/api/view", {"do": "open", "port": taken.getsockname()[1]})
+    assert client.get("/api/view")["open"] is False
+    assert client.post("/api/view", {"do": "open"})["port"]
