@@ -276,7 +276,7 @@ def test_of_all_who_race_for_a_link_one_gets_in_while_new_ones_are_made() -> Non
     maker = threading.Thread(target=making)
     maker.start()
     try:
-        for _ in range(25):
+        for _ in range(60):
             token = gate.link().partition("token=")[2]
             ready = threading.Barrier(8)
 
