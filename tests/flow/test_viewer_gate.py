@@ -16,6 +16,8 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,6 +26,7 @@ from typing import Any
 
 import pytest
 
+from foreword.cli.view import HOLD_EVERY
 from foreword.client import Client
 from foreword.errors import BadRequest, Conflict
 from foreword.hook import build
@@ -137,17 +140,33 @@ def read(line: socket.socket) -> Answer:
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     """One viewer for all that only try to get in."""
-    import tempfile
+    with held(str(tmp_path_factory.mktemp("shop"))) as here:
+        yield here
 
+
+@contextlib.contextmanager
+def held(project: str) -> Iterator[Open]:
+    """A viewer of its own worker, held as its command would."""
     root = Path(tempfile.mkdtemp(prefix="fw-"))
     home = Home(root=root / "h")
     home.prepare()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FOREWORD_HOME", str(home.root))
         life.start(home)
+    here = open_(home, project)
+    ended = threading.Event()
+
+    def hold() -> None:
+        while not ended.wait(HOLD_EVERY):
+            here.client.post("/api/view", {"do": "hold", "holder": here.holder})
+
+    holding = threading.Thread(target=hold)
+    holding.start()
     try:
-        yield open_(home, str(tmp_path_factory.mktemp("shop")))
+        yield here
     finally:
+        ended.set()
+        holding.join()
         end_worker(home)
         shutil.rmtree(root, ignore_errors=True)
 
@@ -171,14 +190,6 @@ def redeemed(url: str, port: int) -> str:
     assert name == f"foreword-{port}"
     assert set(rest.split("; ")[1:]) == {"HttpOnly", "SameSite=Strict", "Path=/"}
     return rest.partition(";")[0]
-
-
-@pytest.fixture(autouse=True)
-def held(request: pytest.FixtureRequest) -> None:
-    """What the command would say meanwhile, so that the viewer of all stays open."""
-    if "opened" in request.fixturenames:
-        here: Open = request.getfixturevalue("opened")
-        here.client.post("/api/view", {"do": "hold", "holder": here.holder})
 
 
 # -- sixteen shapes and more, against every route --------------------------------------------------------------------

@@ -272,6 +272,20 @@ def page(browser: Any, viewer: Viewer, look: Look, watch: Watch) -> Iterator[Any
         yield made
 
 
+@pytest.fixture(scope="module")
+def mine(template: tuple[Path, Filled]) -> Iterator[Viewer]:
+    """A viewer for all tests of a file that change something: each changes something else."""
+    with opened(template) as made:
+        yield made
+
+
+@pytest.fixture
+def my_page(browser: Any, mine: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
+    watch.origin = mine.origin
+    with watched(browser, mine, look, watch) as made:
+        yield made
+
+
 @pytest.fixture
 def fresh_page(browser: Any, fresh: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
     watch.origin = fresh.origin

@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.viewer.conftest import Filled, Look, Viewer, Watch, every_look, opened, visit, watched
+from tests.viewer.conftest import every_look, visit
 
 ROW = ".mem-results .row"
-
-
-@pytest.fixture(scope="module")
-def mine(template: tuple[Path, Filled]) -> Iterator[Viewer]:
-    """A viewer for all that change something here: each changes something else."""
-    with opened(template) as made:
-        yield made
-
-
-@pytest.fixture
-def my_page(browser: Any, mine: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
-    watch.origin = mine.origin
-    with watched(browser, mine, look, watch) as made:
-        yield made
 
 
 def rows(page: Any) -> list[str]:

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.viewer.conftest import Filled, Look, Viewer, Watch, opened, visit, watched
+from tests.viewer.conftest import Viewer, visit
 
 ROW = ".mem-results .row"
 SCROLLED = "document.querySelector('.mem-list').scrollTop"
-
-
-@pytest.fixture(scope="module")
-def mine(template: tuple[Path, Filled]) -> Iterator[Viewer]:
-    """A viewer for all that change something here: each changes something else."""
-    with opened(template) as made:
-        yield made
-
-
-@pytest.fixture
-def my_page(browser: Any, mine: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
-    watch.origin = mine.origin
-    with watched(browser, mine, look, watch) as made:
-        yield made
 
 
 def at(page: Any, viewer: Viewer, address: str) -> None:
