@@ -525,7 +525,9 @@ export async function show(root, page) {
     if (!link || !plain) return;
     if (link === all || link === waitingLink) {
       event.preventDefault();
-      state.view = link === waitingLink ? "waiting" : "";
+      const view = link === waitingLink ? "waiting" : "";
+      if (view === state.view && state.id) return shut(); // it is the list already: the memory before it goes
+      state.view = view;
       if (narrow()) state.id = "";
       page.push(address(state));
       return refresh();
