@@ -229,22 +229,17 @@ def happened(page: Any, before: str, what: str) -> None:
     raise AssertionError(f"nothing came of {what}")
 
 
-LISTED = """() => [...document.querySelectorAll("dialog[open] table tr")].map((row) => {
-  const some = [[]];
-  for (const part of row.querySelector("th").childNodes) {
-    if (part.tagName === "KBD") some.at(-1).push(part.textContent);
-    else if (part.textContent.includes("or")) some.push([]);
-  }
-  return [some, row.querySelector("td").textContent];
-})"""
-
-
 def listed(page: Any) -> dict[str, str]:
     """The keys that `?` tells, with what each does; of those that do the same, each by itself."""
     aside(page)
     page.keyboard.press("?")
-    page.locator("dialog[open] table tr").first.wait_for()
-    told = {" ".join(KEYS.get(key, key) for key in keys): does for some, does in page.evaluate(LISTED) for keys in some}
+    rows = page.locator("dialog[open] table tr")
+    rows.first.wait_for()
+    told = {
+        " ".join(KEYS.get(key, key) for key in keys.locator("kbd").all_inner_texts()): row.locator("td").inner_text()
+        for row in rows.all()
+        for keys in row.locator("th span").all()
+    }
     page.keyboard.press("Escape")
     page.wait_for_function("() => !document.querySelector('dialog')")
     return told

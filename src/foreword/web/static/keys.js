@@ -71,7 +71,7 @@ export function help() {
 
 function table(title, keys) {
   const labels = Map.groupBy(Object.entries(keys), ([, [label]]) => label);
-  const rows = [...labels].map(([label, some]) => make("tr", {}, make("th", { scope: "row" }, some.map(([name], at) => [at ? " or " : "", name.split(" ").map((each) => make("kbd", {}, shown(each)))])), make("td", {}, label)));
+  const rows = [...labels].map(([label, some]) => make("tr", {}, make("th", { scope: "row" }, some.map(([name], at) => [at ? " or " : "", make("span", {}, name.split(" ").map((each) => make("kbd", {}, shown(each))))])), make("td", {}, label)));
   return rows.length ? make("table", { class: "keys" }, make("caption", {}, title), make("tbody", {}, rows)) : null;
 }
 

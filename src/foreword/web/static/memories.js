@@ -279,7 +279,7 @@ export async function show(root, page) {
     }
     try {
       const got = await open((signal) => asked(`/api/memories/${encodeURIComponent(id)}`, {}, signal));
-      if (!got || page.signal.aborted) return;
+      if (!got || page.signal.aborted || state.id !== id) return; // it was shut before it came
       if (quiet && told && same(told, got)) return;
       told = got;
       drawn({ quiet });
