@@ -182,7 +182,9 @@ def test_a_layer_with_a_cap_of_nothing_is_told_to_be_off(store):
 def test_a_full_layer_between_others_is_told_by_its_cap(store):
     store.keep([a_memory(f"walrus pool number {at}", body="walrus " * 30) for at in range(12)])
     store.keep([a_memory("do " * 30, kind="change", functions=(f"f{at}",), files=("a.py",)) for at in range(60)])
-    trial = a_trial(store, a_moment("session_start", budget=700))
+    recipe = RECIPES["session_start"]
+    small = replace(recipe, layers=tuple(replace(layer, cap=90) for layer in recipe.layers))
+    trial = a_trial(store, a_moment("session_start", budget=700), recipe=small)
     assert "cap" in {each.reason for each in trial.left}
     [one, *_] = [each for each in trial.left if each.reason == "cap"]
     assert f"of its {next(part.cap for part in trial.layers if part.name == one.layer)}" in one.says
