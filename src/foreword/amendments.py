@@ -9,6 +9,7 @@ from foreword.types import EMPTY, Change, Link, Memory, Project
 from foreword.values import value
 
 # Fields that an amendment may change; the rest of a memory tells where it came from.
+PARTS = ("changed", "new", "links", "unlinked")  # of a patch: what taking it back would take back
 FIELDS = (
     "kind", "title", "body", "scope", "project", "tags", "files", "functions", "trust", "confidence", "seen",
     "created", "confirmed", "status", "superseded_by", "pinned", "detail",
@@ -75,6 +76,11 @@ class Planner(Protocol):
     """Memories of one project, whatever their status, in the order of their places -> what is to be done."""
 
     def __call__(self, memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]: ...
+
+
+def stands(entry: Logged) -> bool:
+    """Whether an entry of the log about memories may be taken back: nobody did, and something of it is left."""
+    return not entry.undone and entry.what != "forget" and any(entry.patch.get(name) for name in PARTS)
 
 
 def standing(planned: Iterable[Amendment], *, about: About) -> tuple[Amendment, ...]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from foreword.trouble import Trouble
 from foreword.values import value
 
 OK, NOTE, WRONG = "ok", "note", "wrong"
@@ -23,3 +27,47 @@ class Finding:
     state: str
     says: str
     way_out: str = ""
+
+
+@value
+class Group:
+    """The same trouble in the same place, as often as it came."""
+
+    where: str
+    what: str
+    count: int
+    last: float
+
+
+@value
+class Spooled:
+    """What hooks told and no worker has taken in: its bytes, and when the oldest of them came; 0 for nothing."""
+
+    bytes: int
+    oldest: float
+
+
+def grouped(troubles: Sequence[Trouble]) -> tuple[Group, ...]:
+    """One entry for the same trouble in the same place, the latest last."""
+    groups: dict[tuple[str, str], Group] = {}
+    for each in troubles:
+        key = each.where, each.what
+        before = groups.pop(key, None)
+        groups[key] = Group(
+            where=each.where,
+            what=each.what,
+            count=before.count + 1 if before else 1,
+            last=max(each.at, before.last) if before else each.at,
+        )
+    return tuple(groups.values())
+
+
+def spooled(folder: Path) -> Spooled:
+    """What waits in a spool, or OSError where nobody may look into it."""
+    total, oldest = 0, 0.0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):  # the worker has just taken it in
+                if (here := entry.stat()).st_size:
+                    total, oldest = total + here.st_size, min(oldest or here.st_mtime, here.st_mtime)
+    return Spooled(total, oldest)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword import render
 from foreword.fit import SHARE, Fitted, Layer, Line, fit
+from foreword.learn import asleep
 from foreword.rank import CERTAIN, FAR, least
 from foreword.recall import LASTING, left_open, look, recall
 from foreword.recipes import LayerRule, Recipe
@@ -232,7 +233,7 @@ class _Telling:
             return "threshold", f"its score of {ranked.score:.3f} is below {needed:.3f}, {part}"
         if memory.id in self.heard.known:
             return "shown", "already shown in this context window"
-        if memory.kind == "learning" and memory.confidence < CERTAIN:
+        if asleep(memory):
             return "unsure", f"not sure enough: {memory.confidence:.2f}, and below {CERTAIN} it must be asked for"
         if rule.name == "rules" and memory.trust != "user":
             return "trust", "only what the user said becomes a rule"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.cli.screen import lasting
 from foreword.errors import ForewordError, StoreError
-from foreword.findings import BACKLOG, NOTE, OK, SETTLE, WRONG, Finding
+from foreword.findings import BACKLOG, NOTE, OK, SETTLE, WRONG, Finding, spooled
 from foreword.sizes import sized
 
 if TYPE_CHECKING:
@@ -186,17 +186,15 @@ def model(home: Home, settings: Settings) -> Finding:
 def spool(home: Home, settings: Settings, *, up: float) -> Finding:
     """What hooks could not tell the worker: how much, and since when."""
     try:
-        with os.scandir(home.spool) as entries:
-            found = [each for entry in entries if (each := _stat(entry))]
+        waits = spooled(home.spool)
     except OSError as exc:
         way_out = f"chmod 700 {quote(str(home.spool))}"
         return Finding("spool", WRONG, f"cannot look into {home.spool}: {exc.strerror}", way_out)
-    size = sum(each.st_size for each in found)
-    if not size:
+    if not waits.bytes:
         return Finding("spool", OK, "nothing waits")
-    age = time.time() - min(each.st_mtime for each in found)
-    says = f"{sized(size)} wait, since {lasting(max(age, 0))}"
-    if size > 0.8 * settings.spool_max_mb * 1024 * 1024:
+    age = time.time() - waits.oldest
+    says = f"{sized(waits.bytes)} wait, since {lasting(max(age, 0))}"
+    if waits.bytes > 0.8 * settings.spool_max_mb * 1024 * 1024:
         return Finding("spool", WRONG, f"{says}; it is almost full", "foreword worker start, then look again")
     if up > SETTLE and age > BACKLOG:
         return Finding("spool", WRONG, f"{says}, though a worker runs", f"see {home.log}, and please report it")
@@ -252,13 +250,6 @@ def _not_there(root: Path) -> Finding:
 
 def _existing(path: Path) -> Path:
     return next((each for each in (path, *path.parents) if os.path.lexists(each)), path)
-
-
-def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
-    try:
-        return entry.stat()
-    except FileNotFoundError:
-        return None  # the worker has just taken it in
 
 
 def _database(home: Home, health: Mapping[str, Any]) -> Iterator[Finding]:

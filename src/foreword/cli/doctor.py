@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from foreword.cli.hosts import Standing
-    from foreword.cli.troubles import Group
-    from foreword.findings import Finding
+    from foreword.findings import Finding, Group
     from foreword.paths import Home
 
 RECENT = 7 * 86_400  # seconds; what went wrong before last week is history
@@ -83,7 +82,7 @@ def _of_hosts(home: Home, standing: list[Standing]) -> Iterator[Finding]:
 
 
 def _recent(home: Home) -> tuple[Group, ...]:
-    from foreword.cli.troubles import grouped
+    from foreword.findings import grouped
     from foreword.trouble import noted
 
     return grouped([each for each in noted(str(home.trouble)) if each.at > time.time() - RECENT])

@@ -13,7 +13,7 @@ import typer
 from foreword.cli import checks, door, hosts, screen, troubles
 from foreword.cli.memories import Json
 from foreword.errors import BadRequest, ForewordError
-from foreword.findings import WRONG
+from foreword.findings import WRONG, grouped
 from foreword.sizes import sized
 from foreword.values import fields
 
@@ -56,7 +56,7 @@ def status(
         raise BadRequest("--session goes with --line", hint="`foreword sessions ID` tells all of one")
     about = _about(home)
     new = troubles.untold(home)
-    about["troubles"] = [fields(group) for group in troubles.grouped(new)]
+    about["troubles"] = [fields(group) for group in grouped(new)]
     if json:
         screen.as_json(about)
         return

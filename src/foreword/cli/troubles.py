@@ -1,4 +1,4 @@
-"""What went wrong and was swallowed -> the part that nobody has been told yet, and a line for each kind of it."""
+"""What went wrong and was swallowed -> the part that nobody has been told yet."""
 
 from __future__ import annotations
 
@@ -7,23 +7,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from foreword.trouble import Trouble, noted
-from foreword.values import fields, value
+from foreword.values import fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from foreword.paths import Home
-
-
-@value
-class Group:
-    """The same trouble in the same place, as often as it came."""
-
-    where: str
-    what: str
-    count: int
-    last: float
 
 
 AGAIN_AFTER = 86_400.0  # seconds: a trouble that goes on is told once a day, not at every look
@@ -44,21 +34,6 @@ def told(home: Home, troubles: Sequence[Trouble]) -> None:
     if troubles:
         with suppress(OSError):
             _seen(home).write_text(json.dumps(fields(troubles[-1])), encoding="utf-8")
-
-
-def grouped(troubles: Sequence[Trouble]) -> tuple[Group, ...]:
-    """One entry for the same trouble in the same place, the latest last."""
-    groups: dict[tuple[str, str], Group] = {}
-    for each in troubles:
-        key = each.where, each.what
-        before = groups.pop(key, None)
-        groups[key] = Group(
-            where=each.where,
-            what=each.what,
-            count=before.count + 1 if before else 1,
-            last=max(each.at, before.last) if before else each.at,
-        )
-    return tuple(groups.values())
 
 
 def _seen(home: Home) -> Path:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from foreword.amendments import Amendment, Logged, Undone, detail_after, patch_of
+from foreword.amendments import Amendment, Logged, Undone, detail_after, patch_of, stands
 from foreword.errors import Conflict
 from foreword.jsontext import storable
 from foreword.store.finding import FROM, MEMORY, marks, memory_of
@@ -137,7 +137,7 @@ class LogWriter:
         if entry.patch and (way_back := self.ways_back.get(entry.what)):
             way_back(entry)
             return self._taken_back(entry, {}, who=who, run=run, at=at, ids=entry.memories)
-        if not any(entry.patch.get(name) for name in ("changed", "new", "links", "unlinked")):
+        if not stands(entry):
             raise Conflict(f"entry {entry.number} ({entry.what}) cannot be taken back")
         changed: Mapping[str, Any] = entry.patch.get("changed", {})
         present = {memory.id: memory for memory in self._reader.by_id([*changed, *entry.patch.get("new", ())])}

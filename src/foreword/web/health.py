@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from foreword import __version__
 from foreword.config import SETTINGS
 from foreword.errors import ForewordError
-from foreword.findings import BACKLOG, LATELY, NOTE, SETTLE, UNHEARD, WRONG, Finding
+from foreword.findings import BACKLOG, LATELY, NOTE, SETTLE, UNHEARD, WRONG, Finding, Spooled, grouped, spooled
 from foreword.imports import TRANSCRIPTS
 from foreword.recipes import RECIPES
 from foreword.sizes import sized
@@ -120,16 +120,12 @@ def _worker(keeper: Keeper, found: list[Finding], *, now: float) -> dict[str, An
 
 
 def _spooled(folder: Path, *, now: float) -> dict[str, float]:
-    """The bytes that hooks have spooled and no worker has taken in, and since when the oldest of them waits."""
-    total, oldest = 0, now
+    """What hooks told and no worker has taken in, and for how long; nothing where there is no spool yet."""
     try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_file(follow_symlinks=False) and (here := entry.stat()).st_size:
-                    total, oldest = total + here.st_size, min(oldest, here.st_mtime)
+        waits = spooled(folder)
     except OSError:
-        pass  # taken in this moment, or there is none yet
-    return {"bytes": total, "since_s": round(now - oldest, 1)}
+        waits = Spooled(0, 0.0)
+    return {"bytes": waits.bytes, "since_s": round(now - waits.oldest, 1) if waits.bytes else 0.0}
 
 
 def _store(keeper: Keeper, found: list[Finding], *, size: Mapping[str, int], counts: Mapping[str, int]) -> Any:
@@ -143,16 +139,8 @@ def _store(keeper: Keeper, found: list[Finding], *, size: Mapping[str, int], cou
 
 def _troubles(path: Path) -> list[dict[str, Any]]:
     """What was swallowed, the newest first; the same in the same place is one entry, as often as it came."""
-    groups: dict[tuple[str, str], dict[str, Any]] = {}
-    for each in noted(str(path)):
-        before = groups.pop((each.where, each.what), {"count": 0, "at": 0.0})
-        groups[each.where, each.what] = {
-            "at": max(each.at, before["at"]),
-            "where": each.where,
-            "what": each.what,
-            "count": before["count"] + 1,
-        }
-    return sorted(groups.values(), key=lambda group: -group["at"])[:MOST_TROUBLES]
+    groups = sorted(grouped(noted(str(path))), key=lambda group: -group.last)[:MOST_TROUBLES]
+    return [{"at": each.last, "where": each.where, "what": each.what, "count": each.count} for each in groups]
 
 
 # -- hosts --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword import answers
-from foreword.amendments import Logged
+from foreword.amendments import Logged, stands
 from foreword.chronicle import PAST, chronicle
 from foreword.details import text
 from foreword.errors import NotFound
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 MOST_HISTORY = 100  # entries; whoever wants older ones has `foreword log --memory`
 MOST_WAITING = 100  # of each sort, unless another limit is asked for; the count tells of all
-FINAL = ("forget", "prune")  # what is gone stays so
 
 
 def about(keeper: Keeper, id: str) -> dict[str, Any]:
@@ -122,7 +121,7 @@ def _history(store: Store, memory: Memory) -> list[dict[str, Any]]:
             "memories": list(each.memories),
             "said": PAST.get(each.what, each.what),
             "changes": _changes(patches[each.number], memory.id) if each.number else [],
-            "undo": bool(each.number) and _may_go_back(patches[each.number]),
+            "undo": bool(each.number) and stands(patches[each.number]),
         }
         for each in chronicle(entries, store.written(memory=memory.id), limit=MOST_HISTORY)
     ]
@@ -134,10 +133,6 @@ def _changes(entry: Logged, id: str) -> list[dict[str, Any]]:
     before, after = patch.pop("detail", ({}, {}))
     parts = {name: (before.get(name), after.get(name)) for name in (*before, *after) if name != REVISED}
     return [{"field": name, "before": was, "after": now} for name, (was, now) in {**patch, **parts}.items()]
-
-
-def _may_go_back(entry: Logged) -> bool:
-    return not entry.undone and entry.what not in FINAL and bool(entry.patch)
 
 
 def _proposes(store: Store, proposal: Memory | Mapping[str, Any]) -> list[dict[str, Any]]:

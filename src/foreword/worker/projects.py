@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from foreword.amendments import Amendment, Logged
 from foreword.config import Settings
 from foreword.details import texts
 from foreword.distill import merged
-from foreword.errors import BadRequest, NotFound
+from foreword.errors import BadRequest, NotFound, StoreError
 from foreword.redact import redact
 from foreword.store import Store
 from foreword.switched import refuse_to_write
@@ -182,7 +183,8 @@ class Projects:
 
     # -- what is known of one -----------------------------------------------------------------------------------
     def _known(self) -> tuple[Mapping[str, Known], Mapping[str, Held]]:
-        self._registry.note()
+        with suppress(StoreError):  # one that is locked can be read
+            self._registry.note()
         return self._registry.known(), self._store().held()
 
     def _row(self, key: str, known: Mapping[str, Known], held: Mapping[str, Held]) -> dict[str, Any]:

@@ -100,7 +100,12 @@ class Registry:
         """Write down what was seen, when it is new and then once an hour; what a merge missed is brought along."""
         if self._due:
             due, self._due = self._due, {}
-            self._store().see_projects(list(due.values()), at=self._now())
+            try:
+                self._store().see_projects(list(due.values()), at=self._now())
+            except StoreError:
+                for place in due:  # nobody waits for it again and again: it is due when something happens there
+                    self._seen.pop(place, None)
+                raise
         for key, (until, into, entry) in tuple(self._merged.items()):
             self._store().gather_project(key, into=into, entry=entry)
             if time.monotonic() > until:
