@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from foreword.config import change
+from foreword.config.editing import change
 from foreword.trouble import noted
 from foreword.worker import life
 from tests import endpoint

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from foreword.client import Client
-from foreword.config import change
+from foreword.config.editing import change
 from foreword.paths import Home
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import noted

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from foreword.client import Client
-from foreword.config import change
+from foreword.config.editing import change
 from foreword.hosts import find
 from foreword.install.found import place_of
 from foreword.paths import Home

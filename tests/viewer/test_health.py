@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from foreword.config import change
+from foreword.config.editing import change
 from tests import endpoint
 from tests.flow.conftest import wait_for
 from tests.talking import data

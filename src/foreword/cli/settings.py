@@ -70,7 +70,7 @@ def change(
       foreword config set deadline_prompt_ms 200
       foreword config set off_projects ~/secret,~/other
     """
-    from foreword.config import change as write
+    from foreword.config.editing import change as write
 
     write(door.here(), name, value)
     found = _taken_over()
@@ -89,7 +89,7 @@ def unset(name: Name) -> None:
     Example:
       foreword config unset deadline_prompt_ms
     """
-    from foreword.config import unset as take_out
+    from foreword.config.editing import unset as take_out
 
     if take_out(door.here(), name):
         _taken_over()
