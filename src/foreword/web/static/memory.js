@@ -1,10 +1,8 @@
-// One memory, as the worker tells all of it -> what a person reads, and the forms that change it.
+// One memory, as the worker tells all of it -> what a person reads.
 
-import { fill, make } from "./dom.js";
+import { make } from "./dom.js";
 import { ago, chip, factors, many, memory, number, tokens, when } from "./parts.js";
 
-const KINDS = ["summary", "handoff", "decision", "pattern", "failure", "observation", "change", "learning", "preference", "correction", "goal", "note", "project"];
-const LISTS = ["tags", "files", "functions"];
 const TRUST = { user: "the user said it", agent: "an agent said it", tool: "a tool's output said it", imported: "it was imported, or read in the web" };
 // A link as it reads from either of its ends.
 const BACK = { supersedes: "superseded by", resolves: "resolved by", "caused-by": "caused", "relates-to": "relates to", "part-of": "has as a part" };
@@ -174,118 +172,4 @@ function entry(each, doing) {
 function change({ field, before, after }) {
   const said = (told) => (bare(told) || told === undefined ? make("em", { class: "dim" }, "nothing") : plain(told));
   return make("li", { class: "mem-change" }, make("span", { class: "dim" }, `${field.replaceAll("_", " ")} `), make("del", {}, said(before)), make("span", { "aria-label": "became" }, " → "), make("ins", {}, said(after)));
-}
-
-// What changes the words of a memory: resolves to what is different, or null.
-export function editor(one, { save, cancel }) {
-  const scope = one.scope.startsWith("project:") ? "project" : one.scope;
-  const was = { title: one.title, body: one.body, kind: one.kind, why: one.detail.why ?? "", fixed_by: one.detail.fixed_by ?? "", scope, confidence: one.confidence };
-  for (const name of LISTS) was[name] = one[name].join(name === "tags" ? ", " : "\n");
-  const inputs = {
-    title: make("input", { name: "title", value: was.title, required: true }),
-    body: make("textarea", { name: "body", value: was.body, rows: 6 }),
-    kind: make("select", { name: "kind" }, KINDS.map((each) => make("option", { value: each, selected: each === was.kind }, each))),
-    why: make("textarea", { name: "why", value: was.why, rows: 2 }),
-    fixed_by: make("textarea", { name: "fixed_by", value: was.fixed_by, rows: 2 }),
-    scope: make("input", { name: "scope", value: was.scope, required: true, list: "mem-scopes" }),
-    confidence: make("input", { name: "confidence", type: "number", min: 0, max: 1, step: "any", value: was.confidence }),
-    tags: make("input", { name: "tags", value: was.tags }),
-    files: make("textarea", { name: "files", value: was.files, rows: 2 }),
-    functions: make("textarea", { name: "functions", value: was.functions, rows: 2 }),
-  };
-  const labels = { title: "Title", body: "Body", kind: "Kind", why: "Why", fixed_by: "Fixed by", scope: "Counts for: project, universal or language:NAME", confidence: "Confidence, from 0 to 1", tags: "Tags, with commas between", files: "Files, one a line", functions: "Functions, one a line" };
-  const hidden = (name) => (name === "why" && !was.why && one.kind !== "decision") || (name === "fixed_by" && !was.fixed_by && one.kind !== "failure");
-  const began = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value])); // as a browser normalises it
-  const different = () => {
-    const changed = Object.keys(inputs).filter((name) => inputs[name].value !== began[name]);
-    return Object.fromEntries(changed.map((name) => [name, meant(name, inputs[name].value)]));
-  };
-  return form("Edit", [
-    Object.entries(inputs).map(([name, input]) => make("label", { hidden: hidden(name) }, make("span", { class: "dim" }, labels[name]), input)),
-    make("datalist", { id: "mem-scopes" }, ["project", "universal", "language:python", "language:typescript", "language:go", "language:rust"].map((each) => make("option", { value: each }))),
-  ], { yes: "Save", go: () => save(different()), cancel, dirty: () => Object.keys(different()).length > 0, first: inputs.title });
-}
-
-function meant(name, text) {
-  if (name === "confidence") return text === "" ? 1 : Number(text);
-  if (!LISTS.includes(name)) return text;
-  return text.split(name === "tags" ? "," : "\n").map((each) => each.trim()).filter(Boolean);
-}
-
-// What takes its place: a memory that is known, found as one types, or new words.
-export function successor(one, { find, save, cancel }) {
-  const title = make("input", { name: "title", maxlength: 1000, placeholder: "What is true now, in one line" });
-  const body = make("textarea", { name: "body", rows: 3 });
-  const why = make("textarea", { name: "why", rows: 2 });
-  const query = make("input", { type: "search", name: "find", autocomplete: "off", placeholder: "Words of the memory that takes its place" });
-  const found = make("ul", { class: "mem-rows mem-pick", "aria-label": "Memories that may take its place" });
-  let chosen = "";
-  const look = async () => {
-    const all = await find(query.value);
-    if (all === null) return;
-    fill(found, all.filter((each) => each.id !== one.id).map((each) => make("li", {}, make("label", {}, make("input", { type: "radio", name: "new", value: each.id, checked: each.id === chosen, on: { change: () => { chosen = each.id; title.value = ""; } } }), " ", chip(each.kind), " ", each.title))));
-    if (!found.children.length) fill(found, make("li", { class: "dim" }, "Nothing like that."));
-  };
-  query.addEventListener("input", look);
-  title.addEventListener("input", () => {
-    chosen = "";
-    for (const each of found.querySelectorAll("input")) each.checked = false;
-  });
-  const told = () => (title.value.trim() ? { title: title.value.trim(), body: body.value, why: why.value } : chosen ? { new: chosen } : null);
-  const lacks = make("p", { class: "bad", role: "alert", hidden: true }, "Say what is true now, or choose a memory.");
-  return form("Supersede", [
-    make("p", { class: "dim" }, "The old one is kept, linked, and no longer shown."),
-    make("fieldset", {}, make("legend", {}, "With new words"), make("label", {}, make("span", { class: "dim" }, "Title"), title), make("label", {}, make("span", { class: "dim" }, "Body"), body), make("label", {}, make("span", { class: "dim" }, "Why"), why)),
-    make("fieldset", {}, make("legend", {}, "Or by a memory that is known"), make("label", {}, make("span", { class: "dim" }, "Find"), query), found),
-    lacks,
-  ], { yes: "Supersede", go: () => { lacks.hidden = Boolean(told()); if (told()) save(told()); }, cancel, dirty: () => Boolean(told()), first: title });
-}
-
-function form(name, children, { yes, go, cancel, dirty, first }) {
-  const node = make(
-    "form",
-    { class: "mem-form fields", "aria-label": name, on: { submit: (event) => { event.preventDefault(); go(); } } },
-    make("h2", {}, name),
-    children,
-    make("p", { class: "actions" }, make("button", { type: "button", class: "quiet", on: { click: cancel } }, "Cancel ", make("kbd", {}, "Esc")), make("button", { type: "submit", class: "main" }, `${yes} `, make("kbd", {}, "Ctrl+Enter"))),
-  );
-  return { node, dirty, submit: () => node.requestSubmit(), focus: () => first.focus() };
-}
-
-// What would go, before anything does.
-export function wouldGo(would) {
-  const more = would.more;
-  return [
-    make("ul", { class: "mem-rows" }, would.memories.map((each) => make("li", {}, chip(each.kind), " ", each.title, " ", make("code", {}, each.id)))),
-    more ? make("p", {}, `… and ${many(more, "more memory", "more memories")}`) : null,
-    counts("Rows that go", would.tables),
-    would.cut_memories.length ? make("p", {}, `These stay, without the passages that they quote: ${would.cut_memories.join(", ")}`) : null,
-    would.copies.length ? make("p", {}, `Its text goes from these too: ${would.copies.join(", ")}`) : null,
-    make("details", {}, make("summary", {}, "Not ours to remove"), make("ul", { class: "mem-ul" }, would.not_ours.map((each) => make("li", {}, each)))),
-    make("p", { class: "bad" }, sentence(would.undo)),
-  ];
-}
-
-// What went, and what was looked for afterwards.
-export function receipt(told) {
-  return make(
-    "section",
-    { class: "mem-receipt", "aria-label": "Receipt", tabindex: "-1" },
-    make("h2", {}, told.left.length ? "Forgotten, but not without a trace" : "Forgotten for good"),
-    counts("Rows removed", told.removed),
-    counts("Rows cut", told.cut),
-    counts("Changed in files", told.files),
-    told.cut_memories.length ? make("p", {}, "These stay, without the passage that they quoted: ", told.cut_memories.map((id) => [memory(id, id), " "])) : null,
-    make("p", {}, `${number(told.windows.looked_for)} windows of six bytes were looked for in ${many(told.scanned.files, "file")}; ${number(told.windows.in_what_stays)} more stand in what stays, and tell nothing.`),
-    told.left.length ? make("ul", { class: "bad" }, told.left.map((each) => make("li", {}, `${number(each.windows)} are left in ${each.file}: ${each.why}`))) : make("p", { class: "good" }, "✓ 0 left."),
-    told.not_looked_into.length ? make("p", { class: "warn" }, `Not looked into: ${told.not_looked_into.join(", ")}`) : null,
-    make("p", { class: "dim" }, `The receipt is entry ${told.entry} of the log. ${sentence(told.undo)}`),
-  );
-}
-
-const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
-
-function counts(name, told) {
-  const all = Object.entries(told).filter(([, count]) => count);
-  return all.length ? make("table", {}, make("caption", { class: "unseen" }, name), make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "where"), make("th", { scope: "col" }, name.toLowerCase()))), make("tbody", {}, all.map(([where, count]) => make("tr", {}, make("td", {}, where), make("td", {}, number(count)))))) : null;
 }

@@ -1,0 +1,74 @@
+// What is chosen -> filters with how many there are of each, counted when everything else is painted; and those that are on.
+
+import { latest } from "./ask.js";
+import * as asking from "./asking.js";
+import { FACETS, NAMES, chosenOf, clear, toggle } from "./choice.js";
+import { fill, make } from "./dom.js";
+import { anew, number, trouble } from "./parts.js";
+
+const OPEN = new Set(["kind", "status", "project"]); // groups that are unfolded at first
+
+export function facets(here) {
+  const { page, choice } = here;
+  const count = latest();
+  let tallied = 0;
+  const groups = make("div", { class: "mem-groups" });
+  const node = make("details", { class: "mem-facets", open: !here.narrow() }, make("summary", {}, "Filters"), groups);
+
+  async function tally() {
+    if (page.signal.aborted || choice.view) return fill(groups, choice.view ? make("p", { class: "dim" }, "Filters are for all memories.") : null);
+    tallied = performance.now();
+    try {
+      const got = await count((signal) => asking.counts(choice, { signal: AbortSignal.any([signal, page.signal]) }));
+      if (got && !page.signal.aborted) draw(got.facets, got.exact);
+    } catch (error) {
+      fill(groups, trouble(error));
+    }
+  }
+
+  function draw(given, exact) {
+    const parts = () => [
+      Object.entries(FACETS).map(([name, label]) => {
+        const values = given[name] ?? [];
+        if (!values.length) return null;
+        const is = OPEN.has(name) || chosenOf(choice, name).length > 0;
+        return make("details", { open: is, "data-facet": name }, make("summary", { "data-do": name }, label), make("ul", {}, values.map((each) => value(name, each))));
+      }),
+      exact === false ? make("p", { class: "dim" }, "Some counts are of the newest alone.") : null,
+    ];
+    const at = document.activeElement?.name;
+    if (!anew(groups, () => fill(groups, parts()))) ([...groups.querySelectorAll("input")].find((each) => each.name === at) ?? here.search).focus({ preventScroll: true });
+  }
+
+  function value(name, { value: given, label, count: times }) {
+    const text = String(given);
+    const box = make("input", { type: "checkbox", name, value: text, "data-do": `${name} ${text}`, checked: chosenOf(choice, name).includes(text), on: { change: () => toggled(name, text) } });
+    return make("li", {}, make("label", {}, box, make("span", { class: "mem-value", title: text }, label || text), " ", make("span", { class: "dim figure" }, number(times))));
+  }
+
+  function toggled(name, text) {
+    toggle(choice, name, text);
+    here.results.refresh();
+  }
+
+  // The filters that are on, each to be taken off.
+  function chips() {
+    const on = NAMES.flatMap((name) => chosenOf(choice, name).map((text) => [name, text]));
+    const held = here.chosen.contains(document.activeElement);
+    fill(
+      here.chosen,
+      on.map(([name, text]) => make("li", {}, make("button", { type: "button", class: "chip mem-chip", "aria-label": `Without ${FACETS[name]} ${text}`, on: { click: () => toggled(name, text) } }, `${FACETS[name].toLowerCase()}: ${called(name, text)} ×`))),
+      on.length > 1 ? make("li", {}, make("button", { type: "button", class: "quiet", on: { click: () => (clear(choice), here.results.refresh()) } }, "Clear all")) : null,
+    );
+    if (held) (here.chosen.querySelector("button") ?? here.search).focus({ preventScroll: true });
+  }
+
+  // A value as people call it, where a row told.
+  function called(name, text) {
+    if (name === "pinned") return text === "1" ? "yes" : "no";
+    if (name !== "project") return text;
+    return here.results.memories().find((each) => each.project === text)?.project_name ?? text.split("/").at(-1);
+  }
+
+  return { node, tally, chips, age: () => performance.now() - tallied };
+}

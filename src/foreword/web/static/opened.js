@@ -1,0 +1,147 @@
+// An id -> all of that memory beside the list, or the form that changes it; where nothing is open, what can be done.
+
+import { latest } from "./ask.js";
+import * as asking from "./asking.js";
+import { address } from "./choice.js";
+import { fill, make } from "./dom.js";
+import { receipt } from "./going.js";
+import { detail } from "./memory.js";
+import { anew, ask, trouble } from "./parts.js";
+
+const PREVIEW = 120; // milliseconds that a row must stay chosen before all of it is read
+
+let last = ""; // the memory that was open last: who comes back stands on its row
+
+export const lastOpened = () => last;
+
+export function opened(here) {
+  const { page, choice } = here;
+  const open = latest();
+  let told = null; // all of the memory that is open
+  let form = null; // what is being written
+  let preview = 0;
+  const node = make("section", { class: "mem-detail", "aria-label": "Memory" });
+  page.signal.addEventListener("abort", () => clearTimeout(preview));
+
+  async function reveal(id, { push = true, focus = false, quiet = false } = {}) {
+    if (form && !(await leave())) return;
+    choice.id = id;
+    if (id) last = id;
+    node.classList.remove("has-receipt");
+    if (push) page.push(address(choice));
+    marked();
+    if (!id) {
+      told = null;
+      return hint();
+    }
+    try {
+      const got = await open((signal) => asking.one(id, { signal: AbortSignal.any([signal, page.signal]) }));
+      if (!got || page.signal.aborted || choice.id !== id) return; // it was shut before it came
+      if (quiet && told && same(told, got)) return;
+      told = got;
+      draw({ quiet });
+      if (focus) {
+        node.querySelector("#mem-title").focus({ preventScroll: true });
+        if (here.narrow()) scrollTo(0, 0);
+      }
+    } catch (error) {
+      if (page.signal.aborted) return;
+      told = null;
+      fill(node, back(), trouble(error));
+    }
+  }
+
+  function marked() {
+    here.results.mark();
+    here.viewed();
+  }
+
+  function draw({ quiet = false } = {}) {
+    const top = node.scrollTop;
+    const drawn = () => fill(node, back(), make("article", { class: "mem-one", "aria-labelledby": "mem-title" }, detail(told, here.doing)));
+    const held = node.contains(document.activeElement);
+    const stays = quiet ? anew(node, drawn) : (drawn(), !held);
+    node.scrollTop = quiet ? top : 0;
+    if (!stays) node.querySelector("#mem-title").focus({ preventScroll: true });
+  }
+
+  const back = () => make("p", { class: "mem-back" }, make("button", { type: "button", class: "quiet", on: { click: shut } }, "← All results"));
+
+  function hint() {
+    fill(node, make("div", { class: "empty mem-hint" }, make("p", {}, "Choose a memory to see where it is from, what it is linked to, and where it was used."), make("p", {}, make("kbd", {}, "j"), " ", make("kbd", {}, "k"), " move, ", make("kbd", {}, "Enter"), " opens, ", make("kbd", {}, "?"), " lists all keys")));
+  }
+
+  // A row that was moved to by keys: where one is open already, this one is shown instead.
+  function follow(id) {
+    if (!choice.id || here.narrow() || form) return;
+    clearTimeout(preview);
+    preview = setTimeout(() => {
+      choice.id = id;
+      page.replace(address(choice));
+      reveal(id, { push: false });
+    }, PREVIEW);
+  }
+
+  async function shut() {
+    if (form) return leave();
+    const id = choice.id;
+    await reveal("");
+    (here.results.of(id) ?? here.search).focus({ preventScroll: !here.narrow() });
+  }
+
+  function write(made) {
+    form = made;
+    fill(node, made.node);
+    made.focus();
+  }
+
+  // Leave what is being written; what would be lost is asked for.
+  async function leave() {
+    if (form.dirty() && !(await ask({ title: "Leave without saving?", body: make("p", {}, "What you wrote here is not kept."), yes: "Leave", danger: true }))) return false;
+    form = null;
+    if (told) {
+      draw();
+      node.querySelector("#mem-title").focus({ preventScroll: true });
+    } else hint();
+    return true;
+  }
+
+  // In its place while it is being forgotten, and what was found when it is.
+  function going() {
+    told = null;
+    choice.id = ""; // nobody looks at it again meanwhile
+    fill(node, make("p", { class: "empty", role: "status" }, "Forgetting, and looking through every file …"));
+  }
+
+  function gone(got) {
+    page.push(address(choice));
+    fill(node, back(), receipt(got));
+    node.classList.add("has-receipt");
+    node.querySelector(".mem-receipt").focus({ preventScroll: true });
+  }
+
+  return {
+    node,
+    reveal,
+    draw,
+    hint,
+    follow,
+    shut,
+    write,
+    leave,
+    going,
+    gone,
+    isOpen: () => Boolean(choice.id) || node.classList.contains("has-receipt"),
+    told: () => told,
+    tell: (other) => (told = other),
+    form: () => form,
+    written: () => (form = null),
+    stay: () => clearTimeout(preview), // a row that was just moved to would be read a second time, and the first answer given up
+  };
+}
+
+// Whether nothing is different but what changes with the clock.
+function same(before, after) {
+  const lasting = ({ score, why, ms, ...rest }) => JSON.stringify(rest);
+  return lasting(before) === lasting(after);
+}

@@ -1,0 +1,207 @@
+// What is chosen -> the list of memories that fit, row by row as the worker answers; more of them when its end is near.
+
+import { latest } from "./ask.js";
+import * as asking from "./asking.js";
+import { address, filtered, named } from "./choice.js";
+import { fill, make } from "./dom.js";
+import { marks, waits } from "./memory.js";
+import { age, anew, chip, empty, many, number, trouble } from "./parts.js";
+
+const ROWS = 50; // that are asked for at once
+const ASKED = 200; // at most, when all that are shown are asked for again
+const SEEN = 16; // of them are drawn at once: a tall window shows so many; the others come when the browser is idle
+const MOST = 500; // rows in the list; whoever scrolls further has not found the right word yet
+const SETTLED = 450; // milliseconds after the last answer before facets are counted: who types on is not kept waiting by them
+const NOTED = 300; // milliseconds between two addresses: browsers take some hundred in half a minute, and no more
+
+const kept = { key: null, list: null }; // the last list, so that going back shows it at once
+
+export function results(here) {
+  const { page, choice } = here;
+  const look = latest();
+  let list = { memories: [], next: null, total: null };
+  let looking = null; // the question that is out
+  let wanted = false; // what was typed meanwhile
+  let looked = 0;
+  let settled = 0;
+  let noted = 0;
+  let others = 0;
+  let drawnOnce = false;
+  let undrawn = null; // draws the rows that are not drawn yet
+  const counted = make("p", { class: "dim mem-count", role: "status" });
+  const rows = make("ul", { class: "mem-results", id: "mem-list", "aria-label": "Memories" });
+  const more = make("button", { type: "button", class: "quiet", hidden: true, on: { click: () => next() } }, "More");
+  const node = make("section", { class: "mem-list", "data-scrolls": "list", "aria-label": "Results" }, counted, here.chosen, rows, more);
+  const within = (signal) => ({ signal: AbortSignal.any([signal, page.signal]) });
+  const all = () => [...rows.querySelectorAll(".row")];
+
+  // The list that was left here, if it is the same that is chosen now.
+  function begin() {
+    if (kept.key !== named(choice)) return false;
+    list = kept.list;
+    paint({ whole: page.back });
+    return (drawnOnce = true);
+  }
+
+  function paint({ keep = false, whole = false } = {}) {
+    const top = node.scrollTop;
+    const at = rows.contains(document.activeElement) ? document.activeElement : null;
+    const held = at?.closest(".mem-row")?.dataset.of ?? "";
+    const place = held ? [...rows.children].findIndex((each) => each.dataset.of === held) : -1;
+    const words = litBy(choice.view ? "" : choice.q);
+    const first = whole || (keep && (top || held)) ? list.memories.length : SEEN;
+    unless(others);
+    undrawn = null;
+    const stays = anew(rows, () => fill(rows, list.memories.slice(0, first).map((each) => row(each, words))));
+    if (!stays) (all()[Math.min(place, list.memories.length - 1)] ?? here.search).focus({ preventScroll: true }); // the one that came in its place
+    if (node.scrollTop !== (keep ? top : 0)) node.scrollTop = keep ? top : 0;
+    rest();
+    if (list.memories.length <= first) return;
+    const { memories } = list;
+    undrawn = () => {
+      undrawn = null;
+      rows.append(...memories.slice(first).map((each) => row(each, words)));
+      mark();
+    };
+    others = soon(() => undrawn?.());
+  }
+
+  // What stands around the rows.
+  function rest() {
+    const shown = list.memories.length;
+    const total = list.total;
+    const words = total === null || total === undefined ? (list.next ? `${number(shown)} and more` : many(shown, "memory", "memories")) : many(total, "memory", "memories");
+    counted.textContent = !shown ? "" : choice.view ? `${many(total, "thing waits", "things wait")} for you` : words;
+    if (!shown) fill(rows, make("li", {}, empty(choice.view ? "Nothing waits for you." : filtered(choice) ? "Nothing fits. Try fewer words or filters." : "Nothing is remembered yet.")));
+    more.hidden = !list.next || shown >= MOST;
+    mark();
+  }
+
+  function row(each, words) {
+    const used = [each.used ? `✓ ${number(each.used)} used` : "", each.ignored ? `– ${number(each.ignored)} not used` : ""].filter(Boolean).join(" ");
+    return make(
+      "li",
+      { class: "mem-row", "data-of": each.id },
+      make(
+        "a",
+        { class: "row", href: address(choice, { id: each.id }), "data-id": each.id },
+        make("span", { class: "row-title" }, lit(each.title, words)),
+        each.gist ? make("span", { class: "row-gist dim" }, lit(each.gist, words)) : null,
+        make("span", { class: "figures" }, chip(each.kind), marks(each), each.project_name ? make("span", {}, each.project_name) : null, make("span", {}, age(each.created)), used ? make("span", {}, used) : null),
+      ),
+      choice.view ? waits(each, here.doing, { becomes: here.becomes }) : null,
+    );
+  }
+
+  // The row of the memory that is open looks so.
+  function mark() {
+    for (const each of all()) {
+      const is = each.dataset.id === choice.id;
+      each.classList.toggle("chosen", is);
+      if (is) each.setAttribute("aria-current", "true");
+      else each.removeAttribute("aria-current");
+    }
+  }
+
+  // The answer to what stands in the box. One question is out at a time: the next is what stands there when it is back.
+  async function refresh({ quiet = false, recount = true } = {}) {
+    clearTimeout(settled);
+    if (looking) {
+      wanted = true;
+      return looking;
+    }
+    looking = (async () => {
+      do {
+        wanted = false;
+        const key = named(choice);
+        const limit = quiet ? Math.min(ASKED, Math.max(ROWS, list.memories.length)) : ROWS;
+        const got = await look((signal) => (choice.view ? queue(signal) : asking.memories(choice, { limit, ...within(signal) })));
+        if (!got || page.signal.aborted) return;
+        looked = performance.now();
+        const still = quiet && drawnOnce && JSON.stringify(got.memories) === JSON.stringify(list.memories.slice(0, got.memories.length)) && got.memories.length === list.memories.length;
+        list = got;
+        Object.assign(kept, { key, list });
+        here.viewed();
+        if (still) rest(); // what one reads, or is choosing, is left alone
+        else paint({ keep: quiet, whole: page.back && !drawnOnce });
+        drawnOnce = true;
+      } while (wanted && !page.signal.aborted);
+    })();
+    try {
+      await looking;
+    } catch (error) {
+      if (!page.signal.aborted) fill(rows, make("li", {}, trouble(error)));
+    } finally {
+      looking = null;
+    }
+    if (page.signal.aborted) return;
+    if (performance.now() - noted > NOTED) note();
+    here.facets.chips();
+    clearTimeout(settled);
+    settled = setTimeout(() => (note(), recount && here.facets.tally()), SETTLED);
+  }
+
+  function note() {
+    noted = performance.now();
+    if (address(choice) !== location.pathname + location.search) page.replace(address(choice));
+  }
+
+  async function queue(signal) {
+    const got = await asking.waiting(choice, within(signal));
+    here.tellWaiting(got);
+    return { memories: [...got.proposals, ...got.notes], next: null, total: got.waiting };
+  }
+
+  async function next() {
+    if (looking || more.hidden) return;
+    more.disabled = true;
+    const got = await look((signal) => asking.memories(choice, { limit: ROWS, after: list.next, ...within(signal) })).catch(here.tellTrouble);
+    more.disabled = false;
+    if (!got || page.signal.aborted) return;
+    undrawn?.(); // those come first
+    const words = litBy(choice.q);
+    list = { ...list, memories: [...list.memories, ...got.memories], next: got.next };
+    kept.list = list;
+    rows.append(...got.memories.map((each) => row(each, words)));
+    rest();
+  }
+
+  const seen = new IntersectionObserver((entries) => entries.some((each) => each.isIntersecting) && !more.hidden && next(), { rootMargin: "400px" });
+  seen.observe(more);
+  page.signal.addEventListener("abort", () => {
+    seen.disconnect();
+    clearTimeout(settled);
+    unless(others);
+  });
+
+  return {
+    node,
+    all,
+    begin,
+    mark,
+    next,
+    refresh,
+    memories: () => list.memories,
+    more: () => Boolean(list.next),
+    of: (id) => all().find((each) => each.dataset.id === id),
+    whole: () => undrawn?.(),
+    kept: () => list === kept.list,
+    // How long nothing may be asked again because something was asked just now; null where the list is too long for it.
+    rests: (pause) => (list.memories.length > ASKED ? null : looking ? 200 : Math.max(0, pause - (performance.now() - looked))),
+  };
+}
+
+// When the browser has nothing else to do, and soon in any case.
+const soon = (fn) => (window.requestIdleCallback ? requestIdleCallback(fn, { timeout: 200 }) : setTimeout(fn, 30));
+const unless = (number_) => (window.cancelIdleCallback ? cancelIdleCallback(number_) : clearTimeout(number_));
+
+// What finds the beginnings of words that are looked for; null for none.
+function litBy(q) {
+  const words = q.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((each) => each.length > 1);
+  return words.length ? new RegExp(`(?<![\\p{L}\\p{N}])(${words.join("|")})`, "giu") : null;
+}
+
+// A text with these marked.
+function lit(text, words) {
+  return words ? text.split(words).map((part, at) => (at % 2 ? make("mark", {}, part) : part)) : text;
+}
