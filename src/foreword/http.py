@@ -2,8 +2,8 @@
 
 Measured against Starlette on uvicorn (httptools, uvloop) in one run: 0.16 ms a request against 0.54, 43 ms to start
 against 256, 11 MB of memory against 33, and 20 MB less to install. Threads wait in `accept` themselves, so a request
-meets no event loop and no hand-over. One request a connection; only peers that are admitted are answered: on the
-worker's socket our own user.
+meets no event loop and no hand-over; whoever is slow holds one, so only our own user is answered. (Browsers are slow:
+`web/hall.py`.) One request a connection.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import os
 import re
 import socket
 import struct
+import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from urllib.parse import unquote, unquote_plus
 
 from foreword.errors import BadRequest
@@ -29,10 +31,14 @@ MOST_HEAD = 2 * 1024 * 1024  # a long prompt in a URL: nine bytes a character
 MOST_BODY = 16 * 1024 * 1024  # a hook sends 1.25 MB at most, an import a batch of memories
 PATIENCE = 10.0  # seconds for a peer to say its request, and to take the answer
 WARN_EVERY = 60.0  # seconds: whoever knocks a thousand times does not wash the rest out of the log
-TAKEN = 1 << 20  # bytes of a refused body that are taken, so that its sender hears why
+# On Linux a listening socket that is shut down wakes who waits in accept; elsewhere they look up now and then.
+WAKES = sys.platform == "linux"
+LOOK_UP = 0.5  # seconds
 # Where two readers could differ on what was said, nothing was: folded lines, spaces before a colon, bare line ends.
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+END = b"\r\n\r\n"  # of a head
+GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
 RAW = "surrogateescape"  # a folder's name need not be UTF-8
 REASONS = {
     200: "OK",
@@ -55,15 +61,35 @@ class Request:
     fields: Mapping[str, str] = EMPTY  # of its head, names in small letters
 
 
+class Stream:
+    """An answer without an end: whoever listens hears each part as it is said, until they leave or it is over."""
+
+    def __init__(self) -> None:
+        self.left = False  # nobody listens any more
+        self.over = False
+        self._parts: deque[bytes] = deque()
+        self._heard: Callable[[], None] = lambda: None
+
+    def say(self, part: bytes, *, last: bool = False) -> None:
+        self._parts.append(part)
+        self.over = self.over or last
+        self._heard()
+
+    def taken(self) -> bytes:
+        """What was said since this was asked last."""
+        return b"".join(self._parts.popleft() for _ in range(len(self._parts)))
+
+    def to(self, heard: Callable[[], None]) -> None:
+        """Call *heard* whenever something is said."""
+        self._heard = heard
+
+
 @value
 class Response:
-    """What is answered; a body in parts has no end that is known, and each is sent as it comes.
-
-    An empty part says nothing, and ends the answer where the peer has hung up.
-    """
+    """What is answered."""
 
     status: int
-    body: bytes | Generator[bytes]
+    body: bytes | Stream
     kind: str = "application/json"
     fields: Mapping[str, str] = EMPTY
 
@@ -83,20 +109,15 @@ class Server:
         *,
         threads: int,
         admit: Callable[[socket.socket], bool] = ours,
-        look: Callable[[Request], Response | None] = lambda _: None,
-        most_head: int = MOST_HEAD,
-        patience: float = PATIENCE,
-        fields: Mapping[str, str] = EMPTY,
+        wakes: bool = WAKES,
     ) -> None:
         self._listener = listener
-        self._fields = fields  # of every answer, also to what is no request
         self._handle = handle
         self._admit = admit
-        self._look = look  # at the head alone: whom it refuses sends no body
-        self._patience = patience
-        self._most_head = most_head
         self._warned = -WARN_EVERY
         self._closed = threading.Event()
+        if not wakes:
+            listener.settimeout(LOOK_UP)
         self._threads = [threading.Thread(target=self._serve, name=f"http-{n}", daemon=True) for n in range(threads)]
         for thread in self._threads:
             thread.start()
@@ -104,7 +125,8 @@ class Server:
     def close(self, *, seconds: float = 3.0) -> None:
         """Take no more requests, and give those under way a moment to end."""
         self._closed.set()
-        self._listener.shutdown(socket.SHUT_RDWR)  # wakes every thread that waits in accept
+        with suppress(OSError):  # not connected, say other systems
+            self._listener.shutdown(socket.SHUT_RDWR)
         until = time.monotonic() + seconds
         for thread in self._threads:
             thread.join(timeout=max(0.0, until - time.monotonic()))
@@ -113,6 +135,8 @@ class Server:
         while not self._closed.is_set():
             try:
                 line, _ = self._listener.accept()
+            except TimeoutError:
+                continue
             except OSError as exc:
                 if self._closed.is_set():
                     return
@@ -121,7 +145,6 @@ class Server:
                 continue
             with line:
                 try:
-                    line.settimeout(PATIENCE)
                     self._answer(line)
                 except OSError as exc:
                     log.debug("a peer left: %s", exc)
@@ -134,50 +157,31 @@ class Server:
                 self._warned = time.monotonic()
                 log.warning("somebody was refused: another user, or one who left at once")
             return
-        until = time.monotonic() + self._patience
+        until = time.monotonic() + PATIENCE
         try:
-            got = _head(line, most=self._most_head, until=until)
+            got = _asked(line, until=until)
             if got is None:
                 return
-            asked, begun = got
-            refused = self._look(asked)
-            body = begun if refused else _body(line, asked, begun, until=until)
+            answer = self._handle(got)
         except BadRequest as exc:
-            told = b'{"error": "%s", "hint": "%s"}' % (str(exc).encode(), exc.hint.encode())
-            refused = Response(status=400, body=told)
+            answer = refusal(exc)
         line.settimeout(PATIENCE)  # however long it was asked, an answer has its own time
-        if refused:
-            self._send(line, refused)
-            _take(line)
-        elif body is not None:
-            self._send(line, self._handle(replace(asked, body=body)))
-
-    def _send(self, line: socket.socket, response: Response) -> None:
-        fields = {"Content-Type": response.kind, **self._fields, **response.fields, "Connection": "close"}
-        if isinstance(response.body, bytes):
-            fields["Content-Length"] = str(len(response.body))
-        told = "".join(f"{name}: {text}\r\n" for name, text in fields.items())
-        head = f"HTTP/1.1 {response.status} {REASONS.get(response.status, 'Error')}\r\n{told}\r\n".encode()
-        if isinstance(response.body, bytes):
-            line.sendall(head + response.body)
-            return
-        line.sendall(head)
-        with closing(response.body) as parts:
-            for part in parts:
-                if _hung_up(line):
-                    return
-                line.sendall(part)
+        line.sendall(rendered(answer))
 
 
-def _hung_up(line: socket.socket) -> bool:
-    """Whether nobody listens any more: what is sent to such a one is taken once by the system, and told as sent."""
-    line.setblocking(False)
-    try:
-        return not line.recv(1, socket.MSG_PEEK)
-    except BlockingIOError:
-        return False
-    finally:
-        line.settimeout(PATIENCE)
+def rendered(answer: Response, *, fields: Mapping[str, str] = EMPTY) -> bytes:
+    """An answer as it is sent, with *fields* that all have; of a stream its head."""
+    told = {"Content-Type": answer.kind, **fields, **answer.fields, "Connection": "close"}
+    body = answer.body if isinstance(answer.body, bytes) else b""
+    if isinstance(answer.body, bytes):
+        told["Content-Length"] = str(len(body))
+    lines = "".join(f"{name}: {text}\r\n" for name, text in told.items())
+    return f"HTTP/1.1 {answer.status} {REASONS.get(answer.status, 'Error')}\r\n{lines}\r\n".encode() + body
+
+
+def refusal(why: BadRequest) -> Response:
+    """What somebody hears who asked for nothing that could be read."""
+    return Response(status=400, body=b'{"error": "%s", "hint": "%s"}' % (str(why).encode(), why.hint.encode()))
 
 
 def peer_of(line: socket.socket) -> int:
@@ -189,17 +193,33 @@ def peer_of(line: socket.socket) -> int:
     return int(struct.unpack_from("2I", raw)[1])
 
 
-def _head(line: socket.socket, *, most: int, until: float) -> tuple[Request, bytes] | None:
-    """What is asked, and what came behind it; None where the peer hung up first."""
+def _asked(line: socket.socket, *, until: float) -> Request | None:
+    """All that is asked; None where the peer hung up first."""
     got = b""
-    while b"\r\n\r\n" not in got:
+    while END not in got:
         part = _part(line, 1 << 18, until)
         if not part:
             return None
         got += part
-        if len(got) > most and b"\r\n\r\n" not in got[: most + 4]:
+        if len(got) > MOST_HEAD and END not in got[: MOST_HEAD + len(END)]:
             raise BadRequest("the head of the request is too long", hint="send texts in the body")
-    head, _, begun = got.partition(b"\r\n\r\n")
+    head, _, begun = got.partition(END)
+    asked = parsed(head)
+    length = length_of(asked)
+    if awaits(asked):
+        line.sendall(GO_ON)
+    parts, size = [begun], len(begun)
+    while size < length:
+        part = _part(line, min(1 << 20, length - size), until)
+        if not part:
+            return None
+        parts.append(part)
+        size += len(part)
+    return replace(asked, body=b"".join(parts)[:length])
+
+
+def parsed(head: bytes) -> Request:
+    """What the head of a request says, where everybody who reads it would read the same."""
     first, *lines = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or words[2] not in ("HTTP/1.1", "HTTP/1.0") or CONTROL.search(first):
@@ -207,8 +227,20 @@ def _head(line: socket.socket, *, most: int, until: float) -> tuple[Request, byt
     path, _, told = words[1].partition("?")
     pairs = (pair.partition("=") for pair in told.split("&") if pair)
     query = {unquote_plus(name): unquote_plus(given, errors=RAW) for name, _, given in pairs}
-    asked = Request(method=words[0], path=unquote(path, errors=RAW), query=query, body=b"", fields=_fields(lines))
-    return asked, begun
+    return Request(method=words[0], path=unquote(path, errors=RAW), query=query, body=b"", fields=_fields(lines))
+
+
+def length_of(asked: Request, *, most: int = MOST_BODY) -> int:
+    """How long its body is, which is at most so long."""
+    length = int(asked.fields.get("content-length", "0"))
+    if length > most:
+        raise BadRequest(f"a body must have a length of at most {most} bytes", hint="send it in parts")
+    return length
+
+
+def awaits(asked: Request) -> bool:
+    """Whether somebody sends the body only when told to."""
+    return asked.fields.get("expect", "").lower() == "100-continue"
 
 
 def _fields(lines: list[str]) -> dict[str, str]:
@@ -224,32 +256,9 @@ def _fields(lines: list[str]) -> dict[str, str]:
     if "transfer-encoding" in fields:
         raise BadRequest("a body in chunks is not taken", hint="send a Content-Length")
     length = fields.get("content-length", "0")
-    if not (length.isascii() and length.isdigit() and len(length) < 12) or int(length) > MOST_BODY:
-        raise BadRequest(f"a body must have a length of at most {MOST_BODY} bytes", hint="send it in parts")
+    if not (length.isascii() and length.isdigit() and len(length) < 12):
+        raise BadRequest("a body must have a length", hint="send a Content-Length")
     return fields
-
-
-def _body(line: socket.socket, asked: Request, begun: bytes, *, until: float) -> bytes | None:
-    """All of the body, of which some came with the head; None where the peer hung up first."""
-    length = int(asked.fields.get("content-length", "0"))
-    if asked.fields.get("expect", "").lower() == "100-continue":
-        line.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-    parts, size = [begun], len(begun)
-    while size < length:
-        part = _part(line, min(1 << 20, length - size), until)
-        if not part:
-            return None
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)[:length]
-
-
-def _take(line: socket.socket) -> None:
-    """Read away some of what is still sent: a line that is closed on unread bytes loses the answer too."""
-    line.shutdown(socket.SHUT_WR)
-    until, left = time.monotonic() + 1.0, TAKEN
-    while left > 0 and (part := _part(line, 1 << 16, until)):
-        left -= len(part)
 
 
 def _part(line: socket.socket, most: int, until: float) -> bytes:

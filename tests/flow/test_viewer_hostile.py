@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -28,10 +29,11 @@ import pytest
 from foreword.cli.view import _has_browser, show
 from foreword.client import Client
 from foreword.errors import Conflict
-from foreword.http import Request
+from foreword.http import Request, Response, Server
 from foreword.paths import Home
 from foreword.routing import answered
 from foreword.web.gate import Gate, Refused
+from foreword.web.hall import MOST_LINES
 from foreword.worker import life
 from tests.flow.conftest import CLEAN, wait_for
 from tests.flow.test_viewer_gate import EVERY, Open, held, open_, refused, stored
@@ -177,13 +179,85 @@ def test_a_refused_change_with_a_body_on_its_way_hears_why(opened: Open) -> None
         refused(opened.send(asked.raw), "a body behind a refused head")
 
 
-def test_who_drips_holds_neither_the_page_nor_the_hooks_for_long(opened: Open) -> None:
+MANY = 1000
+SLOW: dict[str, Callable[[Open], bytes]] = {
+    "say nothing": lambda _: b"",
+    "drip their head": lambda _: b"GET /now HTTP/1.1\r\n",
+    "announce a body that does not come": lambda here: replace(here.asks("/api/pin", "POST"), body=b"").raw,
+    "are refused and stay": lambda here: here.asks("/api/pin", "POST").but(cookie=None).raw[:-5],
+    "never take their answer": lambda here: replace(here.asks("/static/"), target="/static/style.css").raw,
+}
+
+
+@pytest.fixture
+def descriptors() -> Iterator[None]:
+    """Enough for a thousand connections of our own."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 2 * MANY)), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("descriptors")
+@pytest.mark.parametrize("how", SLOW.values(), ids=list(SLOW))
+def test_a_thousand_who_are_slow_keep_neither_page_nor_hooks(opened: Open, how: Callable[[Open], bytes]) -> None:
+    said = how(opened)
     with contextlib.ExitStack() as stack:
-        for _ in range(30):
-            line = stack.enter_context(socket.create_connection(("127.0.0.1", opened.port), timeout=10))
-            line.sendall(b"GET /now HTTP/1.1\r\n")
+        for _ in range(MANY):
+            line = stack.enter_context(socket.socket())
+            line.settimeout(10)
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            line.connect(("127.0.0.1", opened.port))
+            with contextlib.suppress(OSError):  # it gave way already
+                line.sendall(said)
+        for _ in range(20):
+            assert opened.send(opened.asks("/api/projects").raw).status == 200
         assert Client(opened.home, seconds=5).get("/api/projects")
-        assert opened.send(opened.asks("/api/projects").raw).status == 200
+        assert lines_of(opened) <= MOST_LINES + 1, "and there is a bound to what they cost"
+
+
+def lines_of(here: Open) -> int:
+    """The open ends of connections to the viewer's port, ours and those that the worker holds for them."""
+    table = Path("/proc/net/tcp")
+    if not table.exists():
+        return 0
+    rows = [row.split() for row in table.read_text().splitlines()[1:]]
+    return sum(1 for row in rows if row[1].endswith(f":{here.port:04X}") and row[3] == "01")
+
+
+def test_a_thousand_requests_one_behind_the_other_leave_nothing_open(opened: Open) -> None:
+    asked = opened.asks("/static/").raw
+    assert opened.send(asked).status == 200
+    before = held_open(opened)
+    for _ in range(MANY):
+        assert opened.send(asked).status == 200
+    wait_for(lambda: held_open(opened) <= before)
+
+
+def held_open(here: Open) -> int:
+    folder = Path(f"/proc/{life.pid_of(here.home)}/fd")
+    return len(list(folder.iterdir())) if folder.exists() else 0
+
+
+def test_a_body_that_is_too_long_is_refused_in_words(opened: Open) -> None:
+    body = b'{"prompt": "' + b"x" * (10 << 20) + b'"}'
+    asked = replace(opened.asks("/api/try", "POST").but(content_length=str(len(body))), body=body)
+    got = opened.send(asked.raw)
+    assert got.status == 400
+    assert b"at most" in got.body
+
+
+def test_a_listener_that_nothing_wakes_is_closed_all_the_same(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen()
+        server = Server(listener, lambda _: Response(status=200, body=b"{}"), threads=3, wakes=False)
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(tmp_path / "s"))
+            line.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert b"200 OK" in _until(line, b"{}")
+        server.close()
+        assert not [each for each in threading.enumerate() if each.name.startswith("http-")]
 
 
 def test_however_many_pages_listen_the_viewer_still_answers_and_their_threads_come_free(opened: Open) -> None:

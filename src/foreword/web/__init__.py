@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import secrets
 import socket
 import threading
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadRequest, Conflict
-from foreword.http import Request, Response, Server
+from foreword.http import Request, Response
 from foreword.routing import Routes, answered, as_json, route_of
 from foreword.web.gate import Gate, Refused
 from foreword.web.peers import owner_of
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("foreword")
 
-THREADS = 24  # a page that listens holds one, and a browser opens six lines to one host
-MOST_HEAD = 64 * 1024  # a long prompt to try is sent in the body
-PATIENCE = 3.0  # seconds for a request: browsers keep lines open that say nothing, and each holds a thread
 LET_GO = 10.0  # seconds without a word of the command before it counts as gone; it says one every two
+AWAY = 5.0  # seconds between two looks (there is one a second) that say that we ourselves were stopped or asleep
+KEY = re.compile(r"[A-Za-z0-9_-]{40,100}")
+ASKED, IDLE, GONE = "it was asked to close", "nobody looked at it for a while", "its command ended"
+LEAVES = "the worker leaves"  # pages are not told so: the next worker may open it again, and they go on
 # Nothing but our own files and our own answers; no text can become a script, an element or a request.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -56,7 +58,8 @@ class Viewer:
         self._keeper = keeper
         self._lock = threading.Lock()
         self._open: _Open | None = None
-        self._why = "it is not open"
+        self._why = ""  # it closed last
+        self._tended = time.monotonic()
 
     def about(self) -> dict[str, Any]:
         """Whether it is open, and where; never with a key."""
@@ -64,26 +67,29 @@ class Viewer:
         return {"open": now is not None, "port": now.port if now else 0, "idle_s": round(now.idle(), 1) if now else 0.0}
 
     def say(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """What a command says: open (a link, and a name for the command), hold or leave by that name, or close."""
+        """What a command says: open (a link, and a name for the command), hold or leave by that name, or close.
+
+        With the `key` of an earlier opening, the browsers of that one get in: a worker that was replaced goes on.
+        """
         what = told.get("do", "open")
         with self._lock:
             if what == "open":
-                return self._opened(_port(told))
+                return self._opened(_port(told), _key(told))
             if what == "hold":
                 name = str(told.get("holder") or "")
                 if self._open is None or name not in self._open.holders:
-                    return {"open": False, "why": self._why}
+                    return {"open": False, "why": self._why, "again": self._why not in (ASKED, IDLE)}
                 self._open.holders[name] = time.monotonic()
                 return self.about()
             if what == "leave":  # it may be closed already: then there is nothing to leave
                 if self._open is not None:
                     self._open.holders.pop(str(told.get("holder") or ""), None)
                     if not self._open.holders:
-                        self._close("its command ended")
+                        self._close(GONE)
                 return self.about()
             if what == "close":
                 was = self._open is not None
-                self._close("it was asked to close")
+                self._close(ASKED)
                 return {**self.about(), "closed": was}
         raise BadRequest(f"the viewer does not know {str(what)[:40]!r}", hint="`do` is open, hold, leave or close")
 
@@ -94,44 +100,50 @@ class Viewer:
     def tend(self) -> None:
         """Close it when its commands are gone, or when nobody looked for a while."""
         with self._lock:
-            now = self._open
+            now, away = self._open, time.monotonic() - self._tended
+            self._tended += away
             if now is None:
                 return
+            if away > AWAY:  # nobody could be heard meanwhile
+                now.looked += away
+                now.holders = {name: heard + away for name, heard in now.holders.items()}
             gone = time.monotonic() - LET_GO
             now.holders = {name: heard for name, heard in now.holders.items() if heard > gone}
             if not now.holders:
-                self._close("its command ended")
+                self._close(GONE)
             elif now.idle() > self._keeper.settings.viewer_idle_minutes * 60:
-                self._close("nobody looked at it for a while")
+                self._close(IDLE)
 
     def close(self) -> None:
         with self._lock:
-            self._close("the worker leaves")
+            self._close(LEAVES)
 
-    def _opened(self, port: int) -> dict[str, Any]:
+    def _opened(self, port: int, key: str) -> dict[str, Any]:
         if self._open is not None and port not in (0, self._open.port):
             raise Conflict(
                 f"the viewer is open on port {self._open.port}",
                 hint="close it with `foreword view --close`, or leave out --port",
             )
         if self._open is None:
-            self._open = _Open(self._keeper, port)
+            self._open = _Open(self._keeper, port, key)
             log.info("the viewer is open on 127.0.0.1:%s", self._open.port)
         holder = secrets.token_hex(8)
         self._open.holders[holder] = self._open.looked = time.monotonic()
-        return {"url": self._open.gate.link(), "holder": holder, "port": self._open.port}
+        gate = self._open.gate
+        return {"url": gate.link(), "holder": holder, "port": self._open.port, "key": gate.key}
 
     def _close(self, why: str) -> None:
         if self._open is not None:
             log.info("the viewer closes: %s", why)
             self._why, closing, self._open = why, self._open, None
-            closing.close()
+            closing.close("" if why == LEAVES else why)
 
 
 class _Open:
     """The port, its threads, its keys and its routes, while somebody looks."""
 
-    def __init__(self, keeper: Keeper, port: int) -> None:
+    def __init__(self, keeper: Keeper, port: int, key: str) -> None:
+        from foreword.web.hall import Hall
         from foreword.web.live import Live
         from foreword.web.routes import routes_of
 
@@ -140,36 +152,27 @@ class _Open:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(("127.0.0.1", port))
-            listener.listen(128)
+            listener.listen(512)  # who knocks while nobody looks waits, and does not come again a second later
         except OSError as exc:
             listener.close()
             raise Conflict(
                 f"port {port} cannot be had: {exc.strerror}", hint="leave out --port for a free one"
             ) from exc
         self.port: int = listener.getsockname()[1]
-        self.gate = Gate(self.port)
+        self.gate = Gate(self.port, key=key)
         self.holders: dict[str, float] = {}  # command -> when it was heard last
         self.looked = time.monotonic()
         self._live = Live(store=lambda: keeper.store)
         self._routes = routes_of(keeper, self._live)
-        self._server = Server(
-            listener,
-            self._answer,
-            threads=THREADS,
-            admit=self._admits,
-            look=self._refusal,
-            most_head=MOST_HEAD,
-            patience=PATIENCE,
-            fields=FIELDS,
-        )
+        self._hall = Hall(listener, self._answer, admit=self._admits, look=self._refusal, fields=FIELDS)
         self._listener = listener
 
     def idle(self) -> float:
         return time.monotonic() - self.looked
 
-    def close(self) -> None:
-        self._live.close()
-        self._server.close(seconds=1.0)
+    def close(self, why: str) -> None:
+        self._live.close(why)
+        self._hall.close()
         self._listener.close()
 
     def _admits(self, line: socket.socket) -> bool:
@@ -212,6 +215,13 @@ def _is_link(asked: Request) -> bool:
 def is_page(routes: Routes, path: str) -> bool:
     """Whether this is what a person opens: anything but files of ours and what scripts ask for."""
     return not route_of(routes, path).startswith(("/api/", "/static/"))
+
+
+def _key(told: Mapping[str, Any]) -> str:
+    key = told.get("key") or ""
+    if key and not (isinstance(key, str) and KEY.fullmatch(key)):
+        raise BadRequest("`key` must be one that an earlier opening gave", hint="leave it out for a new one")
+    return key
 
 
 def _port(told: Mapping[str, Any]) -> int:

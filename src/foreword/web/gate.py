@@ -30,12 +30,12 @@ class Refused(ForewordError):
 class Gate:
     """The keys of one viewer, and who gets past it."""
 
-    def __init__(self, port: int, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, port: int, *, key: str = "", now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._host = f"127.0.0.1:{port}"
         self._origin = f"http://{self._host}"
         self._name = f"{COOKIE}-{port}"
-        self._cookie = secrets.token_urlsafe(32)
+        self.key = key or secrets.token_urlsafe(32)  # for the command that holds it, and for the browser's cookie
         self._links: dict[str, float] = {}  # token -> until when it opens
         self._lock = threading.Lock()  # two browsers may come with one token at once
 
@@ -60,7 +60,7 @@ class Gate:
             until = self._links.pop(token, 0.0)
         if until <= self._now():
             raise Refused("this link was used, or is too old", hint=AGAIN)
-        return f"{self._name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/"
+        return f"{self._name}={self.key}; HttpOnly; SameSite=Strict; Path=/"
 
     def pass_(self, asked: Request, *, page: bool) -> None:
         """Let a request in, or raise Refused; a *page* is what somebody may type into the browser's address line."""
@@ -81,7 +81,7 @@ class Gate:
                 raise Refused("a change is sent as JSON, which no form can", hint=AGAIN)
         elif asked.method != "GET":
             raise Refused(f"{asked.method[:20]} is not spoken here", hint=AGAIN)
-        if not hmac.compare_digest(_cookie(fields.get("cookie", ""), self._name).encode(), self._cookie.encode()):
+        if not hmac.compare_digest(_cookie(fields.get("cookie", ""), self._name).encode(), self.key.encode()):
             raise Refused("this browser has no key", hint=AGAIN)
 
     def _placed(self, asked: Request) -> None:
