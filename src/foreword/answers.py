@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword import render
+from foreword.distill.fixes import fate_of
 from foreword.learn import asleep
-from foreword.types import Injection, Memory, Ranked, Recalled, Skipped
+from foreword.types import Injection, Memory, Ranked, Recalled, Session, Skipped
 from foreword.values import fields
 
 if TYPE_CHECKING:
@@ -83,6 +84,13 @@ def memory(kept: Memory) -> dict[str, Any]:
         "detail": dict(kept.detail),
         **({"asleep": True} if asleep(kept) else {}),
     }
+
+
+def seen_by(session: Session, kept: Memory, *, ended: Mapping[str, float]) -> dict[str, Any]:
+    """A memory as JSON, and of a failure what came of it in a session that saw it."""
+    if kept.kind != "failure":
+        return memory(kept)
+    return {**memory(kept), "here": fields(fate_of(kept, session=session, ended=ended))}
 
 
 def compact(ranked: Ranked, now: float) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 from foreword.errors import NewerStore, StoreError
+from foreword.store import sightings
 from foreword.store.migrate import Step, migrate, steps
 from foreword.store.reading import SCHEMA
 from foreword.store.sqlite import SqliteStore
@@ -109,6 +110,27 @@ def test_what_the_first_schema_recorded_is_read_in_the_new_one(tmp_path):
     assert (given.tokens, given.form, given.terms, given.text, given.away) == (7, "markdown", (), "", False)
     assert (store.shown("s"), store.spent("s")) == ({"not-a"}, {"prompt": 7})
     store.close()
+
+
+def test_what_sessions_saw_is_told_by_each_of_them_once_it_is_migrated(tmp_path):
+    path = tmp_path / "memory.db"
+    db = apsw.Connection(str(path))
+    migrate(db, todo=steps()[:7], backups=tmp_path / "backups")
+    db.execute("INSERT INTO owners VALUES (1, 'project:p', 9)")
+    details = ('{"seen_in":{"a":2,"b":1,"earlier":7}}', '{"seen_in":["a"]}', '{"seen_in":{"a":1}}', "no JSON", "{}")
+    for number, detail in enumerate(details):
+        of = "" if number == 2 else "b"
+        row = (number, f"fai-{number}", f"u{number}", of, detail)
+        db.execute(
+            """INSERT INTO memories (place, id, uid, owner, kind, title, session, source, trust, confidence, seen,
+            created, confirmed, detail) VALUES (?, ?, ?, 1, 'failure', 't', ?, 's', 'tool', 1, 1, 1, 1, ?)""",
+            row,
+        )
+    migrate(db, todo=steps(), backups=tmp_path / "backups")
+    assert list(db.execute("SELECT session, memory FROM sightings")) == [("a", "fai-0")]
+    sightings.anew(db.execute)
+    assert list(db.execute("SELECT session, memory FROM sightings")) == [("a", "fai-0")]
+    db.close()
 
 
 def test_migrating_twice_does_nothing(database):

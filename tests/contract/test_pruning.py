@@ -44,7 +44,7 @@ def live(store, day: int, *, label: int | None = None, project: str = "here") ->
         Memory("observation", f"observed {day}", body=NOISE, files=(f"f{day}.py", "all.py"), **about),
         Memory("change", f"changed {day}", functions=(f"fn{day}",), **about),
         Memory("summary", f"summed up {day}", **about),
-        Memory("note", f"noted {day}", status="discarded", **about),
+        Memory("note", f"noted {day}", status="discarded", detail={"seen_in": {"before": 1}}, **about),
     ]
     known = store.session(session)
     kept = store.settle(
@@ -127,6 +127,7 @@ def test_what_is_removed_leaves_nothing_behind_that_points_to_it(month):
     carried_out(month, month.prunable(SOON, now=at(29)), now=at(29))
     assert month.by_id([gone.id]) == ()
     assert month.linked(gone.id) == ()
+    assert month.counts()["sightings"] == len(month.of_session("before")) == 11
     query = Query(scopes=("project:here",), terms=("observed",), files=("f3.py",))
     assert gone.id not in [hit.memory.id for hit in month.by_words(query)]
     assert month.by_code(query, {"f3.py": 1.0, "fn3": 1.0}) == ()

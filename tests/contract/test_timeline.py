@@ -7,9 +7,12 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foreword.amendments import Amendment
+from foreword.store import forgetting
 from foreword.store.judged import Verdict
 from foreword.store.timeline import Given
 from foreword.types import Change, Event, Injection, Item, Memory, Session
+from foreword.values import replace
 
 fresh = itertools.count()
 
@@ -19,8 +22,8 @@ def session(id: str, *, last: float = 10.0, project: str = "p") -> Session:
 
 
 def memory(title: str, *, kind: str = "decision", of: str = "a", at: float = 1.0, **more: object) -> Memory:
-    uid = f"{kind}:{of}:{title}"
-    return Memory(kind=kind, title=title, uid=uid, scope="project:p", project="p", session=of, created=at, **more)
+    about = {"uid": f"{kind}:{of}:{title}", "scope": "project:p", "project": "p", "session": of, "created": at}
+    return Memory(kind=kind, title=title, **{**about, **more})
 
 
 def change(function: str, *, of: str = "a", at: float = 1.0, project: str = "p") -> Change:
@@ -35,7 +38,9 @@ def injection(id: str, *memories: str, of: str = "a", tokens: int = 10) -> Injec
 
 def test_an_empty_store_has_no_sessions_and_nothing_came_of_them(store):
     assert store.sessions_before(0.0, limit=5) == ()
-    assert store.came_of(["a"], kinds=["decision"], each=5) == ()
+    assert store.came_of(["a"], kinds=["decision"], each=5) == {"a": ()}
+    assert store.of_session("a") == ()
+    assert store.sessions_with(["a"]) == ()
     assert store.changed_in([("p", "a")], each=5) == {}
     assert store.given_to(["a"]) == {}
     assert store.events_before("a", 99, limit=5) == ()
@@ -87,16 +92,93 @@ def test_what_came_of_sessions_is_what_each_alone_came_to_and_no_more_of_a_kind_
     store.keep([memory("it broke", kind="failure"), memory("other", of="c"), memory("seen", kind="observation")])
     store.keep([memory("no longer", status="superseded", at=9.0), memory("nobody's", of="")])
     found = store.came_of(["a", "b", ""], kinds=["decision", "failure"], each=3)
-    told = [(each.session, each.title) for each in found]
-    assert sorted(told) == [
-        *(("a", f"choice {number}") for number in range(3)),
-        ("a", "it broke"),
-        *(("b", f"choice {number}") for number in range(3)),
-    ]
-    assert [each.created for each in found] == sorted(each.created for each in found)
-    whole = store.came_of(["a"], kinds=["decision"], each=99)
+    assert {of: sorted(each.title for each in some) for of, some in found.items()} == {
+        "a": ["choice 0", "choice 1", "choice 2", "it broke"],
+        "b": ["choice 0", "choice 1", "choice 2"],
+        "": [],
+    }
+    for some in found.values():
+        assert [each.created for each in some] == sorted(each.created for each in some)
+    whole = store.came_of(["a"], kinds=["decision"], each=99)["a"]
     assert [each.title for each in whole][-1] == "no longer"
     assert whole == tuple(each for each in store.of_session("a") if each.kind == "decision")
+
+
+def seen_by(*sessions: str, of: str, title: str = "it broke", **more: object) -> Memory:
+    counted = {"seen_in": dict.fromkeys(sessions, 1)}
+    return replace(memory(title, kind="failure", of="", detail=counted, **more), session=of)
+
+
+def told_by(store, *sessions: str) -> dict[str, list[str]]:
+    """What each session tells, by both ways to ask for it."""
+    came = store.came_of(sessions, kinds=["failure", "decision"], each=9)
+    told = {session: [each.id for each in some] for session, some in came.items()}
+    assert told == {session: [each.id for each in store.of_session(session)] for session in sessions}
+    return told
+
+
+def test_every_session_tells_what_it_saw_also_what_later_ones_saw_again(store):
+    (first,) = store.keep([seen_by("a", of="a")])
+    assert told_by(store, "a", "b") == {"a": [first.id], "b": []}
+    store.keep([seen_by("a", "b", of="b")])
+    (other,) = store.keep([seen_by("earlier", "", of="b", title="counted together", at=2.0)])
+    store.keep([replace(seen_by("a", "b", of="", title="a habit"), uid="over sessions")])
+    assert told_by(store, "a", "b", "earlier") == {"a": [first.id], "b": [first.id, other.id], "earlier": []}
+    store.keep([seen_by("b", of="b")])
+    assert told_by(store, "a") == {"a": []}
+
+
+@settings(max_examples=40)
+@given(kept=st.lists(st.tuples(st.sampled_from("xyz"), st.lists(st.sampled_from("abcd"), min_size=1)), max_size=8))
+def test_a_session_tells_exactly_what_the_last_word_on_each_memory_says_it_saw(shared_store, kept):
+    run = next(fresh)
+    last: dict[str, list[str]] = {}
+    for title, sessions in kept:
+        named = [f"{run}{each}" for each in sessions]
+        shared_store.keep([seen_by(*named, of=named[-1], title=f"{title} {run}")])
+        last[f"{title} {run}"] = named
+    for each in (f"{run}{letter}" for letter in "abcd"):
+        told = [memory.title for memory in shared_store.of_session(each)]
+        assert sorted(told) == sorted(title for title, named in last.items() if each in named)
+
+
+def test_of_two_that_became_one_a_session_tells_that_one(store):
+    one, two = store.keep([seen_by("a", of="a", title="one"), seen_by("b", of="b", title="two")])
+    united = replace(one, detail={"seen_in": {"a": 1, "b": 1}})
+    store.keep([united, replace(two, status="superseded", superseded_by=one.id)])
+    assert told_by(store, "a", "b") == {"a": [one.id], "b": [one.id]}
+    aside = replace(one, detail={"seen_in": {"a": 1}})
+    store.keep([aside])
+    assert told_by(store, "b") == {"b": [two.id]}
+
+
+def test_what_is_undone_is_seen_as_before(store):
+    (one,) = store.keep([seen_by("a", "b", of="b")])
+    less = Amendment("revise", changed=((one, replace(one, detail={"seen_in": {"b": 1}})),))
+    entries = store.amend([less], who="user", at=5.0)
+    assert told_by(store, "a") == {"a": []}
+    store.undo(entries, who="user", at=6.0)
+    assert told_by(store, "a") == {"a": [one.id]}
+
+
+def test_who_saw_what_is_made_anew_with_the_index_and_goes_with_the_memory(store):
+    kept = store.keep([seen_by("a", "b", of="b"), seen_by("a", "c", of="c", title="other")])
+    before = told_by(store, "a", "b", "c")
+    assert store.counts()["sightings"] == 2
+    store.index()
+    assert told_by(store, "a", "b", "c") == before
+    live = store.forgetting
+    going = live.ask(lambda execute: forgetting.doomed(execute, ids=[kept[0].id]))
+    live.begin(going, at=9.0)
+    assert told_by(store, "a", "b") == {"a": [kept[1].id], "b": []}
+    assert live.remove(going)["sightings"] == 1
+    assert store.counts()["sightings"] == 1
+
+
+def test_sessions_are_found_by_their_ids(store):
+    for id in ("one", "two"):
+        store.settle(session(id))
+    assert {each.id for each in store.sessions_with(["two", "nobody", "one"])} == {"one", "two"}
 
 
 def test_what_sessions_changed_comes_newest_first_with_how_much_there_is_in_all(store):

@@ -335,8 +335,8 @@ def test_a_folder_that_cannot_hold_the_backups_is_told_as_what_it_is(open_store,
         SqliteStore(tmp_path / "sub", backups=tmp_path / "backups")
 
 
-@pytest.mark.parametrize("table", ["code", "units", "vectors"])
-def test_a_missing_index_of_code_or_vectors_costs_no_memory(open_store, database, table):
+@pytest.mark.parametrize("table", ["code", "units", "vectors", "sightings"])
+def test_a_missing_index_of_code_vectors_or_sightings_costs_no_memory(open_store, database, table):
     store = open_store()
     (one,) = store.keep([Memory("note", "one", project="p", files=("a.py",))])
     store.close()
@@ -345,13 +345,15 @@ def test_a_missing_index_of_code_or_vectors_costs_no_memory(open_store, database
     connection.commit()
     connection.close()
     store = open_store()
-    store.keep([replace(one, title="first"), Memory("note", "two", project="p", files=("a.py",))])
+    seen = {"session": "b", "detail": {"seen_in": {"a": 1, "b": 1}}}
+    store.keep([replace(one, title="first"), Memory("note", "two", project="p", files=("a.py",), **seen)])
     query = Query(scopes=("project:p",), terms=("first", "two"))
     assert {hit.memory.title for hit in store.by_words(query)} == {"first", "two"}
     assert store.problems()
     store.index()
     assert store.problems() == ()
     assert {hit.memory.title for hit in store.by_code(query, {"a.py": 1.0})} == {"first", "two"}
+    assert [memory.title for memory in store.of_session("a")] == ["two"]
 
 
 def test_rows_of_another_hand_do_not_stop_the_index(open_store, database):

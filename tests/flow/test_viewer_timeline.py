@@ -176,3 +176,50 @@ def test_of_a_very_long_session_the_last_moments_are_told_and_texts_are_cut(clie
     assert told["moments"][-1]["text"].startswith("the last ")
     assert told["moments"][-1]["more"] > 3_000
     assert len(json.dumps(told)) < 1_000_000
+
+
+def broke(id: str) -> tuple[str, dict[str, Any]]:
+    return run(id, "pytest -q", error="Exit code 1\nE   KeyError: 'sender'\nFAILED tests/test_mail.py::t - KeyError")
+
+
+def test_every_session_tells_a_failure_that_several_saw_and_which_of_them_fixed_it(client, ask, project):
+    mend = {"file_path": f"{project}/mail.py", "content": "def send_offer(guest):\n    return guest\n"}
+    done = {"type": "create", "filePath": mend["file_path"], "content": mend["content"], "structuredPatch": []}
+    edited = {"tool_name": "Write", "tool_use_id": "e", "tool_input": mend, "tool_response": done}
+    asked = ("UserPromptSubmit", {"prompt": "send the offers of the waiting list by mail", "prompt_id": "p"})
+    sessions = {
+        "first": (asked, broke("a"), broke("b"), ("SessionEnd", {"reason": "exit"})),
+        "fixer": (asked, broke("c"), ("PostToolUse", edited), run("d", "pytest -q", output="1 passed")),
+        "again": (asked, broke("e"), ("SessionEnd", {"reason": "exit"})),
+    }
+    for id in ("first", "fixer"):
+        tell(client, project, id, *sessions[id])
+        distilled(client, id)
+    told = {each["id"]: each["failures"][0] for each in ask("/api/timeline")["sessions"]}
+    assert told["first"]["id"] == told["fixer"]["id"]
+    assert [told[id]["times"] for id in ("first", "fixer")] == [2, 1]
+    assert (told["first"]["by"]["session"], told["first"]["later"], told["first"]["open"]) == ("fixer", True, False)
+    assert told["first"]["by"]["title"] == "Send the offers of the waiting list by mail"
+    assert (told["fixer"]["by"], told["fixer"]["open"]) == (None, False)
+    assert "mail.py" in told["first"]["fix"] == told["fixer"]["fix"]
+
+    moments = ask("/api/sessions/first")["moments"]
+    (ran,) = (each for each in moments if each["what"] == "run")
+    assert (ran["failure"]["by"]["session"], ran["times"]) == ("fixer", 2)
+    assert not [each for each in moments if each["what"] == "fixed"]
+    (fixed,) = (each for each in ask("/api/sessions/fixer")["moments"] if each["what"] == "fixed")
+    assert "mail.py" in fixed["text"]
+    (kept,) = (each for each in client.get("/api/sessions/first")["memories"] if each["kind"] == "failure")
+    assert kept["here"] == {**kept["here"], "times": 2, "by": "fixer", "later": True, "open": False}
+
+    tell(client, project, "again", *sessions["again"])
+    distilled(client, "again")
+    told = {each["id"]: each["failures"][0] for each in ask("/api/timeline")["sessions"]}
+    assert [told[id]["open"] for id in sessions] == [True, True, True]
+    assert (told["again"]["by"]["session"], told["again"]["later"]) == ("fixer", False)
+    assert (told["first"]["by"]["session"], told["first"]["later"]) == ("fixer", True)
+    assert told["fixer"]["by"] is None
+
+    client.post("/api/forget", {"session": "fixer"})
+    left = {each["id"]: each["failures"] for each in ask("/api/timeline")["sessions"]}
+    assert [(each["by"], bool(each["fix"])) for some in left.values() for each in some] == [(None, True)] * 2

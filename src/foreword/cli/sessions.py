@@ -149,6 +149,14 @@ def _change(change: dict[str, Any]) -> str:
 
 
 def _point(memory: dict[str, Any]) -> str:
-    why, fix = memory["detail"].get("why"), memory["detail"].get("fixed_by")
-    more = f", because {why}" if why else f"; fixed: {fix}" if fix else ""
+    why = memory["detail"].get("why")
+    more = _fate(memory["here"]) if "here" in memory else f", because {why}" if why else ""
     return f"{memory['id']}  {memory['title']}{more}"
+
+
+def _fate(here: dict[str, Any]) -> str:
+    """What came of a failure in the session that is told, and in which other one it was fixed."""
+    times = f", {here['times']} times" if here["times"] > 1 else ""
+    where = f" later in {here['by'][:8]}" if here["later"] else f" before in {here['by'][:8]}" if here["by"] else ""
+    back = "; it came back" if here["open"] else ""
+    return f"{times}; fixed{where}: {here['fix']}{back}" if here["fix"] else times

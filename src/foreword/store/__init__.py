@@ -181,7 +181,7 @@ class Store(Protocol):
         """The next memories behind place *after*, each with its place, whatever their status; all scopes if none."""
 
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
-        """What a session has come to, whatever its status, oldest first."""
+        """What a session has come to or seen, whatever its status, oldest first; also what later ones saw again."""
 
     def proposed(self) -> tuple[Memory, ...]:
         """What waits for the user's yes, in whatever scope, newest first."""
@@ -252,8 +252,14 @@ class Store(Protocol):
     def session_like(self, beginning: str) -> Session | None:
         """The newest session whose id begins so."""
 
-    def came_of(self, sessions: Sequence[str], *, kinds: Sequence[str], each: int) -> tuple[Memory, ...]:
-        """What sessions have come to, whatever its status, oldest first; of a kind at most so many for each session."""
+    def sessions_with(self, ids: Sequence[str]) -> tuple[Session, ...]:
+        """The sessions of these ids, as far as they are known."""
+
+    def came_of(self, sessions: Sequence[str], *, kinds: Sequence[str], each: int) -> Mapping[str, tuple[Memory, ...]]:
+        """What sessions have come to or seen, by session, whatever its status, oldest first; so many of a kind each.
+
+        What several of them saw comes with each. What was merged into another that the session saw comes as that one.
+        """
 
     def changed_in(self, sessions: Sequence[tuple[str, str]], *, each: int) -> Mapping[str, Changed]:
         """What sessions changed, each named by a project and its id, newest first; by session, at most so many each."""

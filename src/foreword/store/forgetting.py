@@ -251,6 +251,7 @@ def _conditions(going: Doomed) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
     return {
         "links": [(f"source IN {_LIST} OR target IN {_LIST}", (ids, ids))],
         "access": [(f"memory IN {_LIST} OR session IN {_LIST}", (ids, sessions))],
+        "sightings": [(f"memory IN {_LIST} OR session IN {_LIST}", (ids, sessions))],
         "injection_items": [(f"memory IN {_LIST}", (ids,)), (given, both)],
         "injection_texts": [(given, both)],
         "injections": [(here, both)],

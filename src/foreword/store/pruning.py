@@ -281,7 +281,7 @@ def _remove(execute: Execute, part: Part, key: Any) -> None:
 
 
 def _remove_memory(execute: Execute, place: int) -> None:
-    """A memory, its words, its names in the index of code, its links and who fetched it; its vector goes with it."""
+    """A memory, its words, its names in the index of code, its links, who fetched it, who saw it; and its vector."""
     ((id, functions, *words),) = list(execute(f"SELECT id, functions, {WORDS} FROM memories WHERE place = ?", (place,)))
     execute(f"INSERT INTO words (words, rowid, {WORDS}) VALUES ('delete', ?, ?, ?, ?, ?, ?)", (place, *words))
     execute("DELETE FROM memories WHERE place = ?", (place,))
@@ -291,6 +291,7 @@ def _remove_memory(execute: Execute, place: int) -> None:
     execute("DELETE FROM links WHERE source = ?", (id,))
     execute("DELETE FROM links WHERE target = ?", (id,))
     execute("DELETE FROM access WHERE memory = ?", (id,))
+    execute("DELETE FROM sightings WHERE memory = ?", (id,))
 
 
 def give_back(execute: Execute) -> None:

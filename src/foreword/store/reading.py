@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-SCHEMA = 7  # the newest schema this code can read; the number of the last migration
+SCHEMA = 8  # the newest schema this code can read; the number of the last migration
 KNOWN_TABLES = (
     "memories",
     "vectors",
@@ -30,6 +30,7 @@ KNOWN_TABLES = (
     "owners",
     "units",
     "code",
+    "sightings",
     "marks",
     "ledger",
     "log",
@@ -77,14 +78,6 @@ class Reader(Finder):
             (after, *scopes, limit),
         )
         return tuple((row[0], memory_of(row[1:])) for row in rows)
-
-    def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
-        rows = self._all(
-            f"""SELECT {MEMORY} {FROM} WHERE m.session = ? AND m.session <> '' AND m.status <> 'forgotten'
-            ORDER BY m.created, m.id LIMIT ?""",
-            (session, limit),
-        )
-        return tuple(map(memory_of, rows))
 
     def around(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
         sides = []

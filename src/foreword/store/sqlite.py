@@ -17,6 +17,7 @@ import apsw
 
 from foreword.amendments import Amendment, Logged, Undone
 from foreword.errors import DamagedIndex, StoreError
+from foreword.store import sightings
 from foreword.store.commits import told
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.judged import JudgedReader, JudgedWriter, Use, Verdict
@@ -64,6 +65,7 @@ WAYS_OUT = {
     "index": "run `foreword index`",
     "tables": "run `foreword index`",
     "code": "run `foreword index`",
+    "sightings": "run `foreword index`",
     "write": "hooks keep what they can in the spool; free some space, or run `foreword doctor`",
     "later": "run `foreword doctor`",
 }
@@ -304,7 +306,7 @@ class SqliteStore(Writing):
         return self._ask(lambda reader: reader.page(after=after, scopes=scopes, limit=limit))
 
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
-        return self._ask(lambda reader: reader.of_session(session, limit=limit))
+        return self._ask_timeline(lambda reader: reader.of_session(session, limit=limit))
 
     def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
         return self._ask_browsing(wanted, lambda reader, known: reader.browse(wanted, known, after=after, limit=limit))
@@ -382,7 +384,10 @@ class SqliteStore(Writing):
     def session_like(self, beginning: str) -> Session | None:
         return self._ask_timeline(lambda reader: reader.session_like(beginning))
 
-    def came_of(self, sessions: Sequence[str], *, kinds: Sequence[str], each: int) -> tuple[Memory, ...]:
+    def sessions_with(self, ids: Sequence[str]) -> tuple[Session, ...]:
+        return self._ask_timeline(lambda reader: reader.sessions_with(ids))
+
+    def came_of(self, sessions: Sequence[str], *, kinds: Sequence[str], each: int) -> Mapping[str, tuple[Memory, ...]]:
         return self._ask_timeline(lambda reader: reader.came_of(sessions, kinds=kinds, each=each))
 
     def changed_in(self, sessions: Sequence[tuple[str, str]], *, each: int) -> Mapping[str, Changed]:
@@ -586,9 +591,11 @@ class SqliteStore(Writing):
         for sql in (words, "DROP TABLE IF EXISTS code; DROP TABLE IF EXISTS units;", code):
             for _ in self._db.execute(sql):
                 pass
+        sightings.anew(self._db.execute)
         self._db.execute("DELETE FROM meta WHERE key = 'index'")
         self._touched = True  # who holds which words may be another now
-        for mended in ("tables", "index", "code", "later"):  # what was left for later may have met a missing table
+        # What was left for later may have met a missing table.
+        for mended in ("tables", "index", "code", "sightings", "later"):
             self._trouble.pop(mended, None)
         return int(self._db.execute("SELECT count(*) FROM memories").get)
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from foreword.jsontext import dumps
-from foreword.store.finding import FOREVER, FROM, MEMORY, marks, memory_of
+from foreword.store.finding import FOREVER, marks
 from foreword.store.reading import EVENT, SESSION, Reader, event_of
 from foreword.types import Change, Event, Memory, Session
 from foreword.values import value
 
-# The plus keeps SQLite to one walk along the index of each session; the other condition lets the partial one be used.
-_SOME = "m.session IN (SELECT value FROM json_each(?1)) AND m.session <> '' AND +m.status <> 'forgotten'"
+# What sessions came to: theirs, and what later ones saw again. Of two memories that are one by now, that one.
+# The plus keeps SQLite to one walk along the index of each session; `<> ''` lets the partial one be used.
+_SEEN = """SELECT m.session, m.place, m.kind, m.created, m.id FROM memories m
+ WHERE m.session IN (SELECT value FROM json_each(?1)) AND m.session <> '' AND +m.status <> 'forgotten'
+ AND NOT (m.superseded_by <> '' AND EXISTS
+ (SELECT 1 FROM sightings n WHERE n.session = m.session AND n.memory = m.superseded_by))
+ UNION ALL SELECT s.session, m.place, m.kind, m.created, m.id FROM sightings s CROSS JOIN memories m ON m.id = s.memory
+ WHERE s.session IN (SELECT value FROM json_each(?1)) AND s.session <> m.session AND +m.status <> 'forgotten'"""
 
 
 @value
@@ -54,14 +60,28 @@ class TimelineReader(Reader):
         )
         return Session(*rows[0]) if rows and beginning else None
 
-    def came_of(self, sessions: Sequence[str], *, kinds: Sequence[str], each: int) -> tuple[Memory, ...]:
+    def sessions_with(self, ids: Sequence[str]) -> tuple[Session, ...]:
+        sql = f"SELECT {SESSION} FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
+        return tuple(Session(*row) for row in self._all(sql, (dumps(ids),)))
+
+    def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
+        rows = self._all(f"SELECT place FROM ({_SEEN}) ORDER BY created, id LIMIT ?2", (dumps([session]), limit))
+        found = dict(self._memories([place for (place,) in rows]))
+        return tuple(found[place] for (place,) in rows if place in found)  # what went meanwhile is gone
+
+    def came_of(self, sessions: Sequence[str], *, kinds: Sequence[str], each: int) -> dict[str, tuple[Memory, ...]]:
         rows = self._all(
-            f"""SELECT {MEMORY} {FROM} WHERE m.place IN (SELECT place FROM (SELECT m.place, row_number() OVER
-            (PARTITION BY m.session, m.kind ORDER BY m.created, m.id) AS nth FROM memories m
-            WHERE {_SOME} AND m.kind IN (SELECT value FROM json_each(?2))) WHERE nth <= ?3) ORDER BY m.created, m.id""",
+            f"""SELECT session, place FROM (SELECT *, row_number() OVER
+            (PARTITION BY session, kind ORDER BY created, id) AS nth FROM ({_SEEN})
+            WHERE kind IN (SELECT value FROM json_each(?2))) WHERE nth <= ?3 ORDER BY created, id""",
             (dumps(sessions), dumps(kinds), each),
         )
-        return tuple(map(memory_of, rows))
+        found = dict(self._memories(list({place for _, place in rows})))
+        came: dict[str, list[Memory]] = {session: [] for session in sessions}
+        for session, place in rows:
+            if place in found:
+                came.setdefault(session, []).append(found[place])
+        return {session: tuple(memories) for session, memories in came.items()}
 
     def changed_in(self, sessions: Sequence[tuple[str, str]], *, each: int) -> dict[str, Changed]:
         # A project comes with each session, for so the index begins; one session may have been in several.

@@ -13,6 +13,7 @@ import apsw
 
 from foreword.errors import BadRequest
 from foreword.jsontext import dumps, storable
+from foreword.store import sightings
 from foreword.store.commits import Commits
 from foreword.store.finding import SEQUENCE_BITS, bound
 from foreword.types import (
@@ -150,6 +151,7 @@ class Writing(Commits):
             row_of_memory(memory, place=place, owner=owner, texts=texts),
         )
         self._index_code(memory, place, before=(old[0], old[5], old[8]) if old else None)
+        self._note_sightings(memory, known=old is not None)
         self._put_vector(place, vector)
         return memory, (place, texts, old)
 
@@ -185,6 +187,17 @@ class Writing(Commits):
         # A name goes with the last memory that has it.
         unused = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
         self._many(f"DELETE FROM units WHERE name = ? AND {unused}", [(name,) for name in gone])
+
+    def _note_sightings(self, memory: Memory, *, known: bool) -> None:
+        """Note which other sessions saw a memory; a damaged table must not cost the memory."""
+        if not known and not sightings.elsewhere(memory):
+            return
+        try:
+            self._undoable(lambda: sightings.put(self._db.execute, memory, known=known))
+        except DAMAGED as exc:
+            self._trouble["sightings"] = f"which session saw what cannot be written: {exc}"
+            if not self._db.in_transaction:
+                raise
 
     def _guarded(self, work: Callable[[], object]) -> None:
         """Do *work* on tables that are made from others; damaged, they must not cost more than themselves."""

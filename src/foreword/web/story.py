@@ -13,7 +13,7 @@ from foreword.distill.merge import fixes_of
 from foreword.store.timeline import Given
 from foreword.types import KINDS, Change, Event, Injection, Memory, Session
 from foreword.values import fields
-from foreword.web.timeline import change, failure, head, named, places, summary_of
+from foreword.web.timeline import change, failure, fixing, head, named, places, summary_of
 
 if TYPE_CHECKING:
     from foreword.store import Store
@@ -39,14 +39,14 @@ def story(keeper: Keeper, id: str) -> dict[str, Any]:
     session = keeper.settled(id)
     store = keeper.store
     registry = store.registry()
-    came = store.came_of([session.id], kinds=(*TOLD, "summary"), each=CAME)
+    came = store.came_of([session.id], kinds=(*TOLD, "summary"), each=CAME)[session.id]
     changed = store.changed_in(places([session], {session.id: came}), each=CHANGES).get(session.id)
     given = store.injections(session=session.id, limit=INJECTIONS)
     prompts = store.began_with([session.id])
     events, unread = _events(store, session)
     roots = {key: known.root for key, known in registry.items()}
     deeds = [deed for event in events if (deed := deed_of(event, root=roots.get(event.project, session.cwd)))]
-    telling = _Telling(store, session, came)
+    telling = _Telling(keeper, session, came)
     moments = [
         *telling.deeds(deeds),
         *telling.edits(deeds, changed.changes if changed else ()),
@@ -69,8 +69,9 @@ def story(keeper: Keeper, id: str) -> dict[str, Any]:
 class _Telling:
     """What happened, each as a moment `{at, what, ...}`; failures are known by the error that a run ended in."""
 
-    def __init__(self, store: Store, session: Session, came: Sequence[Memory]) -> None:
-        self._store, self._session, self._came = store, session, came
+    def __init__(self, keeper: Keeper, session: Session, came: Sequence[Memory]) -> None:
+        self._keeper, self._store, self._session, self._came = keeper, keeper.store, session, came
+        self._fixed = fixing(keeper, {session.id: came})
         self._ran: dict[float, dict[str, Any]] = {}  # by its time, what an observation may be of
         self._shown: set[str] = set()  # failures that runs tell of
 
@@ -150,7 +151,7 @@ class _Telling:
             if memory.kind == "observation" and memory.created in self._ran:
                 self._ran[memory.created]["memory"] = named(memory)
             elif memory.kind == "failure":
-                told = failure(memory, session=self._session.id)
+                told = self._failure(memory)
                 if memory.id not in self._shown:
                     yield {"at": at, "what": "failure", "memory": told, "command": text(memory.detail, "command")}
                 elif fix := fixes_of(memory.detail).get(self._session.id):
@@ -162,10 +163,14 @@ class _Telling:
     def _name_failures(self, failed: Sequence[tuple[dict[str, Any], str]]) -> None:
         """The failure that a run showed, which later sessions may have seen again and fixed."""
         known = {memory.uid: memory for memory in self._store.by_uid([uid for _, uid in failed])}
+        self._fixed |= fixing(self._keeper, {self._session.id: tuple(known.values())})
         for moment, uid in failed:
             if uid in known and known[uid].status != "forgotten":
-                moment["failure"] = failure(known[uid], session=self._session.id)
+                moment["failure"] = self._failure(known[uid])
                 self._shown.add(known[uid].id)
+
+    def _failure(self, memory: Memory) -> dict[str, Any]:
+        return failure(memory, session=self._session, fixed=self._fixed)
 
     def _at(self, memory: Memory) -> float:
         """When this session said it: what several did is as old as its first time, and confirmed at its last."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.deeds import deed_of
-from foreword.details import text, texts
+from foreword.details import texts
 from foreword.distill.changes import is_test
-from foreword.distill.merge import fixes_of
+from foreword.distill.fixes import elsewhere, fate_of
 from foreword.distill.sentences import begun, cut
 from foreword.errors import BadRequest
 from foreword.store.registry import called
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FEW = 5  # of one sort, in a row of the list; its story has all
 LOOKED_AT = 40  # changes of a session of which the few are chosen
-TITLE, SUMMARY, FIX = 160, 320, 150  # characters
+TITLE, SUMMARY, FIX, BY = 160, 320, 150, 60  # characters
 QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
 KINDS = ("summary", "handoff", "decision", "failure", "learning", "preference", "correction")
 ASIDE = ("proposed", "discarded")  # what nobody said yes to is told elsewhere
@@ -36,10 +36,11 @@ def timeline(keeper: Keeper, *, project: str = "", before: str = "", limit: int 
     found = store.sessions_before(*_place(before), projects=_counting_as(project, registry), limit=limit + 1)
     shown = found[:limit]
     ids = [each.id for each in shown]
-    came: dict[str, list[Memory]] = {id: [] for id in ids}
-    for memory in store.came_of(ids, kinds=KINDS, each=LOOKED_AT):
-        if memory.status not in ASIDE:
-            came[memory.session].append(memory)
+    came = {
+        id: [memory for memory in memories if memory.status not in ASIDE]
+        for id, memories in store.came_of(ids, kinds=KINDS, each=LOOKED_AT).items()
+    }
+    fixed = fixing(keeper, came)
     changed = store.changed_in(places(shown, came), each=LOOKED_AT)
     given = store.given_to(ids)
     unsummed = [id for id in ids if not any(memory.kind == "summary" for memory in came[id])]
@@ -48,7 +49,7 @@ def timeline(keeper: Keeper, *, project: str = "", before: str = "", limit: int 
     sessions = [
         {
             **head(each, came[each.id], registry=registry, now=now, prompt=prompts.get(each.id)),
-            **_told(each, came[each.id], changed.get(each.id, Changed((), 0))),
+            **_told(each, came[each.id], changed.get(each.id, Changed((), 0)), fixed=fixed),
             "given": fields(given.get(each.id, Given())),
         }
         for each in shown
@@ -96,15 +97,25 @@ def places(sessions: Iterable[Session], came: Mapping[str, Sequence[Memory]]) ->
     ]
 
 
-def failure(memory: Memory, *, session: str) -> dict[str, Any]:
-    """What broke, and what fixed it: there, or where it was seen last."""
-    fix = fixes_of(memory.detail).get(session) or text(memory.detail, "fixed_by")
-    standing = memory.detail.get("open") is not False or not fix
+def fixing(keeper: Keeper, came: Mapping[str, Sequence[Memory]]) -> dict[str, dict[str, Any]]:
+    """The sessions that fixed what others saw and did not, with what each was about; by their ids."""
+    ids = elsewhere(came)
+    found = keeper.store.sessions_with(ids) if ids else ()
+    return {each["id"]: each for each in keeper.described(found)}
+
+
+def failure(memory: Memory, *, session: Session, fixed: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What broke, how often there, and what fixed it: there, or where else."""
+    fate = fate_of(memory, session=session, ended={id: each["last"] for id, each in fixed.items()})
+    by = fixed[fate.by] if fate.by else None
     return {
         **named(memory),
-        "fix": cut(fix, FIX) or None,
-        "open": standing and memory.status == "active",
+        "fix": cut(fate.fix, FIX) or None,
+        "open": fate.open,
         "seen": memory.seen,
+        "times": fate.times,
+        "by": {"session": by["id"], "title": cut(by["title"], BY), "last": by["last"]} if by else None,
+        "later": fate.later,
     }
 
 
@@ -117,11 +128,13 @@ def change(each: Change) -> dict[str, Any]:
     return {"file": each.file, "function": each.function, "what": each.what, "signature": each.signature}
 
 
-def _told(session: Session, came: Sequence[Memory], changed: Changed) -> dict[str, Any]:
+def _told(
+    session: Session, came: Sequence[Memory], changed: Changed, *, fixed: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
     """The few of each sort, and how many there are."""
     summary = summary_of(session, came)
     of = {kind: [memory for memory in came if memory.kind == kind] for kind in KINDS}
-    failures = [failure(memory, session=session.id) for memory in of["failure"]]
+    failures = [failure(memory, session=session, fixed=fixed) for memory in of["failure"]]
     rules = [named(memory) for kind in ("preference", "correction") for memory in of[kind]]
     said = texts(summary.detail, "learned") if summary else ()
     learned = [*map(named, of["learning"]), *({"id": "", "title": cut(each, TITLE)} for each in said)]

@@ -17,6 +17,7 @@ from foreword import __version__, answers, spool
 from foreword.capture import capture, moment_of
 from foreword.config import load, load_synonyms
 from foreword.distill import session_uid
+from foreword.distill.fixes import elsewhere
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.export import rows
 from foreword.hook.build import fingerprint, key_of, refresh
@@ -628,9 +629,12 @@ class Keeper:
         """The whole story of one session: what it was about, what it came to, and what it was given."""
         found = self.settled(id)
         given = self.store.injections(session=found.id, limit=SHOWN_IN)
+        came = self.store.of_session(found.id)
+        others = self.store.sessions_with(elsewhere({found.id: came}))
+        ended = {each.id: each.last for each in others}
         return {
             "session": self.described([found])[0],
-            "memories": [answers.memory(memory) for memory in self.store.of_session(found.id)],
+            "memories": [answers.seen_by(found, memory, ended=ended) for memory in came],
             "changes": [
                 fields(each) for each in self.store.changed(found.project, session=found.id, limit=MOST_CHANGES)
             ],

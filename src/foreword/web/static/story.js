@@ -111,6 +111,19 @@ export function ticked(text) {
   return text.split(/(`[^`]+`)/).map((each) => (/^`[^`]+`$/.test(each) ? make("code", {}, each.slice(1, -1)) : each));
 }
 
+// How often a session saw a failure, where that is more than once.
+export const times = ({ times: count }) => (count > 1 ? make("span", { class: "dim" }, ` ${number(count)} times`) : null);
+
+// What came of a failure: fixed there, later or before in another session, or not yet.
+export function fate({ fix, open, by, later }) {
+  const where = by ? make("a", { href: `/timeline/${encodeURIComponent(by.session)}`, title: when(by.last) }, by.title || by.session.slice(0, 8)) : null;
+  const told = fix ? [": ", ticked(fix)] : null;
+  if (later) return [make("span", { class: open ? "warn" : "good" }, open ? "fixed later in " : "✓ fixed later in "), where, open ? ", and it came back" : null, told];
+  if (by) return [make("span", { class: open ? "warn" : "dim" }, open ? "came back after it was fixed in " : "no longer seen; before, it was fixed in "), where, told];
+  if (fix) return [make("span", { class: open ? "warn" : "good" }, open ? "came back after" : "✓ fixed"), told];
+  return make("span", { class: open ? "bad" : "dim" }, open ? "✗ not fixed yet" : "no longer seen");
+}
+
 // The moments that are shown: a session that goes on only adds some, and what is there stays as it is.
 class Moments {
   constructor(list, session) {
@@ -213,11 +226,14 @@ const TELL = {
   plan: (told) => ["Planned", "", make("ul", {}, told.todos.map((each) => make("li", {}, each.done ? "☑ " : "☐ ", each.text, each.done ? make("span", { class: "unseen" }, " (done)") : null)), told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null)],
   edit: (told) => ["Changed", "changed", make("ul", {}, told.files.flatMap(({ file, functions }) => (functions.length ? changes(functions) : make("li", {}, make("code", { class: "dim" }, file)))))],
   run: (told) => (told.failed ? ["✗ Failed", "failed", [ran(told), broke(told)]] : ["Ran", "", [ran(told), told.memory ? make("p", {}, memory(told.memory.id, told.memory.title)) : null]]),
-  failure: (told) => ["✗ Failed", "failed", [told.command ? make("p", {}, make("code", {}, told.command)) : null, broke({ failure: told.memory }), told.memory.fix ? make("p", {}, make("span", { class: "good" }, "✓ fixed: "), ticked(told.memory.fix)) : null]],
+  failure: (told) => ["✗ Failed", "failed", [told.command ? make("p", {}, make("code", {}, told.command)) : null, broke({ failure: told.memory }), made(told.memory) ? make("p", {}, fate(told.memory)) : null]],
   fixed: (told) => ["✓ Fixed", "fixed", [make("p", {}, memory(told.memory.id, told.memory.title)), make("p", {}, ticked(told.text))]],
   given: (told, session) => ["Given", "given", given(told, session)],
   kept: (told) => [KEPT[told.memory.kind] ?? told.memory.kind, "kept", [make("p", {}, memory(told.memory.id, told.memory.title), told.memory.status === "active" ? null : make("span", { class: "dim" }, ` (${told.memory.status})`)), told.text ? make("p", { class: "dim" }, told.text) : null]],
 };
+
+// Whether the session itself fixed it: a moment of its own tells that.
+const made = ({ fix, by }) => Boolean(fix && !by);
 
 const said = (told) => [make("p", { class: "said" }, told.text, told.more ? "…" : ""), told.more ? make("p", { class: "dim" }, `${many(told.more, "more character")}`) : null];
 
@@ -227,7 +243,7 @@ const ran = (told) => make("p", {}, make("code", {}, told.command), told.times ?
 function broke({ failure, error, output, more }) {
   return [
     failure
-      ? make("p", {}, memory(failure.id, failure.title), failure.seen > 1 ? make("span", { class: "dim" }, ` seen ${number(failure.seen)} times`) : null, failure.fix ? null : make("span", { class: "bad" }, failure.open ? " not fixed yet" : ""))
+      ? make("p", {}, memory(failure.id, failure.title), failure.seen > 1 ? make("span", { class: "dim" }, ` seen ${number(failure.seen)} times${failure.times < failure.seen ? `, ${number(failure.times)} of them here` : ""}`) : null, made(failure) ? null : [" ", fate(failure)])
       : error ? make("p", {}, error) : null,
     output ? make("details", {}, make("summary", {}, more ? `The end of its output (${number(more)} characters before it)` : "Its output"), make("pre", { class: "block" }, output)) : null,
   ];

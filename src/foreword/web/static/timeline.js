@@ -3,7 +3,7 @@
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
 import { chip, clock, day, empty, many, memory, number, projects, trouble, walkable } from "./parts.js";
-import { changes, tell, ticked, unsaid } from "./story.js";
+import { changes, fate, tell, times, unsaid } from "./story.js";
 
 export const title = "Timeline";
 
@@ -232,7 +232,7 @@ const rest = (count) => (count ? make("li", { class: "dim" }, `and ${number(coun
 const link = (each) => make("li", {}, each.id ? memory(each.id, each.title) : each.title, each.status && each.status !== "active" ? make("span", { class: "dim" }, ` (${each.status})`) : null);
 
 function failure(each) {
-  return make("li", {}, memory(each.id, each.title), " ", each.fix ? [make("span", { class: each.open ? "warn" : "good" }, each.open ? "came back after: " : "✓ fixed: "), ticked(each.fix)] : make("span", { class: "bad" }, each.open ? "✗ not fixed yet" : "no longer seen"));
+  return make("li", {}, memory(each.id, each.title), times(each), " ", fate(each));
 }
 
 function nothing(project) {

@@ -1,0 +1,66 @@
+"""What came of a failure, as each of the sessions that saw it is to tell it."""
+
+from __future__ import annotations
+
+import pytest
+
+from foreword.distill.fixes import Fate, elsewhere, fate_of
+from foreword.types import Memory, Session
+
+ENDED = {"first": 1.0, "fixer": 2.0, "later": 3.0}
+
+
+def failure(*, open: bool | None = False, by: str = "", status: str = "active", **fixed_in: str) -> Memory:
+    seen = {"seen_in": {"first": 2, "fixer": 1, "later": 1}, "fixed_in": fixed_in, "fixed_by": by}
+    detail = seen if open is None else {**seen, "open": open}
+    return Memory("failure", "it broke", session="later", seen=4, status=status, detail=detail)
+
+
+def told(memory: Memory, id: str, ended: dict[str, float] = ENDED) -> Fate:
+    return fate_of(memory, session=Session(id, "codex", "p", "/p", 0.0, ENDED[id]), ended=ended)
+
+
+def test_who_fixed_it_tells_the_fix_and_others_where_it_was_fixed():
+    one = failure(fixer="changed f()")
+    assert told(one, "fixer") == Fate(1, open=False, fix="changed f()")
+    assert told(one, "first") == Fate(2, open=False, fix="changed f()", by="fixer", later=True)
+    assert told(one, "later") == Fate(1, open=False, fix="changed f()", by="fixer", later=False)
+
+
+def test_what_came_back_is_open_for_all_who_saw_it():
+    one = failure(open=True, fixer="changed f()")
+    assert [told(one, id).open for id in ENDED] == [True, True, True]
+
+
+def test_of_several_fixes_the_first_one_after_a_session_is_told_and_else_the_last():
+    one = failure(first="a", fixer="b", later="c")
+    assert [told(one, id).fix for id in ENDED] == ["a", "b", "c"]
+    two = failure(fixer="b", later="c")
+    assert told(two, "first").by == "fixer"
+    three = failure(first="a", fixer="b")
+    assert told(three, "later").by == "fixer"
+
+
+def test_a_session_that_is_not_known_any_more_is_not_named():
+    assert told(failure(by="changed f()", fixer="changed f()"), "first", {}) == Fate(2, open=False, fix="changed f()")
+
+
+@pytest.mark.parametrize(
+    ("memory", "is_open"),
+    [
+        (failure(open=True), True),
+        (failure(open=False), False),  # it ran well later, and nobody can tell why
+        (failure(open=None), True),
+        (failure(open=None, by="said by hand"), False),
+        (failure(open=True, status="superseded"), False),
+    ],
+)
+def test_what_nobody_fixed_is_open_until_it_is_not_seen_any_more(memory, is_open):
+    assert told(memory, "first").open is is_open
+
+
+def test_only_sessions_that_fixed_what_another_did_not_are_asked_for():
+    one = failure(fixer="b", later="c")
+    assert elsewhere({"fixer": [one]}) == ()
+    assert elsewhere({"first": [one], "fixer": [one]}) == ("fixer", "later")
+    assert elsewhere({"first": [Memory("decision", "use UTC", detail=one.detail)]}) == ()
