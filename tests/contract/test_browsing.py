@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from time import monotonic
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import BadRequest
+from foreword.store import browsing
 from foreword.store.browsing import FACETS, SHOWN, SLOW, Counts, Wanted
 from foreword.types import STATUSES, TRUSTS, Memory
 from foreword.values import replace
@@ -260,6 +262,75 @@ def test_a_place_to_go_on_from_that_nobody_gave_is_refused(store, after):
             store.browse(Wanted(words=words), after=after)
 
 
+NUMBERS = itertools.count()
+FOLDERS = ("src/", "src/sea/", "docs/")
+made = st.builds(
+    Memory,
+    st.sampled_from(KINDS),
+    st.sampled_from(("ice", "ice floe", "walrus on ice", "seal")),
+    tags=st.lists(st.sampled_from(("arctic", "two words", "...")), unique=True).map(tuple),
+    files=st.lists(st.sampled_from(("src/a.py", "src/sea/a.py", "docs/b.md")), unique=True).map(tuple),
+    status=st.sampled_from(STATUSES),
+    trust=st.sampled_from(TRUSTS),
+    created=st.integers(0, 9).map(float),
+)
+wishes = st.builds(
+    Wanted,
+    words=st.sampled_from(("", "ice ", "ic", "wal", "walrus ic", "gone")),
+    kinds=st.lists(st.sampled_from(KINDS), unique=True).map(tuple),
+    tag=st.sampled_from(("", "arctic", "two words", "...")),
+    file=st.sampled_from(("", "a.py", "src/sea/a.py", *FOLDERS)),
+    statuses=st.sampled_from((SHOWN, (), ("stale",))),
+    trusts=st.lists(st.sampled_from(TRUSTS), unique=True).map(tuple),
+)
+
+
+@pytest.mark.parametrize("few", [2, browsing.FEW])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(memories=st.lists(made, min_size=1, max_size=25), wanted=wishes)
+def test_a_page_and_its_counts_are_those_of_a_plain_look_at_all(shared_store, monkeypatch, few, memories, wanted):
+    """Also where very many have a tag, name a file or hold a word, which then is how most are met."""
+    monkeypatch.setattr(browsing, "FEW", few)
+    monkeypatch.setattr(browsing, "NEAR", few)
+    here = f"p{next(NUMBERS)}"
+    kept = shared_store.keep(
+        [replace(each, title=f"{each.title} {number}", project=here) for number, each in enumerate(memories)]
+    )
+    wanted = replace(wanted, project=here)
+
+    def fits(memory, *, but=""):
+        named = but == "file" or not wanted.file or any(_names(path, wanted.file) for path in memory.files)
+        *whole, last = wanted.words.split(" ")
+        words = memory.title.split()
+        held = set(whole) <= set(words) and any(word.startswith(last) for word in words)
+        return held and named and passes(memory, replace(wanted, file=""), but=but)
+
+    expected = [memory for memory in kept if fits(memory)]
+    found = all_pages(shared_store, wanted, limit=7)
+    assert sorted(memory.id for memory in found) == sorted(memory.id for memory in expected)
+    if not wanted.words:
+        assert [memory.created for memory in found] == [memory.created for memory in newest_first(expected)]
+    assert shared_store.browse(wanted).total in (len(expected), None)
+    told = shared_store.facets(wanted)
+    for name in set(FACETS) - set(told.sampled) - {"project", "scope"}:
+        counts = Counter(each for memory in kept if fits(memory, but=name) for each in _of(memory, name))
+        assert dict(told.counts[name]) == counts, name
+    if not wanted.words:
+        assert told.sampled == ()
+
+
+def _names(path, file):
+    return path == file or (
+        path.startswith(file) if file.endswith("/") else path.endswith(f"/{file}") and "/" not in file
+    )
+
+
+def _of(memory, name):
+    return {"tag": memory.tags, "file": memory.files}.get(
+        name, (str(int(memory.pinned)),) if name == "pinned" else (getattr(memory, name, ""),)
+    )
+
+
 def test_what_was_asked_before_a_change_is_looked_for_again_after_it(store):
     [memory] = store.keep([Memory("note", "Walrus", tags=("arctic",), files=("sea/ice.py",), project="here")])
     asked = (Wanted(words="walrus"), Wanted(tag="arctic"), Wanted(file="sea/"), Wanted(project="here"))
@@ -274,10 +345,10 @@ def test_what_was_asked_before_a_change_is_looked_for_again_after_it(store):
 
 def test_counts_that_take_long_may_be_old_for_a_while_and_no_longer():
     slow = Counts(1)
-    slow.cells, slow.took, slow.since = [], SLOW + 1, monotonic()
+    slow.counted, slow.took, slow.since = {("all", ()): []}, SLOW + 1, monotonic()
     later = Counts.at(2, before=slow)
     assert later.old
     assert Counts.at(2, before=later) is later
     later.since -= 10 * later.took
-    assert Counts.at(2, before=later).cells is None
-    assert Counts.at(2, before=None).cells is None
+    assert Counts.at(2, before=later).counted == {}
+    assert Counts.at(2, before=None).counted == {}

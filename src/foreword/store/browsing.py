@@ -27,10 +27,12 @@ POOL = 300  # of more that hold the words, the newest are put in order: six page
 # as so many of them hold it, until there are enough for some pages.
 STEP, SHARE, ENOUGH = 150, 0.1, 1 / 3
 MOST_IDS = 50  # that begin as what is typed
-SAMPLE = 1_000  # of more, the newest are counted
+SAMPLE = 1_000  # of what begins so, the newest are counted
 FEW = 3_000  # places are looked up one by one; more are met sooner on a walk from the newest on
+NEAR = 2_000  # and more of the newest in which what many have is looked for first: 8 ms
 MOST_KEPT = 50  # of the last words, with their places
-MOST_COUNTED = 200_000  # memories for a total: 15 ms
+MOST_COUNTED = 200_000  # memories for a total: 15 ms; and for what is told by no index: 0.5 s
+MOST_COUNTS = 12  # that are kept: some hundred KB each
 MOST_FIRST = 100  # titles that begin with the words, beyond the newest
 TOP = 20  # tags and files; others are found by typing
 MOST_PAGE = 200
@@ -39,6 +41,7 @@ COLUMNS = ("kind", "scope", "project", "status", "trust", "pinned")
 FACETS = (*COLUMNS, "tag", "file")
 _CELL = "m.kind, m.owner, m.project, m.status, m.trust, m.pinned"
 _EACH = "(SELECT value FROM json_each(?))"
+_NEWEST = "ORDER BY m.created DESC, m.place DESC LIMIT ?"
 
 
 @value
@@ -74,15 +77,28 @@ class Facets:
 
 
 @value
+class _Mark:
+    """What a row shows that has a tag or names a file, and the places among which all such are."""
+
+    shows: str
+    seen: tuple[str, ...]
+    places: str = ""  # empty where no index tells
+    given: tuple[str, ...] = ()
+
+
+@value
 class _Among:
-    """Places to look among: these, or all; with an expression, those of them for which the index has it."""
+    """Places to look among: these, or all; of them those with a mark, and for which the index has an expression."""
 
     places: set[int] | None = None
     expression: str = ""
+    marked: tuple[_Mark, ...] = ()  # where they are too many to be told one by one
 
     def and_(self, other: _Among) -> _Among:
         """Those in both; one of them has no expression."""
-        return _Among(_both(self.places, other.places), self.expression or other.expression)
+        return _Among(
+            _both(self.places, other.places), self.expression or other.expression, (*self.marked, *other.marked)
+        )
 
     def or_(self, more: set[int]) -> _Among:
         """With a few more, where they are told one by one: among very many, nobody looks for an id."""
@@ -94,10 +110,10 @@ class Counts:
 
     def __init__(self, state: int) -> None:
         self.state = state
-        self.cells: list[Any] | None = None
+        self.counted: dict[tuple[str, tuple[Any, ...]], list[Any]] = {}
         self.old = False  # counted of an earlier state
         self.took, self.since = 0.0, 0.0
-        self.chosen: dict[str, tuple[str, set[int]]] = {}  # the last tag and the last file, and who has them
+        self.chosen: dict[str, tuple[str, _Among]] = {}  # the last tag and the last file, and who has them
         self.held: dict[str, _Among] = {}  # the last words, and who holds them: a page, then its facets
 
     @staticmethod
@@ -110,8 +126,20 @@ class Counts:
             return before
         new = Counts(state)
         if held:
-            new.cells, new.took, new.since, new.old = before.cells, before.took, before.since, True
+            new.counted, new.took, new.since, new.old = before.counted, before.took, before.since, True
         return new
+
+    def count(self, sql: str, given: Sequence[Any], ask: Callable[..., list[Any]]) -> list[Any]:
+        """The rows of a question that looks at all, asked once."""
+        key = sql, tuple(given)
+        rows = self.counted.get(key)
+        if rows is None:
+            began = monotonic()
+            rows = ask(sql, given)
+            self.took = max(self.took, monotonic() - began)
+            self.since = self.since or monotonic()
+            self.counted = {**(self.counted if len(self.counted) < MOST_COUNTS else {}), key: rows}
+        return rows
 
 
 class BrowsingReader(Reader):
@@ -136,11 +164,11 @@ class BrowsingReader(Reader):
         counts: dict[str, Counter[Any]] = {}
         sampled: set[str] = set()
         for names, but in _asked(wanted):
-            columns = [name for name in names if name in COLUMNS]
-            counted = said.empty and not self._narrowing(wanted, but)
-            if counted and columns:
-                counts.update(_sums(self._passing_cells(wanted, but=but), columns))
-                sampled.update(columns if known.old else ())
+            among = self._narrowed(wanted, but)
+            if said.empty and among.places is None:
+                exact = self._counted(names, wanted, among, but)
+                counts.update(exact)
+                sampled.update(exact if known.old else ())
             rest = [name for name in names if name not in counts]
             if rest:
                 rows, whole = self._rows(wanted, said, but)
@@ -151,17 +179,35 @@ class BrowsingReader(Reader):
         return Facets({name: _most(counts[name]) for name in FACETS}, tuple(name for name in FACETS if name in sampled))
 
     # -- counting -----------------------------------------------------------------------------------------------
-    def _cells(self) -> list[Any]:
-        """How many memories there are of each kind, owner, project, status, trust, pinned or not, all at once."""
-        if self._known.cells is None:
-            began = monotonic()
-            sql = f"SELECT {_CELL}, count(*) FROM memories m WHERE m.status <> 'forgotten' GROUP BY 1, 2, 3, 4, 5, 6"
-            cells = self._all(sql, ())
-            self._known.took, self._known.since, self._known.cells = monotonic() - began, monotonic(), cells
-        return self._known.cells
+    def _counted(self, names: Sequence[str], wanted: Wanted, among: _Among, but: str) -> dict[str, Counter[Any]]:
+        """Of these facets those for which all may be looked at, where no words are."""
+        small = self._size() <= MOST_COUNTED
+        if among.marked and not small:
+            return {}
+        cells = self._sieved(self._cells(among), wanted, but)
+        counts = _sums(cells, [name for name in names if name in COLUMNS])
+        if small:
+            counts.update({name: self._listed(name, wanted, among, but) for name in names if name not in COLUMNS})
+        return counts
 
-    def _passing_cells(self, wanted: Wanted, *, but: str) -> list[Any]:
-        return self._sieved(self._cells(), wanted, but)
+    def _cells(self, among: _Among) -> list[Any]:
+        """How many memories there are of each kind, owner, project, status, trust, pinned or not, all at once."""
+        return self._known.count(*self._grouped(among), self._all)
+
+    def _grouped(self, among: _Among) -> tuple[str, tuple[str, ...]]:
+        shows, seen = _all_of((mark.shows, mark.seen) for mark in among.marked)
+        where = f"m.status <> 'forgotten'{shows} GROUP BY 1, 2, 3, 4, 5, 6"
+        return f"SELECT {_CELL}, count(*) FROM memories m WHERE {where}", tuple(seen)
+
+    def _listed(self, name: str, wanted: Wanted, among: _Among, but: str) -> Counter[Any]:
+        """What most of them have or name; SQLite reads the lists, so that no other thread waits meanwhile."""
+        column = f"m.{name}s"
+        where, given = self._conditions(wanted, but=but)
+        shows, seen = _all_of((mark.shows, mark.seen) for mark in among.marked)
+        each = f"json_each(CASE WHEN {column} <> '[]' AND json_valid({column}) THEN {column} ELSE '[]' END) e"
+        sql = f"""SELECT e.value, count(*) FROM memories m NOT INDEXED, {each} WHERE {where}{shows} AND e.type = 'text'
+            GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {TOP}"""
+        return Counter(dict(self._known.count(sql, (*given, *seen), self._all)))
 
     def _sieved(self, rows: list[Any], wanted: Wanted, but: str) -> list[Any]:
         """Those of rows that begin as a cell which pass the filters that are columns, *but* one."""
@@ -179,7 +225,7 @@ class BrowsingReader(Reader):
         wide = "status" if wanted.statuses == SHOWN and but in ("", "status") else but
         key = (wide, but if but in ("tag", "file") else "")
         if key not in self._read:
-            places, total = self._found(wanted, said, but=wide, most=SAMPLE)
+            places, total = self._found(wanted, said, but=wide, most=FEW)
             sql = f"SELECT {_CELL}, 1, m.tags, m.files FROM memories m WHERE m.place IN {_EACH}"
             self._read[key] = self._all(sql, (json_list(places),)), total == len(places)
         return self._read[key]
@@ -223,13 +269,17 @@ class BrowsingReader(Reader):
 
     def _total(self, wanted: Wanted) -> int | None:
         narrowed = self._narrowed(wanted, "")
-        if narrowed is not None:
-            return self._newest(wanted, _Among(narrowed), most=FEW)[1]
-        if self._known.cells is not None and not self._known.old:
-            return sum(int(cell[6]) for cell in self._passing_cells(wanted, but=""))
+        if narrowed.places is not None:
+            return self._newest(wanted, narrowed, most=FEW)[1]
+        if narrowed.marked and self._size() > MOST_COUNTED:
+            return None
+        if not self._known.old and self._grouped(narrowed) in self._known.counted:
+            return sum(int(cell[6]) for cell in self._sieved(self._cells(narrowed), wanted, ""))
         where, given = self._conditions(wanted)
-        sql = f"SELECT count(*) FROM (SELECT 1 FROM memories m WHERE {where} LIMIT {MOST_COUNTED + 1})"
-        total = int(self._all(sql, given)[0][0])
+        shows, seen = _all_of((mark.shows, mark.seen) for mark in narrowed.marked)
+        all_ = f"memories m {'NOT INDEXED' if shows else ''} WHERE {where}{shows}"
+        sql = f"SELECT count(*) FROM (SELECT 1 FROM {all_} LIMIT {MOST_COUNTED + 1})"
+        total = int(self._all(sql, (*given, *seen))[0][0])
         return total if total <= MOST_COUNTED else None
 
     # -- finding ------------------------------------------------------------------------------------------------
@@ -237,20 +287,22 @@ class BrowsingReader(Reader):
         self, wanted: Wanted, said: Typed, *, most: int, but: str = "", after: tuple[float, int] | None = None
     ) -> tuple[list[int], int | None]:
         """The newest places that hold the words and pass every filter *but* one, and of how many if that is known."""
-        narrowed = _Among(self._narrowed(wanted, but))
+        narrowed = self._narrowed(wanted, but)
         if said.empty:
             return self._newest(wanted, narrowed, most=most, but=but, after=after)
         named = self._by_prefix(wanted.words)
         if said.begun and not named:
             held = narrowed.and_(self._holders(said.expression(begun=False))) if said.whole else narrowed
             if held.places is None or len(held.places) > POOL:
-                found, share = self._tried(wanted, said, held, but=but, enough=int(most * ENOUGH))
+                enough = int(min(most, SAMPLE) * ENOUGH)
+                found, share = self._tried(wanted, said, held, but=but, enough=enough)
                 if found:
                     return found, None
                 if held == narrowed == _Among() and share * self._size() > 2 * FEW:
                     return self._newest(wanted, _Among(None, said.expression()), most=most, but=but)
             elif said.short:
-                return self._newest(wanted, _Among(set(self._saying([*held.places], said))), most=most, but=but)
+                saying = _Among(set(self._saying([*held.places], said)), marked=held.marked)
+                return self._newest(wanted, saying, most=most, but=but)
         return self._newest(wanted, narrowed.and_(self._holding_all(said).or_(named)), most=most, but=but)
 
     def _tried(self, wanted: Wanted, said: Typed, held: _Among, *, but: str, enough: int) -> tuple[list[int], float]:
@@ -315,21 +367,26 @@ class BrowsingReader(Reader):
     ) -> tuple[list[int], int | None]:
         """The newest places that pass the filters, *among* these, and of how many if that is known."""
         where, given = self._conditions(wanted, but=but, after=after)
+        shows, seen = _all_of((mark.shows, mark.seen) for mark in among.marked)
         if among.expression:
-            where, given = (
-                f"+m.place IN (SELECT rowid FROM words WHERE words MATCH ?) AND {where}",
-                [among.expression, *given],
-            )
-        if among.places is not None and len(among.places) <= FEW:
-            where, given = f"m.place IN {_EACH} AND {where}", [json_list(among.places), *given]
+            # The plus makes it a walk along the index of times, that ends soon, and not a look at each of them.
+            where = f"+m.place IN (SELECT rowid FROM words WHERE words MATCH ?) AND {where}"
+            given = [among.expression, *given]
+        if among.places is not None:
+            where, given = f"m.place IN {_EACH} AND {where}{shows}", [json_list(among.places), *given, *seen]
             rows = self._all(f"SELECT m.created, m.place FROM memories m WHERE {where}", given)
             rows.sort(reverse=True)
             return [place for _, place in rows[:most]], len(rows)
-        if among.places is not None:
-            where, given = f"+m.place IN {_EACH} AND {where}", [json_list(among.places), *given]
-        # The plus makes it a walk along the index of times, that ends soon, and not a look at each of them.
-        walk = f"SELECT m.place FROM memories m WHERE {where} ORDER BY m.created DESC, m.place DESC LIMIT ?"
-        rows = self._all(walk, (*given, most + 1))
+        if among.marked:
+            # What many have is met among the newest, with nobody asked who all of them are.
+            near = f"SELECT m.place, m.tags, m.files FROM memories m WHERE {where} {_NEWEST}"
+            asked = (*given, NEAR + 4 * most, *seen, most + 1)
+            rows = self._all(f"SELECT m.place FROM ({near}) m WHERE true{shows} LIMIT ?", asked)
+            if len(rows) > most:
+                return [place for (place,) in rows[:most]], None
+            among_, all_ = _all_of((f"+m.place IN ({mark.places})", mark.given) for mark in among.marked if mark.places)
+            where, given = f"{where}{among_}{shows}", [*given, *all_, *seen]
+        rows = self._all(f"SELECT m.place FROM memories m WHERE {where} {_NEWEST}", (*given, most + 1))
         return [place for (place,) in rows[:most]], len(rows) if len(rows) <= most else None
 
     # -- filters ------------------------------------------------------------------------------------------------
@@ -348,46 +405,30 @@ class BrowsingReader(Reader):
             given += (after[0], *after)
         return " AND ".join(where), given
 
-    def _narrowing(self, wanted: Wanted, but: str) -> bool:
-        return bool((wanted.tag and but != "tag") or (wanted.file and but != "file"))
+    def _narrowed(self, wanted: Wanted, but: str) -> _Among:
+        """Those that have the tag and name the file; all where neither is asked for."""
+        tagged = self._once("tag", wanted.tag, _tagged) if but != "tag" else _Among()
+        filed = self._once("file", wanted.file, _naming) if but != "file" else _Among()
+        return tagged.and_(filed)
 
-    def _narrowed(self, wanted: Wanted, but: str) -> set[int] | None:
-        """The places that have the tag and name the file; None where neither is asked for."""
-        tagged = self._once("tag", wanted.tag, self._tagged) if but != "tag" else None
-        filed = self._once("file", wanted.file, self._naming_file) if but != "file" else None
-        return _both(tagged, filed)
-
-    def _once(self, facet: str, what: str, look: Callable[[str], set[int]]) -> set[int] | None:
+    def _once(self, facet: str, what: str, mark_of: Callable[[str], _Mark]) -> _Among:
         """Who has this, looked for once: the page, its total and its facets ask for the same."""
         if not what:
-            return None
+            return _Among()
         kept = self._known.chosen.get(facet)
         if kept is None or kept[0] != what:
-            kept = self._known.chosen[facet] = (what, look(what))
+            kept = self._known.chosen[facet] = (what, self._having(mark_of(what)))
         return kept[1]
 
-    def _tagged(self, tag: str) -> set[int]:
-        """Who has exactly this tag."""
-        quoted = listed([tag])[1:-1]
-        return {place for place, tags in self._listing("tags", quoted) if quoted in tags}
-
-    def _naming_file(self, file: str) -> set[int]:
-        """Who names this path, a file in this folder, or a file of this name."""
-        if "/" not in file:
-            quoted = listed([file])[1:-1]
-            ends = (quoted, f"/{quoted[1:]}")
-            return {place for place, files in self._listing("files", quoted) if any(end in files for end in ends)}
-        # Functions are no paths, so what is found here is a file; 0 is what follows the slash.
-        until = f"{file[:-1]}0" if file.endswith("/") else f"{file}\0"
-        sql = "SELECT DISTINCT c.place FROM units u JOIN code c ON c.unit = u.number WHERE u.name >= ? AND u.name < ?"
-        return {place for (place,) in self._all(sql, (file, until))}
-
-    def _listing(self, column: str, quoted: str) -> list[Any]:
-        """By place, the lists that may hold this text: the index knows its words, if it has any."""
-        worded = any(each.isascii() and each.isalnum() for each in quoted)
-        where = "place IN (SELECT rowid FROM words WHERE words MATCH ?)" if worded else "instr(tags || files, ?) > 0"
-        given = f"{column} : {any_of((quoted,))}" if worded else quoted[1:-1]
-        return self._all(f"SELECT place, {column} FROM memories WHERE {where}", (given,))
+    def _having(self, mark: _Mark) -> _Among:
+        """Who has it, one by one, or where they are many only how they are known."""
+        places = mark.places or f"SELECT m.place FROM memories m WHERE {mark.shows}"
+        given = mark.given if mark.places else mark.seen
+        some = self._all(f"SELECT DISTINCT * FROM ({places}) LIMIT {FEW + 1}", given)
+        if len(some) > FEW:
+            return _Among(marked=(mark,))
+        sql = f"SELECT m.place FROM memories m WHERE m.place IN {_EACH} AND {mark.shows}"
+        return _Among({place for (place,) in self._all(sql, (json_list(place for (place,) in some), *mark.seen))})
 
     def _by_name(self, wanted: Wanted) -> Wanted:
         """Who types a whole id means that memory, whatever its status."""
@@ -402,6 +443,38 @@ class BrowsingReader(Reader):
             return set()
         sql = f"SELECT place FROM memories WHERE id >= ? AND id <{'=' if exact else ''} ? LIMIT {MOST_IDS}"
         return {place for (place,) in self._all(sql, (id, id if exact else f"{id}\x7f"))}
+
+
+def _tagged(tag: str) -> _Mark:
+    """Who has exactly this tag."""
+    quoted = listed([tag])[1:-1]
+    return _Mark("instr(m.tags, ?) > 0", (quoted,), *_worded("tags", quoted))
+
+
+def _naming(file: str) -> _Mark:
+    """Who names this path, a file in this folder, or a file of this name."""
+    quoted = listed([file])[1:-1]
+    if "/" not in file:
+        shows = "(instr(m.files, ?) > 0 OR instr(m.files, ?) > 0)"
+        return _Mark(shows, (quoted, f"/{quoted[1:]}"), *_worded("files", quoted))
+    # Functions are no paths, so what is found here is a file; 0 is what follows the slash.
+    folder = file.endswith("/")
+    places = "SELECT c.place FROM units u JOIN code c ON c.unit = u.number WHERE u.name >= ? AND u.name < ?"
+    until = f"{file[:-1]}0" if folder else f"{file}\0"
+    return _Mark("instr(m.files, ?) > 0", (quoted[:-1] if folder else quoted,), places, (file, until))
+
+
+def _worded(column: str, quoted: str) -> tuple[str, tuple[str, ...]]:
+    """Whose list may hold this text: the index knows its words, if it has any."""
+    if not any(each.isascii() and each.isalnum() for each in quoted):
+        return "", ()
+    return "SELECT rowid FROM words WHERE words MATCH ?", (f"{column} : {any_of((quoted,))}",)
+
+
+def _all_of(conditions: Iterable[tuple[str, Sequence[str]]]) -> tuple[str, list[str]]:
+    """Conditions and what they are given, to stand behind others."""
+    every = list(conditions)
+    return "".join(f" AND {sql}" for sql, _ in every), [each for _, given in every for each in given]
 
 
 def _asked(wanted: Wanted) -> list[tuple[list[str], str]]:

@@ -26,6 +26,7 @@ from foreword.store.migrate import Step, known_schema, migrate, steps
 from foreword.store.reading import KNOWN_TABLES, Reader
 from foreword.store.registry import Held, Known, Moved, RegistryReader, RegistryWriter
 from foreword.store.tombstones import Tombstones
+from foreword.store.turns import Turns
 from foreword.store.writing import DAMAGED, Writing, indexed, texts_of
 from foreword.types import (
     EMPTY,
@@ -59,6 +60,7 @@ T = TypeVar("T")
 R = TypeVar("R", bound=Reader)
 
 READERS = 8  # connections kept open for reading; more threads than that take turns
+ASIDE = 2  # more of them, for those who only look: a viewer that asks much takes none of a hook's
 BUSY_MS = 5_000
 CODE_STEP = 4  # the migration that makes the tables of code, and fills them from the memories
 WAYS_OUT = {
@@ -79,7 +81,7 @@ class SqliteStore(Writing):
     ) -> None:
         super().__init__(path, choose=choose)
         self._readers: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
-        self._reading = threading.BoundedSemaphore(READERS)
+        self._reading = Turns(READERS, most_aside=ASIDE)
         self._nearest: Nearest | None = None
         self._all_have: tuple[object, ...] = ()  # the model and the `_bare` with which nothing was lacking
         try:
@@ -689,7 +691,7 @@ class SqliteStore(Writing):
 
     @contextmanager
     def _reader(self) -> Iterator[apsw.Connection]:
-        with self._reading:
+        with self._reading.taken():
             self._check_open()
             try:
                 connection = self._readers.get_nowait()

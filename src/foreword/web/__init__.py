@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import BadRequest, Conflict
 from foreword.http import Request, Response
 from foreword.routing import Routes, answered, as_json, route_of
+from foreword.store.turns import aside
 from foreword.web.gate import Gate, Refused
 from foreword.web.peers import owner_of
 
@@ -197,7 +198,8 @@ class _Open:
             except Refused as exc:
                 return self._refused(asked, exc)
             return Response(status=200, body=WELCOME, kind=HTML, fields={"Set-Cookie": cookie})
-        answer = answered(self._routes, asked, tell=self._keeper.tell, hint="/ is where the viewer begins")
+        with aside():  # whoever looks takes no reader of a hook's
+            answer = answered(self._routes, asked, tell=self._keeper.tell, hint="/ is where the viewer begins")
         if isinstance(answer.body, bytes):  # a page that only listens looks at nothing
             self.looked = self._keeper.asked = time.monotonic()
         return answer
