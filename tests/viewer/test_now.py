@@ -122,7 +122,7 @@ def test_a_past_session_is_shown_in_the_same_way(page, viewer):
 def test_a_session_that_is_not_there_is_told(page, viewer, watch):
     watch.expects("404")
     visit(page, f"{viewer.origin}/now/nobody")
-    assert "there is no session" in page.get_by_role("alert").filter(has_text="session").text_content()
+    assert "no session" in page.get_by_role("alert").filter(has_text="session").text_content()
 
 
 def test_another_session_that_goes_on_does_not_take_the_place_of_the_one_that_is_read(fresh_page, fresh):

@@ -2,7 +2,7 @@
 
 import { get, latest } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { age, ago, chip, empty, many, meter, number, projects, tokens, trouble, when } from "./parts.js";
+import { age, ago, chip, coded, many, meter, number, projects, tokens, trouble, when } from "./parts.js";
 import { formats, plot, sized, spark, wide } from "./plots.js";
 
 export const title = "Health";
@@ -108,9 +108,6 @@ function draw(part, told) {
   redraw(part.settings, [told.settings, told.switches], () => settings(told));
 }
 
-// Words between backticks are typed as they are.
-const coded = (text) => text.split("`").map((each, place) => (place % 2 ? make("code", {}, each) : each));
-
 function verdict({ ok, says, findings }) {
   const sign = ok ? ["✓", "good"] : ["✗", "bad"];
   const lines = findings.map((each) => {
@@ -126,7 +123,7 @@ function verdict({ ok, says, findings }) {
 function worker(told) {
   const waits = told.spool.bytes ? `${sized(told.spool.bytes)}, for ${lasting(told.spool.since_s)}` : "nothing";
   return [
-    totals({ up: lasting(told.uptime_s), version: told.version, process: told.pid, "in the spool": waits, ...(told.sessions_waiting === null ? {} : { "sessions to distil": number(told.sessions_waiting) }) }),
+    totals({ up: lasting(told.uptime_s), version: told.version, process: told.pid, "not stored yet": waits, ...(told.sessions_waiting === null ? {} : { "sessions waiting": number(told.sessions_waiting) }) }),
     make("p", { class: "dim" }, "Its home is ", make("code", {}, told.home)),
   ];
 }
@@ -136,7 +133,7 @@ function hosts(all) {
   const rows = here.map((each) => {
     const [word, how] = each.off ? ["✗ hooks are off", "bad"] : WIRED[each.wired];
     const event = each.last_event, given = each.last_injection;
-    const way = each.wired !== "no" ? "" : event ? "heard, but not wired by install: by hand, or before it was uninstalled" : `found here; \`foreword install ${each.host}\` wires it`;
+    const way = each.wired !== "no" ? "" : event ? "Heard, though `foreword install` did not wire it, or no longer does." : `Found here; \`foreword install ${each.host}\` wires it.`;
     return make(
       "li",
       {},
@@ -149,19 +146,19 @@ function hosts(all) {
         each.sessions ? make("span", {}, many(each.sessions, "session")) : null,
         each.events ? make("span", {}, many(each.events, "event")) : null,
       ),
-      way ? make("p", { class: "dim" }, coded(way)) : null,
+      way ? make("p", { class: "figures" }, make("span", {}, coded(way))) : null,
       each.died.length ? make("ul", { class: "warn" }, each.died.map((one) => make("li", {}, `! session ${one.session.slice(0, 13)} told nothing after ${when(one.since)}, and went on until ${when(one.until)}`))) : null,
       each.lacks.length ? fold(`lacks ${each.host}`, `${many(each.lacks.length, "thing")} that install wrote ${each.lacks.length === 1 ? "is" : "are"} not there`, make("ul", {}, each.lacks.map((one) => make("li", {}, one)))) : null,
     );
   });
   return [
-    rows.length ? make("ul", { class: "rows" }, rows) : empty("No agent was found on this machine."),
-    away.length ? make("p", { class: "dim" }, `Not found here: ${away.join(", ")}.`) : null,
+    rows.length ? make("ul", { class: "rows" }, rows) : null,
+    away.length ? make("p", { class: "dim" }, `${rows.length ? "Not found here" : "None was found here. Looked for"}: ${away.join(", ")}.`) : null,
   ];
 }
 
 function troubles(all) {
-  if (!all.length) return make("p", { class: "dim" }, "Nothing that is on file.");
+  if (!all.length) return make("p", { class: "dim" }, "Nothing is on record.");
   const rows = all.map((each) => make("li", {}, make("p", { class: "figures" }, ago(each.at), make("span", {}, each.where), each.count > 1 ? make("span", {}, `${number(each.count)} times`) : null), make("p", {}, coded(each.what))));
   return [
     make("p", { class: "dim" }, "What was swallowed so that no agent was disturbed, the newest first; ", make("code", {}, "foreword doctor"), " checks whether it is over."),

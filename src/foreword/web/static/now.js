@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { ago, age, chip, clock, day, empty, item, many, meter, number, tokens, walkable, when } from "./parts.js";
+import { ago, age, chip, clock, day, empty, item, many, meter, number, sentence, tokens, walkable, when } from "./parts.js";
 
 export const title = "Now";
 
@@ -288,8 +288,6 @@ const newest = (feed) => Math.max(0, ...[...feed.children].map((each) => Number(
 function tick(root) {
   for (const each of root.querySelectorAll("time:not([data-clock])")) each.textContent = age(Date.parse(each.dateTime) / 1000);
 }
-
-const sentence = (words) => words[0].toUpperCase() + words.slice(1);
 
 const shorten = (words, most) => (words.length > most ? `${words.slice(0, most - 1).trimEnd()}…` : words);
 

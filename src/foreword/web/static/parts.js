@@ -91,8 +91,14 @@ export function item(entry, { why = true, more = null } = {}) {
 
 export const empty = (...words) => make("div", { class: "empty" }, ...words);
 
+// Words between backticks are typed as they are.
+export const coded = (text) => text.split("`").map((each, place) => (place % 2 ? make("code", {}, each) : each));
+
+export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+
 export function trouble(error) {
-  return make("div", { class: "trouble", role: "alert" }, make("p", {}, make("strong", {}, error.message || String(error))), error.hint ? make("p", {}, error.hint) : null);
+  const words = sentence(error.message || String(error));
+  return make("div", { class: "trouble", role: "alert" }, make("p", {}, make("strong", {}, coded(words))), error.hint ? make("p", {}, coded(error.hint)) : null);
 }
 
 // A question that must be answered: resolves to what `read` reads from the form, or to null.
