@@ -175,7 +175,7 @@ function store(told) {
   return [
     meter(told.bytes, told.limit, share),
     make("p", { class: "figures" }, make("span", {}, `${sized(told.used)} in use`), make("span", {}, `${sized(told.free)} free inside`), make("span", {}, "limit: ", make("code", {}, "store_max_mb"))),
-    fold("counts", "rows by table", wide("Rows by table", make("table", {}, make("caption", { class: "unseen" }, "Rows by table"), make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "table"), make("th", { scope: "col" }, "rows"))), make("tbody", {}, counts.map(([name, n]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, number(n)))))))),
+    fold("counts", "rows by table", wide("Rows by table", make("table", {}, make("caption", { class: "unseen" }, "Rows by table"), make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "table"), make("th", { scope: "col", class: "n" }, "rows"))), make("tbody", {}, counts.map(([name, n]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, number(n)))))))),
   ];
 }
 
@@ -194,7 +194,7 @@ const valued = (value) => (Array.isArray(value) ? value.join(", ") || "none" : v
 function model(told) {
   const calls = told.ledger ?? [];
   const table = calls.length
-    ? wide("Ledger", make("table", {}, make("caption", { class: "unseen" }, "The last calls of a model"), make("thead", {}, make("tr", {}, ["when", "for", "model", "tokens in", "out", "took", "came to"].map((name) => make("th", { scope: "col" }, name)))), make("tbody", {}, calls.map(call))))
+    ? wide("Ledger", make("table", {}, make("caption", { class: "unseen" }, "The last calls of a model"), make("thead", {}, make("tr", {}, ["when", "for", "model", "tokens in", "out", "took", "came to"].map((name, place) => make("th", { scope: "col", class: place > 2 && place < 6 ? "n" : null }, name)))), make("tbody", {}, calls.map(call))))
     : null;
   if (!told.on) return [make("p", {}, "None is on, and nothing is sent anywhere: summaries are made without one."), table ? fold("ledger", "what one was asked before", table) : null];
   return [
@@ -207,7 +207,7 @@ function model(told) {
 
 function call(each) {
   const [sign, how] = each.outcome === "ok" ? ["✓", "good"] : each.outcome === "asked" ? ["…", ""] : ["✗", "warn"];
-  return make("tr", {}, make("td", {}, ago(each.at)), make("td", {}, each.purpose), make("td", {}, each.model), make("td", {}, number(each.tokens_in)), make("td", {}, number(each.tokens_out)), make("td", {}, formats.ms.told(each.ms)), make("td", { class: how }, `${sign} ${each.outcome}`));
+  return make("tr", {}, make("td", {}, ago(each.at)), make("td", {}, each.purpose), make("td", {}, each.model), [number(each.tokens_in), number(each.tokens_out), formats.ms.told(each.ms)].map((n) => make("td", { class: "n" }, n)), make("td", { class: how }, `${sign} ${each.outcome}`));
 }
 
 // -- figures -------------------------------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ function tables(told) {
 
 function grid(caption, head, rows) {
   if (!rows.length) return null;
-  return make("div", {}, make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, head.map((name) => make("th", { scope: "col" }, name)))), make("tbody", {}, rows.map(([name, ...cells]) => make("tr", {}, make("th", { scope: "row" }, name), cells.map((cell) => make("td", {}, cell)))))));
+  return make("div", {}, make("table", {}, make("caption", {}, caption), make("thead", {}, make("tr", {}, head.map((name, place) => make("th", { scope: "col", class: place ? "n" : null }, name)))), make("tbody", {}, rows.map(([name, ...cells]) => make("tr", {}, make("th", { scope: "row" }, name), cells.map((cell) => make("td", { class: "n" }, cell)))))));
 }
 
 function barred(rate) {

@@ -90,8 +90,8 @@ export function plot(title, { stacked = false, hint = "" } = {}) {
   function list() {
     if (!drawn || !table.open) return; // most tables are never opened
     const { days, series, format } = drawn;
-    const head = ["day", ...series.map((each) => each.name)].map((name) => make("th", { scope: "col" }, name));
-    const body = days.map((name, day) => make("tr", {}, make("th", { scope: "row" }, name), series.map((each) => make("td", {}, worded(format, each.values[day])))));
+    const head = ["day", ...series.map((each) => each.name)].map((name, place) => make("th", { scope: "col", class: place ? "n" : null }, name));
+    const body = days.map((name, day) => make("tr", {}, make("th", { scope: "row" }, name), series.map((each) => make("td", { class: "n" }, worded(format, each.values[day])))));
     fill(rows, make("caption", { class: "unseen" }, title), make("thead", {}, make("tr", {}, head)), make("tbody", {}, body));
   }
 
