@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,10 @@ from foreword.store.sqlite import SqliteStore
 
 settings.register_profile("foreword", deadline=None)  # what is promised holds on a busy machine too
 settings.load_profile("foreword")
+
+# Hundreds of workers are started here: without bytecode each compiles the package, 2.5 s of a core instead of 0.7.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
