@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from foreword import render
 from foreword.distill.fixes import fate_of
 from foreword.learn import asleep
+from foreword.silences import says
 from foreword.types import Injection, Memory, Ranked, Recalled, Session, Skipped
 from foreword.values import fields
 
 if TYPE_CHECKING:
     from foreword.store.seen import Seen
+    from foreword.store.silences import Silence
 
     class Died(Protocol):
         """A session that went on untold, as `worker.watch` tells of it."""
@@ -72,6 +74,12 @@ def injection(given: Injection, *, text: bool) -> dict[str, Any]:
         "files": list(given.files),
     }
     return told if text else {name: each for name, each in told.items() if name != "text"}
+
+
+def silence(kept: Silence, known: Mapping[str, Memory]) -> dict[str, Any]:
+    """A silence as JSON, with its reason in words and the title of the memory that was nearest, as *known*."""
+    nearest = known.get(kept.nearest)
+    return {**fields(kept), "says": says(kept), "title": nearest.title if nearest else ""}
 
 
 def memory(kept: Memory) -> dict[str, Any]:

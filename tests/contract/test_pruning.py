@@ -10,6 +10,7 @@ import pytest
 from foreword.amendments import Amendment
 from foreword.retention import CLASSES, Limits
 from foreword.store.pruning import PARTS
+from foreword.store.silences import Silence
 from foreword.types import KINDS, Change, Event, Injection, Item, Link, Memory, Query, Session
 from foreword.values import replace
 
@@ -60,6 +61,7 @@ def live(store, day: int, *, label: int | None = None, project: str = "here") ->
         at_once=True,
     )
     store.touch([kept[0].id], how="get", at=now)
+    store.note_silences([Silence(f"hush-{day}", "prompt", "", session, project, "codex", now, "told")])
     store.amend([Amendment("revise", changed=((kept[2], replace(kept[2], body="revised")),))], who="user", at=now)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from foreword.errors import BadRequest
 from foreword.store.registry import NAMING
+from foreword.store.silences import Silence
 from foreword.types import Change, Event, Injection, Item, Link, Memory, Project, Query, Vector
 from foreword.uids import moved, said_uid
 from foreword.values import replace
@@ -45,6 +46,7 @@ def filled(store):
     store.note_changes([Change(OLD, "a.py", "f", "NEW", session="s1"), Change(NEW, "a.py", "g", "NEW", session="s2")])
     item = Item(theirs[1].id, "past", 1.0, 3, {})
     store.record(Injection("inj-1", "prompt", "s1", OLD, "h", 1.0, 3, 500, 0.1, {}, {}, (item,), text="x"))
+    store.note_silences([Silence("inj-2", "prompt", "", "s1", OLD, "h", 2.0, "below", nearest=theirs[1].id)])
     return ours, theirs
 
 
@@ -63,6 +65,7 @@ def everything(store, key):
         "sessions": [each.id for each in store.sessions(key)],
         "changes": sorted(each.function for each in store.changed(key, limit=9)),
         "injections": [each.id for each in store.injections(project=key)],
+        "silences": [each.id for each in store.silences(project=key)],
         "page": {memory.id: memory for _, memory in store.page(scopes=scopes)},
     }
 
@@ -79,6 +82,7 @@ def test_a_merge_moves_everything_by_every_way_that_asks_for_it(store):
     assert now["sessions"] == ["s2", "s1"]
     assert now["changes"] == ["f", "g"]
     assert now["injections"] == ["inj-1"]
+    assert now["silences"] == ["inj-2"]
     assert store.linked(theirs[0].id) == (Link(theirs[0].id, "relates-to", theirs[1].id),)
     assert store.by_id([theirs[4].id])[0].project == NEW  # it counts everywhere, and came from here
     assert got.rows["memories"] == 4

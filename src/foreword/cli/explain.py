@@ -1,4 +1,4 @@
-"""An injection's id -> what was given there, and why; a memory's id -> where it was shown, and what it weighs now."""
+"""An injection's id -> what was given there or why nothing was; a memory's id -> where it was shown, what it weighs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json, Project
+from foreword.client import Client
 from foreword.errors import NotFound
 
 INJECTION = "inj-"
@@ -26,11 +27,11 @@ def explain(
     json: Json = False,
     project: Project = "",
 ) -> None:
-    """Tell what an agent was given, and why; or where a memory was shown.
+    """Tell what an agent was given, and why, or why it was given nothing; or where a memory was shown.
 
     Without an id it is the last injection of this project: when and to whom, the text exactly as the agent saw it,
-    every factor of every score, whether each memory was used, and what was left out. For a memory: where it was shown,
-    how often it was used, and what it weighs now.
+    every factor of every score, whether each memory was used, and what was left out. Where the last moment was answered
+    with silence, it tells why first. For a memory: where it was shown, how often it was used, and what it weighs now.
 
     \b
     Examples:
@@ -40,21 +41,32 @@ def explain(
     """
     client = door.worker(door.here())
     if not id:
-        last = client.get("/api/injections", project_path=door.folder(project), limit=1)["injections"]
-        if not last:
-            raise NotFound("nothing was given in this project yet", hint="`foreword context` tells what would be given")
-        id = last[0]["id"]
-    about_injection = id.startswith(INJECTION)
-    if about_injection:
+        answer = _last(client, door.folder(project))
+    elif id.startswith(INJECTION):
         answer = client.get(door.path("/api/injections", id))
     else:
         answer = client.get(door.path("/api/memories", id), explain=1)
     if json:
         screen.as_json(answer)
-    elif about_injection:
+        return
+    if answer.get("silence"):
+        _print_silence(answer["silence"])
+        screen.say("")
+    if answer.get("injection"):
         _print_injection(answer["injection"])
-    else:
+    elif "memory" in answer:
         _print_memory(answer)
+
+
+def _last(client: Client, folder: str) -> dict[str, Any]:
+    """What was given last in a project, and why nothing was said since, where that is so."""
+    given = client.get("/api/injections", project_path=folder, limit=1)["injections"]
+    silent = client.get("/api/silences", project_path=folder, limit=1)["silences"]
+    if not (given or silent):
+        raise NotFound("nothing was given in this project yet", hint="`foreword context` tells what would be given")
+    silence = silent[0] if silent and (not given or silent[0]["at"] > given[0]["at"]) else None
+    told = client.get(door.path("/api/injections", given[0]["id"])) if given else {"injection": None}
+    return {**told, "silence": silence}
 
 
 def factors(why: dict[str, float]) -> str:
@@ -68,6 +80,27 @@ def told_use(item: dict[str, Any]) -> str:
     if item["used"] is False:
         return "not used"
     return "cannot tell whether it was used" if item["how"] else "not judged yet"
+
+
+def nearest_of(silence: dict[str, Any]) -> str:
+    """The best that was weighed, with its score and the one that it needed."""
+    if not silence["nearest"]:
+        return ""
+    scores = f", {silence['score']:.3f}, needed {silence['needed']:.3f}" if silence["why"] == "below" else ""
+    return f"{silence['nearest']}  {silence['title'] or '(no longer there)'}{scores}"
+
+
+def _print_silence(silence: dict[str, Any]) -> None:
+    screen.say(f"nothing was said: {silence['says'] or silence['why']}")
+    rows = (
+        ("nearest", nearest_of(silence)),
+        ("silence", silence["id"]),
+        ("moment", " ".join(filter(None, (silence["moment"], f"({silence['source']})" if silence["source"] else "")))),
+        ("when", _when(silence["at"])),
+        ("host", f"{silence['host']}{', by the hook alone: the worker was away' if silence['away'] else ''}"),
+        ("session", silence["session"]),
+    )
+    screen.rows((name, told) for name, told in rows if told)
 
 
 def _print_injection(given: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from typing import Annotated, Any
 
 import typer
@@ -141,7 +142,15 @@ def _print_story(story: dict[str, Any]) -> None:
         )
     given = sum(each["tokens"] for each in story["injections"])
     rows.append(("was given", f"{len(story['injections'])} blocks, {given} tokens" if story["injections"] else ""))
+    rows.append(("was told nothing", _silent(story["silences"])))
     screen.rows((name, text) for name, text in rows if text)
+
+
+def _silent(silences: list[dict[str, Any]]) -> str:
+    """How often nothing was said, and why, the most frequent reason first."""
+    times = "once" if len(silences) == 1 else f"{len(silences)} times"
+    whys = Counter(each["says"] or each["why"] for each in silences)
+    return f"{times}: {'; '.join(f'{many} × {why}' for why, many in whys.most_common())}" if silences else ""
 
 
 def _change(change: dict[str, Any]) -> str:

@@ -155,7 +155,7 @@ SETTINGS: tuple[Setting, ...] = (
         365,
         "int",
         "days",
-        "How long traces are kept: texts of injections, who fetched what, what undoes an entry of the log.",
+        "How long traces are kept: texts of injections, who fetched what, why nothing was said, what undoes the log.",
         0,
         36500,
     ),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from foreword.store.registry import Held, Known, Moved
     from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.seen import Seen
+    from foreword.store.silences import Silence
     from foreword.store.statistics import Counted, Totals
     from foreword.store.tallies import Size
     from foreword.store.timeline import Changed, Given
@@ -78,6 +79,9 @@ class Store(Protocol):
 
     def record(self, injection: Injection, *, at_once: bool = False) -> None:
         """Keep what was injected, a moment later unless *at_once*; of an id, what a hook gave itself is last."""
+
+    def note_silences(self, silences: Sequence[Silence]) -> None:
+        """Keep why nothing was said, a moment later; what was given after all is no silence."""
 
     def touch(self, ids: Iterable[str], *, how: str, at: float, session: str = "") -> None:
         """Keep that somebody fetched these memories; it may be written a moment later."""
@@ -292,6 +296,9 @@ class Store(Protocol):
 
     def injection(self, id: str) -> Injection | None:
         """One injection with its text."""
+
+    def silences(self, *, id: str = "", session: str = "", project: str = "", limit: int = 20) -> tuple[Silence, ...]:
+        """Moments at which nothing was said, newest first."""
 
     def given(self, like: Injection) -> Injection | None:
         """The first of the session's present context window that was asked for in the same way, with its text."""

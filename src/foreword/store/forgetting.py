@@ -229,6 +229,8 @@ def remove(execute: Execute, going: Doomed) -> Counter[str]:
             execute(f"DELETE FROM {table} WHERE {where}")
     if "log" in present:
         removed["log"] += _forget_patches(execute, going)
+    if "silences" in present:
+        execute(f"UPDATE silences SET nearest = '', score = 0 WHERE nearest IN {_LIST}", (_json(going.ids),))
     execute(f"UPDATE memories SET superseded_by = '' WHERE superseded_by IN {_LIST}", (_json(going.ids),))
     return +removed
 
@@ -255,6 +257,7 @@ def _conditions(going: Doomed) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
         "injection_items": [(f"memory IN {_LIST}", (ids,)), (given, both)],
         "injection_texts": [(given, both)],
         "injections": [(here, both)],
+        "silences": [(here, both)],
         "events": [(here, both)],
         "changes": [(here, both)],
         "ledger": [(f"session IN {_LIST}", (sessions,))],

@@ -26,6 +26,7 @@ KNOWN_TABLES = (
     "injections",
     "injection_items",
     "injection_texts",
+    "silences",
     "access",
     "owners",
     "units",

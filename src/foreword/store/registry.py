@@ -21,7 +21,14 @@ MERGE, ALIAS = "merge project", "alias project"  # as the log calls them
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
 ROWS = 2_000  # memories whose words are moved at a time: some megabytes
 # What else names its project, with the column that tells a row from the others.
-NAMING = {"sessions": "id", "events": "number", "changes": "number", "injections": "id", "log": "number"}
+NAMING = {
+    "sessions": "id",
+    "events": "number",
+    "changes": "number",
+    "injections": "id",
+    "silences": "id",
+    "log": "number",
+}
 LOW = (1 << SEQUENCE_BITS) - 1
 
 Words = tuple[int, Sequence[str], Sequence[Any] | None]  # as the words index takes them

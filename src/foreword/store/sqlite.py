@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from foreword.store.pruning import Batch, Plan, PruningReader
     from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.seen import Seen, SeenReader
+    from foreword.store.silences import Silence
     from foreword.store.statistics import Counted, StatisticsReader, Totals
     from foreword.store.tallies import Size, TallyReader
     from foreword.store.timeline import Changed, Given, TimelineReader
@@ -177,6 +178,9 @@ class SqliteStore(Writing):
     def record(self, injection: Injection, *, at_once: bool = False) -> None:
         write = self._write if at_once else self._write_later
         write(lambda: self._record(injection))
+
+    def note_silences(self, silences: Sequence[Silence]) -> None:
+        self._write_later(lambda: self._note_silences(silences))
 
     def touch(self, ids: Iterable[str], *, how: str, at: float, session: str = "") -> None:
         rows = [(id, at, how, session) for id in ids]
@@ -424,6 +428,13 @@ class SqliteStore(Writing):
     def injection(self, id: str) -> Injection | None:
         self._flush()
         return self._ask(lambda reader: reader.injection(id))
+
+    def silences(self, *, id: str = "", session: str = "", project: str = "", limit: int = 20) -> tuple[Silence, ...]:
+        from foreword.store.silences import SilenceReader
+
+        self._flush()
+        asked: dict[str, Any] = {"id": id, "session": session, "project": project}
+        return self._ask_as(SilenceReader, lambda reader: reader.silences(**asked, limit=limit))
 
     def given(self, like: Injection) -> Injection | None:
         self._flush()

@@ -34,6 +34,7 @@ from foreword.words import split, told_in
 if TYPE_CHECKING:
     from foreword.store.judged import JudgedWriter
     from foreword.store.ledger import Spending
+    from foreword.store.silences import Silence
     from foreword.store.tombstones import Tombstones
 
 _Words = tuple[int, Sequence[str], Sequence[Any] | None]  # a memory's place, its texts, and its row before
@@ -348,6 +349,9 @@ class Writing(Commits):
         known = self._db.execute("SELECT away FROM injections WHERE id = ?", (injection.id,)).get
         if known and not injection.away:
             return
+        if injection.away:  # then a late worker may have taken it for a silence
+            gone = "DELETE FROM silences WHERE id = ?"
+            self._guarded(lambda: self._db.execute(gone, (injection.id,)))
         said = self._judged.verdicts(injection.id)
         self._many("DELETE FROM injection_items WHERE injection = ?", [(injection.id,)])
         row = (
@@ -377,6 +381,13 @@ class Writing(Commits):
             ],
         )
         self._judged.judge(said)
+
+    def _note_silences(self, silences: Sequence[Silence]) -> None:
+        from foreword.store.silences import put
+
+        for each in silences:
+            if not self._tombstones.refuses_session(each.session, last=each.at):
+                put(self._db.execute, each)
 
     def _spend(self, entry: Spending) -> Spending:
         from foreword.store.ledger import PUT

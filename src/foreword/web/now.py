@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword import answers
@@ -11,6 +11,7 @@ from foreword.distill.sentences import cut
 from foreword.errors import NotFound
 from foreword.recipes import ledger_of
 from foreword.store.registry import called
+from foreword.types import Project
 from foreword.values import fields
 from foreword.web.timeline import goes_on
 
@@ -67,7 +68,8 @@ def now(keeper: Keeper, *, session: str = "", limit: int = TEXTS) -> dict[str, A
         return {"session": None, "sessions": [], "moments": [], "more": False, "live": ""}
     given = _given(keeper, id, limit=limit + 1)
     about = _about(keeper, id, recent, given)
-    moments = feed(given, keeper.store.prompts(id, limit=limit + 1), now=keeper.now())
+    silent = keeper.silences(session_id=id, limit=limit + 1)["silences"]
+    moments = feed(given, keeper.store.prompts(id, limit=limit + 1), silent, now=keeper.now(), off=_off(keeper, about))
     told = {**_told(keeper, about), "totals": _totals(keeper, id), "ledger": _ledger(keeper, id)}
     return {
         "session": told,
@@ -78,16 +80,24 @@ def now(keeper: Keeper, *, session: str = "", limit: int = TEXTS) -> dict[str, A
     }
 
 
-def feed(given: Sequence[Injection], prompts: Sequence[Event], *, now: float) -> list[dict[str, Any]]:
-    """What was given, each with the prompt that it was given for, and the prompts that nothing was given for."""
+def feed(
+    given: Sequence[Injection],
+    prompts: Sequence[Event],
+    silent: Sequence[Mapping[str, Any]] = (),
+    *,
+    now: float,
+    off: str = "",
+) -> list[dict[str, Any]]:
+    """What was given, each with the prompt that it was given for, and what nothing was given for, with the reason."""
     asked = {event.key: event for event in prompts}
     moments = []
     for each in given:
-        prompt = _prompt_of(each, asked.values()) if each.moment == "prompt" else None
-        if prompt:
-            del asked[prompt.key]
+        prompt = _prompt_of(each.at, asked) if each.moment == "prompt" else None
         moments.append(_moment(each, _words(prompt) if prompt else ""))
-    moments += [_silence(event, words, now=now) for event in asked.values() if (words := _words(event))]
+    for silence in silent:
+        prompt = _prompt_of(silence["at"], asked) if silence["moment"] == "prompt" else None
+        moments.append(_silence(silence, _words(prompt) if prompt else ""))
+    moments += [_untold(event, words, now=now, off=off) for event in asked.values() if (words := _words(event))]
     # A lost start is given again with the first prompt, and stands before its own block.
     return sorted(moments, key=lambda each: (-each["at"], each["moment"] == "session_start"))
 
@@ -136,6 +146,12 @@ def _told(keeper: Keeper, about: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _off(keeper: Keeper, about: Mapping[str, Any]) -> str:
+    """What switches injection off in a session's project now."""
+    known = keeper.registry.known().get(about["project"])
+    return keeper.off(Project(about["project"], known.name if known else "", known.root if known else "")).inject
+
+
 def _totals(keeper: Keeper, id: str) -> dict[str, int]:
     items, tokens = keeper.store.given_in_all(id)
     use = keeper.store.use(session=id)
@@ -151,18 +167,18 @@ def _ledger(keeper: Keeper, id: str) -> list[dict[str, Any]]:
     return [{"moment": moment, "spent": used, "of": most} for moment, used, most in rows]
 
 
-def _prompt_of(given: Injection, asked: Iterable[Event]) -> Event | None:
-    """The prompt that something was given for: a hook's answer has the time of its event, any other comes after it."""
-    before = [event for event in asked if given.at - NEAR <= event.at <= given.at]
-    return max(before, key=lambda event: event.at, default=None)
+def _prompt_of(at: float, asked: dict[str, Event]) -> Event | None:
+    """The prompt that was answered then, taken out: a hook's answer has its event's time, any other comes later."""
+    before = [event for event in asked.values() if at - NEAR <= event.at <= at]
+    found = max(before, key=lambda event: event.at, default=None)
+    return asked.pop(found.key) if found else None
 
 
 def _moment(given: Injection, prompt: str) -> dict[str, Any]:
-    name = SOURCES.get(given.source, "") if given.moment == "session_start" else ""
     return {
         **answers.injection(given, text=True),
         "text": given.text or None,  # of older ones it is asked for alone
-        "name": name or MOMENTS.get(given.moment, given.moment),
+        "name": _called(given.moment, given.source),
         "prompt": prompt,
         "silent": False,
         "pending": False,
@@ -174,8 +190,28 @@ def _moment(given: Injection, prompt: str) -> dict[str, Any]:
     }
 
 
-def _silence(event: Event, prompt: str, *, now: float) -> dict[str, Any]:
-    """A prompt that nothing was given for; of a new one that may still come."""
+def _called(moment: str, source: str) -> str:
+    name = SOURCES.get(source, "") if moment == "session_start" else ""
+    return name or MOMENTS.get(moment, moment)
+
+
+def _silence(kept: Mapping[str, Any], prompt: str) -> dict[str, Any]:
+    """A moment that nothing was said at, and why; what came nearest, where that fell short."""
+    nearest = {name: kept[name] for name in ("title", "score", "needed")}
+    return {
+        **{name: kept[name] for name in ("id", "moment", "at", "why", "says", "away")},
+        "name": _called(kept["moment"], kept["source"]),
+        "prompt": prompt,
+        "silent": True,
+        "pending": False,
+        "nearest": {"memory": kept["nearest"], **nearest} if kept["nearest"] else None,
+        "text": None,
+        "items": [],
+    }
+
+
+def _untold(event: Event, prompt: str, *, now: float, off: str) -> dict[str, Any]:
+    """A prompt that nothing was given for, and nobody knows why; of a new one that may still come."""
     return {
         "id": event.key,
         "moment": "prompt",
@@ -183,7 +219,10 @@ def _silence(event: Event, prompt: str, *, now: float) -> dict[str, Any]:
         "at": event.at,
         "prompt": prompt,
         "silent": True,
-        "pending": 0 <= now - event.at < SETTLING,
+        "pending": 0 <= now - event.at < SETTLING and not off,
+        "why": "off" if off else "",
+        "says": f"injection is switched off in this project ({off})" if off else "",
+        "nearest": None,
         "text": None,
         "items": [],
     }

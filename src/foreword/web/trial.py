@@ -13,6 +13,7 @@ from foreword.rank import WORDED
 from foreword.recall import meant
 from foreword.recipes import MOST_TOKENS, Recipe
 from foreword.redact import redact
+from foreword.silences import WORDLESS
 from foreword.trial import Entry, Part, Trial
 from foreword.types import FORMS, MOMENTS, Moment, Project, Recalled, Skipped
 from foreword.values import fields
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 LEAST_BUDGET = 40  # tokens; the frame of a block and half a line: what it is to have too little
 TIMES = 4  # the setting, as far as the slider goes
 SESSIONS = 20  # that can be chosen
-WORDLESS = "it names no topic: a thing, a file, a function"
 
 
 def choices(keeper: Keeper, *, project: str) -> dict[str, Any]:

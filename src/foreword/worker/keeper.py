@@ -33,8 +33,10 @@ from foreword.redact.environment import hiding
 from foreword.remember import Read, read, remember
 from foreword.resume import resume
 from foreword.revise import said_again
+from foreword.silences import of_hook
 from foreword.store import Store
 from foreword.store.scrub import Cleaner
+from foreword.store.silences import Silence
 from foreword.store.sqlite import SqliteStore
 from foreword.switched import refuse_to_write
 from foreword.switches import Off, chosen, off
@@ -144,6 +146,7 @@ class Keeper:
             meaning=self._meaning,
             work=self._work,
             measuring=self._measuring,
+            hush=self._hush,
             tell=self.tell,
             now=now,
         )
@@ -397,6 +400,8 @@ class Keeper:
             told = [self._read(each) for each in waiting if not each.given]
             for given in [self.registry.own(asked.injection(each)) for each in waiting if each.given]:
                 self.store.record(given, at_once=not any(each.wanted for each in told))  # else with the events
+                if not given.tokens:
+                    self._hush(Project(given.project, "", ""), of_hook(given))
             self.counted["spooled"] += sum(self._remember(told))
         except StoreError:
             raise  # the store's trouble, not theirs: they wait
@@ -442,6 +447,11 @@ class Keeper:
                 found = self._project(project.root)
                 project = found if found.key == project.key else project
         return off(project, chosen(self.settings))
+
+    def _hush(self, project: Project, silence: Silence) -> None:
+        """Keep why nothing was said, where anything is captured."""
+        if not self.off(project).capture:
+            self._measuring.silent(silence)
 
     def _refuse(self, project: Project) -> None:
         refuse_to_write(self.off(project), project)
@@ -639,6 +649,7 @@ class Keeper:
                 fields(each) for each in self.store.changed(found.project, session=found.id, limit=MOST_CHANGES)
             ],
             "injections": [answers.injection(each, text=False) for each in given],
+            "silences": self.silences(session_id=found.id, limit=SHOWN_IN)["silences"],
         }
 
     def described(self, sessions: Sequence[Session]) -> list[dict[str, Any]]:
@@ -669,6 +680,18 @@ class Keeper:
         found = self.store.injections(session=session, project=project, memory=memory, limit=limit, texts=text)
         return {"injections": [answers.injection(each, text=text) for each in found]}
 
+    def silences(self, *, session_id: str = "", project_path: str = "", limit: int = 20) -> dict[str, Any]:
+        """The moments at which nothing was said, newest first, each with the reason."""
+        self._catch_up()
+        self._measuring.look()  # with those of the last second
+        project = self._project(project_path).key if project_path else ""
+        found = self.store.silences(session=redact(storable(session_id)), project=project, limit=limit)
+        return {"silences": self._silences(found)}
+
+    def _silences(self, found: Sequence[Silence]) -> list[dict[str, Any]]:
+        known = {memory.id: memory for memory in self.store.by_id([each.nearest for each in found if each.nearest])}
+        return [answers.silence(each, known) for each in found]
+
     def line(self, *, session_id: str = "", project_path: str = "") -> dict[str, Any]:
         """What a session was given, in a line for people; without an id, the last session of the project."""
         project = self._project(project_path) if project_path else None
@@ -689,6 +712,9 @@ class Keeper:
         self._catch_up()
         found = self.store.injection(id)
         if found is None:
+            self._measuring.look()
+            if silent := self._silences(self.store.silences(id=id)):
+                return {"silence": silent[0]}
             raise NotFound(f"there is no injection {id!r}", hint="`foreword explain` tells the last one")
         titles = {memory.id: memory.title for memory in self.store.by_id([item.memory for item in found.items])}
         told = answers.injection(found, text=True)
@@ -779,4 +805,5 @@ class Keeper:
 
     def forget(self, told: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
         """Remove something for good, and prove it; or only tell what would go."""
+        self._measuring.look()  # what is to be written with the next commit may name it
         return self._forgetting.asked(told, who=who)

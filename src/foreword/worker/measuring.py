@@ -1,4 +1,4 @@
-"""What happens in the worker -> tallies of the day; a question about them -> figures. Nothing waits for a tally."""
+"""What happens in the worker -> tallies of the day, and silences; a question -> figures. Nothing waits for a tally."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from foreword.exposition import exposition
 from foreword.hosts import FILES
 from foreword.statistics import RECALLS, SILENCES, figures, span
 from foreword.store import Store
+from foreword.store.silences import Silence
 
 MOST_DAYS = 3650
 
 
 class Measuring:
-    """Counts what is only counted, and notes each day as it begins."""
+    """Counts what is only counted, keeps why nothing was said, and notes each day as it begins."""
 
     def __init__(self, *, store: Callable[[], Store], now: Callable[[], float] = time.time) -> None:
         self._store, self._now = store, now
         self._started = now()
         self._counting = threading.Lock()
         self._counted: Counter[tuple[str, str, str]] = Counter()
+        self._silences: list[Silence] = []
         self._day = ""  # the last that was noted
 
     def recalled(self, project: str, moment: str, *, silent: bool) -> None:
@@ -36,6 +38,11 @@ class Measuring:
             if silent:
                 self._counted[day, project, f"{SILENCES}{moment}"] += 1
 
+    def silent(self, silence: Silence) -> None:
+        """Nothing was said, and why; written with the tallies, in a commit that is made anyway."""
+        with self._counting:
+            self._silences.append(silence)
+
     def look(self) -> None:
         """Asked every second: write what was counted, and note a day that began."""
         day, store = self._today(), self._store()
@@ -44,8 +51,11 @@ class Measuring:
             self._day = day
         with self._counting:
             counted, self._counted = self._counted, Counter()
+            silences, self._silences = self._silences, []
         if counted:
             store.tally(counted)
+        if silences:
+            store.note_silences(silences)
 
     def close(self) -> None:
         with suppress(ForewordError):  # what is counted is not worth a word

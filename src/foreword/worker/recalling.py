@@ -18,9 +18,10 @@ from foreword.hosts import cap_of, find, text_of
 from foreword.payloads import Delivery
 from foreword.query import query_of
 from foreword.recall import MOST_RECORDED, POOL, injection_of, look
-from foreword.recall import recall as recalled
 from foreword.recipes import Recipe
+from foreword.silences import heard
 from foreword.store import Store
+from foreword.store.silences import Silence
 from foreword.trial import Trial, tried
 from foreword.types import BASE32, KINDS, Moment, Project, Ranked, Recalled, Skipped
 from foreword.values import replace, value
@@ -57,12 +58,13 @@ class Recalling:
         meaning: Meaning,
         work: Work,
         measuring: Measuring,
+        hush: Callable[[Project, Silence], None],
         tell: Callable[[str, str], None],
         now: Callable[[], float],
     ) -> None:
         self._store, self._settings, self._synonyms = store, settings, synonyms
         self._meaning, self._work, self._measuring = meaning, work, measuring
-        self._tell, self._now = tell, now
+        self._hush, self._tell, self._now = hush, tell, now
         # One answer at a time for a session: what the first is given, the second must know.
         self._turns = tuple(threading.RLock() for _ in range(TURNS))
 
@@ -86,7 +88,7 @@ class Recalling:
             return ""  # without capture nobody knows which prompt is the first
         start = replace(moment, name="session_start", prompt="", source="")
         seconds = self._settings().deadline_prompt_ms / 1000 / 4  # the prompt's own block needs as much
-        return str(self.same(start, at=at, hold=False, seconds=seconds)["context"])
+        return str(self.same(start, at=at, hold=False, seconds=seconds, again=True)["context"])
 
     def same(
         self,
@@ -97,6 +99,7 @@ class Recalling:
         at: float = 0.0,
         hold: bool = True,
         seconds: float = 0.0,
+        again: bool = False,
     ) -> dict[str, Any]:
         """What was given first to whoever asked the same; the first time it is built and recorded."""
         query = query_of(moment, synonyms=self._synonyms())
@@ -106,7 +109,7 @@ class Recalling:
             gone = first is not None and first.tokens > 0 and not first.text  # pruned: it is built anew
             if first is not None and not gone and first.tokens <= (moment.budget or first.tokens):
                 return answers.again(first)
-            got, id = self.recall(moment, preview=preview, id=id, at=at, seconds=seconds)
+            got, id = self.recall(moment, preview=preview, id=id, at=at, seconds=seconds, again=again)
             held = hold and not preview and not got.problems and "deadline" not in got.skipped.values()
             if isinstance(got, Skipped) and held:
                 self._store().record(injection_of(moment, got, id=_new_id(), at=self._now()))
@@ -122,30 +125,31 @@ class Recalling:
         kinds: Sequence[str] = (),
         beside: str = "",
         seconds: float = 0.0,
+        again: bool = False,
     ) -> tuple[Recalled | Skipped, str]:
-        """The context of a moment, in one answer with *beside*, and where there is one, the id it is recorded under."""
+        """The context of a moment, in one answer with *beside*, and where there is one, the id it is recorded under.
+
+        Why nothing is said is kept too, unless it is *again* that which nobody asked for.
+        """
         with self._turn(moment):
-            got = self._recalled(moment, kinds, beside=beside, seconds=seconds)
+            got, silence = self._asked(heard, moment, kinds, beside=beside, seconds=seconds)
             for problem in got.problems:
                 self._tell("recall", problem)
             if preview:
                 return got, ""
             self._measuring.recalled(moment.project.key, moment.name, silent=isinstance(got, Skipped))
-            if isinstance(got, Skipped):
-                return got, ""
-            id = id or _new_id()
             # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
-            self._store().record(injection_of(moment, got, id=id, at=at or self._now()))
+            id, at = id or _new_id(), at or self._now()
+            if silence is not None:
+                if not again:
+                    self._hush(moment.project, replace(silence, id=id, at=at))
+                return got, ""
+            self._store().record(injection_of(moment, got, id=id, at=at))
             return got, id
 
     def trial(self, moment: Moment) -> Trial:
         """What would be said at a moment, and what would not; nothing is recorded, counted or told."""
         return self._asked(tried, moment)
-
-    def _recalled(
-        self, moment: Moment, kinds: Sequence[str] = (), *, beside: str = "", seconds: float = 0.0
-    ) -> Recalled | Skipped:
-        return self._asked(recalled, moment, kinds, beside=beside, seconds=seconds)
 
     def _asked(
         self,

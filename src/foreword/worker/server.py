@@ -87,6 +87,9 @@ def routes_of(keeper: Keeper, *, leave: Callable[[], None]) -> Routes:
         "/api/sessions/": {"GET": lambda asked: keeper.session(last(asked))},
         "/api/injections": {"GET": lambda asked: keeper.injections(**_injections_query(asked))},
         "/api/injections/": {"GET": lambda asked: keeper.injection(last(asked))},
+        "/api/silences": {
+            "GET": lambda asked: keeper.silences(session_id=word(asked, "session_id"), **_list_query(asked))
+        },
         "/api/use": {
             "GET": lambda asked: keeper.use(
                 project_path=word(asked, "project_path"), days=whole(asked, "days", most=36_500)

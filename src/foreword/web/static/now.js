@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { ago, age, chip, clock, day, empty, item, many, meter, number, sentence, tokens, walkable, when } from "./parts.js";
+import { ago, age, chip, clock, day, empty, item, many, memory, meter, number, sentence, tokens, walkable, when } from "./parts.js";
 
 export const title = "Now";
 
@@ -70,7 +70,7 @@ export async function show(root, page) {
       const card = cards.get(each.id) ?? make("li", { class: "card moment", "data-id": each.id, tabindex: "-1" });
       const isNew = (fresh.get(each.id) ?? 0) > Date.now();
       const said = JSON.stringify([each, isNew]);
-      if (card.said !== said) redraw(card, () => moment(each, { isNew, folds, page, first: !before && each === lastSaid }));
+      if (card.said !== said) redraw(card, () => moment(each, { isNew, folds, page, first: !before && each === lastSaid, session: told.session }));
       card.said = said;
       card.dataset.at = each.at;
       return card;
@@ -122,7 +122,8 @@ export async function show(root, page) {
     o: ["The text as the agent saw it", open],
     Enter: ["The text as the agent saw it", open],
     i: ["Its items", () => toggle(chosen()?.querySelector("details.of-items"))],
-    m: ["Open its memory", () => (document.activeElement.closest(".item") ?? chosen())?.querySelector(".item-title a")?.click()],
+    m: ["Open its memory", () => (document.activeElement.closest(".item") ?? chosen())?.querySelector(".item-title a, .silence a")?.click()],
+    t: ["Try a prompt that nothing was said to", () => chosen()?.querySelector(".again")?.click()],
     "[": ["Newer session", () => switchTo(-1)],
     "]": ["Older session", () => switchTo(1)],
     l: ["The session that goes on", () => page.go("/now")],
@@ -187,14 +188,14 @@ function drawNote(note, told, { pinned, follow }) {
 
 // -- a moment -------------------------------------------------------------------------------------------------------
 
-function moment(told, { isNew, folds, page, first }) {
+function moment(told, { isNew, folds, page, first, session }) {
   const about = make(
     "header",
     {},
     make("p", { class: "figures" }, make("time", { datetime: new Date(told.at * 1000).toISOString(), title: when(told.at), "data-clock": true }, clock(told.at)), ago(told.at), isNew ? chip("new", "good") : null, told.away ? chip("by the hook alone, the worker was away") : null),
     make("h2", {}, sentence(told.name), told.prompt ? [": ", make("q", {}, told.prompt)] : null),
   );
-  if (told.silent) return [about, make("p", { class: "dim" }, told.pending ? "Looking for what is worth saying." : "Nothing was worth saying, so nothing was.")];
+  if (told.silent) return [about, silence(told, session, page)];
   return [
     about,
     make(
@@ -207,6 +208,24 @@ function moment(told, { isNew, folds, page, first }) {
     fold(told, "of-items", many(told.items.length, "item"), folds, told.items.length <= (first ? SOME : FEW), make("div", { class: "items" }, told.items.map(one))),
     asked(told),
   ];
+}
+
+// Why nothing was said, what came nearest, and a way to see what would be said now.
+function silence(told, session, page) {
+  if (told.pending) return make("p", { class: "dim" }, "Looking for what is worth saying.");
+  const { nearest } = told;
+  const scores = nearest && told.why === "below" ? ` ${nearest.score.toFixed(3)}, needed ${nearest.needed.toFixed(3)}` : "";
+  const again = async () => {
+    (await import("./try.js")).bring(told.prompt); // beside the address, which has no prompts
+    page.go(`/try?${new URLSearchParams({ project: session.project, session: session.id })}`);
+  };
+  return make(
+    "div",
+    { class: "silence" },
+    make("p", {}, told.says ? `Nothing was said: ${told.says}.` : "Nothing was said. Why was not kept: no worker was there, or it is long ago."),
+    nearest ? make("p", { class: "dim" }, told.why === "told" ? "Among it: " : "Nearest: ", nearest.title ? memory(nearest.memory, nearest.title) : "a memory that is no longer there", scores) : null,
+    told.prompt && told.why !== "off" ? make("p", {}, make("button", { type: "button", class: "again", on: { click: again } }, "Try this prompt")) : null,
+  );
 }
 
 function text(told, { folds, page, first }) {
@@ -254,7 +273,7 @@ function fold(told, name, label, folds, isOpen, ...within) {
 const toggle = (details) => details && (details.open = !details.open);
 
 function inWords(told) {
-  const what = told.silent ? "nothing was worth saying" : `${many(told.items.length, "item")}, ${tokens(told.tokens)}`;
+  const what = told.silent ? `nothing was said${told.says ? `, ${told.says}` : ""}` : `${many(told.items.length, "item")}, ${tokens(told.tokens)}`;
   return `${told.name}${told.prompt ? ` ${shorten(told.prompt, 60)}` : ""}: ${what}`;
 }
 

@@ -15,6 +15,9 @@ const WORDED = ["prompt", "question"];
 const NO_ROOM = ["room", "cap", "group", "limit", "off", "host"];
 let draft = ""; // the prompt stays out of the address and off the disk; here it lasts while the viewer is open
 
+// The prompt that the page begins with when it is shown next.
+export const bring = (prompt) => (draft = prompt);
+
 export async function show(root, page) {
   const asked = { ...Object.fromEntries(page.query), prompt: draft };
   const choice = await projects(page, { all: "", change: (key) => choose(key) });

@@ -1,0 +1,104 @@
+"""What any store promises of silences: kept once, newest first, not beside what was given after all, forgotten."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.store import forgetting
+from foreword.store.silences import Silence
+from foreword.types import Event, Injection, Memory
+from foreword.values import replace
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+fresh = itertools.count()
+
+
+def a_silence(id, *, at=1000.0, session="s", **more):
+    told = {"moment": "prompt", "source": "", "project": "here", "host": "claude-code", "why": "below"}
+    return Silence(id=id, at=at, session=session, **{**told, **more})
+
+
+def an_injection(id, *, tokens=7, **more):
+    return Injection(id, "prompt", "s", "here", "claude-code", 1000.0, tokens, 500, 1.5, {}, {}, (), **more)
+
+
+def forgotten(store, **asked):
+    """As a worker forgets: hidden and buried, then gone."""
+    live = store.forgetting
+    going = live.ask(lambda execute: forgetting.doomed(execute, **asked))
+    live.begin(going, at=10.0)
+    live.remove(going)
+
+
+@settings(deadline=None, max_examples=60)
+@given(texts=st.tuples(*[TEXT] * 6), numbers=st.tuples(*[st.floats(0, 1e9)] * 3), away=st.booleans())
+def test_any_silence_survives_exactly(shared_store, texts, numbers, away):
+    id = f"inj-h{next(fresh)}"
+    project, host, moment, source, why, nearest = texts
+    about = {"project": project, "host": host, "moment": moment, "source": source, "why": why, "nearest": nearest}
+    score, needed, build_ms = numbers
+    told = a_silence(id, session=id, **about, score=score, needed=needed, build_ms=build_ms, spent=3, allowed=4)
+    shared_store.note_silences([replace(told, away=away)])
+    assert shared_store.silences(session=id) == (replace(told, away=away),)
+
+
+def test_silences_are_of_a_session_or_a_project_newest_first(store):
+    store.note_silences([a_silence("a", at=1.0), a_silence("b", at=3.0), a_silence("c", at=2.0, session="other")])
+    store.note_silences([a_silence("d", at=4.0, project="there", session="other")])
+    assert [each.id for each in store.silences()] == ["d", "b", "c", "a"]
+    assert [each.id for each in store.silences(session="s")] == ["b", "a"]
+    assert [each.id for each in store.silences(project="here")] == ["b", "c", "a"]
+    assert [each.id for each in store.silences(session="other", project="here")] == ["c"]
+    assert [each.id for each in store.silences(limit=1)] == ["d"]
+
+
+def test_a_silence_told_twice_is_one_and_the_hook_knows_better_than_a_late_worker(store):
+    first, own = a_silence("i", why="below"), a_silence("i", why="late", away=True)
+    store.note_silences([first, replace(first, why="told")])
+    assert store.silences() == (first,)
+    store.note_silences([own])
+    store.note_silences([first])
+    assert store.silences() == (own,)
+
+
+def test_what_was_given_after_all_is_no_silence(store):
+    store.record(an_injection("i", text="given"))
+    store.note_silences([a_silence("i")])
+    assert store.silences() == ()
+    store.note_silences([a_silence("j")])
+    store.record(an_injection("j", away=True, text="by the hook itself"))
+    assert store.silences() == ()
+    assert store.injection("j").text == "by the hook itself"
+
+
+def test_a_lost_table_costs_no_injection(store):
+    store._write(lambda: store._db.execute("DROP TABLE silences"))
+    store.record(an_injection("i", away=True, text="given"), at_once=True)
+    assert store.injection("i").text == "given"
+    store.index()
+    store.note_silences([a_silence("j")])
+    assert [each.id for each in store.silences()] == ["j"]
+
+
+def test_silences_go_with_their_session_and_their_project_and_name_no_memory_that_went(store):
+    (memory,) = store.keep([Memory("note", "an otter of noise", project="here", scope="project:here")])
+    event = Event("k", "h", "n", "prompt", "gone", "here", "/", 1.0, {})
+    store.append([event, replace(event, key="l", session="stays", project="there")])
+    store.note_silences(
+        [
+            a_silence("a", session="gone", project="there"),
+            a_silence("b", session="stays", project="there", nearest=memory.id, score=0.3, needed=0.5),
+            a_silence("c", session="", project="here"),
+        ]
+    )
+    forgotten(store, ids=[memory.id])
+    assert store.silences(session="stays") == (a_silence("b", session="stays", project="there", needed=0.5),)
+    forgotten(store, session="gone")
+    assert [each.id for each in store.silences()] == ["b", "c"]
+    forgotten(store, projects=["here"])
+    assert [each.id for each in store.silences()] == ["b"]
+    store.note_silences([a_silence("d", session="gone", at=0.5)])  # one that was on its way
+    assert [each.id for each in store.silences()] == ["b"]

@@ -1,0 +1,158 @@
+"""Why a real hook was answered with silence: kept by the worker, told by its API and by the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from foreword.cli.main import app
+from foreword.client import Client
+from foreword.paths import Home
+from foreword.projects import resolve
+from foreword.store.sqlite import SqliteStore
+from foreword.types import Memory
+from foreword.worker import life
+from tests.flow.conftest import Host, wait_for
+
+PROMPT = "why does the checkout transport time out?"
+AGAIN = "so the checkout transport does time out?"
+UNHEARD = "Translate Ozymandias into Esperanto verses please"
+NEEDED = 0.3
+PLANTED = "the retries of the Ozymandias ferry"
+
+
+@pytest.fixture
+def filled(home: Home, project: str) -> Home:
+    """A store that knows one decision; closed."""
+    store = SqliteStore(home.database, backups=home.backups)
+    owner = resolve(project)
+    about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
+    store.keep([Memory("decision", "The checkout HTTPTransport retries twice", body="because of the bank", **about)])
+    store.close()
+    home.config.write_text(f"threshold_prompt = {NEEDED}\n")
+    return home
+
+
+def prompted(host: Host, project: str, prompt: str, *, session: str = "s1") -> str:
+    return host.context("UserPromptSubmit", {"session_id": session, "cwd": project, "prompt": prompt})
+
+
+def silences(client: Client, **asked: Any) -> list[dict[str, Any]]:
+    return list(client.get("/api/silences", **asked)["silences"])
+
+
+def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(filled: Home, host: Host, start, project):
+    client = start()
+    assert prompted(host, project, UNHEARD) == ""
+    assert prompted(host, project, PROMPT)
+    for prompt in (AGAIN, "ok, go on", PLANTED):
+        assert prompted(host, project, prompt) == ""
+    below, wordless, told, nothing = silences(client, session_id="s1")
+    assert [each["why"] for each in (nothing, told, wordless)] == ["nothing", "told", "wordless"]
+    assert told["says"] == "everything that fits was told already in this context window"
+    assert below["why"] == "below"
+    assert below["title"] == "The checkout HTTPTransport retries twice"
+    assert 0 < below["score"] < below["needed"]
+    assert (below["moment"], below["host"], below["project"]) == ("prompt", "claude-code", resolve(project).key)
+    assert below["build_ms"] > 0
+    assert [each["id"] for each in silences(client, project_path=project, limit=1)] == [below["id"]]
+    assert silences(client, project_path="/") == []
+    story = client.get("/api/sessions/s1")
+    assert len(story["silences"]) == 4
+    assert len(story["injections"]) == 1
+    client.post("/api/stop", {})
+    wait_for(lambda: not life.pid_of(filled))
+    kept = SqliteStore(filled.database, backups=filled.backups)
+    try:
+        rows = kept.silences()
+    finally:
+        kept.close()
+    assert len(rows) == 4
+    assert "zymandias" not in repr(rows).lower()
+    assert "HTTPTransport" not in repr(rows)
+
+
+def test_a_budget_that_is_used_up_and_a_start_that_was_given_are_told(filled: Home, host: Host, start, project):
+    filled.config.write_text("[recipes.ledger]\nprompt = 120\n")
+    client = start()
+    for number in range(3):
+        told = {"kind": "decision", "title": f"Otters number {number} swim in the harbour", "project_path": project}
+        client.post("/api/memories", told)
+    asked = {"project_path": project, "session_id": "s1"}
+    assert client.get("/api/context", prompt="otters", **asked)["context"]
+    assert not client.get("/api/context", prompt="the checkout transport", **asked)["context"]
+    (used,) = silences(client, session_id="s1")
+    assert used["why"] == "used"
+    assert 0 < used["spent"] <= used["allowed"] == 120
+    assert f"({used['spent']} of 120 tokens)" in used["says"]
+    start_of = {**asked, "moment": "question", "prompt": ""}
+    assert client.get("/api/context", **start_of)["context"]
+    assert not client.get("/api/context", **start_of)["context"]
+    assert [each["why"] for each in silences(client, session_id="s1")] == ["given", "used"]
+
+
+def test_what_nobody_asked_for_is_not_kept(filled: Home, start, project):
+    client = start()
+    asked = {"project_path": project, "session_id": "s1", "prompt": UNHEARD}
+    client.get("/api/context", **asked, preview=1)
+    assert silences(client) == []
+    client.get("/api/context", **asked)
+    assert len(silences(client)) == 1
+
+
+@pytest.mark.parametrize("what", ["capture", "inject"])
+def test_nothing_is_kept_where_it_is_switched_off(filled: Home, host: Host, start, project, what):
+    filled.config.write_text(f"{what} = false\n")
+    client = start()
+    assert prompted(host, project, UNHEARD) == ""
+    assert silences(client) == []
+
+
+def test_a_silence_of_a_hook_whose_worker_was_late_is_told_once_as_its_own(filled: Home, host: Host, start, project):
+    client = start()
+    host.write_hook(FOREWORD_DEADLINE_PROMPT_MS="400")
+    pid = life.pid_of(filled)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert prompted(host, project, PROMPT)  # which the worker will take for one that it answers
+        assert prompted(host, project, UNHEARD) == ""
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: host.spooled() == 0 and len(host.stored()) == 2)
+    wait_for(lambda: [(each["why"], each["away"]) for each in silences(client)] == [("unclear", True)])
+
+
+def test_the_command_line_tells_a_silence_that_is_newer_than_what_was_given(
+    filled: Home, host: Host, start, project, monkeypatch
+):
+    client = start()
+    monkeypatch.chdir(project)
+
+    def said(*words: str) -> str:
+        ended = CliRunner().invoke(app, list(words))
+        assert ended.exit_code == 0, ended.output
+        return ended.output
+
+    assert prompted(host, project, UNHEARD) == ""
+    assert "nothing was said: nothing that is remembered here has to do with it" in said("explain")
+    assert json.loads(said("explain", "--json"))["injection"] is None
+    assert prompted(host, project, PROMPT)
+    assert "nothing was said" not in said("explain")
+    assert json.loads(said("explain", "--json"))["silence"] is None
+    assert prompted(host, project, PLANTED) == ""
+    told = said("explain")
+    assert "nothing was said: nothing fits well enough" in told
+    assert "The checkout HTTPTransport retries twice" in told
+    assert "needed" in told
+    answer = json.loads(said("explain", "--json"))
+    assert answer["silence"]["why"] == "below"
+    assert answer["injection"]["text"]
+    (silence,) = silences(client, session_id="s1", limit=1)
+    assert "nothing fits well enough" in said("explain", silence["id"])
+    assert "2 times: 1 × nothing" in said("sessions", "s1")
