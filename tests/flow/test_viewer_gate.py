@@ -38,7 +38,8 @@ from foreword.web.gate import LASTS, Gate, Refused
 from foreword.web.peers import _looked_up, owner_of
 from foreword.web.routes import routes_of
 from foreword.worker import life
-from tests.flow.conftest import CLEAN, end_worker, wait_for
+from foreword.worker.keeper import Keeper
+from tests.flow.conftest import CLEAN, end_worker, until, wait_for
 
 CANARY = "wombats dig at night"
 KINDS_OF_FORM = ("application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x", "")
@@ -437,6 +438,18 @@ def test_the_cookie_of_an_earlier_run_opens_nothing(home: Home, start) -> None:
             first.client.post("/api/view", {"do": "open", "port": port})
 
 
+def test_the_key_of_an_earlier_opening_lets_its_browsers_in_again(home: Home, start) -> None:
+    client = start()
+    here = open_(home)
+    key = client.post("/api/view", {"do": "open"})["key"]
+    client.post("/api/view", {"do": "close"})
+    assert client.post("/api/view", {"do": "open", "port": here.port, "key": key})["key"] == key
+    assert here.send(here.asks("/api/projects").raw).status == 200
+    for wrong in ("x", 1, True, "x" * 200, "é" * 43, "x" * 42 + "\n"):
+        with pytest.raises(BadRequest):
+            client.post("/api/view", {"do": "open", "key": wrong})
+
+
 def test_what_the_worker_tells_of_its_viewer_holds_no_key(opened: Open) -> None:
     token = opened.token()
     told = json.dumps(opened.client.get("/api/view"))
@@ -529,6 +542,14 @@ class Command:
         assert self.process.stdout
         return self.process.stdout.readline().strip()
 
+    def says(self, words: str) -> str:
+        """The line with these words, for which it is waited."""
+        assert self.process.stderr
+        for line in self.process.stderr:
+            if words in line:
+                return line
+        raise AssertionError(f"it ended without a word of {words!r}")
+
     def ends(self, *, with_: int = 0) -> tuple[int, str]:
         if with_:
             self.process.send_signal(with_)
@@ -601,6 +622,90 @@ def test_two_commands_hold_one_viewer_and_it_closes_with_the_last(view, home: Ho
     assert is_open(urls[1])
     two.ends(with_=signal.SIGINT)
     assert not is_open(urls[1])
+
+
+@pytest.mark.parametrize("how", ["killed", "replaced"])
+def test_a_page_goes_on_when_its_worker_was(view, home: Home, how: str) -> None:
+    command = view()
+    url = command.url()
+    port = int(url.rpartition(":")[2].partition("/")[0])
+    here = Open(home, Client(home), port, redeemed(url, port), "", "x")
+    assert here.send(here.asks("/api/projects").raw).status == 200
+    before = life.pid_of(home)
+    if how == "killed":
+        end_worker(home)
+    else:  # as any command does it that finds a worker of an older build
+        life.stop(home)
+        life.start(home)
+    command.says("a page that is open goes on")
+    assert here.send(here.asks("/api/projects").raw).status == 200
+    assert life.pid_of(home) != before
+    assert command.ends(with_=signal.SIGINT)[0] == 0
+    assert not is_open(url)
+
+
+def test_where_the_port_is_taken_meanwhile_the_command_prints_another_link(view, home: Home) -> None:
+    command = view()
+    url = command.url()
+    port = int(url.rpartition(":")[2].partition("/")[0])
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        command.process.send_signal(signal.SIGSTOP)  # until the port is taken
+        end_worker(home)
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        command.process.send_signal(signal.SIGCONT)
+        said = command.says("a page that is open is at its end")
+    assert "http://127.0.0.1:" in said
+    assert f":{port}/" not in said
+
+
+def test_who_may_open_it_again_is_told_so(home: Home, start) -> None:
+    client: Client = start()
+    first = client.post("/api/view", {"do": "open"})
+    held = {"do": "hold", "holder": first["holder"]}
+    client.post("/api/view", {"do": "leave", "holder": first["holder"]})
+    told = client.post("/api/view", held)
+    assert (told["open"], told["again"]) == (False, True), "a command that was only suspended"
+    client.post("/api/view", {"do": "open"})
+    client.post("/api/view", {"do": "close"})
+    told = client.post("/api/view", held)
+    assert (told["open"], told["again"], told["why"]) == (False, False, "it was asked to close")
+
+
+def test_a_worker_that_was_stopped_for_a_while_waits_for_its_commands(home: Home, monkeypatch) -> None:
+    monkeypatch.setattr("foreword.web.LET_GO", 0.6)
+    monkeypatch.setattr("foreword.web.AWAY", 0.3)
+    with contextlib.closing(Keeper(home)) as keeper:
+        viewer = keeper.viewer
+        viewer.say({"do": "open"})
+        for _ in range(2):
+            time.sleep(0.9)
+            viewer.tend()
+            assert viewer.busy(), "nobody could be heard"
+        for _ in until(20):
+            viewer.tend()
+            if not viewer.busy():
+                break
+        assert not viewer.busy(), "and whoever does not come then is gone"
+
+
+def test_a_page_that_listens_is_told_why_it_ends_unless_the_worker_is_replaced(home: Home, start) -> None:
+    client: Client = start()
+    told = {}
+    for how in ("close", "leave", "stop"):
+        here = open_(home)
+        with socket.create_connection(("127.0.0.1", here.port), timeout=10) as line:
+            line.sendall(here.asks("/api/live").raw)
+            line.recv(1 << 16)
+            if how == "stop":
+                life.stop(home)
+            else:
+                client.post("/api/view", {"do": how, "holder": here.holder})
+            told[how] = b"".join(iter(lambda: line.recv(1 << 16), b""))
+    assert b"it was asked to close" in told["close"]
+    assert b"its command ended" in told["leave"]
+    assert b"closed" not in told["stop"]
 
 
 def test_another_command_closes_it_and_the_first_says_so(view) -> None:

@@ -15,6 +15,7 @@ import pytest
 from foreword.routing import route_of
 from foreword.web import is_page
 from foreword.web.routes import routes_of
+from foreword.worker import life
 from tests.viewer.conftest import LAST, VISITED, every_look, settled, visit
 
 ROUTES = routes_of(None, None)  # type: ignore[arg-type] # nothing is asked of them here
@@ -326,7 +327,32 @@ def test_a_viewer_that_was_closed_says_so(fresh_page, fresh, watch):
     watch.expects("ERR_CONNECTION_REFUSED", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED")
     visit(fresh_page, f"{fresh.origin}/now")
     fresh.client.post("/api/view", {"do": "close"})
-    fresh_page.locator("#closed", has_text="foreword view").wait_for()
+    fresh_page.locator("#closed", has_text="asked to close. Run `foreword view`").wait_for()
+
+
+def test_a_page_goes_on_when_its_viewer_comes_back(fresh_page, fresh, watch):
+    watch.expects("ERR_CONNECTION_REFUSED", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION_RESET")
+    visit(fresh_page, f"{fresh.origin}/now")
+    key = fresh.client.post("/api/view", {"do": "open"})["key"]
+    life.stop(fresh.home)
+    fresh_page.locator("#closed", has_text="does not answer").wait_for()
+    fresh_page.keyboard.press("g")
+    fresh_page.keyboard.press("m")
+    fresh_page.locator(".trouble", has_text="does not answer").first.wait_for()
+    life.start(fresh.home)
+    fresh.client.post("/api/view", {"do": "open", "port": fresh.port, "key": key})
+    fresh_page.locator("#closed").wait_for(state="hidden")
+    fresh_page.locator(".trouble").first.wait_for(state="detached")
+
+
+def test_more_pages_than_a_browser_opens_connections_are_all_drawn_and_all_told(fresh_page, fresh):
+    pages = [fresh_page, *(fresh_page.context.new_page() for _ in range(7))]
+    for each in pages:
+        visit(each, f"{fresh.origin}/now")
+    prompt = {"session_id": "eight", "cwd": fresh.projects["havn"], "prompt": "who sees this?"}
+    fresh.client.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": prompt})
+    for each in pages:
+        each.locator("option[value=eight]").wait_for(state="attached")
 
 
 # -- the last --------------------------------------------------------------------------------------------------------

@@ -9,19 +9,24 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json
-from foreword.errors import ForewordError
+from foreword.errors import Conflict, ForewordError, WorkerError
 
 if TYPE_CHECKING:
     from foreword.client import Client
+    from foreword.paths import Home
 
 PAGE = "view.html"  # of our own user alone, in the folder of the socket; it leads to the link
 HOLD_EVERY = 2.0  # seconds; the worker waits for five of these
+ANSWERS = 10.0  # seconds for the worker to answer; one that is stopped or very busy is asked again
+COMES_BACK = 5.0  # seconds for a worker that left to be replaced; a new one listens in well under one
+START_EVERY = 10.0  # seconds: a worker that dies as soon as it lives is started six times a minute, as hooks do it
+BYE = 2.0  # seconds that a goodbye may take: somebody pressed Ctrl-C
 
 
 def view(
@@ -59,7 +64,7 @@ def view(
     if browser and _has_browser(os.environ, platform=sys.platform):
         show(opened["url"], page=page)
     try:
-        _hold(client, opened["holder"])
+        _hold(home, opened)
     finally:
         if page:
             page.unlink(missing_ok=True)
@@ -93,21 +98,63 @@ def _has_browser(environ: Mapping[str, str], *, platform: str) -> bool:
     return platform != "linux" or any(environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
-def _hold(client: Client, holder: str) -> None:
-    """Stay until Ctrl-C, or until the viewer is closed, and say why it was."""
+def _hold(home: Home, opened: dict[str, Any]) -> None:
+    """Stay until Ctrl-C, or until the viewer is closed for good, and say why it was."""
     import signal
+
+    from foreword.client import Client
 
     for name in (signal.SIGTERM, signal.SIGHUP):  # a terminal that is closed closes the viewer too, nohup's does not
         if signal.getsignal(name) is signal.SIG_DFL:
             signal.signal(name, signal.default_int_handler)
+    client = Client(home, seconds=ANSWERS)
     try:
-        while (told := client.post("/api/view", {"do": "hold", "holder": holder}))["open"]:
+        while True:
+            told = _held(client, home, opened["holder"])
+            if not told["open"]:
+                if not told.get("again"):
+                    break
+                opened = _anew(client, opened)
             time.sleep(HOLD_EVERY)
     except KeyboardInterrupt:
         with suppress(ForewordError):  # a worker that left took the viewer along
-            client.post("/api/view", {"do": "leave", "holder": holder})
+            Client(home, seconds=BYE).post("/api/view", {"do": "leave", "holder": opened["holder"]})
         screen.aside("the viewer is closed")
-    except ForewordError as exc:
-        raise ForewordError("the viewer is closed: the worker left", hint="run `foreword view` again") from exc
     else:
-        screen.aside(f"the viewer is closed: {told['why']}")
+        screen.aside(f"the viewer is closed: {told['why']}; run `foreword view` to open it again")
+
+
+def _held(client: Client, home: Home, holder: str) -> dict[str, Any]:
+    """What the worker says of the viewer; one that was killed is started, one that is replaced waited for."""
+    from foreword.worker.life import pid_of, start
+
+    left = 0.0  # when it was first seen that nobody is there
+    begun = -START_EVERY
+    while True:
+        try:
+            return client.post("/api/view", {"do": "hold", "holder": holder})
+        except WorkerError as exc:
+            if pid_of(home):
+                left = 0.0  # it comes, goes, or does not get to answer
+            elif home.socket.exists():  # it was killed: whoever leaves takes the socket along
+                if time.monotonic() - begun > START_EVERY:
+                    begun = time.monotonic()
+                    start(home)
+            elif not left:
+                left = time.monotonic()
+            elif time.monotonic() - left > COMES_BACK:
+                why = "the viewer is closed: the worker was stopped"
+                raise WorkerError(why, hint="run `foreword view` again") from exc
+        time.sleep(0.2)
+
+
+def _anew(client: Client, opened: dict[str, Any]) -> dict[str, Any]:
+    """The viewer in a new worker, where the old one was: a page that is open gets in with the key that it has."""
+    try:
+        again = client.post("/api/view", {"do": "open", "port": opened["port"], "key": opened["key"]})
+    except Conflict:  # somebody else has the port by now
+        again = client.post("/api/view", {"do": "open"})
+    same = (again["port"], again["key"]) == (opened["port"], opened["key"])
+    goes_on = "a page that is open goes on" if same else "a page that is open is at its end"
+    screen.aside(f"the viewer was opened again; {goes_on}. A new link: {again['url']}")
+    return again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from importlib.resources import files as within
 from importlib.resources.abc import Traversable
@@ -28,6 +29,15 @@ def file(name: str) -> Response:
 def names() -> frozenset[str]:
     """The files of the page."""
     return frozenset(each.name for each in _folder().iterdir() if each.name.rpartition(".")[2] in KINDS)
+
+
+@cache
+def stamp() -> str:
+    """Another one whenever any file of the page is: a page that is open learns that it is an old one."""
+    seen = hashlib.blake2b(digest_size=8)
+    for name in sorted(names()):
+        seen.update(_read(name))
+    return seen.hexdigest()
 
 
 @cache

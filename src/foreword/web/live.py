@@ -10,6 +10,7 @@ from collections.abc import Callable
 from foreword.errors import StoreError
 from foreword.http import Response, Stream
 from foreword.store import Store
+from foreword.web.files import stamp
 
 BEAT = 15.0  # seconds of silence before a line says that we are still here
 TURN = 1.0  # seconds after which it is looked whether we ourselves are still there
@@ -43,7 +44,8 @@ class Live:
         """Lines until we close, or until so many came later that this page must ask again."""
         page = Stream()
         with self._lock:
-            page.say(b"retry: %d\n\n" % AGAIN + _line("ready", {"number": self._number}), last=self._closed.is_set())
+            ready = _line("ready", {"number": self._number, "page": stamp()})
+            page.say(b"retry: %d\n\n" % AGAIN + ready, last=self._closed.is_set())
             self._pages = [*(each for each in self._pages if not each.left), page]
             for each in self._pages[:-MOST]:
                 each.say(b"", last=True)

@@ -1,9 +1,10 @@
 // An address -> the page that it names, drawn into <main>; and what every page has: links, keys, theme, live updates.
 
+import { BACK, Told } from "./ask.js";
 import { fill, make } from "./dom.js";
 import * as keys from "./keys.js";
 import * as lives from "./live.js";
-import { trouble } from "./parts.js";
+import { coded, trouble } from "./parts.js";
 
 const PAGES = {
   now: () => import("./now.js"),
@@ -32,7 +33,9 @@ async function show({ first = false, back = first } = {}) {
   const root = make("div", { class: `page ${name}` });
   main.setAttribute("aria-busy", "true");
   try {
-    const module = await PAGES[name]();
+    const module = await PAGES[name]().catch(() => {
+      throw new Told("The viewer does not answer.", BACK, 0);
+    });
     if (mine.signal.aborted) return;
     document.title = `${module.title} · Foreword`;
     fill(main, root);
@@ -92,11 +95,27 @@ function say(text) {
   document.getElementById("said").textContent = text;
 }
 
-function closed(is) {
+const AGAIN = "Run `foreword view` again, and open the link that it prints.";
+const STANDS = {
+  lost: () => [`The viewer does not answer. ${BACK}`],
+  closed: (why) => [`The viewer is closed: ${why}. ${AGAIN}`],
+  refused: () => [`The viewer that this page is of is closed. ${AGAIN}`],
+  newer: () => ["Foreword was upgraded. ", make("button", { type: "button", class: "quiet", on: { click: () => location.reload() } }, "Reload this page")],
+};
+
+// How the viewer stands, above every page; nothing where all is well.
+function stands(how, why = "") {
   const note = document.getElementById("closed");
-  note.hidden = !is;
-  note.textContent = is ? "The viewer is closed. Run `foreword view` again, and open the link that it prints." : "";
+  const before = note.dataset.how ?? "";
+  if (how === before || (how === "lost" && before === "closed")) return; // it was told why
+  note.dataset.how = how;
+  note.hidden = !how;
+  fill(note, (STANDS[how]?.(why) ?? []).map((each) => (each instanceof Node ? each : coded(each))));
+  if ((!how || how === "newer") && isStuck()) location.reload(); // a module that was not had is not asked for again
 }
+
+// Whether it only tells that nobody answered; what somebody has begun to write is not taken from him.
+const isStuck = () => main.querySelector("[data-unanswered]") && !main.querySelector("textarea");
 
 function follow(event) {
   const link = event.target.closest("a[href]");
@@ -135,5 +154,6 @@ keys.begin({
   "/": ["Search memories", () => go("/memories")],
   "?": ["These keys", keys.help],
 });
-lives.begin(closed);
-show({ first: true });
+lives.begin(stands);
+// Those of the other pages too: they can be gone to while nobody answers, and are of one build with this one.
+show({ first: true }).then(() => Promise.allSettled(Object.values(PAGES).map((load) => load())));

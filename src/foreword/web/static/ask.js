@@ -21,15 +21,18 @@ export function post(path, body, { signal } = {}) {
   return answer(path, { method: "POST", headers, body: JSON.stringify(body), signal });
 }
 
+export const BACK = "It goes on by itself when it is back. If its command has ended, run `foreword view` again, and open the link that it prints.";
+
 async function answer(address, how) {
-  let got;
+  let got, told;
   try {
     got = await fetch(address, { credentials: "same-origin", redirect: "error", ...how });
+    told = await got.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Told("The viewer is closed.", "Run `foreword view` again, and open the link that it prints.", 0);
+    const words = how.method ? "The viewer does not answer: look whether this was done." : "The viewer does not answer.";
+    throw new Told(words, BACK, 0);
   }
-  const told = await got.json();
   if (!got.ok) throw new Told(told.error, told.hint, got.status);
   return told;
 }

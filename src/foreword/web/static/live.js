@@ -1,47 +1,78 @@
-// What the worker commits -> everybody on this page who wants to look again. A hidden page does not listen.
+// What the worker commits -> everybody on this page who wants to look again. A hidden page does not listen, and of all tabs
+// of a browser one listens for the others: it opens six connections to a host, and streams would take them from questions.
 
 const REST = 500; // milliseconds between two looks
-let source = null;
+const tabs = new BroadcastChannel("live");
+let listening = null; // until it is aborted
 let waiting = 0;
 let failed = 0;
-const listening = new Set();
+let page = ""; // the files that this page was made of
+let current = ""; // those that the worker has, where it is we who listen
+const looking = new Set();
 
-export function begin(closed) {
-  const look = () => (document.hidden ? end() : start(closed));
-  document.addEventListener("visibilitychange", look);
+// `told` hears how the viewer stands: "" well, or "lost", "refused", "closed" (and why), "newer".
+export function begin(told) {
+  const hear = (said) => heard(said, told);
+  tabs.addEventListener("message", ({ data }) => listening && hear(data));
+  const look = () => (document.hidden ? end() : start((said) => (hear(said), tabs.postMessage(said))));
+  document.addEventListener("visibilitychange", () => (look(), document.hidden || tell())); // whatever happened meanwhile
   look();
 }
 
 export function live(fn, signal) {
-  listening.add(fn);
-  signal.addEventListener("abort", () => listening.delete(fn));
+  looking.add(fn);
+  signal.addEventListener("abort", () => looking.delete(fn));
 }
 
-function start(closed) {
-  if (source) return;
-  source = new EventSource("/api/live");
-  source.addEventListener("ready", () => {
-    if (failed) closed(false);
-    failed = 0;
-    tell(); // whatever happened while nobody listened
+function start(pass) {
+  if (listening) return;
+  const mine = (listening = new AbortController());
+  if (!navigator.locks) return listen(pass, mine.signal);
+  tabs.postMessage({ name: "hello" });
+  const held = () => new Promise((settle) => {
+    mine.signal.addEventListener("abort", settle);
+    listen(pass, mine.signal);
   });
-  source.addEventListener("stirred", tell);
-  source.addEventListener("error", () => {
-    failed += 1;
-    if (source?.readyState === EventSource.CLOSED) end();
-    if (!source || failed > 1) closed(true);
+  navigator.locks.request("live", { signal: mine.signal }, held).catch((error) => {
+    if (error.name !== "AbortError") listen(pass, mine.signal);
   });
 }
 
 function end() {
-  source?.close();
-  source = null;
+  listening?.abort();
+  listening = null;
+}
+
+function listen(pass, signal) {
+  if (signal.aborted) return;
+  const source = new EventSource("/api/live");
+  signal.addEventListener("abort", () => (source.close(), (current = "")));
+  source.addEventListener("ready", ({ data }) => (current = JSON.parse(data).page));
+  for (const name of ["ready", "stirred", "closed"]) {
+    source.addEventListener(name, ({ data }) => pass({ name, ...JSON.parse(data) }));
+  }
+  source.addEventListener("error", () => pass({ name: source.readyState === EventSource.CLOSED ? "refused" : "error" }));
+}
+
+function heard(said, told) {
+  if (said.name === "stirred") return tell();
+  if (said.name === "hello" && current) tabs.postMessage({ name: "page", page: current });
+  if (said.name === "page") page ||= said.page;
+  if (said.name === "error") failed += 1;
+  if (said.name === "error" && failed > 1) told("lost"); // once is a moment: the browser asks again by itself
+  if (said.name === "refused") told("refused");
+  if (said.name === "closed") told("closed", said.why);
+  if (said.name !== "ready") return;
+  failed = 0;
+  page ||= said.page;
+  told(page === said.page ? "" : "newer");
+  tell(); // whatever happened while nobody listened
 }
 
 function tell() {
   if (waiting) return;
   waiting = setTimeout(() => {
     waiting = 0;
-    for (const fn of [...listening]) fn();
+    for (const fn of [...looking]) fn();
   }, REST);
 }

@@ -98,7 +98,7 @@ export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1
 
 export function trouble(error) {
   const words = sentence(error.message || String(error));
-  return make("div", { class: "trouble", role: "alert" }, make("p", {}, make("strong", {}, coded(words))), error.hint ? make("p", {}, coded(error.hint)) : null);
+  return make("div", { class: "trouble", role: "alert", "data-unanswered": error.status === 0 }, make("p", {}, make("strong", {}, coded(words))), error.hint ? make("p", {}, coded(error.hint)) : null);
 }
 
 // A question that must be answered: resolves to what `read` reads from the form, or to null.
