@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from foreword.details import text
-from foreword.distill.merge import evidence_of, fixes_of
+from foreword.distill.merge import counts_of, evidence_of, fixes_of
 from foreword.types import Memory, Session
 from foreword.values import value
 
@@ -34,7 +34,7 @@ def fate_of(memory: Memory, *, session: Session, ended: Mapping[str, float]) -> 
     fixes = fixes_of(memory.detail)
     told = memory.detail.get("open")
     still = memory.status == "active" and (told if isinstance(told, bool) else not text(memory.detail, "fixed_by"))
-    times = evidence_of(memory).get(session.id, 1)
+    times = counts_of(memory.detail).get(session.id) or evidence_of(memory).get(session.id, 1)
     if own := fixes.get(session.id):
         return Fate(times, still, own)
     others = sorted((each for each in fixes if each in ended), key=lambda each: (ended[each], each))

@@ -9,6 +9,7 @@ from foreword.deeds import deed_of
 from foreword.details import texts
 from foreword.distill.changes import is_test
 from foreword.distill.fixes import elsewhere, fate_of
+from foreword.distill.merge import fixes_of
 from foreword.distill.sentences import begun, cut
 from foreword.errors import BadRequest
 from foreword.store.registry import called
@@ -106,7 +107,8 @@ def fixing(keeper: Keeper, came: Mapping[str, Sequence[Memory]]) -> dict[str, di
 
 def failure(memory: Memory, *, session: Session, fixed: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """What broke, how often there, and what fixed it: there, or where else."""
-    fate = fate_of(memory, session=session, ended={id: each["last"] for id, each in fixed.items()})
+    ended = {id: fixed[id]["last"] for id in fixes_of(memory.detail) if id in fixed}
+    fate = fate_of(memory, session=session, ended=ended)
     by = fixed[fate.by] if fate.by else None
     return {
         **named(memory),
@@ -134,7 +136,7 @@ def _told(
     """The few of each sort, and how many there are."""
     summary = summary_of(session, came)
     of = {kind: [memory for memory in came if memory.kind == kind] for kind in KINDS}
-    failures = [failure(memory, session=session, fixed=fixed) for memory in of["failure"]]
+    failures = [failure(memory, session=session, fixed=fixed) for memory in of["failure"][:FEW]]
     rules = [named(memory) for kind in ("preference", "correction") for memory in of[kind]]
     said = texts(summary.detail, "learned") if summary else ()
     learned = [*map(named, of["learning"]), *({"id": "", "title": cut(each, TITLE)} for each in said)]
@@ -144,7 +146,7 @@ def _told(
     code = sorted(changed.changes, key=lambda each: is_test(each.file))
     several: dict[str, tuple[list[Any], int]] = {
         "changed": ([change(each) for each in code], changed.count),
-        "failures": (failures, len(failures)),
+        "failures": (failures, len(of["failure"])),
         "decisions": ([named(memory) for memory in of["decision"]], len(of["decision"])),
         "rules": (rules, len(rules)),
         "learned": (learned, len(learned)),

@@ -11,6 +11,8 @@ INSERT INTO sightings (session, memory)
   SELECT s.key, m.id FROM memories m, json_each(CASE WHEN json_valid(m.detail) AND json_type(m.detail, '$.seen_in') = 'object'
     THEN m.detail -> '$.seen_in' ELSE '{}' END) s
   WHERE m.session <> '' AND s.key NOT IN ('', 'earlier', m.session);
+-- Those of all projects by time: else a page of the timeline sorts every session there is.
+CREATE INDEX sessions_last ON sessions (last DESC, id);
 
 -- Why nothing was said when a host asked: numbers and names, none of the words. `away`: the hook kept silent by itself.
 CREATE TABLE silences (
