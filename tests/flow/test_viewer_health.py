@@ -67,7 +67,7 @@ def fill(home: Home, *, project: str = "dir:/shop") -> None:
 def test_a_new_home_is_well_and_told_that_nobody_is_wired(ask: Ask, home: Home) -> None:
     told = ask()
     assert told["ok"]
-    assert told["says"].startswith("All is well: no hosts speak, 0 memories")
+    assert told["says"].startswith("Nothing is wrong: no agents heard this week, no memories")
     assert [(each["check"], each["state"], each["way_out"]) for each in told["findings"]] == [
         ("hosts", "note", "run `foreword install`")
     ]
@@ -144,7 +144,7 @@ def test_a_session_that_died_is_told_with_what_brings_it_in(
     assert found["state"] == "note"
     assert "foreword import claude-code" in found["way_out"]
     assert told["ok"]
-    assert told["says"].startswith("All is well: 1 host speaks")
+    assert told["says"].startswith("All is well: 1 agent heard this week")
 
 
 def test_a_host_that_is_wired_in_part_is_wrong(ask: Ask, home: Home, user: Path) -> None:

@@ -24,10 +24,10 @@ def plot(page, title):
 @every_look
 def test_everything_is_told_and_nothing_scrolls_sideways(page, viewer, look, shot):
     visit(page, f"{viewer.origin}/health")
-    expect(page.locator(".verdict-line")).to_contain_text("All is well: 2 hosts speak")
-    for heading in ("Hosts", "Went wrong", "Worker", "Store", "What was given", "Model", "Settings"):
+    expect(page.locator(".verdict-line")).to_contain_text("All is well: 2 agents heard this week")
+    for heading in ("Agents", "Went wrong", "Worker", "Store", "What was given", "Model", "Settings"):
         expect(page.get_by_role("region", name=heading, exact=True)).to_be_visible()
-    hosts = page.get_by_role("region", name="Hosts")
+    hosts = page.get_by_role("region", name="Agents")
     expect(hosts.get_by_role("heading", name="codex")).to_be_visible()
     expect(hosts).to_contain_text("last event")
     expect(page.get_by_role("region", name="Model")).to_contain_text("nothing is sent anywhere")

@@ -20,6 +20,7 @@ from foreword.switches import chosen, off
 from foreword.trouble import noted
 from foreword.types import Project
 from foreword.values import fields
+from foreword.web.now import LAYERS
 
 if TYPE_CHECKING:
     from foreword.install.wired import Wired
@@ -76,7 +77,7 @@ class Figures:
             began = self._clock()
             self._kept = {asked: kept for asked, kept in self._kept.items() if kept[0] > began}
             if (project, days) not in self._kept:
-                told = self._keeper.stats(project_key=project, days=days)
+                told = {**self._keeper.stats(project_key=project, days=days), "layer_names": LAYERS}
                 ended = self._clock()
                 self._kept[project, days] = (ended + max(FRESH, (ended - began) * SHARE), told)
             return self._kept[project, days][1]
@@ -198,7 +199,7 @@ def _of_host(row: Mapping[str, Any], *, now: float) -> list[Finding]:
 def _switched(keeper: Keeper) -> list[Finding]:
     says = {"capture": "capture is off: sessions are not kept", "inject": "inject is off: agents are told nothing"}
     return [
-        Finding("settings", NOTE, told, f"foreword config set {name} on")
+        Finding("settings", NOTE, told, f"`foreword config set {name} on`")
         for name, told in says.items()
         if not getattr(keeper.settings, name)
     ] + [Finding("settings", WRONG, problem, "correct it") for problem in keeper.loaded.problems]
@@ -251,12 +252,14 @@ def _says(findings: list[Finding], *, hosts: list[dict[str, Any]], store: Mappin
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         return f"Not all is well: {wrong[0].says}{more}"
-    speak = sum(1 for each in hosts if each["last_event"] and now - each["last_event"]["at"] < LATELY)
+    heard = sum(1 for each in hosts if each["last_event"] and now - each["last_event"]["at"] < LATELY)
     notes = sum(each.state == NOTE for each in findings)
-    holds = f", {store['counts'].get('memories', 0):,} memories, {sized(store['bytes'])}" if store else ""
+    kept = store["counts"].get("memories", 0) if store else 0
+    holds = f", {_many(kept, 'memory', 'memories')}, {sized(store['bytes'])}" if store else ""
     aside = f", and {_many(notes, 'thing', 'things')} to know" if notes else ""
-    return f"All is well: {_many(speak, 'host speaks', 'hosts speak')}{holds}{aside}"
+    well = "All is well" if heard else "Nothing is wrong"  # who is not wired at all is not well served
+    return f"{well}: {_many(heard, 'agent', 'agents')} heard this week{holds}{aside}"
 
 
 def _many(number: int, one: str, more: str) -> str:
-    return f"{number or 'no'} {one if number == 1 else more}"
+    return f"{f'{number:,}' if number else 'no'} {one if number == 1 else more}"

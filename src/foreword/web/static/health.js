@@ -10,7 +10,7 @@ export const title = "Health";
 const DAYS = [7, 30, 90];
 const LOOK = 4_000, COUNT = 15_000; // milliseconds between two looks, and between two counts of everything
 const FIRST = 5; // troubles that are seen at once
-const MOMENTS = { session_start: "at session start", prompt: "with prompts", compaction: "at compaction", question: "to questions" };
+const MOMENTS = { session_start: "at session start", prompt: "for a prompt", compaction: "at compaction", question: "for a question" };
 const WIRED = { yes: ["✓ wired", "good"], partly: ["! partly wired", "warn"], no: ["– not wired", ""] };
 
 export async function show(root, page) {
@@ -70,7 +70,7 @@ function seldom(fn, rest, signal) {
 
 // -- the page ------------------------------------------------------------------------------------------------------
 function sections(root) {
-  const names = { verdict: "", hosts: "Hosts", troubles: "Went wrong", worker: "Worker", store: "Store", figures: "What was given", model: "Model", settings: "Settings" };
+  const names = { verdict: "", hosts: "Agents", troubles: "Went wrong", worker: "Worker", store: "Store", figures: "What was given", model: "Model", settings: "Settings" };
   const part = {};
   root.append(make("div", { class: "head" }, make("h1", {}, title)));
   for (const [name, heading] of Object.entries(names)) {
@@ -109,7 +109,7 @@ function draw(part, told) {
 }
 
 function verdict({ ok, says, findings }) {
-  const sign = ok ? ["✓", "good"] : ["✗", "bad"];
+  const sign = !ok ? ["✗", "bad"] : findings.length ? ["!", "warn"] : ["✓", "good"];
   const lines = findings.map((each) => {
     const [word, how] = each.state === "wrong" ? ["✗ wrong", "bad"] : ["! note", "warn"];
     return make("li", {}, chip(word, how), make("div", {}, make("p", {}, coded(each.says)), each.way_out ? make("p", { class: "dim" }, "→ ", coded(each.way_out)) : null));
@@ -142,7 +142,7 @@ function hosts(all) {
         "p",
         { class: "figures" },
         make("span", {}, "last event ", event ? [ago(event.at), ` (${event.name})`] : "never"),
-        make("span", {}, "last given ", given ? [ago(given.at), ` (${given.moment}, ${tokens(given.tokens)})`] : "never"),
+        make("span", {}, "last given ", given ? [ago(given.at), ` (${MOMENTS[given.moment] ?? given.moment}, ${tokens(given.tokens)})`] : "never"),
         each.sessions ? make("span", {}, many(each.sessions, "session")) : null,
         each.events ? make("span", {}, many(each.events, "event")) : null,
       ),
@@ -214,6 +214,7 @@ function call(each) {
 function choices(page, chosen, change) {
   const buttons = DAYS.map((days) => make("button", { type: "button", "aria-pressed": String(days === chosen.days), on: { click: () => choose(days) } }, `${days} days`));
   const choose = (days) => {
+    if (days === chosen.days) return; // no step for the way back
     buttons.forEach((each, place) => each.setAttribute("aria-pressed", String(DAYS[place] === days)));
     return change({ days });
   };
@@ -227,7 +228,7 @@ function figuresIn(root, { node: choice, choose }) {
     tokens: plot("Tokens given a day", { stacked: true }),
     items: plot("What became of items", { stacked: true, hint: "Judged from what the agent did afterwards." }),
     build: plot("Time to build a context"),
-    bytes: plot("Size of the store", { hint: "As each day began; of all projects." }),
+    bytes: plot("Size of the store", { hint: "As each day began, and now; of all projects." }),
     memories: plot("Memories", { hint: "Active ones, by the day that each is of." }),
     events: plot("Events a day", { stacked: true, hint: "As they arrived; of all projects." }),
     model: plot("Tokens of the model a day", { stacked: true }),
@@ -265,13 +266,14 @@ function drawings(told) {
   const items = told.items.by_day, became = { used: "used", ignored: "not used", unjudged: "not judged" };
   const built = new Map(told.build_ms_by_day.map((each) => [each.day, each]));
   const slowest = Math.max(0, ...told.build_ms_by_day.map((each) => each.p95));
-  const grown = told.growth, sizes = grown.map((each) => each.bytes).filter((n) => n !== null);
+  const grown = told.growth, sizes = grown.map((each, day) => (day === grown.length - 1 ? told.store.bytes : each.bytes));
+  const first = sizes.findIndex((n) => n !== null);
   const paid = new Map(told.model.by_day.map((each) => [each.day, each]));
   return {
     tokens: { days, series: moments.map((name) => ({ name: MOMENTS[name] ?? name, values: given.map((each) => each.tokens_by_moment[name] ?? 0) })), says: `${tokens(told.tokens.given)} in ${many(told.injections.total, "injection")} over ${span}.` },
     items: { days, series: Object.entries(became).map(([name, words]) => ({ name: words, values: items.map((each) => each[name]) })), says: `${many(told.items.shown, "item")}: ${number(told.items.used)} used, ${number(told.items.ignored)} not used, ${number(told.items.unjudged)} not judged.` },
     build: { days, format: formats.ms, series: [["half of them within", "median"], ["95 of 100 within", "p95"]].map(([name, which]) => ({ name, values: days.map((day) => built.get(day)?.[which] ?? null) })), says: `On the slowest day 95 of 100 took ${formats.ms.told(slowest)} at most.` },
-    bytes: { days, format: formats.bytes, series: [{ name: "as the day began", values: grown.map((each) => each.bytes) }], says: sizes.length ? `${sized(sizes[0])} at first, ${sized(told.store.bytes)} now.` : "" },
+    bytes: { days, format: formats.bytes, series: [{ name: "in all", values: sizes }], says: `${first < sizes.length - 1 ? `${sized(sizes[first])} at first, ` : ""}${sized(told.store.bytes)} now.` },
     memories: { days, series: [{ name: "memories", values: grown.map((each) => each.memories) }], says: `${many(told.memories.total, "memory", "memories")}, of which ${number(told.memories.new)} are of the last ${span}.` },
     events: { days, series: [{ name: "events", values: grown.map((each) => each.events) }], says: `${many(grown.reduce((sum, each) => sum + (each.events ?? 0), 0), "event")} in ${span}.` },
     model: paid.size && { days, series: [["in", "tokens_in"], ["out", "tokens_out"]].map(([name, which]) => ({ name, values: days.map((day) => paid.get(day)?.[which] ?? 0) })), says: `${many(told.model.calls, "call")}, ${number(told.model.refused)} more refused.` },
@@ -295,14 +297,15 @@ function summed(told) {
 function tables(told) {
   const share = (rate) => (rate === null ? "–" : [`${Math.round(rate * 100)} %`, barred(rate)]);
   const hits = (groups) => Object.entries(groups).map(([name, each]) => [name, number(each.shown), number(each.used), number(each.ignored), share(each.hit_rate)]);
-  const columns = ["shown", "used", "not used", "hit rate"];
+  const columns = ["shown", "used", "not used", "used of judged"];
+  const named = (names, groups) => Object.fromEntries(Object.entries(groups).map(([name, each]) => [names[name] ?? name, each]));
   return [
-    grid("By kind", ["kind", ...columns], hits(told.items.by_kind)),
-    grid("By layer", ["layer", ...columns], hits(told.items.by_layer)),
-    grid("Silences", ["moment", "wanted", "silent", "share"], Object.entries(told.silence).map(([name, each]) => [name, number(each.recalls), number(each.silences), share(each.rate)])),
-    grid("Time to build", ["moment", "times", "median", "p95", "longest"], Object.entries(told.build_ms).map(([name, each]) => [name, number(each.count), ...["median", "p95", "max"].map((which) => formats.ms.told(each[which]))])),
-    grid("What is remembered", ["kind", "active"], Object.entries(told.memories.by_kind).map(([name, n]) => [name, number(n)])),
-    grid("By status", ["status", "memories"], Object.entries(told.memories.by_status).map(([name, n]) => [name, number(n)])),
+    grid("Items by kind", ["kind", ...columns], hits(told.items.by_kind)),
+    grid("Items by part of the context", ["part", ...columns], hits(named(told.layer_names, told.items.by_layer))),
+    grid("When nothing was worth saying", ["moment", "asked", "silent", "share"], Object.entries(named(MOMENTS, told.silence)).map(([name, each]) => [name, number(each.recalls), number(each.silences), share(each.rate)])),
+    grid("Time to build a context", ["moment", "times", "median", "p95", "longest"], Object.entries(named(MOMENTS, told.build_ms)).map(([name, each]) => [name, number(each.count), ...["median", "p95", "max"].map((which) => formats.ms.told(each[which]))])),
+    grid("Memories by kind", ["kind", "active"], Object.entries(told.memories.by_kind).map(([name, n]) => [name, number(n)])),
+    grid("Memories by status", ["status", "memories"], Object.entries(told.memories.by_status).map(([name, n]) => [name, number(n)])),
   ];
 }
 

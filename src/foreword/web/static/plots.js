@@ -3,7 +3,7 @@
 import { fill, make } from "./dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const LEFT = 46, RIGHT = 8, TOP = 8, BOTTOM = 22, HEIGHT = 168; // pixels around and of a plot
+const LEFT = 54, RIGHT = 8, TOP = 8, BOTTOM = 22, HEIGHT = 168; // pixels around and of a plot
 const TICKS = 4; // at most; more would be read by nobody
 const UNITS = [[1024 ** 3, "GB"], [1024 ** 2, "MB"], [1024, "KB"], [1, "bytes"]];
 let made = 0; // patterns are found by their ids, which are of the whole document
@@ -17,7 +17,7 @@ export const formats = {
 
 export function sized(n) {
   const [unit, name] = UNITS.find(([each]) => n >= each) ?? [1, "bytes"];
-  return `${(n / unit).toFixed(n >= unit * 10 || unit === 1 || n % unit === 0 ? 0 : 1)} ${name}`;
+  return `${(n / unit).toFixed(n >= unit * 10 || unit === 1 ? 0 : 1).replace(".0", "")} ${name}`;
 }
 
 // A day by its name, which is local already: 2026-11-16.
