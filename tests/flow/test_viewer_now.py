@@ -6,7 +6,6 @@ import json
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from foreword.projects import resolve
 from foreword.recipes import RECIPES
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Memory
-from foreword.web import THREADS
 from foreword.web.now import LAYERS, TEXTS
 from tests.flow.conftest import Host, wait_for
 from tests.flow.viewing import Page
@@ -118,31 +116,6 @@ def test_closing_the_viewer_ends_every_stream(page):
     assert [next(iter(each.event, None), None) for each in streams] == [None] * 3
     for each in streams:
         each.close()
-
-
-def test_tabs_that_were_closed_leave_their_threads_free(page):
-    for _ in range(3):
-        tabs = [Listening(page) for _ in range(10)]
-        assert [each.event()[0] for each in tabs] == ["ready"] * 10
-        for each in tabs:
-            each.close()
-        wait_for(lambda: threads_free(page) >= THREADS - 1)
-
-
-def threads_free(page: Page) -> int:
-    """How many more can listen at once: those that are answered within a moment."""
-    with ExitStack() as stack:
-        free = 0
-        for _ in range(THREADS - 1):  # one is left for others
-            line = socket.create_connection((page.at.hostname, page.at.port), timeout=0.3)
-            stack.callback(line.close)
-            head = f"Host: {page.at.netloc}\r\nCookie: {page.fields['Cookie']}\r\nSec-Fetch-Site: same-origin\r\n"
-            line.sendall(f"GET /api/live HTTP/1.1\r\n{head}\r\n".encode())
-            try:
-                free += bool(line.recv(1))
-            except TimeoutError:
-                return free
-        return free
 
 
 # -- now --------------------------------------------------------------------------------------------------------------
