@@ -22,7 +22,7 @@ test: .venv/ready-to-test lint  ## everything that must be true of a commit
 
 test-viewer: .venv/ready-to-test  ## the viewer alone, in a real browser; pictures of its pages in artefacts/viewer
 	@$(BIN)/python tests/viewer/install.py
-	@$(BIN)/python -m pytest tests/viewer $(ARGS)
+	@$(BIN)/python tests/run.py tests/viewer $(ARGS)
 
 e2e: .venv/ready-to-test  ## real agents from npm against a fake model: install, remember, recall, uninstall (ARGS=codex ...)
 	@$(BIN)/python tests/e2e/run.py $(ARGS)

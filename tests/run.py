@@ -1,8 +1,8 @@
-"""All tests -> as many pytest processes at a time as there are cores (at most four), and one summary, last.
+"""All tests -> a few pytest processes at a time, what takes longest first, and one summary, last.
 
-    python tests/run.py [what pytest understands, such as -x or -k words]
+    python tests/run.py [--clients] [FOLDER…] [what pytest understands, such as -x or -k words]
 
-Flow tests mostly wait for processes that they started: two halves side by side take little longer than one.
+With --clients the real clients (tests/e2e/run.py) run beside them; with folders only what lies in these runs.
 """
 
 from __future__ import annotations
@@ -14,26 +14,37 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LONG = ("viewer", "month", "flow")  # what takes longest begins first, or one core waits for the other at the end
-WHOLE = ("viewer",)  # what must see all of its folder in one process: which routes were visited
-AT_ONCE = min(4, os.cpu_count() or 1)
-PIECES = 4  # of a folder's files; more would pay for collecting and for fixtures of a module again and again
+TESTS = ROOT / "tests"
+LONG = ("viewer", "flow", "month")  # what takes longest begins first, or one core waits for the other at the end
+PIECES = {"viewer": 4, "flow": 6}  # of a folder's files; more would pay for browsers and collecting again and again
+HEADS = ("test_walk.py", "test_xss.py", "test_axe.py", "test_memories.py")  # the longest, each in a piece of its own
+LAST = "test_visited.py"  # counts what the pieces of its folder have told, when all of them have ended
+AT_ONCE = min(4, 1 + (os.cpu_count() or 1))  # one more than cores, for tests often wait for what they started
 NOTHING = 5  # what pytest ends with where nothing was chosen
+CLIENTS = "--clients"
+Command = Sequence[str]
 
 
 def main() -> int:
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tests-") as told, ThreadPoolExecutor(AT_ONCE) as pool:
-        jobs = [(part, Path(told) / f"{number}.xml") for number, part in enumerate(parts())]
-        ended = list(pool.map(lambda job: run(job[0], xml=job[1]), jobs))
-        counted = Counter[str]()
-        for _, xml in jobs:
-            counted.update(counts(xml))
+    given = [each for each in sys.argv[1:] if each != CLIENTS]
+    folders = [ROOT / each for each in given if (ROOT / each).is_dir()] or [TESTS]
+    asked = [each for each in given if not (ROOT / each).is_dir()]
+    clients = [[sys.executable, str(TESTS / "e2e" / "run.py")]] if CLIENTS in sys.argv else []
+    with tempfile.TemporaryDirectory(prefix="tests-") as name, ThreadPoolExecutor(AT_ONCE) as pool:
+        told = Path(name)
+        first, last = parts(folders)
+        tests = [pytest(part, asked, xml=told / f"{number}.xml") for number, part in enumerate([*first, *last])]
+        # Where the pieces of a folder tell what they have done, and whether somebody runs the clients.
+        environ = {**os.environ, "TESTS_TOLD": name, "TESTS_CLIENTS": "beside" if clients else ""}
+        ended = list(pool.map(lambda command: run(command, environ), [*clients, *tests[: len(first)]]))
+        ended += [run(command, environ) for command in tests[len(first) :]]
+        counted = sum((counts(told / f"{number}.xml") for number in range(len(tests))), Counter[str]())
     failed = [code for code in ended if code not in (0, NOTHING)]
     told_in_order = ("passed", "failed", "errors", "skipped")
     words = ", ".join(f"{counted[name]} {name}" for name in told_in_order if counted[name] or name == "passed")
@@ -41,23 +52,36 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def parts() -> list[list[str]]:
-    """Every test file in one of these, those that take long first."""
-    folders = {path.parent for path in (ROOT / "tests").rglob("test_*.py")}
-    ordered = sorted(
-        folders, key=lambda folder: (LONG.index(folder.name) if folder.name in LONG else len(LONG), folder)
-    )
+def parts(folders: Sequence[Path]) -> tuple[list[list[Path]], list[list[Path]]]:
+    """Every test file in one part, those that take long first; and the parts that wait for all of these."""
+    files = {path for folder in folders for path in folder.rglob("test_*.py")}
+    by_folder: dict[Path, list[Path]] = {}
+    for path in sorted(
+        files, key=lambda path: (_place(path.parent.name, LONG), path.parent, _place(path.name, HEADS), path)
+    ):
+        by_folder.setdefault(path.parent, []).append(path)
     found = []
-    for folder in ordered:
-        files = sorted(map(str, folder.glob("test_*.py")))
-        found += [files] if folder.name in WHOLE else [files[piece::PIECES] for piece in range(PIECES)]
-    return [part for part in found if part]
+    for folder, inside in by_folder.items():
+        dealt = [path for path in inside if path.name != LAST]
+        pieces = PIECES.get(folder.name, 2)
+        found += [dealt[piece::pieces] for piece in range(pieces)]
+    return [part for part in found if part], [[path] for path in sorted(files) if path.name == LAST]
 
 
-def run(part: Sequence[str], *, xml: Path) -> int:
-    """One pytest; what it says is printed when it has ended, so that two do not speak at once."""
-    command = [sys.executable, "-m", "pytest", *sys.argv[1:], f"--junitxml={xml}", "-o", "junit_family=xunit1", *part]
-    ended = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+def _place(name: str, order: Sequence[str]) -> int:
+    return order.index(name) if name in order else len(order)
+
+
+def pytest(part: Sequence[Path], asked: Sequence[str], *, xml: Path) -> Command:
+    told = [f"--junitxml={xml}", "-o", "junit_family=xunit1"]
+    return [sys.executable, "-m", "pytest", *asked, *told, *map(str, part)]
+
+
+def run(command: Command, environ: Mapping[str, str]) -> int:
+    """What it says is printed when it has ended, so that two do not speak at once."""
+    ended = subprocess.run(
+        command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
     sys.stdout.buffer.write(ended.stdout)
     sys.stdout.flush()
     return ended.returncode

@@ -9,6 +9,7 @@ exceptions, dialogs, requests to anywhere else) fails the test; `watch.expects("
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import re
 import shutil
@@ -317,15 +318,33 @@ def axe() -> str:
 
 # -- the last test: nothing was left out -----------------------------------------------------------------------------
 
-LAST = "test_every_route_and_method_was_visited"
+LAST = HERE / "test_visited.py"
+TOLD = Path(os.environ["TESTS_TOLD"]) if os.environ.get("TESTS_TOLD") else None  # where tests/run.py gathers it
+RAN: set[str] = set()  # files of this folder of which tests were chosen
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The test that counts what was visited comes behind all that visit; alone it would count nothing."""
-    last = [item for item in items if item.name == LAST]
-    if last:
-        items[:] = [item for item in items if item.name != LAST] + last
-        ran = {item.path for item in items if item.path.parent == HERE}
-        if ran != set(HERE.glob("test_*.py")) or config.option.keyword or config.option.markexpr:
-            for item in last:
-                item.add_marker(pytest.mark.skip(reason="only some of tests/viewer run"))
+    last = [item for item in items if item.path == LAST]
+    items[:] = [item for item in items if item.path != LAST] + last
+    RAN.update(item.path.name for item in items if item.path.parent == HERE)
+    all_of_it = TOLD or {path.name for path in HERE.glob("test_*.py")} == RAN
+    if not all_of_it or config.option.keyword or config.option.markexpr:
+        for item in last:
+            item.add_marker(pytest.mark.skip(reason="only some of tests/viewer run"))
+
+
+def pytest_sessionfinish() -> None:
+    """Tell what was visited to the process that counts it."""
+    if TOLD and RAN:
+        told = {"ran": sorted(RAN), "visited": sorted(VISITED)}
+        (TOLD / f"visited-{os.getpid()}.json").write_text(json.dumps(told))
+
+
+@pytest.fixture
+def visited() -> set[tuple[str, str]]:
+    """What all tests of the folder have visited, in this process and in others; each of its files must have run."""
+    told = [json.loads(path.read_text()) for path in TOLD.glob("visited-*.json")] if TOLD else []
+    ran = RAN.union(*(each["ran"] for each in told))
+    assert sorted(path.name for path in HERE.glob("test_*.py") if path.name not in ran) == [], "these did not run"
+    return VISITED.union((method, path) for each in told for method, path in each["visited"])

@@ -1,4 +1,4 @@
-"""Every page and every action, walked in a real browser and by its keyboard; what no test visited fails the run.
+"""Every page and every action, walked in a real browser and by its keyboard.
 
 What is walked comes from the app itself: its routes, the controls of a page, and the keys that a page lists. So a new
 page, button or key is walked without a word here.
@@ -12,11 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from foreword.routing import route_of
 from foreword.web import is_page
 from foreword.web.routes import routes_of
 from foreword.worker import life
-from tests.viewer.conftest import LAST, VISITED, every_look, settled, visit
+from tests.viewer.conftest import every_look, settled, visit
 
 ROUTES = routes_of(None, None)  # type: ignore[arg-type] # nothing is asked of them here
 PAGES = [path for path in ROUTES if is_page(ROUTES, path)]
@@ -353,15 +352,3 @@ def test_more_pages_than_a_browser_opens_connections_are_all_drawn_and_all_told(
     fresh.client.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": prompt})
     for each in pages:
         each.locator("option[value=eight]").wait_for(state="attached")
-
-
-# -- the last --------------------------------------------------------------------------------------------------------
-
-
-def test_every_route_and_method_was_visited():
-    been = {(method, route_of(ROUTES, path)) for method, path in VISITED}
-    every = {(method, path) for path, methods in ROUTES.items() for method in methods}
-    assert sorted(every - been) == [], "no test of the browser visited these"
-
-
-assert test_every_route_and_method_was_visited.__name__ == LAST
