@@ -158,6 +158,24 @@ def test_a_prompt_that_nothing_was_worth_saying_to_is_shown_as_such(page, host, 
     assert (spoken["silent"], spoken["prompt"]) == (False, PROMPT)
     assert (silent["silent"], silent["items"]) == (True, [])
     assert silent["prompt"] == "please translate the poem about wombats into Latin"
+    assert (silent["why"], silent["nearest"], silent["pending"]) == ("nothing", None, False)
+
+
+def test_what_is_silent_says_why_and_what_was_among_it(page, host, project, filled):
+    assert starts(host, project)
+    assert asks(host, project, "the checkout transport, please") == ""
+    assert starts(host, project, source="resume") == ""
+    resumed, told, start = page.get("/api/now")["moments"]
+    assert (start["silent"], told["why"]) == (False, "told")
+    assert told["says"] == "everything that fits was told already in this context window"
+    assert told["nearest"]["title"] == "The checkout HTTPTransport retries twice"
+    assert (resumed["name"], resumed["why"]) == ("when the session was resumed", "told")
+    filled.config.write_text("inject = false\n")
+    wait_for(lambda: page.client.get("/api/line", project_path=project)["line"] == "foreword: silent")
+    assert asks(host, project, "and the wombats?") == ""
+    silent = page.get("/api/now")["moments"][0]
+    assert (silent["why"], silent["pending"]) == ("off", False)
+    assert "switched off in this project" in silent["says"]
 
 
 def test_the_newest_session_is_shown_and_others_can_be_switched_to(page, host, project, tmp_path):
