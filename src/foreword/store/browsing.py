@@ -25,10 +25,12 @@ SHOWN = ("active", "proposed")  # the statuses, unless others are asked for
 POOL = 300  # of more that hold the words, the newest are put in order: six pages
 # How a beginning is tried before the index is asked which words begin so: as many of the newest at a time, for as long
 # as so many of them hold it, until there are enough for some pages.
-STEP, SHARE, ENOUGH = 150, 0.1, 1 / 3
+# Of a longer beginning the index has the few words soon.
+STEP, SHARE, LONGER, ENOUGH = 150, 0.1, 0.2, 1 / 3
 MOST_IDS = 50  # that begin as what is typed
 SAMPLE = 1_000  # of what begins so, the newest are counted
-FEW = 3_000  # places are looked up one by one; more are met sooner on a walk from the newest on
+FEW = 3_000  # places may be looked up one by one; more are met sooner on a walk from the newest on
+STEPS = 0.05  # of looking up one is a step of that walk: 0.15 us of 2.8
 NEAR = 2_000  # and more of the newest in which what many have is looked for first: 8 ms
 MOST_KEPT = 50  # of the last words, with their places
 MOST_COUNTED = 200_000  # memories for a total: 15 ms; and for what is told by no index: 0.5 s
@@ -74,6 +76,7 @@ class Facets:
 
     counts: Mapping[str, tuple[tuple[str, int], ...]]
     sampled: tuple[str, ...] = ()  # those that were counted among the newest only
+    total: int | None = None
 
 
 @value
@@ -176,7 +179,12 @@ class BrowsingReader(Reader):
                 sampled.update(() if whole else rest)
         scopes = dict(self._all("SELECT number, scope FROM owners", ()))
         counts["scope"] = Counter({scopes.get(owner, ""): count for owner, count in counts["scope"].items()})
-        return Facets({name: _most(counts[name]) for name in FACETS}, tuple(name for name in FACETS if name in sampled))
+        whole = next((name for name in _asked(wanted)[0][0] if name in COLUMNS and name not in sampled), "")
+        return Facets(
+            {name: _most(counts[name]) for name in FACETS},
+            sampled=tuple(name for name in FACETS if name in sampled),
+            total=sum(counts[whole].values()) if whole else None,
+        )
 
     # -- counting -----------------------------------------------------------------------------------------------
     def _counted(self, names: Sequence[str], wanted: Wanted, among: _Among, but: str) -> dict[str, Counter[Any]]:
@@ -311,15 +319,19 @@ class BrowsingReader(Reader):
         A beginning that many hold is met here at once, and out of the index would come with all of them. One that few
         hold costs the index nothing.
         """
-        newest, _ = self._newest(wanted, held, most=STEP, but=but)
-        found = self._saying(newest, said)
-        if len(newest) < STEP or len(found) < STEP * SHARE:
+        share = SHARE if said.short else LONGER
+        reach = int(enough / share)
+        dear = held.expression or held.marked  # who has it is found out anew with every walk
+        newest, _ = self._newest(wanted, held, most=reach if dear else STEP, but=but)
+        found = self._saying(newest[:STEP], said)
+        if len(newest) < STEP or len(found) < STEP * share:
             return [], len(found) / STEP
-        more = self._newest(wanted, held, most=int(enough / SHARE), but=but)[0] if len(found) < enough else []
-        for start in range(STEP, len(more), STEP):
-            found += self._saying(more[start : start + STEP], said)
+        if len(found) < enough and not dear:
+            newest, _ = self._newest(wanted, held, most=reach, but=but)
+        for start in range(STEP, len(newest), STEP):
             if len(found) >= enough:
                 break
+            found += self._saying(newest[start : start + STEP], said)
         return found, 1.0
 
     def _size(self) -> int:
@@ -373,11 +385,14 @@ class BrowsingReader(Reader):
             where = f"+m.place IN (SELECT rowid FROM words WHERE words MATCH ?) AND {where}"
             given = [among.expression, *given]
         if among.places is not None:
-            where, given = f"m.place IN {_EACH} AND {where}{shows}", [json_list(among.places), *given, *seen]
+            looked_up = not self._met_sooner(len(among.places), most)
+            where = f"{'' if looked_up else '+'}m.place IN {_EACH} AND {where}{shows}"
+            given = [json_list(among.places), *given, *seen]
+        if among.places is not None and looked_up:
             rows = self._all(f"SELECT m.created, m.place FROM memories m WHERE {where}", given)
             rows.sort(reverse=True)
             return [place for _, place in rows[:most]], len(rows)
-        if among.marked:
+        if among.marked and among.places is None:
             # What many have is met among the newest, with nobody asked who all of them are.
             near = f"SELECT m.place, m.tags, m.files FROM memories m WHERE {where} {_NEWEST}"
             asked = (*given, NEAR + 4 * most, *seen, most + 1)
@@ -388,6 +403,10 @@ class BrowsingReader(Reader):
             where, given = f"{where}{among_}{shows}", [*given, *all_, *seen]
         rows = self._all(f"SELECT m.place FROM memories m WHERE {where} {_NEWEST}", (*given, most + 1))
         return [place for (place,) in rows[:most]], len(rows) if len(rows) <= most else None
+
+    def _met_sooner(self, held: int, most: int) -> bool:
+        """Whether a walk from the newest on meets so many of those held before each of these could be looked up."""
+        return most < held and held * held > self._size() * most * STEPS
 
     # -- filters ------------------------------------------------------------------------------------------------
     def _conditions(

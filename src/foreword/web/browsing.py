@@ -46,7 +46,7 @@ def facets(keeper: Keeper, asked: Request) -> dict[str, Any]:
         ]
         for name in FACETS
     }
-    return {"facets": told, "exact": not found.sampled, "sampled": list(found.sampled)}
+    return {"facets": told, "exact": not found.sampled, "sampled": list(found.sampled), "total": found.total}
 
 
 def wanted_of(asked: Request) -> Wanted:

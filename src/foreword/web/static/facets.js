@@ -2,7 +2,7 @@
 
 import { latest } from "./ask.js";
 import * as asking from "./asking.js";
-import { FACETS, NAMES, chosenOf, clear, toggle } from "./choice.js";
+import { FACETS, NAMES, chosenOf, clear, named, toggle } from "./choice.js";
 import { fill, make } from "./dom.js";
 import { anew, number, trouble } from "./parts.js";
 
@@ -18,9 +18,12 @@ export function facets(here) {
   async function tally() {
     if (page.signal.aborted || choice.view) return fill(groups, choice.view ? make("p", { class: "dim" }, "Filters are for all memories.") : null);
     tallied = performance.now();
+    const asked = named(choice);
     try {
       const got = await count((signal) => asking.counts(choice, { signal: AbortSignal.any([signal, page.signal]) }));
-      if (got && !page.signal.aborted) draw(got.facets, got.exact);
+      if (!got || page.signal.aborted) return;
+      draw(got.facets, got.exact);
+      if (asked === named(choice)) here.results.totals(got.total);
     } catch (error) {
       fill(groups, trouble(error));
     }

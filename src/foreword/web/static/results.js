@@ -9,7 +9,8 @@ import { age, anew, chip, empty, many, number, trouble } from "./parts.js";
 
 const ROWS = 50; // that are asked for at once
 const ASKED = 200; // at most, when all that are shown are asked for again
-const SEEN = 16; // of them are drawn at once: a tall window shows so many; the others come when the browser is idle
+const LOW = 70; // pixels of a low row, and of what always stands above the list: as many as are in sight are drawn
+const ABOVE = 180; // at once, the others when the browser is idle
 const MOST = 500; // rows in the list; whoever scrolls further has not found the right word yet
 const SETTLED = 450; // milliseconds after the last answer before facets are counted: who types on is not kept waiting by them
 const NOTED = 300; // milliseconds between two addresses: browsers take some hundred in half a minute, and no more
@@ -49,7 +50,7 @@ export function results(here) {
     const held = at?.closest(".mem-row")?.dataset.of ?? "";
     const place = held ? [...rows.children].findIndex((each) => each.dataset.of === held) : -1;
     const words = litBy(choice.view ? "" : choice.q);
-    const first = whole || (keep && (top || held)) ? list.memories.length : SEEN;
+    const first = whole || (keep && (top || held)) ? list.memories.length : inSight();
     unless(others);
     undrawn = null;
     const stays = anew(rows, () => fill(rows, list.memories.slice(0, first).map((each) => row(each, words))));
@@ -65,6 +66,8 @@ export function results(here) {
     };
     others = soon(() => undrawn?.());
   }
+
+  const inSight = () => Math.ceil(Math.max(0, innerHeight - ABOVE) / LOW) + 1;
 
   // What stands around the rows.
   function rest() {
@@ -185,6 +188,12 @@ export function results(here) {
     more: () => Boolean(list.next),
     of: (id) => all().find((each) => each.dataset.id === id),
     whole: () => undrawn?.(),
+    // How many there are, where only those who counted everything know.
+    totals: (total) => {
+      if (total === null || list.total !== null || !list.memories.length) return;
+      list = kept.list = { ...list, total };
+      rest();
+    },
     kept: () => list === kept.list,
     // How long nothing may be asked again because something was asked just now; null where the list is too long for it.
     rests: (pause) => (list.memories.length > ASKED ? null : looking ? 200 : Math.max(0, pause - (performance.now() - looked))),
