@@ -43,6 +43,13 @@ def differing(before: Memory, after: Memory) -> tuple[str, ...]:
     return (*patch, *(name for name in PARTS if name in parts))
 
 
+def version(memory: Memory) -> str:
+    """The same for as long as a memory says the same: whoever revises it can tell which one they read."""
+    says = [getattr(memory, name) for name in (*WHOLE, "status", "superseded_by")]
+    told = json.dumps([*says, *(memory.detail.get(name) for name in PARTS)], default=list)
+    return hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
+
+
 def is_the_users(memory: Memory) -> bool:
     """Whether the user said it, or put it into these words: then nobody else changes it."""
     return memory.trust == "user" or memory.detail.get(REVISED) == "user"

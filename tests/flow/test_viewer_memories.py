@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from foreword.client import Client
+from foreword.errors import BadRequest
 from foreword.paths import Home
 from foreword.worker import life
 from tests.flow.viewing import Page, Refused
@@ -205,6 +206,126 @@ def test_an_id_that_nobody_knows_is_told_so(page):
     with pytest.raises(Refused) as told:
         page.get("/api/memories/dec-00000000")
     assert told.value.status == 404
+
+
+# -- several at once ---------------------------------------------------------------------------------------------
+
+
+def status(page: Page, id: str) -> str:
+    return str(page.get(f"/api/memories/{id}")["memory"]["status"])
+
+
+def test_several_are_pinned_in_one_run_that_is_taken_back_and_done_again_as_one(client, page, add):
+    ids = [add("decision", f"Berth {n} is free") for n in range(4)]
+    page.post("/api/pin", {"id": ids[0]})
+    got = page.post("/api/pin", {"ids": [*ids, ids[1], "dec-00000000"]})
+    assert got["changed"] == ids[1:]
+    assert sorted(got["refused"]) == sorted([ids[0], "dec-00000000"])
+    assert "pinned already" in got["refused"][ids[0]]
+    assert "no memory" in got["refused"]["dec-00000000"]
+    assert len(got["entries"]) == 3
+    back = page.post("/api/undo", {"run": got["run"]})
+    assert (len(back["undone"]), back["refused"]) == (3, {})
+    assert [page.get(f"/api/memories/{id}")["memory"]["pinned"] for id in ids] == [True, False, False, False]
+    page.post("/api/undo", {"run": back["undone"][0]["run"]})
+    assert all(page.get(f"/api/memories/{id}")["memory"]["pinned"] for id in ids)
+
+
+def test_what_is_set_aside_is_kept_out_of_sight_and_brought_back(client, page, add):
+    ids = [add("decision", "Cranes are yellow"), add("failure", "the crane squeaks")]
+    gone = add("decision", "Cranes are red")
+    page.post("/api/supersede", {"old": gone, "new": ids[0]})
+    rule = add("preference", "Name cranes after birds")
+    proposed = client.post(f"/api/memories/{rule}", {"title": "Name cranes after fish", "by": "codex"})["memory"]["id"]
+    got = page.post("/api/aside", {"ids": [*ids, gone, proposed]})
+    assert got["changed"] == ids
+    assert got["refused"] == {gone: f"{gone} is superseded already", proposed: f"{proposed} is proposed"}
+    assert [status(page, id) for id in ids] == ["discarded", "discarded"]
+    assert page.get("/api/memories", q="crane squeaks")["memories"] == []
+    page.post("/api/review", {"do": "refuse", "id": proposed})
+    back = page.post("/api/aside", {"ids": [*ids, gone, proposed], "off": True})
+    assert back["changed"] == ids
+    assert sorted(back["refused"]) == sorted([gone, proposed])
+    assert [status(page, id) for id in ids] == ["active", "active"]
+
+
+def test_several_that_wait_are_decided_together_and_what_does_not_wait_stays(client, page, add):
+    notes = [add("note", "oil the winch"), add("note", "paint the hull")]
+    other = add("decision", "Hulls are painted in May")
+    got = page.post("/api/review", {"do": "promote", "ids": [*notes, other], "as": "goal"})
+    assert got["changed"] == notes
+    assert "cannot be promoted" in got["refused"][other]
+    became = [page.get(f"/api/memories/{id}")["superseded_by"]["id"] for id in notes]
+    assert {page.get(f"/api/memories/{id}")["memory"]["kind"] for id in became} == {"goal"}
+    page.post("/api/undo", {"run": got["run"]})
+    assert [status(page, id) for id in notes] == ["active", "active"]
+    with pytest.raises(Refused, match="unknown answer"):
+        page.post("/api/review", {"do": "explode", "ids": notes})
+
+
+def test_what_one_decision_changes_another_of_the_same_run_leaves_alone(client, page, add):
+    rule = add("preference", "Moor at dusk")
+    wishes = [
+        client.post(f"/api/memories/{rule}", {"title": words, "by": "codex"})["memory"]["id"]
+        for words in ("Moor before dusk", "Moor after dusk")
+    ]
+    got = page.post("/api/review", {"do": "accept", "ids": wishes})
+    assert got["changed"] == wishes[:1]
+    assert got["refused"] == {wishes[1]: f"{rule} was changed with {wishes[0]} just now"}
+    assert page.get(f"/api/memories/{rule}")["memory"]["title"] == "Moor before dusk"
+    assert status(page, wishes[1]) == "proposed"
+
+
+def test_several_are_tagged_without_losing_a_tag_or_keeping_a_secret(page, add):
+    ids = [add("decision", "Tides are read hourly", tags=["tide", "old"]), add("learning", "Neap tides are weak")]
+    secret = "ghp_" + "a8Kd93jfLw02mZxQpR7tYvB1nCcEeHhUuSs4"
+    got = page.post("/api/tags", {"ids": ids, "add": ["sea", " ", secret], "remove": ["old"]})
+    assert got["changed"] == ids
+    first, second = (page.get(f"/api/memories/{id}")["memory"]["tags"] for id in ids)
+    assert first[:2] == ["tide", "sea"]
+    assert second[0] == "sea"
+    assert secret not in str(first + second)
+    again = page.post("/api/tags", {"ids": ids, "remove": ["old"]})
+    assert (again["run"], sorted(again["refused"])) == ("", sorted(ids))
+
+
+@pytest.mark.parametrize("path", ["/api/pin", "/api/aside", "/api/tags", "/api/review"])
+def test_a_list_that_makes_no_sense_changes_nothing_and_is_told(page, add, path):
+    id = add("decision", f"Lights are green for {path}")
+    more = {"add": ["x"], "do": "refuse"}
+    for ids, words in (
+        ([], "no memory is named"),
+        (id, "must be a list of texts"),
+        ([id, 7], "must be a list of texts"),
+        ([id, None], "must be a list of texts"),
+        ([id, *(f"dec-{n:08}" for n in range(500))], "501 memories at once are too many"),
+    ):
+        with pytest.raises(Refused, match=words) as told:
+            page.post(path, {"ids": ids, **more})
+        assert told.value.status == 400
+        assert told.value.told["hint"]
+    assert len(page.get(f"/api/memories/{id}")["history"]) == 1
+    assert len(page.post(path, {"ids": [f"dec-{n:08}" for n in range(500)], **more})["refused"]) == 500
+
+
+def test_nobody_but_the_user_does_it_to_several(client, add):
+    id = add("decision", "Buoys are counted")
+    with pytest.raises(BadRequest, match="only the user"):
+        client.post("/api/pin", {"ids": [id], "by": "codex"})
+
+
+def test_an_edit_of_what_somebody_changed_meanwhile_is_refused(client, page, add):
+    id = add("decision", "The ferry leaves at nine")
+    read = page.get(f"/api/memories/{id}")
+    page.post("/api/pin", {"id": id})  # what it says is the same
+    client.post(f"/api/memories/{id}", {"title": "The ferry leaves at ten"})
+    with pytest.raises(Refused, match="changed since you read it") as told:
+        page.post(f"/api/memories/{id}", {"body": "in winter", "as_of": read["version"]})
+    assert told.value.status == 409
+    now = page.get(f"/api/memories/{id}")
+    assert (now["memory"]["title"], now["memory"]["body"]) == ("The ferry leaves at ten", "")
+    page.post(f"/api/memories/{id}", {"body": "in winter", "as_of": now["version"]})
+    assert page.get(f"/api/memories/{id}")["memory"]["body"] == "in winter"
 
 
 def fetches(home: Home) -> int:

@@ -202,7 +202,7 @@ def test_an_edit_that_makes_no_sense_is_told_and_nothing_is_lost(my_page, mine, 
     said(page, "unknown scope")
     assert form.get_by_label("Counts for").input_value() == "planet:mars"
     page.keyboard.press("Escape")
-    page.get_by_role("dialog").get_by_role("button", name="Leave").click()
+    page.get_by_role("dialog").get_by_role("button", name="Discard").click()
     told(page, "Search uses Meilisearch")
 
 

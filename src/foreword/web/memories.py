@@ -13,7 +13,7 @@ from foreword.amendments import Logged, stands
 from foreword.chronicle import PAST, chronicle
 from foreword.details import text
 from foreword.errors import NotFound
-from foreword.revise import REVISED, REVISES
+from foreword.revise import REVISED, REVISES, version
 from foreword.store.registry import called
 from foreword.types import Memory
 from foreword.values import fields
@@ -35,7 +35,8 @@ def about(keeper: Keeper, id: str) -> dict[str, Any]:
         raise NotFound(f"there is no memory {id[:80]!r}", hint="look for it by its words")
     sessions = _sessions(keeper, [memory.session, *(each["session"] for each in told["shown"])])
     return {
-        "memory": {**told["memory"], "project_name": called(memory.project, store.registry())},
+        "memory": {**answers.memory(memory), "project_name": called(memory.project, store.registry())},
+        "version": version(memory),
         "session": sessions.get(memory.session),
         "links": _links(store, memory),
         "superseded_by": next(iter(_briefly(store, [memory.superseded_by])), None),

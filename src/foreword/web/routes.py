@@ -66,6 +66,8 @@ def routes_of(keeper: Keeper, live: Live) -> Routes:
             "POST": lambda asked: memories.revise(keeper, last(asked), object_in(asked)),
         },
         "/api/pin": {"POST": lambda asked: keeper.governing.pin(object_in(asked))},
+        "/api/aside": {"POST": lambda asked: keeper.governing.put_aside(object_in(asked))},
+        "/api/tags": {"POST": lambda asked: keeper.governing.tag(object_in(asked))},
         "/api/supersede": {"POST": lambda asked: memories.supersede(keeper, object_in(asked))},
         "/api/undo": {"POST": lambda asked: keeper.governing.undo(object_in(asked))},
         "/api/forget": {"POST": lambda asked: keeper.forget(object_in(asked))},

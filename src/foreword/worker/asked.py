@@ -141,6 +141,11 @@ def texts(told: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(storable(each) for each in given)
 
 
+def tags(told: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Tags that a caller names, each once, without secrets."""
+    return tuple(dict.fromkeys(filter(None, (redact(each).strip() for each in texts(told, name)))))
+
+
 def beyond(scope: str) -> str:
     """A scope wider than a project, as it is kept; empty where the project's own is meant, and all else is told."""
     name = scope.lower()

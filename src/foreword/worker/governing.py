@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from foreword import answers
 from foreword.amendments import Amendment, Logged
 from foreword.chronicle import chronicle
-from foreword.errors import BadRequest, NotFound
+from foreword.errors import BadRequest, Conflict, NotFound
 from foreword.jsontext import storable
 from foreword.redact import redact
-from foreword.revise import ALONE, OWN_TERMINAL, WORDS, differing, is_the_users, proposed, revised
+from foreword.revise import ALONE, OWN_TERMINAL, WORDS, differing, is_the_users, proposed, revised, version
 from foreword.store import Store
 from foreword.types import UNIVERSAL, Link, Memory, Project, Vector
 from foreword.values import fields, replace, value
-from foreword.worker import asked
+from foreword.worker import asked, together
 
 MOST_TAKEN_BACK = 100_000  # entries of one run
 
@@ -58,6 +60,8 @@ class Governing:
     def revise(self, id: str, told: Mapping[str, Any]) -> dict[str, Any]:
         """A memory in other words, or an agent's proposal of some."""
         memory = self._found(id, told)
+        if told.get("as_of") not in (None, version(memory)):
+            raise Conflict(f"{memory.id} was changed since you read it", hint="look at it again")
         changes = asked.changes(told)
         if "scope" in changes:
             changes["scope"] = _scope(changes["scope"], memory)
@@ -71,16 +75,24 @@ class Governing:
         return {"memory": answers.memory(got.memory), "entry": _entry(got.entry), "proposed": False}
 
     def pin(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """A memory that the user holds on to, or no longer."""
+        """A memory that the user holds on to, or no longer; or several of them."""
+        plan = partial(together.pin, pinned=not told.get("off"))
+        if "ids" in told:
+            return self._together(told, plan)
         _by_the_user(told)
-        memory, pinned = self._found(told.get("id"), told), not told.get("off")
-        if memory.pinned == pinned:
-            raise BadRequest(
-                f"{memory.id} is {'pinned already' if pinned else 'not pinned'}", hint="`foreword show` tells"
-            )
-        after = replace(memory, pinned=pinned)
-        entry = self._amend(Amendment("pin" if pinned else "unpin", changed=((memory, after),)), who="user")
-        return self._answer(memory.id, entry)
+        memory = self._found(told.get("id"), told)
+        return self._answer(memory.id, self._amend(plan(memory), who="user"))
+
+    def put_aside(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Memories that are kept and no longer shown, or shown again."""
+        return self._together(told, together.bring_back if told.get("off") else together.put_aside)
+
+    def tag(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Memories with more tags, or with fewer."""
+        add, remove = asked.tags(told, "add"), asked.tags(told, "remove")
+        if not add and not remove:
+            raise BadRequest("no tag is named", hint='send {"ids": ["…"], "add": ["…"]}, or `remove`')
+        return self._together(told, partial(together.tag, add=add, remove=remove))
 
     def supersede(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """A memory that another one takes the place of: one that is known, or one that is made for it."""
@@ -108,7 +120,8 @@ class Governing:
         about = [_entry(each) for each in entries]
         if preview:
             return {"entries": about, "undone": [], "refused": {}}
-        got = self._store().undo(entries, who="user", at=self._now())
+        run = f"undo-{secrets.token_hex(6)}" if told.get("run") else ""  # so that all of it can be done again
+        got = self._store().undo(entries, who="user", at=self._now(), run=run)
         refused = {str(number): why for number, why in got.refused.items()}
         return {"entries": about, "undone": [_entry(each) for each in got.entries], "refused": refused}
 
@@ -153,6 +166,16 @@ class Governing:
         self._give_vectors([kept])
         return Revised(kept, entry)
 
+    def _together(self, told: Mapping[str, Any], plan: together.Plan) -> dict[str, Any]:
+        _by_the_user(told)
+        key = self._key(told)
+
+        def planned(memory: Memory) -> Amendment:
+            _refuse_other(memory, key)
+            return plan(memory)
+
+        return together.together(self._store(), together.ids_of(told), planned, at=self._now())
+
     def _amend(self, one: Amendment, *, who: str) -> Logged:
         (entry,) = self._store().amend([one], who=who, at=self._now())
         return entry
@@ -172,12 +195,7 @@ class Governing:
         memory = asked.known(self._store(), str(id))
         if memory.status == "forgotten":
             raise NotFound(f"there is no memory {memory.id!r}", hint="`foreword search` finds ids")
-        key = self._key(told)
-        if key and memory.scope.startswith("project:") and memory.scope != f"project:{key}":
-            raise BadRequest(
-                f"{memory.id} is of another project ({memory.project})",
-                hint=f"go there, or add --project with its folder or --project {memory.project}",
-            )
+        _refuse_other(memory, self._key(told))
         return memory
 
     def _key(self, told: Mapping[str, Any]) -> str:
@@ -228,6 +246,14 @@ class Governing:
         if not found:
             raise NotFound(missing, hint="`foreword log` lists them")
         return found
+
+
+def _refuse_other(memory: Memory, key: str) -> None:
+    if key and memory.scope.startswith("project:") and memory.scope != f"project:{key}":
+        raise BadRequest(
+            f"{memory.id} is of another project ({memory.project})",
+            hint=f"go there, or add --project with its folder or --project {memory.project}",
+        )
 
 
 def _scope(scope: str, memory: Memory) -> str:

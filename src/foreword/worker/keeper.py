@@ -479,7 +479,9 @@ class Keeper:
         return {**told, "waiting": sum(map(len, found.values())), "becomes": list(reviewing.BECOMES)}
 
     def decide(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """Do with one thing that waits what the user says."""
+        """Do with one thing that waits what the user says, or with several."""
+        if "ids" in told:
+            return reviewing.decide_together(self.store, told, now=self.now())
         memory, entry = reviewing.decide(self.store, told, now=self.now())
         return {"memory": answers.memory(memory), "entry": entry.number}
 

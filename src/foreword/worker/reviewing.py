@@ -15,7 +15,7 @@ from foreword.revise import PROPOSAL, REVISES, accepted
 from foreword.store import Store
 from foreword.types import Link, Memory
 from foreword.values import replace, value
-from foreword.worker import asked
+from foreword.worker import asked, together
 from foreword.worker.learning import rules_of_all
 
 # What a note may become: what happens by itself in sessions is none of it.
@@ -50,10 +50,28 @@ def waiting(store: Store, *, scope: str = "") -> Waiting:
 
 def decide(store: Store, told: Mapping[str, Any], *, now: float) -> tuple[Memory, Logged]:
     """Do with one thing what the user says: `{do, id, scope?, as?, title?}`; what became of it, and its log entry."""
-    what, given = str(told.get("do") or ""), {name: asked.text(told, name) for name in ("scope", "as", "title")}
-    if what not in _DOES:
-        raise BadRequest(f"unknown answer {what!r}", hint=f"one of {', '.join(_DOES)}")
-    memory = asked.known(store, asked.text(told, "id"), hint=LIST)
+    amendment = _planned(store, asked.known(store, asked.text(told, "id"), hint=LIST), told, now=now)
+    (entry,) = store.amend([amendment], who="user", at=now)
+    became = amendment.new[0] if amendment.new else amendment.changed[0][1]
+    return store.by_uid([became.uid])[0], entry
+
+
+def decide_together(store: Store, told: Mapping[str, Any], *, now: float) -> dict[str, Any]:
+    """Do with several things what the user says of all: `{do, ids, scope?, as?}`, in one run."""
+    _does(told)
+    plain = {**told, "title": ""}  # several things have several titles
+
+    def planned(memory: Memory) -> Amendment:
+        return _planned(store, memory, plain, now=now)
+
+    return together.together(store, together.ids_of(told), planned, at=now)
+
+
+_DOES = {"accept": "accepted", "refuse": "refused", "promote": "promoted", "discard": "discarded"}
+
+
+def _planned(store: Store, memory: Memory, told: Mapping[str, Any], *, now: float) -> Amendment:
+    what, given = _does(told), {name: asked.text(told, name) for name in ("scope", "as", "title")}
     is_note = memory.kind == "note" and memory.status == "active"
     if is_note != (what in ("promote", "discard")) or not (is_note or memory.status == "proposed"):
         raise BadRequest(
@@ -62,17 +80,17 @@ def decide(store: Store, told: Mapping[str, Any], *, now: float) -> tuple[Memory
         )
     title = redact(given["title"]).strip()[:MOST_TITLE]
     if what == "accept":
-        amendment = _accept(store, memory, scope=given["scope"], kind=given["as"], title=title, now=now)
-    elif what == "promote":
-        amendment = _promote(memory, kind=given["as"], scope=given["scope"], title=title, now=now)
-    else:
-        amendment = _put_aside(memory, what, now=now)
-    (entry,) = store.amend([amendment], who="user", at=now)
-    became = amendment.new[0] if amendment.new else amendment.changed[0][1]
-    return store.by_uid([became.uid])[0], entry
+        return _accept(store, memory, scope=given["scope"], kind=given["as"], title=title, now=now)
+    if what == "promote":
+        return _promote(memory, kind=given["as"], scope=given["scope"], title=title, now=now)
+    return _put_aside(memory, what, now=now)
 
 
-_DOES = {"accept": "accepted", "refuse": "refused", "promote": "promoted", "discard": "discarded"}
+def _does(told: Mapping[str, Any]) -> str:
+    what = str(told.get("do") or "")
+    if what not in _DOES:
+        raise BadRequest(f"unknown answer {what!r}", hint=f"one of {', '.join(_DOES)}")
+    return what
 
 
 def _accept(store: Store, proposal: Memory, *, scope: str, kind: str, title: str, now: float) -> Amendment:

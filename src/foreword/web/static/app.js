@@ -17,10 +17,13 @@ const THEMES = ["auto", "light", "dark"];
 const main = document.getElementById("main");
 let leaving = new AbortController();
 let at = ""; // the address that is shown
+let nth = history.state?.nth ?? 0; // which of this tab's addresses it is
+let guard = null; // of a page with something half written: whether it has, and the question whether it may go
 const places = new Map(Object.entries(JSON.parse(sessionStorage.getItem("places") ?? "{}"))); // how far each address was scrolled
 
 async function show({ first = false, back = first } = {}) {
   leaving.abort();
+  guard = null;
   at = address();
   const mine = (leaving = new AbortController());
   const path = location.pathname.split("/").filter(Boolean).map(decodeURIComponent);
@@ -54,6 +57,7 @@ async function show({ first = false, back = first } = {}) {
       push,
       live: (fn) => lives.live(fn, mine.signal),
       keys: keys.alsoOfPage,
+      guard: (holds, ask) => (guard = { holds, ask }),
       say,
     });
     if (back && !mine.signal.aborted) scrolled(places.get(at));
@@ -67,14 +71,37 @@ async function show({ first = false, back = first } = {}) {
 }
 
 export function go(to) {
-  if (to !== address()) push(to);
-  show();
+  const went = () => {
+    if (to !== address()) push(to);
+    show();
+  };
+  if (guard?.holds()) guard.ask().then((may) => may && went());
+  else went();
 }
 
 function push(to) {
   left();
-  history.pushState(null, "", to);
+  nth += 1;
+  history.pushState({ nth }, "", to);
   at = address();
+}
+
+// The way back or forth; where something half written stays, the address goes back to it.
+async function moved() {
+  if (address() === at) return;
+  const mine = guard;
+  if (mine?.asking) return; // the same question answers for this step too
+  if (mine?.holds()) mine.asking = true;
+  if (mine?.asking && !(await mine.ask().finally(() => (mine.asking = false)))) {
+    const there = history.state?.nth;
+    if (address() === at) return;
+    if (Number.isInteger(there)) history.go(nth - there);
+    else history.pushState({ nth }, "", at);
+    return;
+  }
+  nth = history.state?.nth ?? nth;
+  left();
+  show({ back: true });
 }
 
 const address = () => location.pathname + location.search;
@@ -140,9 +167,10 @@ function theme() {
 }
 
 document.addEventListener("click", follow);
-addEventListener("popstate", () => address() !== at && (left(), show({ back: true })));
+addEventListener("popstate", moved);
 addEventListener("pagehide", () => (left(), sessionStorage.setItem("places", JSON.stringify(Object.fromEntries([...places].slice(-50))))));
 history.scrollRestoration = "manual";
+history.replaceState({ ...history.state, nth }, "");
 document.getElementById("help").addEventListener("click", keys.help);
 theme();
 keys.begin({

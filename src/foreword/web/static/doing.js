@@ -7,16 +7,16 @@ import { make } from "./dom.js";
 import { editor, successor } from "./forms.js";
 import { wouldGo } from "./going.js";
 import { stands } from "./memory.js";
-import { ask, toast } from "./parts.js";
+import { ask, number, toast } from "./parts.js";
 
 export function doing(here) {
   const { page, choice } = here;
   const pick = latest();
-  let done = []; // entries of what was done here, the last one last
+  let done = []; // entries and runs of what was done here, the last one last
 
   const all = {
     becomes: () => here.becomes,
-    edit: () => act(async (one) => here.opened.write(editor(one, { save: (changes) => attempt(() => saved(one, changes)), cancel: here.opened.leave }))),
+    edit: () => act(async (one, told) => here.opened.write(editor(one, { version: told.version, save: (changes) => attempt(() => saved(one, changes)), cancel: here.opened.leave }))),
     supersede: () =>
       act(async (one) =>
         here.opened.write(
@@ -25,7 +25,7 @@ export function doing(here) {
             save: (given) => attempt(async () => {
               const got = await post("/api/supersede", { old: one.id, ...given });
               here.opened.written();
-              await after(`Superseded by “${got.by.title}”.`, got.entry.number);
+              await after(`Superseded by “${got.by.title}”.`, { entry: got.entry.number });
             }),
             cancel: here.opened.leave,
           }),
@@ -38,47 +38,32 @@ export function doing(here) {
         here.opened.draw({ quiet: true });
         try {
           const got = await post("/api/pin", { id: one.id, off });
-          await after(off ? "No longer pinned." : "Pinned: it ranks higher.", got.entry.number);
+          await after(off ? "No longer pinned." : "Pinned: it ranks higher.", { entry: got.entry.number });
         } catch (error) {
           await here.opened.reveal(one.id, { push: false });
           throw error;
         }
       }),
-    forget: () =>
+    aside: () =>
       act(async (one) => {
-        const would = await post("/api/forget", { ids: [one.id], dry_run: true });
-        const why = make("input", { name: "why", placeholder: "Why, for the log (may stay empty)", "aria-label": "Why, for the log", autofocus: true, on: { keydown: (event) => event.key === "Enter" && event.preventDefault() } });
-        const yes = await ask({ title: "Forget this for good?", body: [wouldGo(would), why], yes: "Forget for good", danger: true, read: () => ({ why: why.value }) });
-        if (!yes) return;
-        here.opened.going();
-        const got = await post("/api/forget", { ids: [one.id], why: yes.why }).catch(async (error) => {
-          await here.opened.reveal(one.id, { push: false });
-          throw error;
-        });
-        done = [];
-        here.opened.gone(got);
-        page.say(got.left.length ? "Forgotten; something is left" : "Forgotten for good; 0 left");
-        await here.results.refresh({ quiet: true });
-        here.askWaiting();
+        const off = one.status === "discarded";
+        const got = await post("/api/aside", { ids: [one.id], off });
+        if (got.refused[one.id]) return toast(`It stays as it is: ${got.refused[one.id]}`);
+        await after(off ? "Brought back: it may be shown again." : "Set aside: it is kept, and no longer shown.", { run: got.run });
       }),
-    undo: (number) =>
-      attempt(async () => {
-        const got = await post("/api/undo", { entry: number });
-        const why = got.refused[number];
-        done = done.filter((each) => each !== number);
-        if (why) return toast(`It stays as it is: ${why}`);
-        await after("Taken back.", got.undone[0].number, { again: true });
-      }),
+    forget: () => act((one) => forgetAll([one.id])),
+    undo: (entry) => takeBack({ entry }),
     undoLast: () => {
-      const last = done.at(-1) ?? here.opened.told()?.history.find(stands)?.number;
-      if (last) all.undo(last);
+      const last = here.opened.told()?.history.find(stands);
+      const what = done.at(-1) ?? (last && { entry: last.number });
+      if (what) takeBack(what);
       else toast("There is nothing to take back.");
     },
     decide: (one, what, more = {}) =>
       attempt(async () => {
         const got = await post("/api/review", { do: what, id: one.id, ...more });
         const words = { accept: "Accepted: it is a rule now.", refuse: "Refused.", promote: `Promoted: it is a ${got.memory.kind} now.`, discard: "Discarded." };
-        await after(words[what], got.entry);
+        await after(words[what], { entry: got.entry });
       }),
     facet: (name, text) => {
       choice.q = here.search.value = "";
@@ -93,12 +78,12 @@ export function doing(here) {
   // Do something with the memory that is open, or with the row that is chosen.
   async function act(fn) {
     if (here.opened.form()) return;
-    const id = document.activeElement?.closest?.(".row")?.dataset.id ?? choice.id;
+    const id = document.activeElement?.closest?.(".mem-row")?.dataset.of ?? choice.id;
     if (!id) return toast("Choose a memory first.");
     here.opened.stay();
     if (here.opened.told()?.memory.id !== id) await here.opened.reveal(id);
     const told = here.opened.told();
-    if (told?.memory.id === id) await attempt(() => fn(told.memory));
+    if (told?.memory.id === id) await attempt(() => fn(told.memory, told));
   }
 
   async function attempt(fn) {
@@ -110,22 +95,58 @@ export function doing(here) {
   }
 
   // What was done is true in the list and in the detail before anybody is told.
-  async function after(words, entry, { again = false } = {}) {
-    if (!again) done.push(entry);
-    await Promise.all([here.results.refresh({ quiet: true }), choice.id ? here.opened.reveal(choice.id, { push: false, quiet: true }) : null]);
+  async function after(words, what, { again = false } = {}) {
+    if (!again) done.push(what);
+    await Promise.all([here.results.refresh({ quiet: true }), choice.id ? here.opened.again() : null]);
     if (!choice.view) here.askWaiting();
     page.say(words);
-    toast(words, { undo: () => all.undo(entry) });
+    toast(words, { undo: () => takeBack(what) });
+  }
+
+  // An entry of the log, or a run, as it was before; what that came to can be done again in the same way.
+  const takeBack = (what) =>
+    attempt(async () => {
+      const got = await post("/api/undo", what);
+      const stays = Object.values(got.refused);
+      done = done.filter((each) => each.run !== what.run || each.entry !== what.entry);
+      if (!got.undone.length) return toast(`It stays as it is: ${stays[0]}`);
+      const [first] = got.undone;
+      await after(stays.length ? `Taken back, but for ${number(stays.length)}: ${stays[0]}` : "Taken back.", what.run ? { run: first.run } : { entry: first.number }, { again: true });
+    });
+
+  // Of one or of several: what will go is shown for all of them together, and asked for once.
+  async function forgetAll(ids) {
+    const would = await post("/api/forget", { ids, dry_run: true });
+    const why = make("input", { name: "why", placeholder: "Why, for the log (may stay empty)", "aria-label": "Why, for the log", autofocus: true, on: { keydown: (event) => event.key === "Enter" && event.preventDefault() } });
+    const title = ids.length > 1 ? `Forget these ${number(ids.length)} for good?` : "Forget this for good?";
+    const yes = await ask({ title, body: [wouldGo(would), why], yes: ids.length > 1 ? `Forget ${number(ids.length)} for good` : "Forget for good", danger: true, read: () => ({ why: why.value }) });
+    if (!yes) return;
+    const open = choice.id;
+    here.opened.going();
+    const got = await post("/api/forget", { ids, why: yes.why }).catch(async (error) => {
+      await here.opened.reveal(open, { push: false });
+      throw error;
+    });
+    done = [];
+    here.opened.gone(got);
+    here.selected.leave(ids);
+    page.say(got.left.length ? "Forgotten; something is left" : "Forgotten for good; 0 left");
+    await here.results.refresh({ quiet: true });
+    here.askWaiting();
   }
 
   async function saved(one, changes) {
-    if (!Object.keys(changes).length) return here.opened.leave();
-    const got = await post(`/api/memories/${encodeURIComponent(one.id)}`, changes);
+    if (Object.keys(changes).every((name) => name === "as_of")) return here.opened.leave();
+    const got = await post(`/api/memories/${encodeURIComponent(one.id)}`, changes).catch(async (error) => {
+      if (error.status !== 409) throw error;
+      await here.opened.again(); // the form tells what somebody else changed
+    });
+    if (!got) return;
     here.opened.written();
     here.opened.tell(null);
-    await after(`Revised: ${got.entry.why}.`, got.entry.number);
+    await after(`Revised: ${got.entry.why}.`, { entry: got.entry.number });
     here.opened.node.querySelector("[data-do=edit]")?.focus();
   }
 
-  return all;
+  return Object.assign(all, { attempt, after, forgetAll });
 }

@@ -7,10 +7,9 @@ const KINDS = ["summary", "handoff", "decision", "pattern", "failure", "observat
 const LISTS = ["tags", "files", "functions"];
 
 // What changes the words of a memory: resolves to what is different, or null.
-export function editor(one, { save, cancel }) {
-  const scope = one.scope.startsWith("project:") ? "project" : one.scope;
-  const was = { title: one.title, body: one.body, kind: one.kind, why: one.detail.why ?? "", fixed_by: one.detail.fixed_by ?? "", scope, confidence: one.confidence };
-  for (const name of LISTS) was[name] = one[name].join(name === "tags" ? ", " : "\n");
+export function editor(one, { version, save, cancel }) {
+  let was = texts(one);
+  let asOf = version;
   const inputs = {
     title: make("input", { name: "title", value: was.title, required: true }),
     body: make("textarea", { name: "body", value: was.body, rows: 6 }),
@@ -30,10 +29,65 @@ export function editor(one, { save, cancel }) {
     const changed = Object.keys(inputs).filter((name) => inputs[name].value !== began[name]);
     return Object.fromEntries(changed.map((name) => [name, meant(name, inputs[name].value)]));
   };
-  return form("Edit", [
+  const notice = make("div", { class: "trouble", role: "alert", hidden: true });
+
+  // What somebody else changed meanwhile: shown where nothing is written yet; else whoever writes decides.
+  function changed(now, other) {
+    if (other === asOf) return;
+    const fresh = texts(now);
+    const theirs = Object.keys(inputs).filter((name) => String(fresh[name]) !== String(was[name]));
+    const both = theirs.filter((name) => inputs[name].value !== began[name] && inputs[name].value !== String(fresh[name]));
+    const take = (names) => {
+      for (const name of names) {
+        inputs[name].value = fresh[name];
+        inputs[name].closest("label").hidden = false;
+        began[name] = inputs[name].value;
+      }
+    };
+    const settle = () => {
+      [was, asOf] = [fresh, other];
+      notice.hidden = true;
+      inputs.title.focus();
+    };
+    take(theirs.filter((name) => !both.includes(name)));
+    const named = (names) => names.map((name) => labels[name].split(/[,:]/)[0]).join(", ");
+    fill(
+      notice,
+      make("p", {}, make("strong", {}, "Somebody changed this while you were writing.")),
+      now.status === one.status ? null : make("p", {}, `It is ${now.status} now.`),
+      theirs.length > both.length ? make("p", {}, `Shown here as it is now: ${named(theirs.filter((name) => !both.includes(name)))}.`) : null,
+      both.length ? [make("p", {}, `You changed the same. It says now:`), make("dl", { class: "mem-dl" }, both.map((name) => make("div", {}, make("dt", {}, named([name])), make("dd", { class: "mem-text" }, String(fresh[name]) || "nothing"))))] : null,
+      both.length ? make("p", { class: "actions" }, make("button", { type: "button", on: { click: () => (take(both), settle()) } }, "Take theirs"), make("button", { type: "button", on: { click: settle } }, "Keep mine")) : null,
+    );
+    notice.hidden = false;
+    notice.scrollIntoView({ block: "nearest" });
+    if (!both.length) [was, asOf] = [fresh, other];
+  }
+
+  function gone() {
+    fill(notice, make("p", {}, make("strong", {}, "It was forgotten while you were writing.")), make("p", {}, "There is nothing left to change: copy what you want to keep."));
+    notice.hidden = false;
+  }
+
+  // What was told and not decided yet comes first.
+  const go = () => {
+    const decide = notice.hidden ? null : notice.querySelector("button");
+    return decide ? decide.focus() : save({ ...different(), as_of: asOf });
+  };
+  const made = form("Edit", [
+    notice,
     Object.entries(inputs).map(([name, input]) => make("label", { hidden: hidden(name) }, make("span", { class: "dim" }, labels[name]), input)),
     make("datalist", { id: "mem-scopes" }, ["project", "universal", "language:python", "language:typescript", "language:go", "language:rust"].map((each) => make("option", { value: each }))),
-  ], { yes: "Save", go: () => save(different()), cancel, dirty: () => Object.keys(different()).length > 0, first: inputs.title });
+  ], { yes: "Save", go, cancel, dirty: () => Object.keys(different()).length > 0, first: inputs.title });
+  return { ...made, id: one.id, changed, gone };
+}
+
+// A memory's fields, each as one text that can be written in.
+function texts(one) {
+  const scope = one.scope.startsWith("project:") ? "project" : one.scope;
+  const told = { title: one.title, body: one.body, kind: one.kind, why: one.detail.why ?? "", fixed_by: one.detail.fixed_by ?? "", scope, confidence: one.confidence };
+  for (const name of LISTS) told[name] = one[name].join(name === "tags" ? ", " : "\n");
+  return told;
 }
 
 function meant(name, text) {
@@ -63,12 +117,13 @@ export function successor(one, { find, save, cancel }) {
   });
   const told = () => (title.value.trim() ? { title: title.value.trim(), body: body.value, why: why.value } : chosen ? { new: chosen } : null);
   const lacks = make("p", { class: "bad", role: "alert", hidden: true }, "Say what is true now, or choose a memory.");
-  return form("Supersede", [
+  const made = form("Supersede", [
     make("p", { class: "dim" }, "The old one is kept, linked, and no longer shown."),
     make("fieldset", {}, make("legend", {}, "With new words"), make("label", {}, make("span", { class: "dim" }, "Title"), title), make("label", {}, make("span", { class: "dim" }, "Body"), body), make("label", {}, make("span", { class: "dim" }, "Why"), why)),
     make("fieldset", {}, make("legend", {}, "Or by a memory that is known"), make("label", {}, make("span", { class: "dim" }, "Find"), query), found),
     lacks,
-  ], { yes: "Supersede", go: () => { lacks.hidden = Boolean(told()); if (told()) save(told()); }, cancel, dirty: () => Boolean(told()), first: title });
+  ], { yes: "Supersede", go: () => { lacks.hidden = Boolean(told()); if (told()) save(told()); }, cancel, dirty: () => Boolean(chosen || title.value.trim() || body.value.trim() || why.value.trim()), first: title });
+  return { ...made, id: one.id, changed: () => {}, gone: () => {} };
 }
 
 function form(name, children, { yes, go, cancel, dirty, first }) {

@@ -31,7 +31,7 @@ function pressed(event) {
   clearTimeout(timer);
   first = "";
   if (found) {
-    if (typing(event.target) ? !(name === "Escape" || name.includes("+")) : !on() && name.length === 1) return;
+    if (typing(event.target) ? !(name === "Escape" || /^(Ctrl|Alt)\+./.test(name)) : !on() && name.length === 1) return;
     if (name === "Enter" && event.target.closest("a, button, summary, select, input, textarea")) return;
     event.preventDefault();
     found[1](event);
@@ -44,7 +44,7 @@ function pressed(event) {
 const begins = (name) => [...Object.keys(everywhere), ...Object.keys(here)].some((each) => each.startsWith(`${name} `));
 
 function named(event) {
-  const mods = `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${event.altKey ? "Alt+" : ""}`;
+  const mods = `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${event.altKey ? "Alt+" : ""}${event.shiftKey && event.key.startsWith("Arrow") ? "Shift+" : ""}`;
   return mods + event.key;
 }
 
@@ -75,4 +75,5 @@ function table(title, keys) {
   return rows.length ? make("table", { class: "keys" }, make("caption", {}, title), make("tbody", {}, rows)) : null;
 }
 
-const shown = (name) => ({ ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc" })[name] ?? name;
+const SIGNS = { ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc" };
+const shown = (name) => (/^[A-Z]$/.test(name) ? `Shift+${name.toLowerCase()}` : name.split("+").map((each) => SIGNS[each] ?? each).join("+"));

@@ -8,6 +8,8 @@ import { facets } from "./facets.js";
 import { lastOpened, opened } from "./opened.js";
 import { number, toast, walkable } from "./parts.js";
 import { results } from "./results.js";
+import { selected } from "./selected.js";
+import { several } from "./several.js";
 
 export const title = "Memories";
 
@@ -19,10 +21,12 @@ export async function show(root, page) {
   const search = make("input", { type: "search", id: "mem-q", value: choice.q, placeholder: "Search what is remembered", autocomplete: "off", spellcheck: "false", "aria-controls": "mem-list", "aria-keyshortcuts": "/" });
   const chosen = make("ul", { class: "mem-chosen", "aria-label": "Filters that are on" });
   // What its parts know of each other: each adds itself, and asks the others by name.
-  const here = { page, choice, root, search, chosen, becomes: [], narrow, tellTrouble, tellWaiting, askWaiting, viewed };
+  const here = { page, choice, root, search, chosen, becomes: [], narrow, tellTrouble, tellWaiting, askWaiting, viewed, cursor, back };
   const all = make("a", { href: address(choice, { view: "", id: "" }) }, "All");
   const waiting = make("a", { href: address(choice, { view: "waiting", id: "" }) }, "Waiting for you");
   here.doing = doing(here);
+  here.selected = selected(here);
+  here.several = several(here);
   here.facets = facets(here);
   here.results = results(here);
   here.opened = opened(here);
@@ -31,6 +35,7 @@ export async function show(root, page) {
     make("div", { class: "head" }, make("h1", {}, title), make("nav", { class: "mem-views", "aria-label": "Views" }, all, waiting)),
     make("form", { role: "search", class: "mem-search", on: { submit: (event) => event.preventDefault() } }, make("label", { for: "mem-q", class: "unseen" }, "Search memories"), search, make("kbd", { "aria-hidden": "true" }, "/")),
     make("div", { class: "mem-panes" }, here.facets.node, here.results.node, here.opened.node),
+    here.selected.bar,
   );
   const walk = walkable(here.results.all, { onto: (node) => here.opened.follow(node.dataset.id) });
 
@@ -63,26 +68,55 @@ export async function show(root, page) {
   }
 
   // -- keys
+  // The memory whose row one stands on.
+  function cursor() {
+    const on = document.activeElement?.closest?.(".mem-row") ?? here.results.all().find((each) => each.classList.contains("chosen"))?.closest(".mem-row");
+    return on?.dataset.of;
+  }
+
+  // Where who stood on something that is gone stands now: not in the box, where a key is a letter.
+  function back() {
+    (here.results.of(cursor()) ?? here.results.all()[0] ?? document.getElementById("main")).focus({ preventScroll: true });
+  }
+
+  // Who stands on a row's box walks on from its row.
+  function onto() {
+    const at = document.activeElement?.closest?.(".mem-row");
+    if (at) here.results.of(at.dataset.of)?.focus({ preventScroll: true });
+  }
+
   function escape(event) {
     if (here.opened.form()) return here.opened.leave();
     if (event.target === search && search.value) {
       search.value = choice.q = "";
       return here.results.refresh();
     }
+    if (here.selected.any()) return here.selected.clear();
+    if (here.selected.isTicking()) return here.selected.button.click();
     if (here.opened.isOpen()) return here.opened.shut();
     if (event.target === search) walk.next();
     else search.focus();
   }
 
   async function down() {
+    onto();
     if (here.results.more() && here.results.all().at(-1) === document.activeElement) await here.results.next();
     walk.next();
   }
 
   function up() {
+    onto();
     if (here.results.all()[0] === document.activeElement) return search.focus();
     walk.previous();
   }
+
+  function above() {
+    onto();
+    walk.previous();
+  }
+
+  // What is done with one, and where some are selected, with all of them.
+  const each = (one, many) => (here.opened.form() ? null : here.selected.any() ? here.several[many]() : here.doing[one]());
 
   function ends(at) {
     here.results.whole();
@@ -99,15 +133,24 @@ export async function show(root, page) {
     Home: ["First memory", () => ends(0)],
     End: ["Last memory, and more of them", async () => (await here.results.next(), ends(-1))],
     Enter: ["Open it", () => here.results.all().find((each) => each.classList.contains("chosen"))?.click()],
+    x: ["Select it, or no longer", () => cursor() && here.selected.toggle(cursor())],
+    J: ["Select on, downwards", () => here.selected.extend(down)],
+    K: ["Select on, upwards", () => here.selected.extend(above)],
+    "Shift+ArrowDown": ["Select on, downwards", () => here.selected.extend(down)],
+    "Shift+ArrowUp": ["Select on, upwards", () => here.selected.extend(above)],
     e: ["Edit", here.doing.edit],
-    p: ["Pin or unpin", here.doing.pin],
+    p: ["Pin or unpin; of several, all that are selected", () => each("pin", "pin")],
+    a: ["Set aside, or bring back; so too", () => each("aside", "putAside")],
+    t: ["Tag what is selected", () => (here.selected.any() ? here.several.tag() : toast("Select something first: x"))],
     s: ["Supersede", here.doing.supersede],
-    f: ["Forget: shows what will go, and asks", here.doing.forget],
+    f: ["Forget: shows what will go, and asks; so too", () => each("forget", "forget")],
     u: ["Undo", here.doing.undoLast],
     w: ["What waits for you", () => waiting.click()],
     "Ctrl+Enter": ["Save what is written", () => here.opened.form()?.submit()],
     Escape: ["Back", escape],
   });
+
+  addEventListener("beforeunload", (event) => here.opened.form()?.dirty() && event.preventDefault(), { signal: page.signal });
 
   // -- the box and the links
   search.addEventListener("input", () => {
@@ -126,6 +169,10 @@ export async function show(root, page) {
   });
   root.addEventListener("click", (event) => {
     const link = event.target.closest("a[href]");
+    if (link?.matches(".row") && event.button === 0 && (event.shiftKey || here.selected.isTicking())) {
+      event.preventDefault();
+      return event.shiftKey ? here.selected.reach(link.dataset.id) : here.selected.toggle(link.dataset.id);
+    }
     const plain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
     if (!link || !plain) return;
     if (link === all || link === waiting) {
@@ -138,7 +185,8 @@ export async function show(root, page) {
     here.opened.reveal(decodeURIComponent(id), { focus: true });
   });
 
-  function view(other) {
+  async function view(other) {
+    if (narrow() && here.opened.form() && !(await here.opened.leave())) return;
     if (other === choice.view && choice.id) return here.opened.shut(); // it is the list already: the memory before it goes
     choice.view = other;
     if (narrow()) choice.id = "";
@@ -154,13 +202,14 @@ export async function show(root, page) {
   function lookAgain() {
     clearTimeout(later);
     const pause = here.results.rests(REST);
-    if (page.signal.aborted || here.opened.form() || pause === null) return;
+    if (page.signal.aborted || (pause === null && !here.opened.form())) return;
     if (pause) {
       later = setTimeout(lookAgain, Math.max(200, pause));
       return;
     }
+    if (here.opened.form()) return here.opened.again();
     here.results.refresh({ quiet: true, recount: here.facets.age() > RECOUNT });
-    if (choice.id) here.opened.reveal(choice.id, { push: false, quiet: true });
+    if (choice.id) here.opened.again();
   }
 
   // -- begin

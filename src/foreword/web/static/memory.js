@@ -51,6 +51,8 @@ function toolbar(told, doing) {
     ["Edit", "e", doing.edit],
     [one.pinned ? "Unpin" : "Pin", "p", doing.pin],
     one.status === "superseded" ? null : ["Supersede", "s", doing.supersede],
+    ["active", "stale"].includes(one.status) ? ["Set aside", "a", doing.aside] : null,
+    one.status === "discarded" ? ["Bring back", "a", doing.aside] : null,
     ["Forget", "f", doing.forget, "danger"],
     told.history.some(stands) ? ["Undo", "u", doing.undoLast] : null,
   ].filter(Boolean);

@@ -68,7 +68,7 @@ export function opened(here) {
   const back = () => make("p", { class: "mem-back" }, make("button", { type: "button", class: "quiet", on: { click: shut } }, "← All results"));
 
   function hint() {
-    fill(node, make("div", { class: "empty mem-hint" }, make("p", {}, "Choose a memory to see where it is from, what it is linked to, and where it was used."), make("p", {}, make("kbd", {}, "j"), " ", make("kbd", {}, "k"), " move, ", make("kbd", {}, "Enter"), " opens, ", make("kbd", {}, "?"), " lists all keys")));
+    fill(node, make("div", { class: "empty mem-hint" }, make("p", {}, "Choose a memory to see where it is from, what it is linked to, and where it was used."), make("p", {}, make("kbd", {}, "j"), " ", make("kbd", {}, "k"), " move, ", make("kbd", {}, "Enter"), " opens, ", make("kbd", {}, "x"), " selects, ", make("kbd", {}, "?"), " lists all keys")));
   }
 
   // A row that was moved to by keys: where one is open already, this one is shown instead.
@@ -95,9 +95,29 @@ export function opened(here) {
     made.focus();
   }
 
+  // Whether nothing would be lost, or may be; asked once, however often one tries.
+  let asked = null;
+  function mayLeave() {
+    if (!form?.dirty()) return true;
+    asked ??= ask({ title: "Discard your changes?", body: make("p", {}, "What you wrote here is not saved yet, and would not be kept."), yes: "Discard", danger: true }).finally(() => (asked = null));
+    return asked;
+  }
+  page.guard(() => form?.dirty(), mayLeave);
+
+  // What somebody else made of it meanwhile: shown, or told to who is writing.
+  async function again() {
+    if (!form) return reveal(choice.id, { push: false, quiet: true });
+    const mine = form;
+    const got = await open((signal) => asking.one(mine.id, { signal: AbortSignal.any([signal, page.signal]) })).catch((error) => (error.status === 404 ? { gone: true } : null));
+    if (!got || page.signal.aborted || form !== mine) return;
+    if (got.gone) return mine.gone();
+    told = got;
+    mine.changed(got.memory, got.version);
+  }
+
   // Leave what is being written; what would be lost is asked for.
   async function leave() {
-    if (form.dirty() && !(await ask({ title: "Leave without saving?", body: make("p", {}, "What you wrote here is not kept."), yes: "Leave", danger: true }))) return false;
+    if (!(await mayLeave())) return false;
     form = null;
     if (told) {
       draw();
@@ -129,6 +149,7 @@ export function opened(here) {
     shut,
     write,
     leave,
+    again,
     going,
     gone,
     isOpen: () => Boolean(choice.id) || node.classList.contains("has-receipt"),

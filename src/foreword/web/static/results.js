@@ -29,10 +29,11 @@ export function results(here) {
   let others = 0;
   let drawnOnce = false;
   let undrawn = null; // draws the rows that are not drawn yet
+  let same = ""; // the choice that is listed
   const counted = make("p", { class: "dim mem-count", role: "status" });
   const rows = make("ul", { class: "mem-results", id: "mem-list", "aria-label": "Memories" });
   const more = make("button", { type: "button", class: "quiet", hidden: true, on: { click: () => next() } }, "More");
-  const node = make("section", { class: "mem-list", "data-scrolls": "list", "aria-label": "Results" }, counted, here.chosen, rows, more);
+  const node = make("section", { class: "mem-list", "data-scrolls": "list", "aria-label": "Results" }, make("div", { class: "mem-above" }, counted, here.selected.button), here.chosen, rows, more);
   const within = (signal) => ({ signal: AbortSignal.any([signal, page.signal]) });
   const all = () => [...rows.querySelectorAll(".row")];
 
@@ -54,7 +55,7 @@ export function results(here) {
     unless(others);
     undrawn = null;
     const stays = anew(rows, () => fill(rows, list.memories.slice(0, first).map((each) => row(each, words))));
-    if (!stays) (all()[Math.min(place, list.memories.length - 1)] ?? here.search).focus({ preventScroll: true }); // the one that came in its place
+    if (!stays) (all()[Math.min(place, list.memories.length - 1)] ?? document.getElementById("main")).focus({ preventScroll: true }); // the one that came in its place
     if (node.scrollTop !== (keep ? top : 0)) node.scrollTop = keep ? top : 0;
     rest();
     if (list.memories.length <= first) return;
@@ -85,6 +86,7 @@ export function results(here) {
     return make(
       "li",
       { class: "mem-row", "data-of": each.id },
+      here.selected.tick(each),
       make(
         "a",
         { class: "row", href: address(choice, { id: each.id }), "data-id": each.id },
@@ -104,6 +106,7 @@ export function results(here) {
       if (is) each.setAttribute("aria-current", "true");
       else each.removeAttribute("aria-current");
     }
+    here.selected.drawn();
   }
 
   // The answer to what stands in the box. One question is out at a time: the next is what stands there when it is back.
@@ -124,6 +127,8 @@ export function results(here) {
         const still = quiet && drawnOnce && JSON.stringify(got.memories) === JSON.stringify(list.memories.slice(0, got.memories.length)) && got.memories.length === list.memories.length;
         list = got;
         Object.assign(kept, { key, list });
+        here.selected.listed({ same: same === key, whole: !list.next });
+        same = key;
         here.viewed();
         if (still) rest(); // what one reads, or is choosing, is left alone
         else paint({ keep: quiet, whole: page.back && !drawnOnce });

@@ -1,0 +1,81 @@
+// The memories that are selected -> what can be done with all of them, and asked of the worker as one run.
+
+import { post } from "./ask.js";
+import { make } from "./dom.js";
+import { ask, many, toast } from "./parts.js";
+
+export function several(here) {
+  const { attempt, after, forgetAll } = here.doing;
+
+  // What makes sense for some of these, and for how many of them.
+  function of(all) {
+    const proposals = all.filter((each) => each.status === "proposed");
+    const notes = all.filter((each) => each.kind === "note" && each.status === "active");
+    const shown = all.filter((each) => ["active", "stale"].includes(each.status));
+    const aside = all.filter((each) => each.status === "discarded");
+    const pinned = all.filter((each) => each.pinned);
+    const off = pinned.length === all.length;
+    return [
+      proposals.length ? { name: "Accept", count: proposals.length, fn: () => decide("accept", proposals) } : null,
+      proposals.length ? { name: "Refuse", count: proposals.length, fn: () => decide("refuse", proposals) } : null,
+      notes.length ? { name: "Promote", count: notes.length, fn: () => promote(notes) } : null,
+      { name: off ? "Unpin" : "Pin", key: "p", count: off ? pinned.length : all.length - pinned.length, fn: pin },
+      shown.length ? { name: "Set aside", key: "a", count: shown.length, fn: putAside } : null,
+      aside.length && !shown.length ? { name: "Bring back", key: "a", count: aside.length, fn: putAside } : null,
+      { name: "Tag", key: "t", count: all.length, fn: tag },
+      { name: "Forget", key: "f", count: all.length, fn: forget, danger: true },
+    ].filter(Boolean);
+  }
+
+  function pin() {
+    const all = here.selected.all();
+    const off = all.every((each) => each.pinned);
+    return done("/api/pin", all.filter((each) => each.pinned === off), { off }, off ? "no longer pinned" : "pinned");
+  }
+
+  function putAside() {
+    const all = here.selected.all();
+    const shown = all.filter((each) => ["active", "stale"].includes(each.status));
+    if (shown.length) return done("/api/aside", shown, {}, "set aside: kept, and no longer shown");
+    return done("/api/aside", all, { off: true }, "brought back");
+  }
+
+  async function tag() {
+    const all = here.selected.all();
+    const has = [...new Set(all.flatMap((each) => each.tags ?? []))].sort();
+    const add = make("input", { name: "add", autofocus: true, list: "mem-has-tags" });
+    const remove = make("input", { name: "remove", list: "mem-has-tags" });
+    const list = (input) => input.value.split(",").map((each) => each.trim()).filter(Boolean);
+    const yes = await ask({
+      title: `Tags of ${many(all.length, "memory", "memories")}`,
+      body: make("div", { class: "fields" }, make("label", {}, make("span", { class: "dim" }, "Add, with commas between"), add), make("label", {}, make("span", { class: "dim" }, "Take away"), remove), make("datalist", { id: "mem-has-tags" }, has.map((each) => make("option", { value: each })))),
+      yes: "Change tags",
+      read: () => ({ add: list(add), remove: list(remove) }),
+    });
+    if (yes && yes.add.length + yes.remove.length) return done("/api/tags", all, yes, "tagged anew");
+  }
+
+  async function promote(notes) {
+    const select = make("select", { name: "as", autofocus: true, "aria-label": "What they become" }, here.becomes.map((each) => make("option", { value: each }, each)));
+    const yes = await ask({ title: `Promote ${many(notes.length, "note")}`, body: [make("p", {}, "A memory of this kind takes the place of each."), select], yes: "Promote", read: () => ({ as: select.value }) });
+    if (yes) return done("/api/review", notes, { do: "promote", ...yes }, `promoted: each is a ${yes.as} now`);
+  }
+
+  const decide = (what, proposals) => done("/api/review", proposals, { do: what }, { accept: "accepted", refuse: "refused" }[what]);
+
+  const forget = () => attempt(() => forgetAll(here.selected.ids()));
+
+  // What was done is one run: one way back for all of it. What stays as it is, is told with the reason.
+  const done = (path, all, body, words) =>
+    attempt(async () => {
+      const got = await post(path, { ids: all.map((each) => each.id), ...body });
+      const stays = Object.values(got.refused);
+      const but = stays.length ? ` ${many(stays.length, "stays as it is", "stay as they are")}: ${stays[0]}${stays.length > 1 ? ", and others" : ""}.` : "";
+      if (!got.changed.length) return toast(`Nothing was changed.${but}`);
+      await after(`${many(got.changed.length, "memory", "memories")} ${words}.${but}`, { run: got.run });
+      const listed = new Set(here.results.memories().map((each) => each.id));
+      here.selected.leave(got.changed.filter((id) => !listed.has(id)));
+    });
+
+  return { of, pin, putAside, tag, forget };
+}
