@@ -42,6 +42,7 @@ from foreword.worker.keeper import Keeper
 from tests.flow.conftest import CLEAN, end_worker, until, wait_for
 
 CANARY = "wombats dig at night"
+DAY = 86_400.0
 KINDS_OF_FORM = ("application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x", "")
 STRANGE = ("HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "post", "GETX")
 ROUTES = routes_of(None, None)  # type: ignore[arg-type] # nothing is asked of them here
@@ -688,6 +689,23 @@ def test_a_worker_that_was_stopped_for_a_while_waits_for_its_commands(home: Home
             if not viewer.busy():
                 break
         assert not viewer.busy(), "and whoever does not come then is gone"
+
+
+def test_a_clock_that_jumps_closes_nothing_and_makes_nothing_younger_than_new(home: Home) -> None:
+    now = [time.time()]
+    with contextlib.closing(Keeper(home, now=lambda: now[0])) as keeper:
+        got = keeper.viewer.say({"do": "open"})
+        here = Open(home, Client(home), got["port"], redeemed(got["url"], got["port"]), got["holder"], "x")
+        for jump in (DAY, -2 * DAY, DAY):
+            told = {"session_id": f"s{jump}", "cwd": str(home.root), "prompt": "what time is it?"}
+            keeper.events({"host": "claude-code", "event": "UserPromptSubmit", "payload": told})
+            now[0] += jump
+            keeper.viewer.tend()
+            health = json.loads(here.send(here.asks("/api/health").raw).body)
+            assert health["worker"]["uptime_s"] >= 0
+            running = json.loads(here.send(here.asks("/api/timeline").raw).body)["sessions"]
+            assert all(abs(now[0] - each["last"]) < DAY / 2 for each in running if each["running"])
+        assert keeper.viewer.busy()
 
 
 def test_a_page_that_listens_is_told_why_it_ends_unless_the_worker_is_replaced(home: Home, start) -> None:

@@ -15,6 +15,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,8 +36,8 @@ from foreword.routing import answered
 from foreword.web.gate import Gate, Refused
 from foreword.web.hall import MOST_LINES
 from foreword.worker import life
-from tests.flow.conftest import CLEAN, wait_for
-from tests.flow.test_viewer_gate import EVERY, Open, held, open_, refused, stored
+from tests.flow.conftest import CLEAN, end_worker, wait_for
+from tests.flow.test_viewer_gate import EVERY, Answer, Open, held, open_, refused, stored
 
 
 @pytest.fixture(scope="module")
@@ -473,6 +474,59 @@ def test_a_locked_store_is_looked_at_and_refuses_changes_in_words(opened: Open) 
         assert b"locked" in got.body
         lock.execute("ROLLBACK")
     assert opened.send(opened.asks("/api/pin", "POST").raw).status == 200
+
+
+@pytest.fixture
+def small() -> Iterator[Home]:
+    """A home on a disk of its own, which can be filled."""
+    root = Path(tempfile.mkdtemp(prefix="fw-"))
+    home = Home(root=root / "h")
+    home.root.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(home.root)], check=False)
+    if mounted.returncode:
+        shutil.rmtree(root)
+        pytest.skip("cannot mount a tmpfs here")
+    home.prepare()
+    yield home
+    end_worker(home)
+    subprocess.run(["umount", str(home.root)], check=True)
+    shutil.rmtree(root)
+
+
+def test_a_full_disk_is_looked_at_and_changes_are_refused_whole_until_there_is_room(small: Home, monkeypatch) -> None:
+    monkeypatch.setenv("FOREWORD_HOME", str(small.root))
+    life.start(small)
+    here = open_(small)
+    changes: dict[str, dict[str, Any]] = {
+        f"/api/memories/{here.id}": {"title": "in other words", "body": "w" * 9000},
+        "/api/pin": {"id": here.id},
+        "/api/supersede": {"old": here.id, "title": "instead " + "w" * 9000, "kind": "note"},
+        "/api/undo": {},
+        "/api/review": {"do": "promote", "id": here.id, "as": "decision"},
+        "/api/forget": {"ids": [here.id], "yes": True},
+    }
+
+    def change(path: str) -> Answer:
+        body = json.dumps(changes[path]).encode()
+        asked = replace(here.asks("/api/pin", "POST").but(content_length=str(len(body))), target=path, body=body)
+        return here.send(asked.raw)
+
+    here.client.post(f"/api/memories/{here.id}", {"title": "before"})  # there is something to take back
+    before = stored(small)
+    ballast = small.root / "ballast"
+    with contextlib.suppress(OSError), open(ballast, "wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    for path in ("/api/projects", "/api/memories", "/api/facets", "/api/timeline", "/api/now", "/api/health", "/now"):
+        assert here.send(here.asks(path).raw).status == 200, path
+    for path in changes:
+        got = change(path)
+        assert got.status == 503, (path, got.body)
+        assert b"free some space" in got.body, path
+    assert stored(small) == before
+    ballast.unlink()
+    for path in ("/api/pin", "/api/undo", "/api/forget"):
+        assert change(path).status == 200, path
 
 
 def test_a_trial_leaves_no_byte_of_its_prompt_anywhere_also_when_it_fails(opened: Open) -> None:

@@ -101,7 +101,7 @@ def _find(found: list[Finding], this: Finding) -> None:
 # -- the worker and its store ---------------------------------------------------------------------------------------
 def _worker(keeper: Keeper, found: list[Finding], *, now: float) -> dict[str, Any]:
     silent = {"version": __version__, "pid": os.getpid(), "home": str(keeper.home.root), "ok": False, "counts": {}}
-    uptime = {"uptime_s": round(now - keeper.started, 1), "problems": []}
+    uptime = {"uptime_s": round(max(0.0, now - keeper.started), 1), "problems": []}
     about = _asked(keeper.health, found) or {**silent, **uptime}
     for problem in about["problems"]:
         says, _, way_out = problem.partition("; ")
@@ -126,7 +126,7 @@ def _spooled(folder: Path, *, now: float) -> dict[str, float]:
         waits = spooled(folder)
     except OSError:
         waits = Spooled(0, 0.0)
-    return {"bytes": waits.bytes, "since_s": round(now - waits.oldest, 1) if waits.bytes else 0.0}
+    return {"bytes": waits.bytes, "since_s": round(max(0.0, now - waits.oldest), 1) if waits.bytes else 0.0}
 
 
 def _store(keeper: Keeper, found: list[Finding], *, size: Mapping[str, int], counts: Mapping[str, int]) -> Any:

@@ -747,7 +747,7 @@ class Keeper:
             "build": self._build,
             "pid": os.getpid(),
             "home": str(self.home.root),
-            "uptime_s": round(self.now() - self.started, 1),
+            "uptime_s": round(max(0.0, self.now() - self.started), 1),  # a clock may be set back
             "ok": self._store is not None and not self._store.problems(),
             "mcp": self.callers.counts(),
         }

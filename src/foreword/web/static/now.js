@@ -62,13 +62,13 @@ export async function show(root, page) {
     const before = known;
     known = new Set(told.moments.filter((each) => !each.pending).map((each) => each.id));
     const came = before ? told.moments.filter((each) => known.has(each.id) && !before.has(each.id) && each.at >= newest(parts.feed)) : [];
-    for (const each of came) fresh.set(each.id, Date.now() + FRESH);
+    for (const each of came) fresh.set(each.id, performance.now() + FRESH);
     const lastSaid = told.moments.find((each) => !each.silent);
     const stay = place(parts.feed);
     const cards = new Map([...parts.feed.children].map((each) => [each.dataset.id, each]));
     const rows = told.moments.map((each) => {
       const card = cards.get(each.id) ?? make("li", { class: "card moment", "data-id": each.id, tabindex: "-1" });
-      const isNew = (fresh.get(each.id) ?? 0) > Date.now();
+      const isNew = (fresh.get(each.id) ?? 0) > performance.now();
       const said = JSON.stringify([each, isNew]);
       if (card.said !== said) redraw(card, () => moment(each, { isNew, folds, page, first: !before && each === lastSaid, session: told.session }));
       card.said = said;

@@ -53,14 +53,14 @@ export async function tell(root, page, id) {
     o: ["Open what it names", openChosen],
     Enter: ["Open what it names", openChosen],
   });
-  let looked = Date.now();
+  let looked = performance.now();
   let waiting = 0;
   page.live(later);
   page.signal.addEventListener("abort", () => clearTimeout(waiting));
 
   function later() {
     if (waiting) return;
-    waiting = setTimeout(again, Math.max(0, REST - (Date.now() - looked)));
+    waiting = setTimeout(again, Math.max(0, REST - (performance.now() - looked)));
   }
 
   async function again() {
@@ -69,7 +69,7 @@ export async function tell(root, page, id) {
     } catch {
       // What is shown stays; the frame tells when the viewer is closed.
     }
-    looked = Date.now();
+    looked = performance.now();
     waiting = 0;
   }
 

@@ -23,7 +23,7 @@ export async function show(root, page) {
   let next = "";
   let loading = false;
   let turn = Promise.resolve();
-  let looked = Date.now();
+  let looked = performance.now();
   let waiting = 0;
 
   root.append(make("div", { class: "head" }, make("h1", {}, title)), list, make("p", { class: "older" }, older));
@@ -73,13 +73,13 @@ export async function show(root, page) {
   }
 
   function later() {
-    waiting ||= setTimeout(again, Math.max(0, REST - (Date.now() - looked)));
+    waiting ||= setTimeout(again, Math.max(0, REST - (performance.now() - looked)));
   }
 
   // Something was committed: the sessions that are shown may have gone on, and there may be new ones.
   function again() {
     waiting = 0;
-    looked = Date.now();
+    looked = performance.now();
     inTurn(async () => {
       const told = await ask({ limit: Math.min(LATEST, Math.max(PAGE, rows.told.length)) });
       const fresh = new Set(told.sessions.map((each) => each.id));
