@@ -127,7 +127,7 @@ const STANDS = {
   lost: () => [`The viewer does not answer. ${BACK}`],
   closed: (why) => [`The viewer is closed: ${why}. ${AGAIN}`],
   refused: () => [`The viewer that this page is of is closed. ${AGAIN}`],
-  newer: () => ["Foreword was upgraded. ", make("button", { type: "button", class: "quiet", on: { click: () => location.reload() } }, "Reload this page")],
+  newer: () => ["Foreword was upgraded. ", make("button", { type: "button", on: { click: () => location.reload() } }, "Reload this page")],
 };
 
 // How the viewer stands, above every page; nothing where all is well.
