@@ -151,7 +151,19 @@ def test_any_output_and_any_command_are_read_without_an_error(output, command):
     problem_of(output, program=command_of(command).program)
 
 
-@pytest.mark.parametrize("part", ["\n", " \n", "a", "A.", "abcdefa ", "E   ", "a/", "a.py ", "\t\n●", "✕ \n"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("\n", " \n", "a", "A.", "abcdefa ", "E   ", "a/", "a.py ", "\t\n●", "✕ \n", "E  a.", "A\n at", "● a\n\n "),
+        *(
+            "Traceback (most recent call last):\n ",
+            "  Failure/Error:\n",
+            "  a_test.go:1:\n",
+            "FAILED a - b ",
+            "1) a::b\n",
+        ),
+    ],
+)
 def test_a_long_output_is_read_in_the_time_it_takes_to_read_it(part):
     began = time.process_time()
     problem_of(part * (200_000 // len(part)), program="x")

@@ -9,7 +9,7 @@ from foreword.deeds import Deed, Todo, todos_after
 from foreword.distill import gist
 from foreword.distill.changes import is_test, memory_of_change
 from foreword.distill.commands import Command, command_of, commands_of, does, message_of, same, shape_of
-from foreword.distill.failures import Problem, failure_uid, outcome
+from foreword.distill.failures import Problem, failure_uid, name_of_test, outcome
 from foreword.distill.request import requests
 from foreword.distill.said import Said, said, takes_back
 from foreword.distill.sentences import cut
@@ -287,7 +287,7 @@ class Draft:
 
     def _failure_memory(self, failure: _Failure) -> Memory:
         problem = failure.problem
-        test = problem.tests[0].rpartition("::")[2].partition(" ")[0] if problem.tests else ""
+        test = name_of_test(problem.tests[0]) if problem.tests else ""
         # The error first: where only some words are shown, the name of the test would hide it.
         message = f"{cut(problem.message, 110)} ({test})" if test and test not in problem.message else problem.message
         files = [each.edit.file for each in failure.fixing] + [_known(file, self._files) for file in problem.files]
