@@ -116,7 +116,7 @@ def test_a_session_was_given_as_much_on_every_page(page, viewer):
     visit(page, f"{viewer.origin}/now/{live}")
     names, told = (page.locator(f".totals {each}").all_text_contents() for each in ("dt", "dd"))
     figures = dict(zip(names, told, strict=True))
-    items, memories = int(figures["items given"]), int(figures["memories in them"])
+    items, memories = int(figures["items given"]), int(figures["different memories"])
     assert items == sum(int(figures[name]) for name in ("used", "not used", "not judged yet"))
     visit(page, f"{viewer.origin}/timeline/{live}")
     page.locator(".story-head", has_text=f"given {memories} memories in").wait_for()

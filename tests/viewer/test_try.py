@@ -150,7 +150,7 @@ def test_the_window_of_a_session_a_host_and_a_form_can_be_chosen(viewer, page):
     visit(page, f"{viewer.origin}/try?project=&moment=session_start")
     page.locator("#project").select_option(label="havn")
     page.wait_for_selector(".tried")
-    page.get_by_text("More", exact=True).click()
+    page.get_by_text("Session, agent, form").click()
     page.locator("#host").select_option("opencode")
     page.wait_for_function("() => document.querySelector('.try-text pre')?.textContent.startsWith('<foreword_context')")
     page.locator("#form").select_option("codes")

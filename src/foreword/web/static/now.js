@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { ago, age, chip, clock, day, empty, item, many, memory, meter, number, sentence, tokens, walkable, when } from "./parts.js";
+import { ago, age, chip, clock, day, empty, item, line, many, memory, meter, number, SCORED, sentence, tokens, walkable, when } from "./parts.js";
 
 export const title = "Now";
 
@@ -13,7 +13,6 @@ const FRESH = 20_000; // milliseconds that a new moment is marked
 const TICK = 20_000; // milliseconds between two looks at the ages
 const FEW = 4; // items that are shown without being asked for, and of the newest moment
 const SOME = 12;
-const USED = { fetched: "the agent fetched it", command: "a command of it was run", function: "a function of it was changed or called", file: "a file of it was read or edited", words: "the answer said it in other words" };
 const LEDGER = { session_start: "session start", prompt: "prompts", question: "questions" };
 
 export async function show(root, page) {
@@ -143,20 +142,21 @@ function drawHead(head, told, { pinned, go }) {
   head.said = said;
   const state = session.goes_on ? make("span", { class: "pulse" }, "live") : chip(session.ended ? "ended" : "quiet");
   redraw(head, () => [
-    make("div", { class: "head" }, make("h1", {}, session.title || "A session without words yet"), switcher(told, go)),
+    make("div", { class: "head" }, make("h1", {}, session.title || (session.events ? "A session without words yet" : "A session that is not captured")), switcher(told, go)),
     make(
       "p",
       { class: "figures" },
       state,
       make("span", {}, make("a", { href: `/timeline?project=${encodeURIComponent(session.project)}` }, session.project_name)),
       make("span", {}, session.host || "no host"),
-      make("span", { title: when(session.started) }, `began ${day(session.started).toLowerCase()} at ${clock(session.started)}`),
+      make("span", { title: when(session.started) }, `began ${near(session.started)} at ${clock(session.started)}`),
       make("span", {}, "last heard of ", ago(session.last)),
       session.events ? make("span", {}, many(session.events, "event")) : null,
-      make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, "the whole story"),
+      session.events ? make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, "the whole story") : null,
       pinned && told.live !== session.id ? make("a", { href: "/now" }, "the session that goes on") : null,
     ),
-    make("div", { class: "now-sums" }, sums(session.totals), ledger(session.ledger)),
+    session.events ? null : make("p", { class: "dim" }, "Capture is off, so nobody knows its prompts or what was used: only what it was given is shown."),
+    session.totals.shown ? make("div", { class: "now-sums" }, sums(session.totals), ledger(session.ledger)) : null,
   ]);
 }
 
@@ -169,13 +169,14 @@ function switcher(told, go) {
 }
 
 function sums(totals) {
-  const figures = [["items given", totals.shown], ["memories in them", totals.memories], ["tokens", totals.tokens], ["used", totals.used], ["not used", totals.ignored], ["not judged yet", totals.unjudged]];
+  const figures = [["tokens given", totals.tokens], ["items given", totals.shown], ["different memories", totals.memories], ["used", totals.used], ["not used", totals.ignored], ["not judged yet", totals.unjudged]];
   return make("dl", { class: "totals" }, figures.map(([name, n]) => make("div", {}, make("dt", {}, name), make("dd", {}, number(n)))));
 }
 
 function ledger(rows) {
   const meters = rows.filter((each) => each.spent || each.moment !== "question");
-  return make("div", { class: "ledger", role: "group", "aria-label": "Tokens of this context window" }, meters.map((each) => meter(each.spent, each.of, `${LEDGER[each.moment]}: ${number(each.spent)} of ${tokens(each.of)}`)));
+  const row = (each) => make("p", {}, make("span", {}, LEDGER[each.moment]), line(each.spent, each.of), make("span", { class: "n" }, `${number(each.spent)} of ${number(each.of)}`));
+  return make("div", { class: "ledger", role: "group", "aria-labelledby": "now-window" }, make("p", { id: "now-window" }, "Tokens in its context window"), meters.map(row));
 }
 
 function drawNote(note, told, { pinned, follow }) {
@@ -205,7 +206,7 @@ function moment(told, { isNew, folds, page, first, session }) {
       make("p", { class: "figures" }, make("span", {}, many(new Set(told.items.map((each) => each.memory)).size, "memory", "memories")), make("span", {}, `built in ${told.build_ms < 10 ? told.build_ms.toFixed(1) : Math.round(told.build_ms)} ms`), told.layers.length > 1 ? told.layers.map((each) => make("span", {}, `${each.name} ${number(each.tokens)}`)) : null),
     ),
     text(told, { folds, page, first }),
-    fold(told, "of-items", many(told.items.length, "item"), folds, told.items.length <= (first ? SOME : FEW), make("div", { class: "items" }, told.items.map(one))),
+    fold(told, "of-items", many(told.items.length, "item"), folds, told.items.length <= (first ? SOME : FEW), make("div", { class: "items" }, first ? make("p", { class: "dim how" }, SCORED) : null, told.items.map((each) => one(each, { layer: told.layers.length > 1 })))),
     asked(told),
   ];
 }
@@ -241,12 +242,10 @@ function text(told, { folds, page, first }) {
   return made;
 }
 
-function one(entry) {
+function one(entry, { layer }) {
   const gone = entry.status === "forgotten";
   const told = { ...entry, title: entry.title || (gone ? "(no longer there)" : entry.memory), used: entry.used === null ? null : Number(entry.used) };
-  const how = entry.used ? `It was used: ${USED[entry.how] ?? entry.how}.` : entry.used === null && entry.how ? "Nobody can tell whether it was used." : "";
-  const aside = !gone && entry.status !== "active" ? `It is ${entry.status} by now.` : "";
-  return item(told, { more: how || aside ? make("p", { class: "dim how" }, [how, aside].filter(Boolean).join(" ")) : null });
+  return item(told, { layer, more: !gone && entry.status !== "active" ? make("p", { class: "dim how" }, `It is ${entry.status} by now.`) : null });
 }
 
 // What was looked for, and what was left out and why.
@@ -257,7 +256,7 @@ function asked(told) {
     "div",
     { class: "moment-rest" },
     looked.length ? make("p", {}, make("span", { class: "dim" }, "Looked for "), told.terms.map((each) => [chip(each), " "]), told.files.map((each) => [chip(each, "mono"), " "])) : null,
-    told.skipped.length ? make("p", { class: "dim" }, `Left out: ${told.skipped.map((each) => `${each.name} (${each.why})`).join(", ")}`) : null,
+    told.skipped.length ? make("p", { class: "dim" }, `Left out: ${[...Map.groupBy(told.skipped, (each) => each.why)].map(([why, some]) => `${some.map((each) => each.name).join(", ")} (${why})`).join("; ")}`) : null,
   );
 }
 
@@ -299,6 +298,8 @@ function redraw(card, content) {
   fill(card, ...content());
   if (had) ([...card.querySelectorAll("a, summary, button, pre")].find((each) => signOf(each) === had) ?? card).focus({ preventScroll: true });
 }
+
+const near = (seconds) => day(seconds).replace(/^(Today|Yesterday)$/, (word) => word.toLowerCase());
 
 const signOf = (node) => `${node.tagName} ${node.getAttribute("href") ?? ""} ${node.closest("details")?.className ?? ""}`;
 

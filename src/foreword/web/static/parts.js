@@ -61,17 +61,23 @@ function bar(share, more) {
 
 // So much of so much, in words and as a line.
 export function meter(spent, limit, words) {
-  const inner = make("span", { class: spent > limit ? "over" : "" });
-  inner.style.width = `${limit ? Math.min(1, spent / limit) * 100 : 0}%`;
-  return make("div", { class: "meter" }, make("span", { class: "meter-words" }, words), make("span", { class: "meter-line", "aria-hidden": "true" }, inner));
+  return make("div", { class: "meter" }, make("span", { class: "meter-words" }, words), line(spent, limit));
 }
 
-const USED = { 1: ["used", "✓ used"], 0: ["ignored", "– not used"] };
+export function line(spent, limit) {
+  const inner = make("span", { class: spent > limit ? "over" : "" });
+  inner.style.width = `${limit ? Math.min(1, spent / limit) * 100 : 0}%`;
+  return make("span", { class: "meter-line", "aria-hidden": "true" }, inner);
+}
+
+const HOW = { fetched: "it was fetched", file: "its file was touched", function: "its function was touched", command: "its command was run", words: "its words came back" };
+const USED = { 1: (how) => ["used", `✓ used${how ? `: ${HOW[how] ?? how}` : ""}`], 0: () => ["ignored", "– not used"] };
 const UNTOLD = (how) => ["unjudged", how ? "· cannot be told" : "· not judged yet"];
+export const SCORED = "A score is the product of its factors. The middle of a bar is 1, which changes nothing.";
 
 // One injected memory: title, where it stood, what it cost, what it scored and why, and whether it was used.
-export function item(entry, { why = true, more = null } = {}) {
-  const [kind, words] = entry.used === undefined ? [] : (USED[entry.used] ?? UNTOLD(entry.how));
+export function item(entry, { why = true, layer = false, more = null } = {}) {
+  const [kind, words] = entry.used === undefined ? [] : (USED[entry.used] ?? UNTOLD)(entry.how);
   return make(
     "article",
     { class: "item", "data-memory": entry.memory, tabindex: "-1" },
@@ -79,10 +85,10 @@ export function item(entry, { why = true, more = null } = {}) {
     make(
       "p",
       { class: "figures" },
-      make("span", {}, entry.layer),
+      layer ? make("span", {}, entry.layer) : null,
+      words ? make("span", { class: kind }, words) : null,
       make("span", {}, tokens(entry.tokens)),
       make("span", {}, `score ${entry.score.toFixed(3)}`),
-      words ? make("span", { class: kind, title: entry.how || null }, words) : null,
     ),
     why ? factors(entry.why) : null,
     more,

@@ -2,7 +2,7 @@
 
 import { get, post } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { age, chip, empty, item, many, meter, number, projects, tokens, trouble, walkable } from "./parts.js";
+import { age, chip, empty, item, many, meter, number, projects, SCORED, tokens, trouble, walkable } from "./parts.js";
 
 export const title = "Try it";
 
@@ -142,7 +142,7 @@ const summary = (told) => `${many(told.items.length, "item")}, ${number(told.tok
 
 function controls(asked, project) {
   let choices = { moments: [], sessions: [], hosts: [], forms: [] };
-  const prompt = make("textarea", { id: "prompt", rows: "3", value: asked.prompt, spellcheck: "false", placeholder: "why does create-token ignore database allow blocks?" });
+  const prompt = make("textarea", { id: "prompt", rows: "3", value: asked.prompt, spellcheck: "false", placeholder: "Why does the login test fail again?" });
   const moment = make("select", { id: "moment" });
   const session = make("select", { id: "session" });
   const host = make("select", { id: "host" });
@@ -176,9 +176,9 @@ function controls(asked, project) {
   function offer(told) {
     choices = told;
     options(moment, told.moments.map((each) => [each.name, MOMENTS[each.name] ?? each.name]), moment.value || asked.moment || "prompt");
-    options(session, [["", "a new window"], ...told.sessions.map((each) => [each.id, `${each.title || each.id.slice(0, 8)} (${each.host}, ${age(each.last)})`])], session.value || asked.session);
+    options(session, [["", "a new one"], ...told.sessions.map((each) => [each.id, `${each.title || each.id.slice(0, 8)} (${each.host}, ${age(each.last)})`])], session.value || asked.session);
     options(host, [["", "any"], ...told.hosts.map((each) => [each.name, each.name])], host.value || asked.host);
-    options(shape, [["", "as the host takes it"], ...told.forms.map((each) => [each, each])], shape.value || asked.form);
+    options(shape, [["", "as the agent takes it"], ...told.forms.map((each) => [each, each])], shape.value || asked.form);
     more.open ||= Boolean(session.value || host.value || shape.value);
     reach(set ? Number(asked.budget ?? slider.value) : null);
     delete asked.budget;
@@ -193,13 +193,13 @@ function controls(asked, project) {
   }
 
   const moved = () => ((set = true), tell());
-  const more = make("details", { class: "try-more" }, make("summary", {}, "More"), make("div", { class: "try-choices" }, field("Window of", session), field("Host", host), field("Form", shape)));
+  const more = make("details", { class: "try-more" }, make("summary", {}, "Session, agent, form"), make("div", { class: "try-choices" }, field("In session", session), field("Agent", host), field("Form of the text", shape)));
   const card = make(
     "form",
     { class: "card", on: { submit: (event) => event.preventDefault() } },
     make("label", { class: "field", for: "prompt" }, make("span", {}, "Prompt")),
     prompt,
-    make("div", { class: "try-choices" }, project, field("At", moment), more),
+    make("div", { class: "try-choices" }, project, field("Moment", moment), more),
     note,
   );
   const budget = make("div", { class: "try-budget" }, make("label", { for: "budget" }, "Budget"), slider, output, usual, spent);
@@ -272,7 +272,8 @@ class Rows {
     const rest = told.more ? make("p", { class: "dim try-rest" }, `${many(told.more, "more memory", "more memories")} further below`) : null;
     const problems = told.problems.map((each) => make("p", { class: "warn" }, each));
     const whole = told.text && !told.left.some((each) => NO_ROOM.includes(each.reason)) && !several ? line(`The budget holds all of it: ${tokens(told.budget - told.tokens)} to spare`) : null;
-    return [problems, silent, parts.map((each, at) => (at || several ? each : [each[0], each[1], whole, each[2]])), rest].flat(Infinity).filter(Boolean);
+    const scored = told.items.length ? make("p", { class: "dim how" }, SCORED) : null;
+    return [problems, silent, scored, parts.map((each, at) => (at || several ? each : [each[0], each[1], whole, each[2]])), rest].flat(Infinity).filter(Boolean);
   }
 
   // From where it stood to where it stands; what crossed the line is lit for a moment.
