@@ -169,9 +169,9 @@ class BrowsingReader(Reader):
         for names, but in _asked(wanted):
             among = self._narrowed(wanted, but)
             if said.empty and among.places is None:
-                exact = self._counted(names, wanted, among, but)
-                counts.update(exact)
-                sampled.update(exact if known.old else ())
+                counted = self._counted(names, wanted, among, but)
+                counts.update(counted)
+                sampled.update(counted if known.old else ())
             rest = [name for name in names if name not in counts]
             if rest:
                 rows, whole = self._rows(wanted, said, but)
@@ -179,11 +179,11 @@ class BrowsingReader(Reader):
                 sampled.update(() if whole else rest)
         scopes = dict(self._all("SELECT number, scope FROM owners", ()))
         counts["scope"] = Counter({scopes.get(owner, ""): count for owner, count in counts["scope"].items()})
-        whole = next((name for name in _asked(wanted)[0][0] if name in COLUMNS and name not in sampled), "")
+        exact = next((name for name in _asked(wanted)[0][0] if name in COLUMNS and name not in sampled), "")
         return Facets(
             {name: _most(counts[name]) for name in FACETS},
             sampled=tuple(name for name in FACETS if name in sampled),
-            total=sum(counts[whole].values()) if whole else None,
+            total=sum(counts[exact].values()) if exact else None,
         )
 
     # -- counting -----------------------------------------------------------------------------------------------
