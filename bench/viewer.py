@@ -1,6 +1,7 @@
 """An empty store and a large one, both in a real browser -> first paint of every page, and search as you type.
 
-`make bench-viewer`, or `python bench/viewer.py --memories 20000`. No time is asserted: goals stand beside the numbers.
+And what a hook waits for its context while others ask the viewer all the time. `make bench-viewer`, or
+`python bench/viewer.py --memories 20000`. No time is asserted: goals stand beside the numbers.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import multiprocessing
 import os
 import random
 import shutil
@@ -15,10 +17,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import apsw
 from store import SEED, Words, bulk, key_of, memories, quantile, say, shares
@@ -26,7 +29,7 @@ from store import SEED, Words, bulk, key_of, memories, quantile, say, shares
 from foreword.client import Client
 from foreword.paths import Home
 from foreword.store.sqlite import SqliteStore
-from foreword.types import UNIVERSAL, Injection, Item, Memory, Project, Session
+from foreword.types import KINDS, UNIVERSAL, Injection, Item, Memory, Project, Session
 from foreword.values import replace
 from foreword.worker import life
 
@@ -39,6 +42,15 @@ TRUSTED = {"agent": 60, "tool": 25, "imported": 10, "user": 5}
 PAUSE = 0.12  # seconds between two keys of somebody who types 100 words a minute
 REST = 0.6  # seconds after the last key of a query: facets are counted
 PATIENCE = 20_000  # milliseconds for one answer
+CLIENTS = 4  # that ask the viewer all the time while a hook asks for its context
+TURN = 8  # prompts before others are asked, or nobody
+# What costs the viewer most: beginnings that many hold, counts of everything, long answers, figures.
+HEAVY = (
+    "/api/memories?q={0}&limit=50", "/api/facets?q={0}", "/api/memories?q={1}&limit=50", "/api/facets?q={1}",
+    "/api/memories?file=src/&limit=200", "/api/facets?file=src/", "/api/facets?kind={2}", "/api/memories?limit=200",
+    "/api/timeline?limit=200", "/api/health", "/api/health/figures?days={3}", "/api/now",
+)  # fmt: skip
+NOBODY, ANOTHER, ITS_OWN = "nobody looks", "another worker's viewer", "its own viewer"
 # Inside the page: from the key to the frame in which the list has changed, and every task over 50 ms.
 WATCH = """(() => {
   performance.setResourceTimingBufferSize(10000);
@@ -64,6 +76,9 @@ ASKED = """(path) => performance.getEntriesByType("resource").filter((each) => n
   .map((each) => each.duration)"""
 
 
+View = tuple[str, tuple[str, str]]  # an address, and the cookie that opens it
+
+
 def main() -> None:
     given = arguments()
     scratch = Path(tempfile.mkdtemp(prefix="fw-"))
@@ -82,6 +97,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--memories", type=int, default=100_000, help="in the large store")
     parser.add_argument("--opened", type=int, default=10, help="times that each page is opened")
     parser.add_argument("--queries", type=int, default=12, help="that are typed, letter by letter")
+    parser.add_argument("--turns", type=int, default=12, help="of prompts that a hook asks for, of each sort")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--json", metavar="FILE", help="write every number there too")
     return parser.parse_args()
@@ -194,7 +210,8 @@ def measured(scratch: Path, running: ExitStack, given: argparse.Namespace) -> di
     asked = queries(homes["large"].database, given.queries, random.Random(given.seed))
     browser = running.enter_context(sync_playwright()).chromium.launch(executable_path=program, args=["--no-sandbox"])
     running.callback(browser.close)
-    pages = {name: _opened(browser, *running.enter_context(viewed(home))) for name, home in homes.items()}
+    views = {name: running.enter_context(viewed(home)) for name, home in homes.items()}
+    pages = {name: _opened(browser, *view) for name, view in views.items()}
     say(f"{size / 1e6:,.0f} MB; opening pages ...")
     chance = random.Random(given.seed)
     first = {name: {page: [] for page in PAGES} for name in homes}
@@ -228,6 +245,12 @@ def measured(scratch: Path, running: ExitStack, given: argparse.Namespace) -> di
         long[name] += page.evaluate("seen.long")
         facets[name] = page.evaluate(ASKED, "/api/facets")
         answers[name] = page.evaluate(ASKED, "/api/memories")
+    say("hooks ...")
+    twin = Home(scratch / "twin")
+    twin.prepare()
+    copied(homes["large"].database, twin.database)
+    views["twin"] = running.enter_context(viewed(twin))
+    waited = beside(homes["large"], views, scratch / "work", given)
     return {
         "memories": given.memories,
         "file_mb": round(size / 1e6, 1),
@@ -239,6 +262,7 @@ def measured(scratch: Path, running: ExitStack, given: argparse.Namespace) -> di
         "answers": answers,
         "facets": facets,
         "long_tasks": long,
+        "hooks": waited,
         "load": [round(each, 1) for each in os.getloadavg()],
     }
 
@@ -286,6 +310,81 @@ def typed(pages: dict[str, tuple[Any, str]], text: str, chance: random.Random) -
     return {name: page.evaluate("seen.painted") for name, (page, _) in pages.items()}
 
 
+# ---- a hook beside the viewer
+
+
+def copied(path: Path, to: Path) -> None:
+    """The same store once more, as another worker's."""
+    source, target = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY), apsw.Connection(str(to))
+    with target.backup("main", source, "main") as copying:
+        while not copying.done:
+            copying.step(10_000)
+    target.close()
+    source.close()
+
+
+def beside(home: Home, views: dict[str, View], folder: Path, given: argparse.Namespace) -> dict[str, list[float]]:
+    """Milliseconds of a prompt's context over the socket, by turns: nobody looks, or clients ask without a pause.
+
+    They ask another worker, with as many memories, or this one: what the first takes is the machine's, what the second
+    takes beyond it is ours.
+    """
+    git = folder / ".git"
+    git.mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "config").write_text(f'[remote "origin"]\n\turl = https://{key_of(0)}.git\n')
+    chance, client = random.Random(given.seed), Client(home, seconds=60)
+    prompts = [f"why does {text} fail?" for text in queries(home.database, 40, chance)]
+    kinds = multiprocessing.get_context("spawn")
+    whom, asked = kinds.Value("i", 0), kinds.Value("i", 0)
+    targets = (views["twin"], views["large"])
+    crowd = [
+        kinds.Process(target=ask_on, args=(targets, whom, asked, at, prompts), daemon=True) for at in range(CLIENTS)
+    ]
+    for each in crowd:
+        each.start()
+    waited: dict[str, list[float]] = {name: [] for name in (NOBODY, ANOTHER, ITS_OWN)}
+    try:
+        for turn in range(given.turns + 1):
+            for number, name in chance.sample(list(enumerate(waited)), len(waited)):
+                whom.value = number
+                time.sleep(0.5)  # until the answers before are through
+                for prompt in chance.sample(prompts, TURN):
+                    began = time.perf_counter()
+                    client.get("/api/context", project_path=folder, prompt=prompt, moment="prompt", preview=1)
+                    if turn:  # the first time warms up
+                        waited[name].append((time.perf_counter() - began) * 1000)
+                    time.sleep(0.02)
+    finally:
+        for each in crowd:
+            each.terminate()
+            each.join()
+    say(f"the viewers answered {asked.value:,} times meanwhile")
+    return waited
+
+
+def ask_on(views: Sequence[View], whom: Any, asked: Any, seed: int, words: Sequence[str]) -> None:
+    """One client: ask whichever viewer is told, without a pause, until ended."""
+    chance = random.Random(seed)
+    letters = "".join(words)
+    while True:
+        if not whom.value:
+            time.sleep(0.02)
+            continue
+        origin, (name, text) = views[whom.value - 1]
+        begun = [letters[at : at + size].strip() or "a" for size in (1, 3) for at in [chance.randrange(len(letters))]]
+        path = chance.choice(HEAVY).format(*map(quote, begun), chance.choice(list(KINDS)), chance.randint(1, 90))
+        line = http.client.HTTPConnection(origin.removeprefix("http://"), timeout=60)
+        line.request("GET", path, headers={"Cookie": f"{name}={text}", "Sec-Fetch-Site": "same-origin"})
+        answer = line.getresponse()
+        answer.read()
+        if answer.status != 200:
+            sys.exit(f"{path} was answered {answer.status}")
+        line.close()
+        with asked.get_lock():
+            asked.value += 1
+
+
 # ---- the report
 
 
@@ -305,6 +404,13 @@ def report(found: dict[str, Any]) -> str:
     longest = {name: max(each, default=0.0) for name, each in found["long_tasks"].items()}
     met = "met" if longest["large"] <= LONGEST else "missed"
     lines.append(f"longest task: {longest['empty']:.0f} empty, {longest['large']:.0f} large (goal <= {LONGEST}: {met})")
+    quiet, *busy = found["hooks"].items()
+    lines += ["", f"{'a hook waits, milliseconds':40}{'p50':>8}{'p95':>8}{'p95 ratio':>11}"]
+    for name, times in (quiet, *busy):
+        shown = [quantile(times, share) for share in (0.5, 0.95)]
+        ratio = shown[1] / quantile(quiet[1], 0.95)
+        label = name if name == NOBODY else f"{CLIENTS} clients ask {name}"
+        lines.append(f"{label:40}{shown[0]:8.1f}{shown[1]:8.1f}{ratio:11.2f}")
     return "\n".join(lines)
 
 

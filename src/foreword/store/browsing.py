@@ -179,11 +179,11 @@ class BrowsingReader(Reader):
                 sampled.update(() if whole else rest)
         scopes = dict(self._all("SELECT number, scope FROM owners", ()))
         counts["scope"] = Counter({scopes.get(owner, ""): count for owner, count in counts["scope"].items()})
-        exact = next((name for name in _asked(wanted)[0][0] if name in COLUMNS and name not in sampled), "")
+        column = next((name for name in _asked(wanted)[0][0] if name in COLUMNS and name not in sampled), "")
         return Facets(
             {name: _most(counts[name]) for name in FACETS},
             sampled=tuple(name for name in FACETS if name in sampled),
-            total=sum(counts[exact].values()) if exact else None,
+            total=sum(counts[column].values()) if column else None,
         )
 
     # -- counting -----------------------------------------------------------------------------------------------

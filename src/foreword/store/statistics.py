@@ -92,14 +92,14 @@ class StatisticsReader(TallyReader):
                 "GROUP BY 1, 2 ORDER BY 1, 2",
                 (first, last, *given),
             ),
-            memories=self._rows(f"SELECT kind, count(*) FROM memories {_active(project)} GROUP BY 1 ORDER BY 1", given),
+            memories=self._by_kind(project, given),
             aside=self._rows(
-                f"""SELECT status, count(*) FROM memories INDEXED BY memories_aside
-                WHERE status <> 'active' {_own(project)} GROUP BY 1 ORDER BY 1""",
+                f"""SELECT status, count(*) FROM memories
+                INDEXED BY {"memories_aside" if project else "memories_newest"} WHERE status <> 'active' {_own(project)} GROUP BY 1 ORDER BY 1""",
                 given,
             ),
             new=self._rows(
-                f"""SELECT {LOCAL.format("created")}, kind, count(*) FROM memories {_active(project)}
+                f"""SELECT {LOCAL.format("created")}, kind, count(*) FROM memories {_active(project, span=True)}
                 AND created >= ? AND created < ? GROUP BY 1, 2 ORDER BY 1, 2""",
                 (*given, since, until),
             ),
@@ -141,16 +141,24 @@ class StatisticsReader(TallyReader):
             given,
         )
         tallies = f"SELECT what, sum(number) FROM tallies WHERE project <> '' {here} GROUP BY 1"
-        memories = f"SELECT kind, count(*) FROM memories {_active(project)} GROUP BY 1"
         sessions = f"SELECT host, count(*) FROM sessions WHERE true {here} GROUP BY 1"
         return Totals(
             moments={row[0]: (row[1], row[2], row[3], tuple(row[4:])) for row in moments},
             items=items[0],
             tallies=dict(self._all(tallies, given)),
-            memories=dict(self._all(memories, given)),
+            memories=dict(self._by_kind(project, given)),
             sessions=dict(self._all(sessions, given)),
             model=model[0],
         )
+
+    def _by_kind(self, project: str, given: Sequence[Any]) -> tuple[tuple[str, int], ...]:
+        # In the order of the index nothing is sorted: 8 ms instead of 36 for 100,000.
+        sums: Counter[str] = Counter()
+        for _, kind, number in self._all(
+            f"SELECT owner, kind, count(*) FROM memories {_active(project)} GROUP BY 1, 2", given
+        ):
+            sums[kind] += number
+        return tuple(sorted(sums.items()))
 
     def _items_of(self, span: str, asked: Sequence[Any]) -> tuple[Items, ...]:
         # Counted here: SQLite would sort all of them to group them, which takes five times as long.
@@ -198,9 +206,10 @@ def _of(project: str) -> tuple[str, tuple[str, ...]]:
     return ("AND project = ?", (project,)) if project else ("", ())
 
 
-def _active(project: str) -> str:
-    """Those that may be shown, along an index that holds all that is asked of them."""
-    return f"INDEXED BY memories_recent WHERE status = 'active' {_own(project)}"
+def _active(project: str, *, span: bool = False) -> str:
+    """Those that may be shown, along an index that holds all that is asked of them; of a *span* no more than that."""
+    index = "memories_newest" if span and not project else "memories_recent"
+    return f"INDEXED BY {index} WHERE status = 'active' {_own(project)}"
 
 
 def _own(project: str) -> str:

@@ -198,7 +198,9 @@ class _Open:
             except Refused as exc:
                 return self._refused(asked, exc)
             return Response(status=200, body=WELCOME, kind=HTML, fields={"Set-Cookie": cookie})
-        with aside():  # whoever looks takes no reader of a hook's
+        if asked.path.startswith("/api/"):
+            self._keeper.courtesy.give_way()  # an agent waits for a hook's answer; whoever looks can wait for its end
+        with aside():  # and takes no reader of a hook's
             answer = answered(self._routes, asked, tell=self._keeper.tell, hint="/ is where the viewer begins")
         if isinstance(answer.body, bytes):  # a page that only listens looks at nothing
             self.looked = self._keeper.asked = time.monotonic()
