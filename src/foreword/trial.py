@@ -239,7 +239,7 @@ class _Telling:
             return "trust", "only what the user said becomes a rule"
         if max(memory.created, memory.confirmed) <= self.heard.since:
             return "older", "it was there when this context window began"
-        return "limit", _at_most(rule.name, rule.limit)
+        return "limit", _at_most(rule.limit)
 
     def _unfitted(self, layer: Layer, line: Line) -> tuple[str, str]:
         """Why something that was worth saying found no room: the nearest of all borders that it would pass."""
@@ -249,7 +249,7 @@ class _Telling:
         if layer.cap <= 0:
             return "off", f"{layer.name} is switched off: its cap is 0"
         if len(mine) >= layer.limit:
-            return "limit", _at_most(layer.name, layer.limit)
+            return "limit", _at_most(layer.limit)
         if heard.cap and heard.cap.size(f"{heard.fitted.text}\n{text}") > heard.cap.most:
             return "host", f"the host takes at most {heard.cap.most:,} {heard.cap.counts} in one output"
         spent = sum(heard.count(each.text) for each in mine)
@@ -279,5 +279,5 @@ def _shared(lists: Sequence[Sequence[Entry]], *, most: int) -> list[list[Entry]]
     return [[each for at, each in taken if at == place] for place in range(len(lists))]
 
 
-def _at_most(layer: str, limit: int) -> str:
-    return f"{layer} shows at most {limit}"
+def _at_most(limit: int) -> str:
+    return f"this part shows at most {limit}"

@@ -172,7 +172,7 @@ def test_more_than_a_layer_shows_is_told_by_its_limit(store):
     trial = a_trial(store, a_moment(budget=2000), recipe=recipe)
     assert len(trial.items) == 4
     assert {each.reason for each in trial.left} == {"limit"}
-    assert all(each.says == "index shows at most 4" for each in trial.left)
+    assert all(each.says == "this part shows at most 4" for each in trial.left)
     assert (len(trial.left), trial.more) == (MOST_LEFT, 40 - 4 - MOST_LEFT)
 
 

@@ -2,7 +2,7 @@
 
 import { get, post } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { age, chip, empty, item, many, meter, number, projects, SCORED, tokens, trouble, walkable } from "./parts.js";
+import { age, chip, coded, empty, item, many, meter, number, projects, SCORED, tokens, trouble, walkable } from "./parts.js";
 
 export const title = "Try it";
 
@@ -23,7 +23,7 @@ export async function show(root, page) {
   const choice = await projects(page, { all: "", change: (key) => choose(key) });
   const chosen = choice.querySelector("select");
   if (!chosen.options.length) {
-    return void root.append(make("h1", {}, title), empty("Nothing is remembered yet: no project was seen. Work with an agent, or run `foreword init`."));
+    return void root.append(make("h1", {}, title), empty(coded("Nothing is remembered yet: no project was seen. Work with an agent, or run `foreword init`.")));
   }
   const form = controls(asked, choice);
   const result = make("section", { class: "try-result", "aria-label": "What would be injected" });
@@ -149,7 +149,7 @@ function controls(asked, project) {
   const shape = make("select", { id: "form" });
   const slider = make("input", { type: "range", id: "budget", step: STEP });
   const output = make("output", { for: "budget" });
-  const usual = make("button", { type: "button", class: "quiet" }, "As set");
+  const usual = make("button", { type: "button", class: "quiet", title: "As the settings have it" });
   const spent = make("div", { class: "try-spent" });
   const note = make("p", { class: "dim try-note" });
   let set = Boolean(asked.budget); // somebody moved it
@@ -162,7 +162,7 @@ function controls(asked, project) {
     const value = Number(slider.value);
     output.textContent = tokens(value);
     usual.hidden = value === range().usual;
-    usual.textContent = `As set: ${number(range().usual)}`;
+    usual.textContent = `Back to ${number(range().usual)}`;
     slider.setAttribute("aria-valuetext", tokens(value));
   }
 
