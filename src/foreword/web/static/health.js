@@ -2,7 +2,7 @@
 
 import { get, latest } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { age, ago, chip, coded, many, meter, number, projects, tokens, trouble, when } from "./parts.js";
+import { age, ageing, ago, chip, coded, many, meter, number, projects, tokens, trouble, when } from "./parts.js";
 import { formats, plot, sized, spark, wide } from "./plots.js";
 
 export const title = "Health";
@@ -48,6 +48,7 @@ export async function show(root, page) {
   });
   const lookAgain = seldom(() => look().catch(() => {}), LOOK, page.signal); // a viewer that closed says so by itself
   const countAgain = seldom(count, COUNT, page.signal);
+  ageing(root, page.signal);
   await look(); // first: counting may take a second where much was given
   await count();
   page.live(() => (lookAgain(), countAgain()));

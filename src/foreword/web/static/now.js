@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { ago, age, chip, clock, day, empty, item, line, many, memory, meter, number, SCORED, sentence, tokens, walkable, when } from "./parts.js";
+import { age, ageing, ago, chip, clock, day, empty, item, leading, line, many, memory, meter, number, SCORED, sentence, tokens, walkable, when } from "./parts.js";
 
 export const title = "Now";
 
@@ -10,15 +10,16 @@ const MORE = 20; // moments at a time
 const QUIET = 120; // seconds after which a page that follows lets go of a session for one that goes on
 const SOON = 1000; // milliseconds: a prompt that was just asked may still be answered
 const FRESH = 20_000; // milliseconds that a new moment is marked
-const TICK = 20_000; // milliseconds between two looks at the ages
 const FEW = 4; // items that are shown without being asked for, and of the newest moment
 const SOME = 12;
 const LEDGER = { session_start: "session start", prompt: "prompts", question: "questions" };
 
+const folds = new Map(); // what somebody opened or closed, and the moment that was chosen last: the way back finds both
+let at = "";
+
 export async function show(root, page) {
   const pinned = page.path[1] ?? "";
   const parts = { head: make("div", { class: "now-head" }), note: make("p", { class: "now-note" }), feed: make("ol", { class: "feed", "aria-label": "Moments, the newest first" }), more: make("p") };
-  const folds = new Map(); // what somebody opened or closed
   const fresh = new Map(); // moment -> until when it is new
   let limit = MORE, shown = pinned, known = null, last = null, again = 0;
 
@@ -91,10 +92,11 @@ export async function show(root, page) {
     parts.feed.children[count]?.focus();
   }
 
-  function follow() {
+  async function follow() {
     shown = last.live;
     known = null;
-    return refresh();
+    await refresh();
+    parts.feed.querySelector(".moment")?.focus(); // the button is gone
   }
 
   // While it is being looked at a page may be left, and the viewer closed: the frame tells of that.
@@ -112,7 +114,7 @@ export async function show(root, page) {
     if (next) page.go(`/now/${encodeURIComponent(next.id)}`);
     else page.say(by > 0 ? "This is the oldest of the last sessions" : "This is the newest session");
   };
-  const cards = walkable(() => parts.feed.querySelectorAll(".moment"));
+  const cards = walkable(() => parts.feed.querySelectorAll(".moment"), { onto: (node) => (at = node.dataset.id) });
   const chosen = () => document.activeElement?.closest?.(".moment") ?? parts.feed.querySelector(".chosen") ?? parts.feed.querySelector(".moment");
   const open = () => toggle(chosen()?.querySelector("details.text"));
   page.keys({
@@ -128,21 +130,25 @@ export async function show(root, page) {
     l: ["The session that goes on", () => page.go("/now")],
   });
   page.live(refresh);
-  const ticking = setInterval(() => tick(root), TICK);
-  page.signal.addEventListener("abort", () => (clearInterval(ticking), clearTimeout(again)));
+  ageing(root, page.signal);
+  page.signal.addEventListener("abort", () => clearTimeout(again));
   await look();
+  const before = page.back && [...parts.feed.children].find((each) => each.dataset.id === at);
+  if (before) cards.choose(before);
 }
 
 // -- the head -------------------------------------------------------------------------------------------------------
 
 function drawHead(head, told, { pinned, go }) {
   const { session } = told;
-  const said = JSON.stringify([session.title, session.goes_on, session.last, session.totals, session.ledger, told.live, told.sessions.map((each) => each.id + each.title)]);
-  if (head.said === said || head.querySelector("select") === document.activeElement) return;
-  head.said = said;
+  if (!head.hasChildNodes()) fill(head, make("div", { class: "head" }), make("div", { class: "now-about" }));
+  const [top, about] = head.children;
+  const name = session.title || (session.events ? "A session without words yet" : "A session that is not captured");
+  const choosing = top.querySelector("select") === document.activeElement && top.session === session.id; // it may be unfolded
+  if (!choosing) renew(top, [session.id, name, told.sessions.map((each) => [each.id, each.title])], () => [make("h1", {}, name), switcher(told, go)]);
+  top.session = session.id;
   const state = session.goes_on ? make("span", { class: "pulse" }, "live") : chip(session.ended ? "ended" : "quiet");
-  redraw(head, () => [
-    make("div", { class: "head" }, make("h1", {}, session.title || (session.events ? "A session without words yet" : "A session that is not captured")), switcher(told, go)),
+  renew(about, [session, told.live], () => [
     make(
       "p",
       { class: "figures" },
@@ -163,7 +169,7 @@ function drawHead(head, told, { pinned, go }) {
 function switcher(told, go) {
   const all = told.sessions.some((each) => each.id === told.session.id) ? told.sessions : [told.session, ...told.sessions];
   const name = (each) => `${each.project_name} · ${shorten(each.title || each.host, 60)} · ${age(each.last)}`;
-  const select = make("select", { on: { change: () => go(`/now/${encodeURIComponent(select.value)}`) } });
+  const select = leading(make("select", { id: "session", on: { change: () => go(`/now/${encodeURIComponent(select.value)}`) } }));
   fill(select, all.map((each) => make("option", { value: each.id, selected: each.id === told.session.id }, name(each))));
   return make("label", { class: "field now-switch" }, make("span", {}, "Session"), select);
 }
@@ -292,6 +298,13 @@ function reorder(feed, rows) {
   rows.forEach((each, at) => feed.children[at] !== each && feed.insertBefore(each, feed.children[at] ?? null));
 }
 
+// What did not change is left as it is.
+function renew(node, data, content) {
+  const said = JSON.stringify(data);
+  if (node.said !== said) redraw(node, content);
+  node.said = said;
+}
+
 // What is drawn anew keeps the focus on what had it.
 function redraw(card, content) {
   const had = card !== document.activeElement && card.contains(document.activeElement) ? signOf(document.activeElement) : "";
@@ -304,10 +317,6 @@ const near = (seconds) => day(seconds).replace(/^(Today|Yesterday)$/, (word) => 
 const signOf = (node) => `${node.tagName} ${node.getAttribute("href") ?? ""} ${node.closest("details")?.className ?? ""}`;
 
 const newest = (feed) => Math.max(0, ...[...feed.children].map((each) => Number(each.dataset.at) || 0));
-
-function tick(root) {
-  for (const each of root.querySelectorAll("time:not([data-clock])")) each.textContent = age(Date.parse(each.dateTime) / 1000);
-}
 
 const shorten = (words, most) => (words.length > most ? `${words.slice(0, most - 1).trimEnd()}…` : words);
 

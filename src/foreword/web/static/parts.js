@@ -39,6 +39,15 @@ export function ago(seconds) {
   return make("time", { datetime: new Date(seconds * 1000).toISOString(), title: when(seconds) }, age(seconds));
 }
 
+// While a page is open what it says of ages stays true.
+export function ageing(root, signal) {
+  const tick = () => {
+    for (const each of root.querySelectorAll("time:not([data-clock])")) each.textContent = age(Date.parse(each.dateTime) / 1000);
+  };
+  const ticking = setInterval(tick, 20_000);
+  signal.addEventListener("abort", () => clearInterval(ticking));
+}
+
 export const chip = (text, more = "") => make("span", { class: `chip ${more}`.trim() }, text);
 
 // A link to a memory, by its title.
@@ -142,9 +151,17 @@ export function toast(words, { undo = null } = {}) {
 // A choice of project; the address has it as ?project=KEY.
 export async function projects(page, { chosen = page.query.get("project") ?? "", all = "All projects", change } = {}) {
   const told = await get("/api/projects", {}, { signal: page.signal });
-  const select = make("select", { id: "project", on: { change: () => change(select.value) } });
+  const select = leading(make("select", { id: "project", on: { change: () => change(select.value) } }));
   fill(select, all ? make("option", { value: "" }, all) : null, told.projects.map((each) => make("option", { value: each.key, selected: each.key === chosen }, each.name || each.key)));
   return make("label", { class: "field" }, make("span", {}, "Project"), select);
+}
+
+// A choice that leads to another address is there again with the focus: who goes along it by arrow keys goes on.
+let led = { id: "", until: 0 };
+export function leading(select) {
+  select.addEventListener("change", () => (led = { id: select.id, until: Date.now() + 3_000 }));
+  if (led.id === select.id && Date.now() < led.until) requestAnimationFrame(() => ((led.until = 0), select.focus({ preventScroll: true })));
+  return select;
 }
 
 // What is drawn anew keeps the focus on what had it, what was unfolded and what was chosen in it.
