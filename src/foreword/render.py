@@ -45,6 +45,7 @@ TITLE = 160  # characters; of 4,197 commit subjects 99 % have 83 or fewer, so on
 # which are 24 characters of English, 10 of an identifier, 5 of Chinese and one emoji.
 INDEX_TITLES = (40, 31, 24, 18, 13, 9, 6, 4, 2)
 TELLING = 9  # characters of Latin letters that still say something; fewer are cut off only of other scripts
+NAMED = 24  # characters of a title that have room for some words and the name in brackets behind them
 INDEX_COST = {"xml": (85, 50)}  # tokens of the frame and of a line, by form, where titles still say something
 INDEX_COST_ELSE = (60, 36)
 BODIES = (300, 160, 80)
@@ -174,6 +175,11 @@ def brief(title: str, *, width: int) -> str:
         for word in title.split(" "):
             if len(title) > width and "/" in word:
                 title = title.replace(word, _end_of_path(word, less=len(title) - width), 1)
+    if len(title) > width >= NAMED and title.endswith(")") and " (" in title:
+        told, _, name = title[:-1].rpartition(" (")  # the test that failed: the same error has many
+        if told and " " not in name:
+            name = brief(name, width=width // 2)
+            return f"{_cut(told, width=width - len(name) - 3, more=False)} ({name})"
     if len(title) > width >= 12 and title.isascii() and " " not in title[:width]:
         tail = width // 3  # a long name: its end tells it from its siblings
         return f"{title[: width - 1 - tail]}\N{HORIZONTAL ELLIPSIS}{title[-tail:]}"
