@@ -95,7 +95,8 @@ class StatisticsReader(TallyReader):
             memories=self._by_kind(project, given),
             aside=self._rows(
                 f"""SELECT status, count(*) FROM memories
-                INDEXED BY {"memories_aside" if project else "memories_newest"} WHERE status <> 'active' {_own(project)} GROUP BY 1 ORDER BY 1""",
+                INDEXED BY {"memories_aside" if project else "memories_newest"}
+                WHERE status <> 'active' {_own(project)} GROUP BY 1 ORDER BY 1""",
                 given,
             ),
             new=self._rows(
