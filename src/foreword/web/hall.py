@@ -189,7 +189,12 @@ class Hall:
             came.close()
             return
         line = self._lines[came] = _Line(came, until=time.monotonic() + TO_ASK)
-        self._wait(line, selectors.EVENT_READ)
+        try:
+            self._wait(line, selectors.EVENT_READ)
+        except OSError as exc:
+            self._warn("a connection could not be waited for: %s", exc)
+            self._drop(line)
+            return
         self._turn(line)  # most have said all by now
 
     def _least(self) -> _Line | None:
@@ -273,6 +278,7 @@ class Hall:
     def _pass_on(self, line: _Line) -> None:
         """What a stream has said, to whoever still listens."""
         assert line.stream
+        over = line.stream.over  # before what was said is taken: the last word comes with it
         if said := line.stream.taken():
             line.unsaid = memoryview(bytes(line.unsaid) + said)
         try:
@@ -282,7 +288,7 @@ class Hall:
                 raise ConnectionError("a page that listens does not read") from None
             self._wait(line, selectors.EVENT_READ | selectors.EVENT_WRITE)
         else:
-            if line.stream.over:
+            if over:
                 self._drop(line)
                 return
             self._wait(line, selectors.EVENT_READ)
