@@ -1,6 +1,8 @@
-"""Bytes -> as people say them."""
+"""Bytes -> as people say them, and which bytes the size of the store counts."""
 
 from __future__ import annotations
+
+STORE = "the database file; its log, backups and the spool lie beside it and are not counted"  # `Size.total` of a store
 
 
 def sized(amount: float) -> str:

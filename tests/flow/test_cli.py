@@ -30,6 +30,7 @@ from foreword.paths import Home
 from foreword.trouble import Trouble, note
 from foreword.worker import life
 from tests.flow.conftest import wait_for
+from tests.flow.viewing import Page
 
 ROOT = Path(__file__).parents[2]
 SECRET = "ghp_" + "a1B2" * 9
@@ -387,10 +388,13 @@ def test_status_tells_what_is_there_and_what_went_wrong_once(fresh: Shell) -> No
     told = fresh.json("status")
     assert told["worker"]["running"]
     assert told["counts"]["memories"] == 1
+    page = Page(Client(fresh.home)).ask("/api/health")["store"]
+    assert told["database_bytes"] == page["bytes"] > 0
     assert told["last_injection"]["moment"] == "session_start"
     assert [(each["what"], each["count"]) for each in told["troubles"]] == [("the disk was full", 3)]
     first, second = fresh.says("status"), fresh.says("status")
     assert "3x, hook: spool: the disk was full" in first
+    assert page["counted"] in first
     assert "the disk was full" not in second
     assert "the disk was full" in fresh.says("doctor")
 

@@ -14,7 +14,7 @@ from foreword.cli import checks, door, hosts, screen, troubles
 from foreword.cli.memories import Json
 from foreword.errors import BadRequest, ForewordError
 from foreword.findings import WRONG, grouped
-from foreword.sizes import sized
+from foreword.sizes import STORE, sized
 from foreword.values import fields
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _about(home: Home) -> dict[str, Any]:
         "home": str(home.root),
         "home_exists": os.path.isdir(home.root),
         "counts": {},
-        "database_bytes": _size(home.root, start="memory.db"),
+        "database_bytes": _file(home.database),
         "database_max_bytes": _most(home),
         "spool_bytes": waiting(home),
         "last_event": None,
@@ -137,6 +137,7 @@ def _about(home: Home) -> dict[str, Any]:
         health = client.get("/api/health")
         about["worker"] = {"running": True, **{name: health[name] for name in ("pid", "version", "uptime_s")}}
         about |= {"counts": health["counts"], "problems": health["problems"]}
+        about["database_bytes"] = health.get("database_bytes") or _file(home.database)  # what is in the log too
         about["last_event"] = next(iter(client.get("/api/sessions", limit=1)["sessions"]), None)
         about["last_injection"] = next(iter(client.get("/api/injections", limit=1)["injections"]), None)
         about["hosts"] = client.get("/api/hosts")["hosts"]
@@ -146,7 +147,7 @@ def _about(home: Home) -> dict[str, Any]:
     except ForewordError as exc:
         about["worker"]["pid"] = pid_of(home) or None
         about["problems"] = list(dict.fromkeys([*about["problems"], f"{exc}; {exc.hint}"]))
-    return {**about, "database_bytes": _size(home.root, start="memory.db"), "spool_bytes": waiting(home)}
+    return {**about, "spool_bytes": waiting(home)}
 
 
 def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
@@ -198,25 +199,31 @@ def _most(home: Home) -> int:
 def _database(size: int, most: int) -> str:
     if not size:
         return "none yet"
+    told = f"{sized(size)} ({STORE})"
     if not most or size < most * NEAR:
-        return sized(size)
+        return told
     share = f"{100 * size / most:.0f} % of the {sized(most)} that `store_max_mb` allows"
-    return f"{sized(size)}, {share}; `foreword prune --dry-run` tells what would go"
+    return f"{told}, {share}; `foreword prune --dry-run` tells what would go"
 
 
 def _waiting(things: int) -> str:
     return f"{things} thing{' waits' if things == 1 else 's wait'} for you: `foreword review --all`"
 
 
-def _size(folder: Path, *, start: str = "") -> int:
-    """The bytes of the files there whose name begins with *start*; what goes away meanwhile counts nothing."""
+def _size(folder: Path) -> int:
+    """The bytes of the files there; what goes away meanwhile counts nothing."""
     total = 0
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(start):
-                with suppress(OSError):
-                    total += entry.stat().st_size
+            with suppress(OSError):
+                total += entry.stat().st_size
     return total
+
+
+def _file(path: Path) -> int:
+    with suppress(OSError):
+        return path.stat().st_size
+    return 0
 
 
 def _when(at: float) -> str:

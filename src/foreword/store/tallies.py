@@ -24,7 +24,7 @@ PUT = "INSERT OR REPLACE INTO tallies (day, project, what, number) VALUES (?, ''
 
 @value
 class Size:
-    """Bytes of a store: all of its file, and those of them that hold something."""
+    """Bytes of a store: all of its file (`sizes.STORE`), and those of them that hold something."""
 
     total: int
     used: int

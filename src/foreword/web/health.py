@@ -15,7 +15,7 @@ from foreword.errors import ForewordError
 from foreword.findings import BACKLOG, LATELY, NOTE, SETTLE, UNHEARD, WRONG, Finding, Spooled, grouped, spooled
 from foreword.imports import TRANSCRIPTS
 from foreword.recipes import RECIPES
-from foreword.sizes import sized
+from foreword.sizes import STORE, sized
 from foreword.switches import chosen, off
 from foreword.trouble import noted
 from foreword.types import Project
@@ -135,7 +135,8 @@ def _store(keeper: Keeper, found: list[Finding], *, size: Mapping[str, int], cou
         says = f"the store has {sized(size['total'])} of the {sized(limit)} that `store_max_mb` allows"
         found.append(Finding("store", NOTE, says, "`foreword prune --dry-run` tells what would go"))
     free = size["total"] - size["used"]
-    return {"bytes": size["total"], "used": size["used"], "free": free, "limit": limit, "counts": dict(counts)}
+    held = {"bytes": size["total"], "used": size["used"], "free": free, "limit": limit}
+    return {**held, "counts": dict(counts), "counted": STORE}
 
 
 def _troubles(path: Path) -> list[dict[str, Any]]:

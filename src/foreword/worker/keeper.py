@@ -752,8 +752,9 @@ class Keeper:
             "mcp": self.callers.counts(),
         }
         if self._store is None:
-            return {**about, "problems": [f"{self._broken}; {self._broken.hint}"], "counts": {}}
-        return {**about, "problems": list(self._store.problems()), "counts": dict(self._store.counts())}
+            return {**about, "problems": [f"{self._broken}; {self._broken.hint}"], "counts": {}, "database_bytes": None}
+        held = {"counts": dict(self._store.counts()), "database_bytes": self._store.size().total}
+        return {**about, "problems": list(self._store.problems()), **held}
 
     def stats(self, *, project_path: str = "", project_key: str = "", days: int = 30) -> dict[str, Any]:
         """What was given, what came of it and what it cost; without a path or key, of all projects. Only counts."""

@@ -176,6 +176,7 @@ function store(told) {
   return [
     meter(told.bytes, told.limit, share),
     make("p", { class: "figures" }, make("span", {}, `${sized(told.used)} in use`), make("span", {}, `${sized(told.free)} free inside`), make("span", {}, "limit: ", make("code", {}, "store_max_mb"))),
+    make("p", { class: "dim" }, `Counted is ${told.counted}.`),
     fold("counts", "rows by table", wide("Rows by table", make("table", {}, make("caption", { class: "unseen" }, "Rows by table"), make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "table"), make("th", { scope: "col", class: "n" }, "rows"))), make("tbody", {}, counts.map(([name, n]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, number(n)))))))),
   ];
 }
