@@ -126,9 +126,7 @@ def test_keys_lead_through_moments_sessions_and_memories(page, viewer):
     page.locator(".now-switch select").focus()
     pressed(page, "ArrowDown")
     page.wait_for_url(f"{viewer.origin}/now/{viewer.sessions['codex']}")
-    page.wait_for_function(
-        "() => document.activeElement.matches('.now-switch select')"
-    )  # and the next one is a key away
+    page.wait_for_function("() => document.activeElement.matches('.now-switch select')")
 
 
 def test_a_past_session_is_shown_in_the_same_way(page, viewer):
