@@ -156,7 +156,7 @@ function drawHead(head, told, { pinned, go }) {
       make("span", {}, make("a", { href: `/timeline?project=${encodeURIComponent(session.project)}` }, session.project_name)),
       make("span", {}, session.host || "no host"),
       make("span", { title: when(session.started) }, `began ${near(session.started)} at ${clock(session.started)}`),
-      make("span", {}, "last heard of ", ago(session.last)),
+      make("span", {}, "last heard ", ago(session.last)),
       session.events ? make("span", {}, many(session.events, "event")) : null,
       session.events ? make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, "the whole story") : null,
       pinned && told.live !== session.id ? make("a", { href: "/now" }, "the session that goes on") : null,
