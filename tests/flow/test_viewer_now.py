@@ -109,11 +109,13 @@ def test_a_hooks_prompt_makes_a_line_arrive_and_then_what_it_was_given_is_there(
     listening.close()
 
 
-def test_closing_the_viewer_ends_every_stream(page):
+def test_closing_the_viewer_ends_every_stream_with_the_reason(page):
     streams = [Listening(page) for _ in range(3)]
     assert [each.event()[0] for each in streams] == ["ready"] * 3
     page.client.post("/api/view", {"do": "close"})
-    assert [next(iter(each.event, None), None) for each in streams] == [None] * 3
+    for each in streams:
+        *_, last = iter(each.event, None)
+        assert last == ("closed", {"why": "it was asked to close"})
     for each in streams:
         each.close()
 
