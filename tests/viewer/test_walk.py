@@ -241,13 +241,18 @@ def listed(page: Any) -> dict[str, str]:
     rows = page.locator("dialog[open] table tr")
     rows.first.wait_for()
     told = {
-        " ".join(KEYS.get(key, key) for key in keys.locator("kbd").all_inner_texts()): row.locator("td").inner_text()
+        " ".join(map(pressed, keys.locator("kbd").all_inner_texts())): row.locator("td").inner_text()
         for row in rows.all()
         for keys in row.locator("th span").all()
     }
     page.keyboard.press("Escape")
     page.wait_for_function("() => !document.querySelector('dialog')")
     return told
+
+
+def pressed(shown: str) -> str:
+    """A key as it is pressed, from how it is shown."""
+    return "+".join(KEYS.get(part, part) for part in shown.split("+"))
 
 
 def aside(page: Any) -> None:
