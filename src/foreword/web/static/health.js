@@ -17,8 +17,9 @@ export async function show(root, page) {
   const part = sections(root);
   const chosen = { project: page.query.get("project") ?? "", days: DAYS.find((each) => String(each) === page.query.get("days")) ?? 30 };
   const plots = figuresIn(part.figures, choices(page, chosen, (more) => {
+    const before = address(chosen);
     Object.assign(chosen, more);
-    page.push(address(chosen));
+    page[address(chosen) === before ? "replace" : "push"](address(chosen)); // the same again is no step for the way back
     return count();
   }));
   const looking = latest(), counting = latest();
@@ -216,7 +217,6 @@ function call(each) {
 function choices(page, chosen, change) {
   const buttons = DAYS.map((days) => make("button", { type: "button", "aria-pressed": String(days === chosen.days), on: { click: () => choose(days) } }, `${days} days`));
   const choose = (days) => {
-    if (days === chosen.days) return; // no step for the way back
     buttons.forEach((each, place) => each.setAttribute("aria-pressed", String(DAYS[place] === days)));
     return change({ days });
   };
