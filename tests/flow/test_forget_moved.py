@@ -239,3 +239,33 @@ def test_nothing_that_is_about_to_go_is_fetched_any_more(keeper: Keeper) -> None
     live.begin(live.ask(lambda execute: forgetting.doomed(execute, ids=[one.id])), at=9.0)
     with pytest.raises(NotFound):
         keeper.memory(one.id)
+
+
+def test_what_a_forgotten_session_saw_and_fixed_of_anothers_memory_goes_with_it(home: Home, keeper: Keeper) -> None:
+    fix, other = noise(30), noise(30)
+    both = {"gone": 2, "later": 1}
+    one, two = kept(
+        keeper,
+        Memory(
+            "failure",
+            "pool is closed",
+            session="later",
+            detail={"seen_in": both, "fixed_in": {"gone": fix}, "fixed_by": fix},
+        ),
+        Memory(
+            "failure",
+            "lock is held",
+            session="later",
+            detail={"seen_in": both, "fixed_in": {"later": other, "gone": fix}, "fixed_by": fix},
+        ),
+    )
+    keeper.store.append([Event("k", "h", "UserPromptSubmit", "prompt", "gone", "a", "/", 5.0, {"prompt": "hello"})])
+    shown = forget(keeper, session="gone", dry_run=True)
+    receipt = forget(keeper, session="gone")
+    assert sorted(receipt["cut_memories"]) == sorted(shown["cut_memories"]) == sorted([one.id, two.id])
+    first, second = keeper.store.by_id([one.id, two.id])
+    assert first.detail == {"seen_in": {"later": 1}}
+    assert second.detail == {"seen_in": {"later": 1}, "fixed_in": {"later": other}, "fixed_by": other}
+    keeper.close()
+    data = home.database.read_bytes()
+    assert [at for at in range(len(fix) - 5) if fix[at : at + 6].encode() in data] == []

@@ -194,6 +194,9 @@ def told(execute: Execute, going: Doomed) -> Iterator[str]:
                 if isinstance(prompt, str) and room > 0:
                     yield prompt[:room]
                     room -= len(prompt)
+    if going.sessions:
+        for (detail,) in execute("SELECT detail FROM memories WHERE detail LIKE '%\"fixed_in\"%'"):
+            yield from _fixes(_object(detail), going.sessions)
 
 
 def going_of(execute: Execute, going: Doomed) -> Going:
@@ -325,6 +328,7 @@ class Cutter:
     def __init__(self, going: Doomed, *, known: Traces, kin: Traces, rest: Traces) -> None:
         self._known, self._kin, self._rest, self._is_kin = known, kin, rest, kinship(going)
         self._uids, self._near, self._ids = frozenset(going.uids), frozenset(going.near), frozenset(going.ids)
+        self._sessions = frozenset(going.sessions)
         self.left: set[bytes] = set()  # windows that stand by chance in what other sessions were told
         self.cut: set[str] = set()  # uids of memories that stay without a passage
         self.hide = self.text
@@ -361,13 +365,44 @@ class Cutter:
     def _memory(self, name: str, text: str, *, row: Mapping[str, Any]) -> str:
         if name not in TEXTS or row["uid"] in self._uids:
             return text
-        clean = self._kin.kin(text) if self._is_kin(row) else self._known.other(text)
+        kept = unseen(text, self._sessions) if name == "detail" else text
+        clean = self._kin.kin(kept) if self._is_kin(row) else self._known.other(kept)
         if clean != text:
             self.cut.add(row["uid"])
         return clean
 
 
 _IDS = re.compile(rf"\b[a-z]{{3}}-[{BASE32}]{{8}}\b")
+
+
+def unseen(detail: str, sessions: Set[str]) -> str:
+    """A memory's detail without what these sessions saw and fixed of it; another's fix takes the place of theirs."""
+    told = _object(detail) if sessions and '_in"' in detail else {}
+    left: dict[str, Any] = {
+        name: {key: each for key, each in told[name].items() if key not in sessions}
+        for name in ("seen_in", "also", "fixed_in")
+        if isinstance(told.get(name), dict) and not sessions.isdisjoint(told[name])
+    }
+    if not left:
+        return detail
+    if told.get("fixed_by") in _fixes(told, sessions):
+        left["fixed_by"] = next((each for each in reversed(left["fixed_in"].values()) if isinstance(each, str)), "")
+    kept = {name: each for name, each in {**told, **left}.items() if each or name not in left}
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+
+
+def _fixes(detail: Mapping[str, Any], sessions: Iterable[str]) -> list[str]:
+    """What these sessions fixed a failure by."""
+    fixes = detail.get("fixed_in")
+    return [fixes[each] for each in sessions if isinstance(fixes.get(each), str)] if isinstance(fixes, dict) else []
+
+
+def _object(text: str) -> dict[str, Any]:
+    """What a text of JSON says, if that is an object."""
+    with suppress(ValueError):
+        told = json.loads(text)
+        return told if isinstance(told, dict) else {}
+    return {}
 
 
 def kinship(going: Doomed) -> Callable[[Mapping[str, Any]], bool]:
@@ -383,10 +418,8 @@ def kinship(going: Doomed) -> Callable[[Mapping[str, Any]], bool]:
 
 
 def _sources(detail: str) -> Iterator[str]:
-    with suppress(ValueError):
-        told = json.loads(detail)
-        sources = told.get("from") if isinstance(told, dict) else None
-        yield from (each for each in sources if isinstance(each, str)) if isinstance(sources, list) else ()
+    sources = _object(detail).get("from")
+    yield from (each for each in sources if isinstance(each, str)) if isinstance(sources, list) else ()
 
 
 def stays(execute: Execute, going: Doomed, traces: Traces, *, kin: bool) -> frozenset[bytes]:
@@ -420,7 +453,7 @@ def _staying(execute: Execute, going: Doomed, traces: Traces, *, kin: bool) -> I
             if table == "memories":
                 if is_kin(row) != kin:
                     continue
-                row |= _as_it_will_be(row, traces.kin if kin else traces.other, traces)
+                row |= _as_it_will_be(row, traces.kin if kin else traces.other, traces, sessions=sessions)
             yield "".join(
                 cell if isinstance(cell, str) and (table, name) not in RAW else "\0" for name, cell in row.items()
             )
@@ -428,12 +461,14 @@ def _staying(execute: Execute, going: Doomed, traces: Traces, *, kin: bool) -> I
         yield "\n".join(sql for (sql,) in execute("SELECT sql FROM sqlite_master WHERE sql <> ''"))
 
 
-def _as_it_will_be(row: Mapping[str, Any], cut: Callable[[str], str], traces: Traces) -> dict[str, Any]:
+def _as_it_will_be(
+    row: Mapping[str, Any], cut: Callable[[str], str], traces: Traces, *, sessions: Set[str]
+) -> dict[str, Any]:
     """The texts of a memory that will be cut; its words are made anew."""
-    if not traces.held("\n".join(row[name] for name in TEXTS).encode("utf-8", "replace")):
-        return {}
-    clean = {name: cut(row[name]) for name in TEXTS}
-    return {**clean, "split": ""} if any(clean[name] != row[name] for name in TEXTS) else {}
+    texts = {name: row[name] for name in TEXTS} | {"detail": unseen(row["detail"], sessions)}
+    if traces.held("\n".join(texts.values()).encode("utf-8", "replace")):
+        texts = {name: cut(text) for name, text in texts.items()}
+    return {**texts, "split": ""} if any(text != row[name] for name, text in texts.items()) else {}
 
 
 def would_cut(execute: Execute, going: Doomed, traces: Traces, *, kin: Traces) -> tuple[str, ...]:
@@ -444,7 +479,7 @@ def would_cut(execute: Execute, going: Doomed, traces: Traces, *, kin: Traces) -
     for cells in rows:
         row = dict(zip(("id", "uid", "session", "superseded_by", *TEXTS), cells, strict=True))
         cut = kin.kin if is_kin(row) else traces.other
-        if row["uid"] not in uids and _as_it_will_be(row, cut, traces):
+        if row["uid"] not in uids and _as_it_will_be(row, cut, traces, sessions=frozenset(going.sessions)):
             found.append(row["id"])
     return tuple(found)
 
