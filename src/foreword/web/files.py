@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files as within
 from importlib.resources.abc import Traversable
@@ -27,8 +28,8 @@ def file(name: str) -> Response:
 
 @cache
 def names() -> frozenset[str]:
-    """The files of the page."""
-    return frozenset(each.name for each in _folder().iterdir() if each.name.rpartition(".")[2] in KINDS)
+    """The files of the page; those of a page that has several lie in a folder of its name."""
+    return frozenset(_within(_folder()))
 
 
 @cache
@@ -38,6 +39,14 @@ def stamp() -> str:
     for name in sorted(names()):
         seen.update(_read(name))
     return seen.hexdigest()
+
+
+def _within(folder: Traversable, before: str = "") -> Iterator[str]:
+    for each in folder.iterdir():
+        if each.is_dir():
+            yield from _within(each, f"{before}{each.name}/")
+        elif each.name.rpartition(".")[2] in KINDS:
+            yield f"{before}{each.name}"
 
 
 @cache

@@ -1,15 +1,15 @@
 // The page "Memories": what is typed -> the memories that fit, as one types; one of them -> all of it, and what is done with it.
 
-import * as asking from "./asking.js";
-import { address, read } from "./choice.js";
-import { doing } from "./doing.js";
+import * as asking from "./memories/asking.js";
+import { address, read } from "./memories/choice.js";
+import { doing } from "./memories/doing.js";
 import { fill, make } from "./dom.js";
-import { facets } from "./facets.js";
-import { lastOpened, opened } from "./opened.js";
+import { facets } from "./memories/facets.js";
+import { lastOpened, opened } from "./memories/opened.js";
 import { number, toast, walkable } from "./parts.js";
-import { results } from "./results.js";
-import { selected } from "./selected.js";
-import { several } from "./several.js";
+import { results } from "./memories/results.js";
+import { selected } from "./memories/selected.js";
+import { several } from "./memories/several.js";
 
 export const title = "Memories";
 

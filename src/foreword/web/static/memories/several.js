@@ -1,8 +1,8 @@
 // The memories that are selected -> what can be done with all of them, and asked of the worker as one run.
 
-import { post } from "./ask.js";
-import { make } from "./dom.js";
-import { ask, many, toast } from "./parts.js";
+import { post } from "../ask.js";
+import { make } from "../dom.js";
+import { ask, many, toast } from "../parts.js";
 
 export function several(here) {
   const { attempt, after, forgetAll } = here.doing;

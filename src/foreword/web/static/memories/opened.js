@@ -1,12 +1,12 @@
 // An id -> all of that memory beside the list, or the form that changes it; where nothing is open, what can be done.
 
-import { latest } from "./ask.js";
+import { latest } from "../ask.js";
 import * as asking from "./asking.js";
 import { address } from "./choice.js";
-import { fill, make } from "./dom.js";
+import { fill, make } from "../dom.js";
 import { receipt } from "./going.js";
 import { detail } from "./memory.js";
-import { anew, ask, trouble } from "./parts.js";
+import { anew, ask, trouble } from "../parts.js";
 
 const PREVIEW = 120; // milliseconds that a row must stay chosen before all of it is read
 

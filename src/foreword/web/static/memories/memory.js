@@ -1,7 +1,7 @@
 // One memory, as the worker tells all of it -> what a person reads.
 
-import { make } from "./dom.js";
-import { ago, chip, factors, many, memory, number, tokens, when } from "./parts.js";
+import { make } from "../dom.js";
+import { ago, chip, factors, many, memory, number, tokens, when } from "../parts.js";
 
 const TRUST = { user: "the user said it", agent: "an agent said it", tool: "a tool's output said it", imported: "it was imported, or read in the web" };
 // A link as it reads from either of its ends.

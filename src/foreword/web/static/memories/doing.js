@@ -1,13 +1,13 @@
 // What a person wants done with a memory -> asked of the worker, shown in the list and beside it, and told with a way back.
 
-import { latest, post } from "./ask.js";
+import { latest, post } from "../ask.js";
 import * as asking from "./asking.js";
 import { clear } from "./choice.js";
-import { make } from "./dom.js";
+import { make } from "../dom.js";
 import { editor, successor } from "./forms.js";
 import { wouldGo } from "./going.js";
 import { stands } from "./memory.js";
-import { ask, number, toast } from "./parts.js";
+import { ask, number, toast } from "../parts.js";
 
 export function doing(here) {
   const { page, choice } = here;

@@ -1,6 +1,6 @@
 // What is chosen -> what the worker answers: a page of the memories that fit, how many there are of each sort, what waits.
 
-import { get } from "./ask.js";
+import { get } from "../ask.js";
 import { words } from "./choice.js";
 
 export const memories = (choice, { limit, after = "", signal }) => get("/api/memories", { ...words(choice), limit, after }, { signal });

@@ -1,7 +1,7 @@
 // Rows that are ticked -> the memories that are selected, and a bar that says how many and what can be done with all of them.
 
-import { fill, make } from "./dom.js";
-import { many } from "./parts.js";
+import { fill, make } from "../dom.js";
+import { many } from "../parts.js";
 
 export function selected(here) {
   const { page } = here;

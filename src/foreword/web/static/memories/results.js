@@ -1,11 +1,11 @@
 // What is chosen -> the list of memories that fit, row by row as the worker answers; more of them when its end is near.
 
-import { latest } from "./ask.js";
+import { latest } from "../ask.js";
 import * as asking from "./asking.js";
 import { address, filtered, named } from "./choice.js";
-import { fill, make } from "./dom.js";
+import { fill, make } from "../dom.js";
 import { marks, waits } from "./memory.js";
-import { age, anew, chip, empty, many, number, trouble } from "./parts.js";
+import { age, anew, chip, empty, many, number, trouble } from "../parts.js";
 
 const ROWS = 50; // that are asked for at once
 const ASKED = 200; // at most, when all that are shown are asked for again

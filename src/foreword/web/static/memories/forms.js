@@ -1,7 +1,7 @@
 // A memory -> the form that changes it, or that puts another one in its place; what is written there -> what is to be saved.
 
-import { fill, make } from "./dom.js";
-import { chip } from "./parts.js";
+import { fill, make } from "../dom.js";
+import { chip } from "../parts.js";
 
 const KINDS = ["summary", "handoff", "decision", "pattern", "failure", "observation", "change", "learning", "preference", "correction", "goal", "note", "project"];
 const LISTS = ["tags", "files", "functions"];

@@ -1,7 +1,7 @@
 // What the worker tells of a forgetting -> what would go, before anything does; and what went, afterwards.
 
-import { make } from "./dom.js";
-import { chip, many, memory, number } from "./parts.js";
+import { make } from "../dom.js";
+import { chip, many, memory, number } from "../parts.js";
 
 // What would go, before anything does.
 export function wouldGo(would) {

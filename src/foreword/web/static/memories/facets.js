@@ -1,10 +1,10 @@
 // What is chosen -> filters with how many there are of each, counted when everything else is painted; and those that are on.
 
-import { latest } from "./ask.js";
+import { latest } from "../ask.js";
 import * as asking from "./asking.js";
 import { FACETS, NAMES, chosenOf, clear, named, toggle } from "./choice.js";
-import { fill, make } from "./dom.js";
-import { anew, number, trouble } from "./parts.js";
+import { fill, make } from "../dom.js";
+import { anew, number, trouble } from "../parts.js";
 
 const OPEN = new Set(["kind", "status", "project"]); // groups that are unfolded at first
 
