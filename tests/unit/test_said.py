@@ -156,3 +156,17 @@ def test_any_text_is_read_without_an_error(text):
 @given(st.text(max_size=300), st.integers(10, 200))
 def test_a_cut_text_is_never_longer_than_asked_for(text, width):
     assert len(cut(text, width)) <= width + 1
+
+
+@given(st.text(alphabet="ab`, (;", min_size=1), st.integers(3, 40))
+def test_code_that_a_cut_ends_in_is_closed(text, width):
+    shown = cut(text, width)
+    assert len(shown) <= width
+    if text.count("`") % 2 == 0:
+        assert shown.count("`") % 2 == 0
+
+
+def test_a_cut_in_code_tells_that_code_goes_on():
+    fix = "post_booking() in havn/api.py: `berth = find_berth(request.boat, request.day, request.nights)`"
+    assert cut(fix, 80) == "post_booking() in havn/api.py: `berth = find_berth(request.boat, request.day…`"
+    assert cut("Press the ` key, then type the name of a boat", 30) == "Press the ` key, then type…"

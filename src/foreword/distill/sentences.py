@@ -61,16 +61,31 @@ def pieces(text: str) -> list[str]:
 
 
 def cut(text: str, width: int) -> str:
-    """*text* within *width* characters, ended between words and, where it can be, between clauses."""
+    """*text* within *width* characters, ended between words and, where it can be, between clauses; code in it is closed."""
     text = " ".join(text.split())
     if len(text) <= width:
         return text
+    if text.count("`") % 2:  # one that stands by itself opens nothing
+        return _ended(text, width)
+    head = _ended(text, width)
+    return head if head.count("`") % 2 == 0 else _closed(_ended(text, width - 2))
+
+
+def _ended(text: str, width: int) -> str:
     head = text[:width]
     for joint in ("; ", " — ", ", ", " (", " because ", " so that ", " and "):
         at = head.rfind(joint)
         if at > width * 0.6:
             return head[:at].rstrip(" ,;:—-(")
     return head[: head.rfind(" ")].rstrip(" ,;:—-(") + "…" if " " in head else head[:-1] + "…"
+
+
+def _closed(head: str) -> str:
+    """*head* with a backtick behind the code that it was cut in, or without that code where nothing is left of it."""
+    if head.count("`") % 2 == 0:
+        return head
+    before, _, code = head.rpartition("`")
+    return f"{head.rstrip('…')}…`" if code.strip("… ") else before.rstrip(" ,;:—-(") + "…"
 
 
 def begun(text: str) -> str:
