@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { age, ageing, ago, chip, clock, day, empty, item, leading, line, many, memory, meter, number, SCORED, sentence, tokens, walkable, when } from "./parts.js";
+import { age, ageing, ago, chip, clock, day, empty, item, leading, line, many, memory, meter, number, SCORED, sentence, standing, tokens, walkable, when } from "./parts.js";
 
 export const title = "Now";
 
@@ -147,12 +147,11 @@ function drawHead(head, told, { pinned, go }) {
   const choosing = top.querySelector("select") === document.activeElement && top.session === session.id; // it may be unfolded
   if (!choosing) renew(top, [session.id, name, told.sessions.map((each) => [each.id, each.title])], () => [make("h1", {}, name), switcher(told, go)]);
   top.session = session.id;
-  const state = session.goes_on ? make("span", { class: "pulse" }, "live") : chip(session.ended ? "ended" : "quiet");
   renew(about, [session, told.live], () => [
     make(
       "p",
       { class: "figures" },
-      state,
+      standing(session.goes_on, session.ended),
       make("span", {}, make("a", { href: `/timeline?project=${encodeURIComponent(session.project)}` }, session.project_name)),
       make("span", {}, session.host || "no host"),
       make("span", { title: when(session.started) }, `began ${near(session.started)} at ${clock(session.started)}`),

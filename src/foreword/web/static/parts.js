@@ -50,6 +50,9 @@ export function ageing(root, signal) {
 
 export const chip = (text, more = "") => make("span", { class: `chip ${more}`.trim() }, text);
 
+// How a session stands, in one word on every page: it goes on, it was told to have ended, or nothing is heard of it.
+export const standing = (goesOn, ended) => (goesOn ? make("span", { class: "pulse" }, "live") : chip(ended ? "ended" : "quiet"));
+
 // A link to a memory, by its title.
 export const memory = (id, title) => make("a", { href: `/memories/${encodeURIComponent(id)}` }, title || id);
 

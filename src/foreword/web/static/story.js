@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { anew, chip, clock, day, many, memory, number, tokens, trouble, walkable, when } from "./parts.js";
+import { anew, chip, clock, day, many, memory, number, standing, tokens, trouble, walkable, when } from "./parts.js";
 
 const REST = 3_000; // milliseconds between two looks at a session that goes on
 const MARKS = { NEW: "+ NEW", MODIFIED: "~ MODIFIED", DELETED: "− DELETED" };
@@ -169,10 +169,11 @@ function headOf(told) {
   const points = ABOUT.map(([label, name]) => [label, name === "next" ? left : (about[name] ?? [])]).filter(([, some]) => some.length);
   const minutes = Math.max(1, Math.round((session.last - session.started) / 60));
   return [
-    make("div", { class: "session-head" }, make("h1", {}, session.title || unsaid(session)), session.running ? chip("● running", "good") : null),
+    make("h1", {}, session.title || unsaid(session)),
     make(
       "p",
       { class: "figures" },
+      standing(session.running, session.ended),
       make("span", {}, `${day(session.started)}, ${clock(session.started)}`),
       make("span", {}, minutes < 90 ? `${minutes} min` : `${Math.round(minutes / 60)} h`),
       make("a", { href: `/timeline?project=${encodeURIComponent(session.project)}` }, session.project_name),
@@ -184,7 +185,7 @@ function headOf(told) {
       "p",
       { class: "figures" },
       given.injections
-        ? [make("span", {}, `given ${many(given.items, "memory", "memories")} in ${tokens(given.tokens)}`), make("span", { class: given.used ? "used" : "" }, given.used ? `✓ ${number(given.used)} used` : "none used so far"), make("a", { href: `/now/${encodeURIComponent(session.id)}` }, "What it was given, and why")]
+        ? [make("span", {}, `given ${many(given.items, "memory", "memories")} in ${tokens(given.tokens)}`), make("span", { class: given.used ? "used" : "" }, given.used ? `✓ ${number(given.used)} used` : session.running ? "none used so far" : "none used"), make("a", { href: `/now/${encodeURIComponent(session.id)}` }, "What it was given, and why")]
         : make("span", {}, "it was given nothing"),
       about.memory ? memory(about.memory, "Its summary") : null,
     ),

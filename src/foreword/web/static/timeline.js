@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { chip, clock, day, empty, many, memory, number, projects, trouble, walkable } from "./parts.js";
+import { clock, day, empty, many, memory, number, projects, standing, trouble, walkable } from "./parts.js";
 import { changes, fate, tell, times, unsaid } from "./story.js";
 
 export const title = "Timeline";
@@ -197,8 +197,8 @@ function row(session, open) {
   return make(
     "article",
     { class: "card session", "data-session": session.id, tabindex: "-1" },
-    make("div", { class: "session-head" }, make("h3", {}, link), session.running ? chip("● running", "good") : null),
-    make("p", { class: "figures" }, make("span", {}, span(session)), make("span", {}, session.project_name), make("span", {}, session.host), given(session)),
+    make("h3", {}, link),
+    make("p", { class: "figures" }, standing(session.running, session.ended), make("span", {}, span(session)), make("span", {}, session.project_name), make("span", {}, session.host), given(session)),
     session.summary ? make("p", {}, session.summary) : null,
     lines(session),
   );
