@@ -124,7 +124,7 @@ export async function show(root, page) {
     Enter: ["The text as the agent saw it", open],
     i: ["Its items", () => toggle(chosen()?.querySelector("details.of-items"))],
     m: ["Open its memory", () => (document.activeElement.closest(".item") ?? chosen())?.querySelector(".item-title a, .silence a")?.click()],
-    t: ["Try a prompt that nothing was said to", () => chosen()?.querySelector(".again")?.click()],
+    t: ["Try it again", () => tried(last?.moments?.find((each) => each.id === chosen()?.dataset.id), last?.session, page)],
     "[": ["Newer session", () => switchTo(-1)],
     "]": ["Older session", () => switchTo(1)],
     l: ["The session that goes on", () => page.go("/now")],
@@ -221,17 +221,20 @@ function silence(told, session, page) {
   if (told.pending) return make("p", { class: "dim" }, "Looking for what is worth saying.");
   const { nearest } = told;
   const scores = nearest && told.why === "below" ? ` ${nearest.score.toFixed(3)}, needed ${nearest.needed.toFixed(3)}` : "";
-  const again = async () => {
-    (await import("./try.js")).bring(told.prompt); // beside the address, which has no prompts
-    page.go(`/try?${new URLSearchParams({ project: session.project, session: session.id })}`);
-  };
   return make(
     "div",
     { class: "silence" },
     make("p", {}, told.says ? `Nothing was said: ${told.says}.` : "Nothing was said. Why was not kept: no worker was there, or it is long ago."),
     nearest ? make("p", { class: "dim" }, told.why === "told" ? "Among it: " : "Nearest: ", nearest.title ? memory(nearest.memory, nearest.title) : "a memory that is no longer there", scores) : null,
-    told.prompt && told.why !== "off" ? make("p", {}, make("button", { type: "button", class: "again", on: { click: again } }, "Try this prompt")) : null,
+    told.prompt && told.why !== "off" ? make("p", {}, make("button", { type: "button", class: "again", on: { click: () => tried(told, session, page) } }, "Try this prompt")) : null,
   );
+}
+
+// What would be said at such a moment now: the same prompt, or the same moment of the session.
+async function tried(told, session, page) {
+  if (told?.prompt) (await import("./try.js")).bring(told.prompt); // beside the address, which has no prompts
+  const moment = !told || told.moment === "prompt" ? {} : { moment: told.moment };
+  page.go(`/try?${new URLSearchParams({ ...(session ? { project: session.project, session: session.id } : {}), ...moment })}`);
 }
 
 function text(told, { folds, page, first }) {
