@@ -77,6 +77,16 @@ def test_the_slider_moves_items_across_the_line_and_each_row_stays_itself(shop):
     assert [id for id, side, _ in shop.evaluate(ROWS) if side == "in"] == [id for id, side, _ in before if side == "in"]
 
 
+def test_a_link_that_is_drawn_anew_keeps_the_focus(shop):
+    last = shop.locator(".tried:not(.left) .item-title a").last
+    title = last.inner_text()
+    last.focus()
+    shop.evaluate("""() => { const slider = document.getElementById("budget");
+        slider.value = 180; slider.dispatchEvent(new Event("input")); }""")
+    shop.locator(".tried.left .item-title a", has_text=title).wait_for()
+    assert shop.evaluate("() => document.activeElement.matches('a') && document.activeElement.textContent") == title
+
+
 def test_what_is_below_the_threshold_is_told_with_its_score(shop):
     line = shop.locator(".try-line", has_text="Below the threshold")
     needed = float(re.search(r"[\d.]+", line.inner_text()).group())

@@ -2,7 +2,7 @@
 
 import { get, post } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { age, chip, coded, empty, item, many, meter, number, projects, SCORED, tokens, trouble, walkable } from "./parts.js";
+import { age, anew, chip, coded, empty, item, many, meter, number, projects, SCORED, tokens, trouble, walkable } from "./parts.js";
 
 export const title = "Try it";
 
@@ -68,7 +68,7 @@ export async function show(root, page) {
       return void fill(text);
     }
     rows.draw(told);
-    fill(text, told.text ? [make("h2", {}, "As the agent would see it"), make("pre", { class: "block", tabindex: "0" }, spoken(told))] : null);
+    anew(text, () => fill(text, told.text ? [make("h2", {}, "As the agent would see it"), make("pre", { class: "block", tabindex: "0" }, spoken(told))] : null));
     clearTimeout(quiet);
     quiet = setTimeout(() => !page.signal.aborted && page.say(told.text ? summary(told) : `Nothing would be said: ${told.why}`), QUIET);
   }
@@ -189,7 +189,7 @@ function controls(asked, project) {
     moment.addEventListener("change", () => ((set = false), reach(null), ask()));
     for (const each of [session, host, shape]) each.addEventListener("change", ask);
     slider.addEventListener("input", () => (moved(), ask()));
-    usual.addEventListener("click", () => ((set = false), reach(null), ask()));
+    usual.addEventListener("click", () => ((set = false), reach(null), slider.focus(), ask())); // it hides itself
   }
 
   const moved = () => ((set = true), tell());
@@ -237,12 +237,12 @@ class Rows {
 
   draw(told) {
     const before = new Map([...this.rows].map(([id, row]) => [id, { top: row.node.getBoundingClientRect().top, is: row.is }]));
-    const focused = document.activeElement?.closest?.(".tried");
     const wanted = this.nodes(told);
+    const held = this.root.contains(document.activeElement) ? document.activeElement : null;
     const here = new Set(wanted);
     for (const child of [...this.root.children]) if (!here.has(child)) child.remove();
     wanted.forEach((node, at) => this.root.children[at] !== node && this.root.insertBefore(node, this.root.children[at] ?? null));
-    if (focused?.isConnected && document.activeElement !== focused && !focused.contains(document.activeElement)) focused.focus({ preventScroll: true });
+    if (held && held !== document.activeElement) (held.isConnected ? held : this.root).focus({ preventScroll: true }); // a row that moves loses it
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.glide(before);
   }
 
@@ -252,7 +252,7 @@ class Rows {
     const row = (entry, is) => {
       const found = known.get(entry.memory) ?? { node: make("div", { class: "tried", tabindex: "-1", "data-memory": entry.memory }), as: "" };
       const as = JSON.stringify([entry, is]);
-      if (found.as !== as) fill(found.node, drawn(entry, is));
+      if (found.as !== as) kept(found.node, () => fill(found.node, drawn(entry, is)));
       found.node.classList.toggle("left", is === "left");
       this.rows.set(entry.memory, { node: found.node, as, is });
       return found.node;
@@ -290,6 +290,9 @@ class Rows {
     }
   }
 }
+
+// A link that somebody stands on is still stood on when its row is drawn anew: ages, and so scores, change all the time.
+const kept = (node, draw) => anew(node, draw) || node.focus({ preventScroll: true });
 
 function drawn(entry, is) {
   const says = is === "left" ? make("p", { class: "try-why" }, make("strong", {}, "Left out: "), entry.says) : entry.says ? make("p", { class: "try-why" }, entry.says) : null;
