@@ -297,6 +297,20 @@ def test_what_the_page_itself_sends_is_let_in_so_the_shapes_are_what_is_refused(
         headed(got)
 
 
+def test_a_mistyped_address_is_told_in_a_page_to_a_person_and_as_json_to_all_others(opened: Open) -> None:
+    for path in ("/nothing", "/timelines", "/try/it", "/constructor", "/%E0%A4"):
+        typed = opened.asks(path).but(accept="text/html,application/xhtml+xml,*/*;q=0.8")
+        told = opened.send(typed.raw)
+        assert (told.status, told.fields["Content-Type"]) == (404, "text/html; charset=utf-8")
+        assert told.body == opened.send(opened.asks("/now").raw).body
+        assert json.loads(opened.send(typed.but(accept="*/*").raw).body)["hint"]
+        assert opened.send(typed.but(cookie=None).raw).status == 403
+        assert opened.send(typed.but(sec_fetch_site="cross-site").raw).status == 403
+        assert opened.send(typed.but(sec_fetch_dest="iframe").raw).status == 403
+    script = opened.send(opened.asks("/api/nothing").but(accept="text/html").raw)
+    assert (script.status, bool(json.loads(script.body)["error"])) == (404, True)
+
+
 def test_no_file_of_ours_is_given_without_the_cookie(opened: Open) -> None:
     for name in names():
         asked = replace(opened.asks("/static/"), target=f"/static/{name}")

@@ -114,6 +114,18 @@ def test_what_is_not_there_is_told_with_the_way_out(page, viewer, watch, path):
     page.get_by_text(re.compile("there is no|no such|not found|unknown", re.I)).first.wait_for()
 
 
+@pytest.mark.parametrize("path", ["/nothing", "/try/it", "/constructor", "/%E0%A4"])
+def test_a_mistyped_address_has_its_frame_and_a_way_on(page, viewer, watch, path):
+    watch.expects("404")
+    visit(page, f"{viewer.origin}{path}")
+    assert page.locator("main h1").inner_text() == "There is no such page"
+    assert page.locator("header nav a[aria-current=page]").count() == 0
+    page.get_by_role("link", name="Go to Now").click()
+    page.wait_for_url(f"{viewer.origin}/now")
+    settled(page)
+    assert page.title() == "Now · Foreword"
+
+
 # -- the keyboard alone ----------------------------------------------------------------------------------------------
 
 

@@ -202,9 +202,15 @@ class _Open:
             self._keeper.courtesy.give_way()  # an agent waits for a hook's answer; whoever looks can wait for its end
         with aside():  # and takes no reader of a hook's
             answer = answered(self._routes, asked, tell=self._keeper.tell, hint="/ is where the viewer begins")
+        if answer.status == 404 and self._is_read(asked):
+            answer = Response(status=404, body=self._routes["/"]["GET"](asked).body, kind=HTML)
         if isinstance(answer.body, bytes):  # a page that only listens looks at nothing
             self.looked = self._keeper.asked = time.monotonic()
         return answer
+
+    def _is_read(self, asked: Request) -> bool:
+        """Whether a person opened it, who is told in a page what a script is told in JSON."""
+        return is_page(self._routes, asked.path) and "text/html" in asked.fields.get("accept", "")
 
     def _refused(self, asked: Request, why: Refused) -> Response:
         if is_page(self._routes, asked.path):  # a person reads it

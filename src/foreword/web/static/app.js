@@ -4,7 +4,7 @@ import { BACK, Told } from "./ask.js";
 import { fill, make } from "./dom.js";
 import * as keys from "./keys.js";
 import * as lives from "./live.js";
-import { coded, trouble } from "./parts.js";
+import { coded, empty, trouble } from "./parts.js";
 
 const PAGES = {
   now: () => import("./now.js"),
@@ -12,6 +12,11 @@ const PAGES = {
   memories: () => import("./memories.js"),
   try: () => import("./try.js"),
   health: () => import("./health.js"),
+};
+const OF_ONE = ["now", "timeline", "memories"]; // what is behind their name is one of theirs
+const NOWHERE = {
+  title: "There is no such page",
+  show: (root) => root.append(make("h1", {}, NOWHERE.title), empty(make("p", {}, "Nothing here goes by ", make("code", {}, location.pathname), "."), make("p", {}, make("a", { href: "/now" }, "Go to Now"), ", or choose a page above."))),
 };
 const THEMES = ["auto", "light", "dark"];
 const main = document.getElementById("main");
@@ -26,21 +31,25 @@ async function show({ first = false, back = first } = {}) {
   guard = null;
   at = address();
   const mine = (leaving = new AbortController());
-  const path = location.pathname.split("/").filter(Boolean).map(decodeURIComponent);
-  const name = PAGES[path[0]] ? path[0] : "now";
+  const path = location.pathname.split("/").filter(Boolean).map(decoded);
+  const name = nameOf(path);
   for (const link of document.querySelectorAll("nav a")) {
     if (link.pathname === `/${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   keys.ofPage({});
   const root = make("div", { class: `page ${name}` });
+  let module = NOWHERE;
   main.setAttribute("aria-busy", "true");
   try {
-    const module = await PAGES[name]().catch(() => {
-      throw new Told("The viewer does not answer.", BACK, 0);
-    });
+    if (name) {
+      module = await PAGES[name]().catch(() => {
+        throw new Told("The viewer does not answer.", BACK, 0);
+      });
+    }
     if (mine.signal.aborted) return;
-    document.title = `${module.title} · Foreword`;
+    const called = (own) => mine.signal.aborted || (document.title = [own, module.title, "Foreword"].filter(Boolean).join(" · "));
+    called("");
     fill(main, root);
     if (!first) {
       main.focus({ preventScroll: true });
@@ -55,6 +64,7 @@ async function show({ first = false, back = first } = {}) {
       go,
       replace: (to) => (history.replaceState(history.state, "", to), (at = address())),
       push,
+      name: called, // the tab and the history tell one memory or session from the other
       live: (fn) => lives.live(fn, mine.signal),
       keys: keys.alsoOfPage,
       guard: (holds, ask) => (guard = { holds, ask }),
@@ -64,9 +74,23 @@ async function show({ first = false, back = first } = {}) {
   } catch (error) {
     if (mine.signal.aborted || error.name === "AbortError") return;
     fill(main, root);
+    if (!root.querySelector("h1") && module !== NOWHERE) root.append(make("h1", {}, module.title));
     root.append(trouble(error));
   } finally {
     if (!mine.signal.aborted) main.removeAttribute("aria-busy");
+  }
+}
+
+// Which page an address is of: / is Now; none where it was mistyped.
+function nameOf([first = "now", ...more]) {
+  return Object.hasOwn(PAGES, first) && more.length <= (OF_ONE.includes(first) ? Infinity : 0) ? first : "";
+}
+
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // no such letters: it is shown as it was typed
   }
 }
 
