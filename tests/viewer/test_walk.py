@@ -126,6 +126,18 @@ def test_a_mistyped_address_has_its_frame_and_a_way_on(page, viewer, watch, path
     assert page.title() == "Now · Foreword"
 
 
+def test_a_tab_is_called_as_what_it_shows(page, viewer):
+    seen = set()
+    for path in THINGS:
+        visit(page, address(viewer, path))
+        page.wait_for_function("() => document.title.split(' · ').length >= 3")
+        seen.add(page.title())
+    assert len(seen) == len(THINGS)
+    page.locator("header nav a", has_text="Memories").click()
+    settled(page)
+    assert page.title() == "Memories · Foreword"
+
+
 # -- the keyboard alone ----------------------------------------------------------------------------------------------
 
 

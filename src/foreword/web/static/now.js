@@ -49,6 +49,7 @@ export async function show(root, page) {
     if (!parts.feed.isConnected) fill(root, parts.head, parts.note, parts.feed, parts.more);
     const stay = place(parts.feed);
     drawHead(parts.head, told, { pinned, go: page.go });
+    if (pinned) page.name(called(told.session));
     drawNote(parts.note, told, { pinned, follow });
     drawFeed(told);
     const button = () => make("button", { type: "button", on: { click: older } }, "Show older moments");
@@ -143,7 +144,7 @@ function drawHead(head, told, { pinned, go }) {
   const { session } = told;
   if (!head.hasChildNodes()) fill(head, make("div", { class: "head" }), make("div", { class: "now-about" }));
   const [top, about] = head.children;
-  const name = session.title || (session.events ? "A session without words yet" : "A session that is not captured");
+  const name = called(session);
   const choosing = top.querySelector("select") === document.activeElement && top.session === session.id; // it may be unfolded
   if (!choosing) renew(top, [session.id, name, told.sessions.map((each) => [each.id, each.title])], () => [make("h1", {}, name), switcher(told, go)]);
   top.session = session.id;
@@ -164,6 +165,8 @@ function drawHead(head, told, { pinned, go }) {
     session.totals.shown ? make("div", { class: "now-sums" }, sums(session.totals), ledger(session.ledger)) : null,
   ]);
 }
+
+const called = (session) => session.title || (session.events ? "A session without words yet" : "A session that is not captured");
 
 function switcher(told, go) {
   const all = told.sessions.some((each) => each.id === told.session.id) ? told.sessions : [told.session, ...told.sessions];

@@ -40,7 +40,7 @@ export async function tell(root, page, id) {
     if (error.name !== "AbortError") fill(body, make("h1", {}, "Story of a session"), trouble(error));
     return;
   }
-  document.title = `${shown.session.title || "A session"} · Foreword`;
+  page.name(shown.session.title || "A session");
   const head = make("div", { class: "story-head" });
   const moments = make("ol", { class: "moments", "aria-label": "Oldest first" });
   const list = new Moments(moments, shown.session.id);

@@ -32,6 +32,7 @@ export function opened(here) {
     marked();
     if (!id) {
       told = null;
+      page.name("");
       return hint();
     }
     try {
@@ -39,6 +40,7 @@ export function opened(here) {
       if (!got || page.signal.aborted || choice.id !== id) return; // it was shut before it came
       if (quiet && told && same(told, got)) return;
       told = got;
+      page.name(told.memory.title);
       draw({ quiet });
       if (focus) {
         node.querySelector("#mem-title").focus({ preventScroll: true });
@@ -47,6 +49,7 @@ export function opened(here) {
     } catch (error) {
       if (page.signal.aborted) return;
       told = null;
+      page.name("");
       fill(node, back(), trouble(error));
     }
   }
