@@ -99,7 +99,7 @@ def test_a_prompt_without_an_answer_is_told_as_silence(fresh_page, fresh):
     assert said in near.text_content()
     pressed(page, "j", "t")
     page.wait_for_url(f"{fresh.origin}/try?*")
-    page.wait_for_function("() => document.querySelector('textarea').value === 'Start the Esperanto course'")
+    page.wait_for_function("() => document.querySelector('textarea')?.value === 'Start the Esperanto course'")
     page.get_by_text("Nothing would be said").first.wait_for()
 
 

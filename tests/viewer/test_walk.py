@@ -355,7 +355,7 @@ def test_a_viewer_that_was_closed_says_so(fresh_page, fresh, watch):
     watch.expects("ERR_CONNECTION_REFUSED", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED")
     visit(fresh_page, f"{fresh.origin}/now")
     fresh.client.post("/api/view", {"do": "close"})
-    fresh_page.locator("#closed", has_text="asked to close. Run `foreword view`").wait_for()
+    fresh_page.locator("#closed", has_text="asked to close. Run foreword view").wait_for()
 
 
 def test_a_page_goes_on_when_its_viewer_comes_back(fresh_page, fresh, watch):
