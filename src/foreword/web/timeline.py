@@ -165,7 +165,8 @@ def _summary(memory: Memory | None, *, changed: bool) -> str:
         return ""
     done = [part for each in texts(memory.detail, "done") for part in each.split("; ")]
     rest = [each for each in done if not (changed and each.startswith(("new ", "changed ")))]
-    return cut(memory.body or ". ".join(map(begun, rest)), SUMMARY)
+    told = cut(memory.body or ". ".join(map(begun, rest)), SUMMARY)
+    return f"{told}." if told[-1:].isalnum() or told.endswith((")", "`")) else told
 
 
 def _counting_as(project: str, registry: Mapping[str, Known]) -> tuple[str, ...]:
