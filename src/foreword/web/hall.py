@@ -111,17 +111,11 @@ class Hall:
     def _run(self) -> None:
         try:
             while time.monotonic() < self._until and (self._until == float("inf") or self._is_busy()):
-                for key, _ in self._selector.select(self._rest()):
-                    if key.fileobj is self._listener:
-                        self._let_in()
-                    elif key.fileobj is self._bell:
-                        self._bell.recv(4096)
-                    else:
-                        self._turn(key.data)
-                while self._answered:
-                    line, answer = self._answered.popleft()
-                    self._turn(line, answer)
-                self._tend()
+                try:
+                    self._round()
+                except OSError as exc:  # the system has no room to wait for one more: others must end first
+                    self._warn("the viewer could not go on for a moment: %s", exc)
+                    time.sleep(0.05)
         finally:
             for line in [*self._lines.values()]:
                 if line.stream:
@@ -130,6 +124,19 @@ class Hall:
             self._selector.close()
             self._bell.close()
             self._rope.close()
+
+    def _round(self) -> None:
+        for key, _ in self._selector.select(self._rest()):
+            if key.fileobj is self._listener:
+                self._let_in()
+            elif key.fileobj is self._bell:
+                self._bell.recv(4096)
+            else:
+                self._turn(key.data)
+        while self._answered:
+            line, answer = self._answered.popleft()
+            self._turn(line, answer)
+        self._tend()
 
     def _is_busy(self) -> bool:
         return any(each.at in (At.THINKING, At.SAYING) or each.unsaid for each in self._lines.values())
@@ -161,21 +168,21 @@ class Hall:
 
     def _let_in(self) -> None:
         for _ in range(AT_ONCE):
-            if len(self._lines) >= MOST_LINES:
-                least = self._least()
-                if least is None:
-                    return
-                self._drop(least)
+            least, is_full = self._least(), len(self._lines) >= MOST_LINES
+            if is_full and least is None:
+                return
             try:
                 came, _ = self._listener.accept()
             except BlockingIOError:
                 return
             except OSError as exc:
                 self._warn("a connection could not be accepted: %s", exc)
-                if (least := self._least()) is not None:
+                if least is not None:
                     self._drop(least)  # out of descriptors: others must end first
                 time.sleep(0.05)
                 return
+            if is_full and least is not None:  # not before somebody is there for whom to give way
+                self._drop(least)
             self._meet(came)
 
     def _meet(self, came: socket.socket) -> None:
@@ -183,6 +190,9 @@ class Hall:
             admitted = self._admit(came)
             came.setblocking(False)
         except OSError:
+            admitted = False
+        except Exception:
+            log.exception("nobody can tell who came")
             admitted = False
         if not admitted:
             self._warn("somebody was refused: another user, or one who left at once")
@@ -296,11 +306,11 @@ class Hall:
         line.got = bytearray()  # it has nothing more to ask
 
     def _take(self, line: _Line) -> None:
-        while line.still > 0:
-            line.got = bytearray()
-            line.hear()
-            line.still -= len(line.got)
-        self._drop(line)
+        line.got = bytearray()
+        line.hear()  # once a turn: whoever sends without an end has a second, and keeps nobody waiting
+        line.still -= len(line.got)
+        if line.still <= 0:
+            self._drop(line)
 
     def _wait(self, line: _Line, events: int) -> None:
         if line.events == events:
