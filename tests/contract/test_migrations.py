@@ -117,7 +117,8 @@ def test_what_sessions_saw_is_told_by_each_of_them_once_it_is_migrated(tmp_path)
     db = apsw.Connection(str(path))
     migrate(db, todo=steps()[:7], backups=tmp_path / "backups")
     db.execute("INSERT INTO owners VALUES (1, 'project:p', 9)")
-    details = ('{"seen_in":{"a":2,"b":1,"earlier":7}}', '{"seen_in":["a"]}', '{"seen_in":{"a":1}}', "no JSON", "{}")
+    twice = '{"seen_in":{"a":2,"b":1,"a":1,"earlier":7}}'
+    details = (twice, '{"seen_in":["a"]}', '{"seen_in":{"a":1}}', "no JSON", "{}")
     for number, detail in enumerate(details):
         of = "" if number == 2 else "b"
         row = (number, f"fai-{number}", f"u{number}", of, detail)

@@ -12,7 +12,7 @@ from foreword.types import Memory
 Execute = Callable[..., Any]
 
 NOBODY = ("", "earlier")  # in the place of a session: those that are only counted together
-ALL = f"""INSERT INTO sightings (session, memory)
+ALL = f"""INSERT OR IGNORE INTO sightings (session, memory)
   SELECT s.key, m.id FROM memories m, json_each(CASE WHEN json_valid(m.detail)
     AND json_type(m.detail, '$.seen_in') = 'object' THEN m.detail -> '$.seen_in' ELSE '{{}}' END) s
   WHERE m.session <> '' AND s.key NOT IN {(*NOBODY,)!r} AND s.key <> m.session"""

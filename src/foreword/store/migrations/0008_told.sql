@@ -7,7 +7,7 @@ CREATE TABLE sightings (
   PRIMARY KEY (session, memory)
 ) WITHOUT ROWID;
 CREATE INDEX sightings_memory ON sightings (memory);
-INSERT INTO sightings (session, memory)
+INSERT OR IGNORE INTO sightings (session, memory)
   SELECT s.key, m.id FROM memories m, json_each(CASE WHEN json_valid(m.detail) AND json_type(m.detail, '$.seen_in') = 'object'
     THEN m.detail -> '$.seen_in' ELSE '{}' END) s
   WHERE m.session <> '' AND s.key NOT IN ('', 'earlier', m.session);
