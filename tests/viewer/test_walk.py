@@ -352,7 +352,7 @@ def test_a_theme_is_kept_and_changes_the_page(page, viewer):
 
 
 def test_a_viewer_that_was_closed_says_so(fresh_page, fresh, watch):
-    watch.expects("ERR_CONNECTION_REFUSED", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED")
+    watch.expects("ERR_CONNECTION_REFUSED", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION_RESET")
     visit(fresh_page, f"{fresh.origin}/now")
     fresh.client.post("/api/view", {"do": "close"})
     fresh_page.locator("#closed", has_text="asked to close. Run foreword view").wait_for()
@@ -361,9 +361,13 @@ def test_a_viewer_that_was_closed_says_so(fresh_page, fresh, watch):
 def test_a_page_goes_on_when_its_viewer_comes_back(fresh_page, fresh, watch):
     watch.expects("ERR_CONNECTION_REFUSED", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION_RESET")
     visit(fresh_page, f"{fresh.origin}/now")
+    other = fresh_page.context.new_page()  # it hears of it by the first alone
+    visit(other, f"{fresh.origin}/now")
     key = fresh.client.post("/api/view", {"do": "open"})["key"]
     life.stop(fresh.home)
-    fresh_page.locator("#closed", has_text="does not answer").wait_for()
+    for each in (fresh_page, other):
+        each.locator("#closed", has_text="does not answer").wait_for()
+    hide(other, True)
     fresh_page.keyboard.press("g")
     fresh_page.keyboard.press("m")
     fresh_page.locator(".trouble", has_text="does not answer").first.wait_for()
@@ -371,6 +375,14 @@ def test_a_page_goes_on_when_its_viewer_comes_back(fresh_page, fresh, watch):
     fresh.client.post("/api/view", {"do": "open", "port": fresh.port, "key": key})
     fresh_page.locator("#closed").wait_for(state="hidden")
     fresh_page.locator(".trouble").first.wait_for(state="detached")
+    hide(other, False)
+    other.locator("#closed").wait_for(state="hidden")
+
+
+def hide(page, hidden):
+    """As a browser does with a tab in the background."""
+    page.evaluate("(is) => Object.defineProperty(document, 'hidden', { value: is, configurable: true })", hidden)
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
 def test_more_pages_than_a_browser_opens_connections_are_all_drawn_and_all_told(fresh_page, fresh):

@@ -51,22 +51,24 @@ function listen(pass, signal) {
   for (const name of ["ready", "stirred", "closed"]) {
     source.addEventListener(name, ({ data }) => pass({ name, ...JSON.parse(data) }));
   }
-  source.addEventListener("error", () => pass({ name: source.readyState === EventSource.CLOSED ? "refused" : "error" }));
+  source.addEventListener("error", () => {
+    current = ""; // who says hello now is not told that all is well
+    pass({ name: source.readyState === EventSource.CLOSED ? "refused" : "error" });
+  });
 }
 
 function heard(said, told) {
   if (said.name === "stirred") return tell();
   if (said.name === "hello" && current) tabs.postMessage({ name: "page", page: current });
-  if (said.name === "page") page ||= said.page;
   if (said.name === "error") failed += 1;
   if (said.name === "error" && failed > 1) told("lost"); // once is a moment: the browser asks again by itself
   if (said.name === "refused") told("refused");
   if (said.name === "closed") told("closed", said.why);
-  if (said.name !== "ready") return;
-  failed = 0;
+  if (said.name !== "ready" && said.name !== "page") return;
+  failed = 0; // also of a tab that was hidden when it was ready again
   page ||= said.page;
   told(page === said.page ? "" : "newer");
-  tell(); // whatever happened while nobody listened
+  if (said.name === "ready") tell(); // whatever happened while nobody listened
 }
 
 function tell() {
