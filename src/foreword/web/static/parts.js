@@ -109,8 +109,8 @@ export function item(entry, { why = true, layer = false, more = null } = {}) {
 
 export const empty = (...words) => make("div", { class: "empty" }, ...words);
 
-// Words between backticks are typed as they are.
-export const coded = (text) => text.split("`").map((each, place) => (place % 2 ? make("code", {}, each) : each));
+// Words between backticks are typed as they are; a backtick alone is one.
+export const coded = (text) => text.split(/`([^`]+)`/).map((each, place) => (place % 2 ? make("code", {}, each) : each));
 
 export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 

@@ -117,7 +117,7 @@ export function spark(values, { width = 96, height = 22 } = {}) {
 }
 
 // From 0 to what is the least above all of them, in steps of 1, 2 or 5.
-export function ticks(most, format = formats.count) {
+function ticks(most, format = formats.count) {
   const unit = format.unit?.(most) ?? 1, rough = Math.max(most, 1e-9) / unit / (TICKS - 1), power = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(format.step, [1, 2, 5, 10].find((each) => each * power >= rough) * power) * unit;
   return Array.from({ length: Math.max(1, Math.ceil(most / step - 1e-9)) + 1 }, (_, n) => n * step);

@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { anew, chip, clock, day, many, memory, number, standing, tokens, trouble, walkable, when } from "./parts.js";
+import { anew, chip, clock, coded, day, many, memory, number, standing, tokens, trouble, walkable, when } from "./parts.js";
 
 const REST = 3_000; // milliseconds between two looks at a session that goes on
 const MARKS = { NEW: "+ NEW", MODIFIED: "~ MODIFIED", DELETED: "− DELETED" };
@@ -106,18 +106,13 @@ function changed({ function: name, what, signature }) {
 
 export const unsaid = ({ running }) => (running ? "Nothing was said yet" : "Nothing was said");
 
-// A line that names code between backticks, as code.
-export function ticked(text) {
-  return text.split(/(`[^`]+`)/).map((each) => (/^`[^`]+`$/.test(each) ? make("code", {}, each.slice(1, -1)) : each));
-}
-
 // How often a session saw a failure, where that is more than once.
 export const times = ({ times: count }) => (count > 1 ? make("span", { class: "dim" }, ` ${number(count)} times`) : null);
 
 // What came of a failure: fixed there, later or before in another session, or not yet.
 export function fate({ fix, open, by, later }) {
   const where = by ? make("a", { href: `/timeline/${encodeURIComponent(by.session)}`, title: when(by.last) }, by.title || by.session.slice(0, 8)) : null;
-  const told = fix ? [": ", ticked(fix)] : null;
+  const told = fix ? [": ", coded(fix)] : null;
   if (later) return [make("span", { class: open ? "warn" : "good" }, open ? "fixed later in " : "✓ fixed later in "), where, open ? ", and it came back" : null, told];
   if (by) return [make("span", { class: open ? "warn" : "dim" }, open ? "came back after it was fixed in " : "no longer seen; before, it was fixed in "), where, told];
   if (fix) return [make("span", { class: open ? "warn" : "good" }, open ? "came back after" : "✓ fixed"), told];
@@ -228,7 +223,7 @@ const TELL = {
   edit: (told) => ["Changed", "changed", make("ul", {}, told.files.flatMap(({ file, functions }) => (functions.length ? changes(functions) : make("li", {}, make("code", { class: "dim" }, file)))))],
   run: (told) => (told.failed ? ["✗ Failed", "failed", [ran(told), broke(told)]] : ["Ran", "", [ran(told), told.memory ? make("p", {}, memory(told.memory.id, told.memory.title)) : null]]),
   failure: (told) => ["✗ Failed", "failed", [told.command ? make("p", {}, make("code", {}, told.command)) : null, broke({ failure: told.memory }), made(told.memory) ? make("p", {}, fate(told.memory)) : null]],
-  fixed: (told) => ["✓ Fixed", "fixed", [make("p", {}, memory(told.memory.id, told.memory.title)), make("p", {}, ticked(told.text))]],
+  fixed: (told) => ["✓ Fixed", "fixed", [make("p", {}, memory(told.memory.id, told.memory.title)), make("p", {}, coded(told.text))]],
   given: (told, session) => ["Given", "given", given(told, session)],
   kept: (told) => [KEPT[told.memory.kind] ?? told.memory.kind, "kept", [make("p", {}, memory(told.memory.id, told.memory.title), told.memory.status === "active" ? null : make("span", { class: "dim" }, ` (${told.memory.status})`)), told.text ? make("p", { class: "dim" }, told.text) : null]],
 };
