@@ -119,7 +119,7 @@ _ERRORS = tuple(
         rf"^(?:FAILED|ERROR) [^\n]+? - (?P<type>{_NAMED}|{_DOTTED}):?[ \t]*(?P<message>[^\n]*)",  # pytest's summary
         rf"^(?:ERROR|FAIL): \w+ \([\w.]+\)[^\n]*\n(?:[^\n]+\n)?-{{30,}}\nTraceback[^\n]*\n(?:[ \t][^\n]*\n|\n)*(?:[\w.<>]+\.)?(?P<type>[A-Za-z_]\w*){_MESSAGE}$",  # unittest
         r"^(?P<type>error\[E\d+\]): (?P<message>[^\n]+)",  # rustc
-        r"\berror (?P<type>(?:TS|CS|FS|VB|BC|NU|NETSDK|MSB)\d+): (?P<message>[^\n]+?)(?: \[[^\]\n]+proj\])?$",  # TypeScript, .NET
+        r"\berror (?P<type>(?:TS|CS|FS|VB|BC|NU|NETSDK|MSB)\d+): (?P<message>[^\n]+?)(?: \[[^\]\n]{1,300}proj\])?$",  # TypeScript, .NET
         r"^[^\s:][^:\n]*:\d+(?::\d+)?: (?P<type>(?:fatal )?error): (?P<message>[^\n]+)",  # C, C++, Java, Swift, mypy
         r"^\[ERROR\] \S+\.\w+:\[\d+,\d+\] (?:error: )?(?P<message>[^\n]+)",  # Maven's compilers
         r"^e: (?:file://)?\S+\.kts?:\d+:\d+:? (?P<message>[^\n]+)",  # Kotlin
@@ -133,7 +133,7 @@ _ERRORS = tuple(
         r"^[ \t]*●[ \t]+Test suite failed to run\n[ \t]*\n[ \t]+(?P<message>[^\n]+)",
         r"^[ \t]+Failure/Error:(?:[^\n]*\n){1,8}?[ \t]+(?P<type>(?:[A-Z]\w*::)*[A-Z]\w*):\n[ \t]+(?P<message>\S[^\n]*)",  # rspec
         r"^[ \t]+Failure/Error:\s+(?P<message>\S[^\n]*)",
-        r"^[^\s:][^:\n]*:\d+:in [`'][^\n]*?': (?P<message>[^\n]+) \((?P<type>(?:[A-Z]\w*::)*[A-Z]\w*)\)$",  # Ruby
+        r"^[^\s:][^:\n]*:\d+:in [`'][^'\n]*': (?P<message>[^\n]+) \((?P<type>(?:[A-Z]\w*::)*[A-Z]\w*)\)$",  # Ruby
         r"^[ \t]*(?:\d+\) )?Error:\n[\w:]+#\w+:\n(?P<type>[A-Z][\w:]*): (?P<message>[^\n]+)",  # minitest
         r"^[ \t]*(?:\d+\) )?Failure:\n[\w:]+#\w+ \[[^\]\n]+\]:\n(?P<message>[^\n]+(?:\n[ \t]+Actual: [^\n]+)?)",
         r"^\d+\) [\w\\]+::\w+[^\n]*\n(?:(?P<type>[A-Z][\w\\]*): )?(?P<message>[^\n]+)",  # PHPUnit
