@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 LONG = ("viewer", "flow", "month")  # what takes longest begins first, or one core waits for the other at the end
-PIECES = {"viewer": 5, "flow": 6, "unit": 3}  # of a folder's files; more would pay for browsers and collecting again and again
+PIECES = {"viewer": 5, "flow": 6, "unit": 3}  # of a folder; more would pay for browsers and collecting again and again
 HEADS = ("test_walk.py", "test_axe.py", "test_xss.py", "test_memories.py")  # the longest, each in another piece
 LAST = "test_visited.py"  # counts what the pieces of its folder have told, when all of them have ended
 AT_ONCE = min(4, 1 + (os.cpu_count() or 1))  # one more than cores, for tests often wait for what they started
