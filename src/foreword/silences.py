@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from foreword.rank import CERTAIN, WORDED
+from foreword.learn import asleep
+from foreword.rank import WORDED
 from foreword.recall import GIVEN, LATE, NOTHING, TOLD, look, recall
 from foreword.recipes import Recipe
 from foreword.store.silences import Silence
@@ -103,7 +104,7 @@ def reason(moment: Moment, got: Skipped, *, best: Ranked | None, threshold: floa
         return "nothing"
     if best.score < threshold:
         return "below"
-    if best.memory.kind == "learning" and best.memory.confidence < CERTAIN:
+    if asleep(best.memory):
         return "unsure"
     return "old" if moment.source in GOING_ON else "nothing"
 

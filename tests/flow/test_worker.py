@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
+import socket
 import stat
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -103,6 +106,24 @@ def test_a_stale_socket_and_lock_of_a_killed_worker_are_no_hindrance(home: Home,
     end_worker(home)
     assert home.socket.exists()
     assert start().get("/api/health")["ok"]
+
+
+def test_a_start_waits_for_the_socket_of_the_new_worker_and_not_for_that_of_a_killed_one(home: Home):
+    home.prepare()
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(str(home.socket))
+    lock = os.open(home.lock, os.O_RDWR | os.O_CREAT)
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as new, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a new one sits there
+        os.pwrite(lock, b"1\n", 0)
+        started = pool.submit(life.start, home)
+        with pytest.raises(TimeoutError):
+            started.result(timeout=0.5)
+        new.bind(str(home.run / "new"))
+        new.listen()
+        (home.run / "new").rename(home.socket)
+        started.result(timeout=10)
+    os.close(lock)
 
 
 def test_every_kind_can_be_added_shown_and_found(home: Home, start, project):

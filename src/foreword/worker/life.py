@@ -100,14 +100,14 @@ def pid_of(home: Home) -> int:
 
 
 def start(home: Home) -> None:
-    """Start a worker if none sits here, and return when its socket is there."""
+    """Start a worker if none sits here, and return when it listens."""
     if problem := socket_problem(home):
         raise WorkerError(problem, hint="set FOREWORD_HOME to a short path in a folder of your own")
     home.prepare()
     said = home.start_log
     child = 0
     for _ in _tries():
-        if pid_of(home) and home.socket.exists():
+        if pid_of(home) and _listens(home.socket):
             return
         if not child:
             child = _spawned(home, said)
@@ -120,6 +120,19 @@ def start(home: Home) -> None:
             last = said.read_text(errors="replace").strip().splitlines()
             raise WorkerError(f"the worker could not start: {last[-1] if last else status}", hint=f"see {said}")
     raise WorkerError("the worker did not start in time", hint=f"see {home.log}")
+
+
+def _listens(path: Path) -> bool:
+    """Whether somebody is behind a socket; one that a killed worker left there refuses."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        line.settimeout(1.0)
+        try:
+            line.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        except OSError:
+            return True  # so many wait there already
+    return True
 
 
 def _spawned(home: Home, said: Path) -> int:
