@@ -175,11 +175,12 @@ def brief(title: str, *, width: int) -> str:
         for word in title.split(" "):
             if len(title) > width and "/" in word:
                 title = title.replace(word, _end_of_path(word, less=len(title) - width), 1)
-    if len(title) > width >= NAMED and title.endswith(")") and " (" in title:
-        told, _, name = title[:-1].rpartition(" (")  # the test that failed: the same error has many
+    if len(title) > width and title.endswith(")") and "assert" in title[:20].lower():
+        told, _, name = title[:-1].rpartition(" (")  # an assertion says little: the test that it failed in tells it
         if told and " " not in name:
-            name = brief(name, width=width // 2)
-            return f"{_cut(told, width=width - len(name) - 3, more=False)} ({name})"
+            told = told.removeprefix("AssertionError: ")
+            name = brief(name, width=width if width < NAMED else width // 2)
+            return name if width < NAMED else f"{_cut(told, width=width - len(name) - 3, more=False)} ({name})"
     if len(title) > width >= 12 and title.isascii() and " " not in title[:width]:
         tail = width // 3  # a long name: its end tells it from its siblings
         return f"{title[: width - 1 - tail]}\N{HORIZONTAL ELLIPSIS}{title[-tail:]}"

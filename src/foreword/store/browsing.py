@@ -299,6 +299,8 @@ class BrowsingReader(Reader):
         if said.empty:
             return self._newest(wanted, narrowed, most=most, but=but, after=after)
         named = self._by_prefix(wanted.words)
+        if named and (itself := self._by_prefix(wanted.words, exact=True)):
+            return self._newest(wanted, narrowed.and_(_Among(itself)), most=most, but=but)
         if said.begun and not named:
             held = narrowed.and_(self._holders(said.expression(begun=False))) if said.whole else narrowed
             if held.places is None or len(held.places) > POOL:
