@@ -115,7 +115,7 @@ class Open:
         return replace(asked, fields=(*asked.fields, *about.items()), body=body)
 
     def send(self, raw: bytes, *, host: str = "127.0.0.1") -> Answer:
-        with socket.create_connection((host, self.port), timeout=10) as line:
+        with socket.create_connection((host, self.port), timeout=40) as line:
             line.sendall(raw)
             return read(line)
 
