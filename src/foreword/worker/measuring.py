@@ -58,14 +58,13 @@ class Measuring:
             store.note_silences(silences)
 
     def close(self) -> None:
-        with suppress(ForewordError):  # what is counted is not worth a word
-            self.look()
+        self._look_if_possible()
 
     def stats(self, *, project: str, name: str, days: int) -> dict[str, Any]:
         """The figures of a project, or of all where it is empty, over the last *days* local days."""
         if not 1 <= days <= MOST_DAYS:
             raise BadRequest(f"`days` must be from 1 to {MOST_DAYS}", hint="leave it out for 30")
-        self.look()
+        self._look_if_possible()
         over = span(self._now(), days=days)
         counted = self._store().statistics(
             project=project, since=over.since, until=over.until, first=over.days[0], last=over.days[-1]
@@ -76,7 +75,7 @@ class Measuring:
 
     def metrics(self, *, project: str, most_bytes: int, since_start: Mapping[str, int]) -> str:
         """Prometheus text: what there is, what was given, and what was asked since the worker began."""
-        self.look()
+        self._look_if_possible()
         store = self._store()
         return exposition(
             store.totals(project),
@@ -90,6 +89,10 @@ class Measuring:
             project=project,
             hosts=tuple(FILES),
         )
+
+    def _look_if_possible(self) -> None:
+        with suppress(ForewordError):  # a store that is locked can be read, and what is counted is not worth a word
+            self.look()
 
     def _today(self) -> str:
         return time.strftime("%Y-%m-%d", time.localtime(self._now()))
