@@ -115,6 +115,13 @@ class Viewer:
                 return  # the worker left: a test ended it
 
 
+# What Chromium says of a request whose server left: before it took it, while it held it, or while it told.
+GONE = (
+    "CONNECTION_REFUSED", "CONNECTION_RESET", "CONNECTION_CLOSED", "CONNECTION_ABORTED", "SOCKET_NOT_CONNECTED",
+    "EMPTY_RESPONSE", "INCOMPLETE_CHUNKED_ENCODING", "CONTENT_LENGTH_MISMATCH",
+)  # fmt: skip
+
+
 @dataclass
 class Watch:
     """What the browser said and asked for that no page of ours may."""
@@ -126,6 +133,10 @@ class Watch:
     def expects(self, *patterns: str) -> None:
         """What matches one of these is no trouble: the test asks for it."""
         self.excused += patterns
+
+    def expects_it_gone(self) -> None:
+        """The test closes the viewer: whatever was being asked for at that moment is not had."""
+        self.expects(rf"net::ERR_({'|'.join(GONE)})\b")
 
     @property
     def troubles(self) -> list[str]:

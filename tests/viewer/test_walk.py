@@ -352,14 +352,14 @@ def test_a_theme_is_kept_and_changes_the_page(page, viewer):
 
 
 def test_a_viewer_that_was_closed_says_so(fresh_page, fresh, watch):
-    watch.expects("ERR_CONNECTION_REFUSED", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION_RESET")
+    watch.expects_it_gone()
     visit(fresh_page, f"{fresh.origin}/now")
     fresh.client.post("/api/view", {"do": "close"})
     fresh_page.locator("#closed", has_text="asked to close. Run foreword view").wait_for()
 
 
 def test_a_page_goes_on_when_its_viewer_comes_back(fresh_page, fresh, watch):
-    watch.expects("ERR_CONNECTION_REFUSED", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION_RESET")
+    watch.expects_it_gone()
     visit(fresh_page, f"{fresh.origin}/now")
     other = fresh_page.context.new_page()  # it hears of it by the first alone
     visit(other, f"{fresh.origin}/now")
@@ -377,6 +377,19 @@ def test_a_page_goes_on_when_its_viewer_comes_back(fresh_page, fresh, watch):
     fresh_page.locator(".trouble").first.wait_for(state="detached")
     hide(other, False)
     other.locator("#closed").wait_for(state="hidden")
+
+
+def test_a_page_whose_scripts_were_not_had_is_drawn_when_it_is_gone_to(fresh_page, fresh, watch):
+    watch.expects("ERR_FAILED")
+    # As when the viewer leaves while the scripts of the other pages are asked for.
+    fresh_page.route("**/static/plots.js", lambda asked: asked.abort())
+    with fresh_page.expect_event("requestfailed"):
+        visit(fresh_page, f"{fresh.origin}/now")
+    fresh_page.unroute("**/static/plots.js")
+    fresh_page.keyboard.press("g")
+    fresh_page.keyboard.press("h")
+    fresh_page.get_by_role("heading", name="Health", level=1).wait_for()
+    fresh_page.locator("svg").first.wait_for()
 
 
 def hide(page, hidden):

@@ -23,12 +23,14 @@ const main = document.getElementById("main");
 let leaving = new AbortController();
 let at = ""; // the address that is shown
 let nth = history.state?.nth ?? 0; // which of this tab's addresses it is
+let lacking = false; // a script of another page was not had, and a page asks for each once only: a new one has them all
 let guard = null; // of a page with something half written: whether it has, and the question whether it may go
 const places = new Map(Object.entries(JSON.parse(sessionStorage.getItem("places") ?? "{}"))); // how far each address was scrolled
 
 async function show({ first = false, back = first } = {}) {
   leaving.abort();
   guard = null;
+  if (lacking && !document.getElementById("closed").dataset.how) return location.reload();
   at = address();
   const mine = (leaving = new AbortController());
   const path = location.pathname.split("/").filter(Boolean).map(decoded);
@@ -208,4 +210,6 @@ keys.begin({
 });
 lives.begin(stands);
 // Those of the other pages too: they can be gone to while nobody answers, and are of one build with this one.
-show({ first: true }).then(() => Promise.allSettled(Object.values(PAGES).map((load) => load())));
+show({ first: true })
+  .then(() => Promise.all(Object.values(PAGES).map((load) => load())))
+  .catch(() => (lacking = true));
