@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,7 @@ GONE = (
 class Watch:
     """What the browser said and asked for that no page of ours may."""
 
-    origin: str
+    origin: str = ""
     said: list[str] = field(default_factory=list)
     excused: list[str] = field(default_factory=list)
 
@@ -164,30 +164,32 @@ LISTENER = """addEventListener("securitypolicyviolation", event => console.error
 
 
 @contextmanager
-def watched(browser: Any, viewer: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
-    """A page in a context of its own that has the viewer's cookie; at the end nothing may have gone wrong."""
-    context = browser.new_context(
-        viewport={"width": look.width, "height": look.height},
-        color_scheme=look.scheme,
-        has_touch=look.place == "phone",
-        reduced_motion="reduce",
-        service_workers="block",
-        locale="en-GB",
-        timezone_id="UTC",
-    )
-    context.set_default_timeout(SECONDS * 1000)
+def watched(context: Any, viewer: Viewer, watch: Watch) -> Iterator[Any]:
+    """A page that has the viewer's cookie, and nothing that another page has stored; nothing may go wrong on it."""
+    watch.origin = viewer.origin
     name, text = viewer.cookie
+    context.clear_cookies()
     context.add_cookies([{"name": name, "value": text, "url": viewer.origin, "httpOnly": True, "sameSite": "Strict"}])
-    context.add_init_script(LISTENER)
-    context.on("console", lambda told: _heard(told, watch))
-    context.on("weberror", lambda told: watch.said.append(f"exception: {told.error}"))
-    context.on("request", lambda asked: _note(asked, watch))
-    context.on("dialog", lambda told: (watch.said.append(f"dialog: {told.message}"), told.dismiss()))
-    context.on("page", lambda new: new.on("crash", lambda: watch.said.append("the page crashed")))
+    hears = {
+        "console": lambda told: _heard(told, watch),
+        "weberror": lambda told: watch.said.append(f"exception: {told.error}"),
+        "request": lambda asked: _note(asked, watch),
+        "dialog": lambda told: (watch.said.append(f"dialog: {told.message}"), told.dismiss()),
+        "page": lambda new: new.on("crash", lambda: watch.said.append("the page crashed")),
+    }
+    for event, hear in hears.items():
+        context.on(event, hear)
+    page = context.new_page()
+    stored = context.new_cdp_session(page)
+    stored.send("Storage.clearDataForOrigin", {"origin": viewer.origin, "storageTypes": "local_storage"})
+    stored.detach()
     try:
-        yield context.new_page()
+        yield page
     finally:
-        context.close()
+        for each in context.pages:
+            each.close()
+        for event, hear in hears.items():
+            context.remove_listener(event, hear)
     assert watch.troubles == []
 
 
@@ -224,6 +226,40 @@ def browser() -> Iterator[Any]:
         made = player.chromium.launch(executable_path=str(program), headless=True, args=list(FLAGS))
         yield made
         made.close()
+
+
+@contextmanager
+def window(browser: Any, look: Look) -> Iterator[Any]:
+    """What a browser keeps for one person: its cache, its cookies, what pages have stored."""
+    context = browser.new_context(
+        viewport={"width": look.width, "height": look.height},
+        color_scheme=look.scheme,
+        has_touch=look.place == "phone",
+        reduced_motion="reduce",
+        service_workers="block",
+        locale="en-GB",
+        timezone_id="UTC",
+    )
+    context.set_default_timeout(SECONDS * 1000)
+    context.add_init_script(LISTENER)
+    try:
+        yield context
+    finally:
+        context.close()
+
+
+@pytest.fixture(scope="package")
+def windows(browser: Any) -> Iterator[Callable[[Look], Any]]:
+    """One for each look: scripts that are cached are half of what a page costs."""
+    with ExitStack() as stack:
+        made: dict[Look, Any] = {}
+
+        def of(look: Look) -> Any:
+            if look not in made:
+                made[look] = stack.enter_context(window(browser, look))
+            return made[look]
+
+        yield of
 
 
 @pytest.fixture(scope="package")
@@ -275,14 +311,13 @@ def look(request: pytest.FixtureRequest) -> Look:
 
 
 @pytest.fixture
-def watch(request: pytest.FixtureRequest) -> Watch:
-    return Watch(origin="")
+def watch() -> Watch:
+    return Watch()
 
 
 @pytest.fixture
-def page(browser: Any, viewer: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
-    watch.origin = viewer.origin
-    with watched(browser, viewer, look, watch) as made:
+def page(windows: Callable[[Look], Any], viewer: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
+    with watched(windows(look), viewer, watch) as made:
         yield made
 
 
@@ -294,16 +329,14 @@ def mine(template: tuple[Path, Filled]) -> Iterator[Viewer]:
 
 
 @pytest.fixture
-def my_page(browser: Any, mine: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
-    watch.origin = mine.origin
-    with watched(browser, mine, look, watch) as made:
+def my_page(windows: Callable[[Look], Any], mine: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
+    with watched(windows(look), mine, watch) as made:
         yield made
 
 
 @pytest.fixture
 def fresh_page(browser: Any, fresh: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
-    watch.origin = fresh.origin
-    with watched(browser, fresh, look, watch) as made:
+    with window(browser, look) as mine, watched(mine, fresh, watch) as made:
         yield made
 
 

@@ -174,7 +174,7 @@ def test_older_moments_and_their_texts_come_when_asked_for(fresh_page, fresh):
 
 
 @pytest.fixture
-def unused(browser: Any, look: Any, watch: Any) -> Iterator[tuple[Any, Viewer]]:
+def unused(windows: Any, look: Any, watch: Any) -> Iterator[tuple[Any, Viewer]]:
     """A viewer over a memory that nobody has told anything yet."""
     root = Path(tempfile.mkdtemp(prefix="fw-"))
     home = Home(root=root / "h")
@@ -183,8 +183,7 @@ def unused(browser: Any, look: Any, watch: Any) -> Iterator[tuple[Any, Viewer]]:
     try:
         with worker(home, root / "user") as client:
             viewer = Viewer(home, client, Filled({"new": str(root / "new")}))
-            watch.origin = viewer.origin
-            with watched(browser, viewer, look, watch) as page:
+            with watched(windows(look), viewer, watch) as page:
                 yield page, viewer
             viewer.close()
     finally:

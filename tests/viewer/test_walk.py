@@ -42,6 +42,7 @@ STATE = """() => { const at = document.activeElement; return [location.href, doc
     [...document.querySelectorAll("input, select, textarea")].map((node) => [node.value, node.checked]),
     at ? [...document.querySelectorAll("*")].indexOf(at) : -1].map((each) => JSON.stringify(each)).join(" ") }"""
 KEYS = {"↓": "ArrowDown", "↑": "ArrowUp", "←": "ArrowLeft", "→": "ArrowRight", "Esc": "Escape"}
+LEADS = {"g n": "/now", "g t": "/timeline", "g m": "/memories", "g y": "/try", "g h": "/health"}  # of every page
 PATIENCE = 10.0  # seconds until something must have happened, on a busy machine
 MORE = 300  # controls that may come while a list is walked: it loads what is behind its end
 
@@ -287,16 +288,20 @@ def aside(page: Any) -> None:
 
 @pytest.mark.parametrize("path", [path for path in PAGES if path != "/"])  # which is /now
 def test_every_key_that_a_page_lists_does_something(fresh_page, fresh, path):
-    page = fresh_page
-    visit(page, address(fresh, path))
+    page, here = fresh_page, address(fresh, path)
+    visit(page, here)
     told = listed(page)
-    assert {"?", "/", "g n", "g t", "g m", "g y", "g h"} <= set(told)
+    assert {"?", "/", *LEADS} <= set(told)
+    for keys, there in LEADS.items():
+        if there != path:
+            leads(page, keys, f"{fresh.origin}{there}")
+    still(page)
     for keys in told:
-        if keys == "Escape" or keys.startswith("Ctrl+"):
+        if keys in LEADS or keys == "Escape" or keys.startswith("Ctrl+"):
             continue  # there is nothing to leave, and nothing written: the page's own test presses them
         page.keyboard.press("Escape")
-        if page.url != address(fresh, path):
-            visit(page, address(fresh, path))
+        if page.url != here:
+            visit(page, here)
             still(page)
         aside(page)
         for first in ("j", "j") if "j" in told and keys != "j" else ():
@@ -306,6 +311,19 @@ def test_every_key_that_a_page_lists_does_something(fresh_page, fresh, path):
         for key in keys.split(" "):
             page.keyboard.press(key)
         happened(page, before, f"{keys} ({told[keys]}) on {path}")
+
+
+def leads(page: Any, keys: str, there: str) -> None:
+    """Two keys lead to another page, and the way back from it."""
+    here = page.url
+    aside(page)
+    for key in keys.split(" "):
+        page.keyboard.press(key)
+    page.wait_for_url(there)
+    settled(page)
+    page.go_back()
+    page.wait_for_url(here)
+    settled(page)
 
 
 def test_the_first_tab_offers_the_way_past_the_frame(page, viewer):

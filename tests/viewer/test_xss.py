@@ -24,7 +24,7 @@ from foreword.store.ledger import Spending
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import Trouble, note
 from foreword.types import Change, Injection, Item, Link, Memory, Project
-from tests.viewer.conftest import Viewer, settled, visit, watched
+from tests.viewer.conftest import Viewer, settled, visit, watched, window
 from tests.viewer.filled import Filled, hooked, worker
 
 MANY = 100  # payloads in one project
@@ -201,10 +201,10 @@ def _json(told: object) -> bytes:
 @pytest.fixture
 def wary(browser: Any, hostile: Viewer, look: Any, watch: Any) -> Iterator[Any]:
     """A page on which whatever comes to life is told, and fails the test."""
-    watch.origin = hostile.origin
-    with watched(browser, hostile, look, watch) as page:
-        page.context.add_init_script(GUARD)
-        yield page
+    with window(browser, look) as mine:
+        mine.add_init_script(GUARD)
+        with watched(mine, hostile, watch) as page:
+            yield page
 
 
 def go(page: Any, address: str) -> None:
