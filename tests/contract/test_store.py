@@ -994,6 +994,27 @@ def test_a_full_disk_fails_those_that_were_not_stored_and_nobody_else(sqlite):
     assert sqlite.problems() == ()
 
 
+def test_what_was_left_for_later_waits_for_a_store_that_takes_it(sqlite):
+    pages = int(sqlite._db.pragma("page_count"))
+    sqlite._write(lambda: sqlite._db.pragma("max_page_count", pages + 5))
+    sqlite.record(an_injection("late", text="x" * 100_000))
+    assert sqlite.injection("late") is None
+    assert "full" in " ".join(sqlite.problems())
+    assert sqlite.append([an_event("small")]) == (True,)  # it fits, whatever waits does not
+    sqlite._write(lambda: sqlite._db.pragma("max_page_count", 10_000))
+    assert settled(sqlite).injection("late").id == "late"
+    assert sqlite.problems() == ()
+
+
+def test_what_is_left_for_later_has_an_end(sqlite, monkeypatch):
+    monkeypatch.setattr("foreword.store.commits.MOST_WAITING", 3)
+    with sqlite._turn:  # nothing is written meanwhile
+        for n in range(5):
+            sqlite.record(an_injection(f"i{n}"))
+    assert "let go" in " ".join(sqlite.problems())
+    assert [sqlite.injection(f"i{n}") is not None for n in range(5)] == [True, True, True, False, False]
+
+
 def test_readers_cannot_write(sqlite):
     with sqlite._reader() as connection, pytest.raises(apsw.ReadOnlyError):
         connection.execute("DELETE FROM memories")

@@ -76,10 +76,17 @@ class Commits:
     def _write_later(self, work: Callable[[], object]) -> None:
         """Do *work* with the next commit, or within a second: nobody waits for it, so it takes nobody's time."""
         self._check_open()
-        self._later.append(_Change(work, awaited=False))
+        if len(self._later) < MOST_WAITING:
+            self._later.append(_Change(work, awaited=False))
+        else:
+            self._trouble["later"] = f"{self._path} takes nothing: more than {MOST_WAITING:,} notes were let go"
 
     def _flush(self) -> None:
-        """Write what was left for later, before somebody asks for it."""
+        """Write what was left for later, before somebody asks for it; a store that takes nothing lets nobody wait."""
+        if "write" not in self._trouble:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
         if self._later:
             with self._turn:
                 self._commit([])
@@ -99,7 +106,7 @@ class Commits:
             try:
                 batch = [self._waiting.get(timeout=LATER_SECONDS)]
             except queue.Empty:
-                self._flush()
+                self._catch_up()
                 continue
             while len(batch) < MOST_IN_A_COMMIT and not self._waiting.empty():
                 batch.append(self._waiting.get())
@@ -108,15 +115,21 @@ class Commits:
                 self._commit([change for change in batch if change is not None])
 
     def _commit(self, changes: Sequence[_Change]) -> None:
-        """All *changes* in one transaction; one that fails is undone alone and told to its own caller."""
+        """All *changes* in one transaction, and what was left for later, which waits for the next where that fails."""
+        if "write" in self._trouble and changes:  # what somebody waits for is not held up by the rest
+            if not self._commit_all(changes):
+                return
+            changes = ()
         later = tuple(self._later)  # they stay in sight until they are written: `_flush` must not miss them
         self._commit_all([*later, *changes])
         for _ in later:
             self._later.popleft()
+        self._later.extendleft(change for change in reversed(later) if not change.done.done())
 
-    def _commit_all(self, changes: Sequence[_Change]) -> None:
+    def _commit_all(self, changes: Sequence[_Change]) -> bool:
+        """Whether there was a commit; one change that fails is undone alone and told to its own caller."""
         if not changes:
-            return
+            return True
         results: list[tuple[_Change, object]] = []
         indexed = "index" not in self._trouble
         try:
@@ -135,13 +148,12 @@ class Commits:
             with suppress(apsw.Error):
                 self._db.execute("ROLLBACK")
             if indexed and "index" in self._trouble:
-                self._commit_all([change for change in changes if not change.done.done()])
-                return
+                return self._commit_all([change for change in changes if not change.done.done()])
             self._trouble["write"] = f"the last write to {self._path} failed: {exc}"
             for change in changes:
-                if not change.done.done():
+                if change.awaited and not change.done.done():
                     self._fail(change, exc)
-            return
+            return False
         self._trouble.pop("write", None)
         self._memories_of += self._touched
         self._touched = False
@@ -149,6 +161,7 @@ class Commits:
             change.done.set_result(result)
         if results:
             self._stir()
+        return True
 
     def _stir(self) -> None:
         """Wake those who wait for news: microseconds, once a commit, which waits for the disk."""
