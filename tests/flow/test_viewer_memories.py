@@ -231,6 +231,16 @@ def test_several_are_pinned_in_one_run_that_is_taken_back_and_done_again_as_one(
     assert all(page.get(f"/api/memories/{id}")["memory"]["pinned"] for id in ids)
 
 
+def test_what_was_last_done_is_all_that_was_chosen_together(client, page, add, project):
+    ids = [add("decision", f"Buoy {n} is green") for n in range(3)]
+    got = page.post("/api/pin", {"ids": ids})
+    last = client.post("/api/undo", {"project_path": project, "preview": True})["entries"]
+    assert [each["number"] for each in last] == sorted(got["entries"], reverse=True)
+    page.post("/api/undo", {"entry": got["entries"][0]})
+    left = client.post("/api/undo", {"project_path": project, "preview": True})["entries"]
+    assert {each["number"] for each in left} == set(got["entries"][1:])
+
+
 def test_what_is_set_aside_is_kept_out_of_sight_and_brought_back(client, page, add):
     ids = [add("decision", "Cranes are yellow"), add("failure", "the crane squeaks")]
     gone = add("decision", "Cranes are red")

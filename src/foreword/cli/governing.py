@@ -141,9 +141,9 @@ def undo(
 ) -> None:
     """Take back what the log says was done: a revision, a pin, what tidy did, a yes in review.
 
-    Without a number it is the last entry of this project that still stands; it is shown, and you are asked. What has
-    changed again since is left as it is, and told. Taking back can be taken back, by its own number. What was forgotten
-    is gone, and cannot be.
+    Without a number it is the last entry of this project that still stands, with all that you chose together with it;
+    it is shown, and you are asked. What has changed again since is left as it is, and told. Taking back can be taken
+    back, by its own number. What was forgotten is gone, and cannot be.
 
     \b
     Examples:
@@ -155,8 +155,8 @@ def undo(
     if not yes:
         _show(found, stderr=json)
         screen.agree(f"take {'it' if len(found) == 1 else 'all of it'} back?", hint="look at it, and add --yes")
-    if not which:
-        told = {"entry": found[0]["number"]}  # what was shown, and not what came in between
+    if not which:  # what was shown, and not what came in between
+        told = {"entry": found[0]["number"]} if len(found) == 1 else {"run": found[0]["run"]}
     answer = _ask("/api/undo", told, project=project)
     if json:
         screen.as_json(answer)

@@ -151,9 +151,12 @@ def _held(client: Client, home: Home, holder: str) -> dict[str, Any]:
 def _anew(client: Client, opened: dict[str, Any]) -> dict[str, Any]:
     """The viewer in a new worker, where the old one was: a page that is open gets in with the key that it has."""
     try:
-        again = client.post("/api/view", {"do": "open", "port": opened["port"], "key": opened["key"]})
-    except Conflict:  # somebody else has the port by now
-        again = client.post("/api/view", {"do": "open"})
+        try:
+            again = client.post("/api/view", {"do": "open", "port": opened["port"], "key": opened["key"]})
+        except Conflict:  # somebody else has the port by now
+            again = client.post("/api/view", {"do": "open"})
+    except WorkerError:  # it left too: who holds next finds it so
+        return opened
     same = (again["port"], again["key"]) == (opened["port"], opened["key"])
     goes_on = "a page that is open goes on" if same else "a page that is open is at its end"
     screen.aside(f"the viewer was opened again; {goes_on}. A new link: {again['url']}")

@@ -112,7 +112,7 @@ class Governing:
         return {**self._answer(old.id, entry), "by": answers.memory(new)}
 
     def undo(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """The last entry of a project, one by its number, or a run, taken back; a preview only says what would be."""
+        """What was last done in a project, an entry, or a run, taken back; a preview only says what would be."""
         preview = bool(told.get("preview"))
         if not preview:
             _by_the_user(told)
@@ -242,6 +242,8 @@ class Governing:
             missing = f"the log has no run {str(run)[:80]!r}"
         else:
             found = self._store().log(project=self._key(told), standing=True, limit=1)
+            if found and found[0].who == "user" and found[0].run:  # what was chosen together was done by one key
+                found = self._store().log(run=found[0].run, standing=True, limit=MOST_TAKEN_BACK)
             missing = "there is nothing to take back"
         if not found:
             raise NotFound(missing, hint="`foreword log` lists them")
