@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import queue
-import re
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from importlib import resources
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,17 +14,16 @@ import apsw
 
 from foreword.amendments import Amendment, Logged, Undone
 from foreword.errors import DamagedIndex, StoreError
-from foreword.store import sightings
+from foreword.store import mending
 from foreword.store.commits import told
-from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.judged import JudgedReader, JudgedWriter, Use, Verdict
 from foreword.store.log import LogReader, LogWriter
-from foreword.store.migrate import Step, known_schema, migrate, steps
-from foreword.store.reading import KNOWN_TABLES, Reader
+from foreword.store.mending import MENDED, WAYS_OUT
+from foreword.store.reading import Reader
 from foreword.store.registry import Held, Known, Moved, RegistryReader, RegistryWriter
 from foreword.store.tombstones import Tombstones
 from foreword.store.turns import Turns
-from foreword.store.writing import DAMAGED, Writing, indexed, texts_of
+from foreword.store.writing import Writing
 from foreword.types import (
     EMPTY,
     Change,
@@ -41,7 +37,6 @@ from foreword.types import (
     Session,
     Vector,
 )
-from foreword.values import replace
 
 if TYPE_CHECKING:
     from foreword.retention import Limits
@@ -62,16 +57,6 @@ R = TypeVar("R", bound=Reader)
 
 READERS = 8  # connections kept open for reading; more threads than that take turns
 ASIDE = 2  # more of them, for those who only look: a viewer that asks much takes none of a hook's
-BUSY_MS = 5_000
-CODE_STEP = 4  # the migration that makes the tables of code, and fills them from the memories
-WAYS_OUT = {
-    "index": "run `foreword index`",
-    "tables": "run `foreword index`",
-    "code": "run `foreword index`",
-    "sightings": "run `foreword index`",
-    "write": "hooks keep what they can in the spool; free some space, or run `foreword doctor`",
-    "later": "run `foreword doctor`",
-}
 
 
 class SqliteStore(Writing):
@@ -85,20 +70,9 @@ class SqliteStore(Writing):
         self._reading = Turns(READERS, most_aside=ASIDE)
         self._nearest: Nearest | None = None
         self._all_have: tuple[object, ...] = ()  # the model and the `_bare` with which nothing was lacking
-        try:
-            self._db = _open(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
-            try:
-                self._prepare(backups=backups, keep=backups_keep)
-                here = path.stat()
-                self._file = here.st_dev, here.st_ino
-            except BaseException:
-                self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # its files stay as they are, -wal too
-                self._db.close()
-                raise
-        except (apsw.Error, OSError) as exc:
-            raise StoreError(
-                f"cannot open {path}: {exc}", hint="run `foreword doctor`; the file is left as it is"
-            ) from exc
+        opened = mending.opened(path, backups=backups, keep=backups_keep)
+        self._db, self._file = opened.db, opened.file
+        self._trouble.update(opened.trouble)
         self._db.set_update_hook(self._note)
         self._browsed: Counts | None = None  # what was counted for whoever looks around
         self._logging = LogWriter(self._db.execute, keep=self._keep, failures=(apsw.Error,))
@@ -588,50 +562,11 @@ class SqliteStore(Writing):
             self._db.close()
 
     def _index(self) -> int:
-        """Missing tables are made anew, empty; then the index of words and that of code, from the memories."""
-        for sql in _statements(steps()):
-            try:
-                self._db.execute(sql)
-            except apsw.SQLError as exc:
-                if "duplicate column" not in str(exc):
-                    raise
-        self._adopt()
-        self._split_anew()
-        with suppress(apsw.SQLError):  # an index of an unknown format cannot even be dropped
-            self._db.execute("UPDATE words_config SET v = 4 WHERE k = 'version'")
-        words = resources.files("foreword.store").joinpath("words.sql").read_text(encoding="utf-8")
-        code = next(step.sql for step in steps() if step.number == CODE_STEP)
-        for sql in (words, "DROP TABLE IF EXISTS code; DROP TABLE IF EXISTS units;", code):
-            for _ in self._db.execute(sql):
-                pass
-        sightings.anew(self._db.execute)
-        self._db.execute("DELETE FROM meta WHERE key = 'index'")
+        count = mending.index(self._db)
         self._touched = True  # who holds which words may be another now
-        # What was left for later may have met a missing table.
-        for mended in ("tables", "index", "code", "sightings", "later"):
+        for mended in MENDED:
             self._trouble.pop(mended, None)
-        return int(self._db.execute("SELECT count(*) FROM memories").get)
-
-    def _split_anew(self) -> None:
-        """Details are looked for too, also those that were kept before they were."""
-        rows: list[Any] = self._db.execute(
-            "SELECT place, title, body, tags, files, functions, detail, split FROM memories WHERE detail <> '{}'"
-        ).fetchall()
-        for place, title, body, tags, files, functions, detail, split in rows:
-            with suppress(ValueError):
-                told = Memory("note", title, body, tags=texts_of(tags), files=texts_of(files))
-                named = replace(told, functions=texts_of(functions), detail=json.loads(detail))
-                if (anew := indexed(named)[4]) != split:
-                    self._db.execute("UPDATE memories SET split = ? WHERE place = ?", (anew, place))
-
-    def _adopt(self) -> None:
-        """Memories whose owner was lost keep its number, so that no other scope is given it, and them with it."""
-        orphans = """SELECT owner, {scope}, max(place & {low}) FROM memories
-            WHERE owner NOT IN (SELECT number FROM owners) GROUP BY owner ORDER BY count(*) DESC"""
-        one_project = "CASE WHEN count(DISTINCT project) = 1 AND project <> '' THEN 'project:' || project END"
-        for scope in (f"ifnull({one_project}, 'lost:' || owner)", "'lost:' || owner"):
-            orphaned = orphans.format(scope=scope, low=(1 << SEQUENCE_BITS) - 1)
-            self._db.execute(f"INSERT OR IGNORE INTO owners (number, scope, newest) {orphaned}")
+        return count
 
     def _registered(self, work: Callable[[], T]) -> T:
         """The same for what may change which projects there are: it is read anew afterwards."""
@@ -707,60 +642,8 @@ class SqliteStore(Writing):
             try:
                 connection = self._readers.get_nowait()
             except queue.Empty:
-                connection = _open(self._path, apsw.SQLITE_OPEN_READONLY)
+                connection = mending.connection(self._path, apsw.SQLITE_OPEN_READONLY)
             try:
                 yield connection
             finally:
                 self._readers.put(connection)
-
-    def _prepare(self, *, backups: Path, keep: int) -> None:
-        log = self._path.with_name(f"{self._path.name}-wal")
-        in_log = log.stat().st_size if log.exists() else 0  # a page cut short there is whole in the log
-        known_schema(self._db, todo=steps())  # before anything is changed
-        if self._path.stat().st_size % int(self._db.pragma("page_size")) and not in_log:
-            raise StoreError(f"{self._path} was cut short", hint="run `foreword doctor`; the file is left as it is")
-        self._path.chmod(0o600)
-        self._db.pragma("journal_mode", "wal")
-        self._db.pragma("synchronous", "full")  # an acknowledged event is on the disk
-        migrate(self._db, todo=steps(), backups=backups, keep=keep)
-        self._check()
-
-    def _check(self) -> None:
-        """Make the index of a new store, and note what an old one lacks; the rest goes on working."""
-        present = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        missing = [table for table in KNOWN_TABLES if table not in present]
-        if missing:
-            self._trouble["tables"] = f"missing in {self._path}: {', '.join(missing)}"
-        if "words" not in present and not missing and not self._db.execute("SELECT 1 FROM memories LIMIT 1").fetchone():
-            with self._db:
-                self._index()
-            return
-        try:
-            behind = "meta" in present and self._db.execute("SELECT value FROM meta WHERE key = 'index'").get
-            if behind:
-                self._trouble["index"] = behind
-            self._db.execute("SELECT rowid FROM words WHERE words MATCH 'a' LIMIT 1").fetchall()
-        except DAMAGED as exc:
-            self._trouble["index"] = f"the words index cannot be read: {exc}"
-
-
-def _statements(todo: Sequence[Step]) -> Iterator[str]:
-    """Every CREATE of the migrations, made harmless where the thing exists, and every new column."""
-    for step in todo:
-        statement = ""
-        for part in re.sub(r"--[^\n]*", "", step.sql).split(";"):
-            statement += f"{part};"
-            if apsw.complete(statement):  # a trigger holds statements of its own
-                if "ADD COLUMN" in statement:
-                    yield statement
-                elif statement.strip().startswith("CREATE"):
-                    yield re.sub(
-                        r"^\s*CREATE (TABLE|(?:UNIQUE )?INDEX|TRIGGER)(?! IF)", r"CREATE \1 IF NOT EXISTS", statement
-                    )
-                statement = ""
-
-
-def _open(path: Path, flags: int) -> apsw.Connection:
-    connection = apsw.Connection(str(path), flags=flags)
-    connection.set_busy_timeout(BUSY_MS)
-    return connection
