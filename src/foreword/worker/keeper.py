@@ -1,39 +1,26 @@
-"""What the worker does, one function a route: a call in, an answer out. No HTTP here, and no SQL."""
+"""The parts of the worker, held together; one function a route: a call in, an answer out. No HTTP here, and no SQL."""
 
 from __future__ import annotations
 
 import logging
 import os
 import secrets
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from foreword import __version__, answers, spool
-from foreword.capture import capture, moment_of
 from foreword.config import load, load_synonyms
-from foreword.distill import session_uid
-from foreword.distill.fixes import elsewhere
-from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
+from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.export import rows
 from foreword.hook.build import fingerprint, key_of, refresh
-from foreword.hosts import FILES, find
 from foreword.install import wired
-from foreword.jsontext import storable
 from foreword.paths import Home
-from foreword.payloads import Delivery
-from foreword.rank import rank
-from foreword.recall import meant
 from foreword.redact import redact
 from foreword.redact.environment import hiding
-from foreword.remember import Read, read, remember
 from foreword.resume import resume
-from foreword.revise import said_again
-from foreword.silences import of_hook
 from foreword.store import Store
 from foreword.store.scrub import Cleaner
 from foreword.store.silences import Silence
@@ -41,25 +28,14 @@ from foreword.store.sqlite import SqliteStore
 from foreword.switched import refuse_to_write
 from foreword.switches import Off, chosen, off
 from foreword.trouble import Trouble, note, noted
-from foreword.types import (
-    FORMS,
-    GOING_ON,
-    MOMENTS,
-    TOOL_BEGIN,
-    Event,
-    Hit,
-    Moment,
-    Project,
-    Query,
-    Session,
-    Skipped,
-)
+from foreword.types import Project
 from foreword.values import fields
 from foreword.web import Viewer
 from foreword.worker import asked, reviewing
 from foreword.worker.callers import Callers
 from foreword.worker.distilling import Distilling
 from foreword.worker.forgetting import Forgetting
+from foreword.worker.given import Given
 from foreword.worker.goals import Goals
 from foreword.worker.governing import Governing
 from foreword.worker.graph import Graph
@@ -67,26 +43,21 @@ from foreword.worker.importing import Courtesy, Importing
 from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
 from foreword.worker.measuring import Measuring
+from foreword.worker.memories import Memories
+from foreword.worker.moments import Moments
 from foreword.worker.projects import Projects
 from foreword.worker.pruning import Pruning
 from foreword.worker.recalling import Recalling
 from foreword.worker.refining import Refining
 from foreword.worker.registry import Registry
 from foreword.worker.scrub import scrub
-from foreword.worker.tidying import Tidying, settle_choices
+from foreword.worker.sessions import Sessions
+from foreword.worker.taking import Taking
+from foreword.worker.tidying import Tidying
 from foreword.worker.watch import Watching, untold
 from foreword.worker.work import EVENTS, Work
 
 log = logging.getLogger("foreword")
-
-SPOOL_BATCH = 200  # deliveries in one commit when the spool is read
-SOON = 256 * 1024  # bytes in the spool that a prompt waits for: some hooks' worth, a few milliseconds
-MOST_CHANGES = 1000  # of a session, in its story
-LATELY = 7  # days
-SHOWN_IN = 50  # injections that a memory's explanation names
-ECHO_SECONDS = 0.8  # a host starts both copies of a hook at once; a busy machine, some hundred milliseconds apart
-MOST_ANSWERED = 256  # events that are kept in mind for so long
-STATUS_LINE = "statusLine"  # what Claude calls it; hook/pipe.py knows the word too
 
 
 class Keeper:
@@ -109,10 +80,6 @@ class Keeper:
         self._told = {trouble.what for trouble in noted(str(home.trouble)) if trouble.at > day_ago}
         self._unsaid: dict[str, str] = {}
         self._build = fingerprint()
-        self._draining = threading.Lock()
-        self._answering = threading.Lock()
-        self._answered: dict[str, float] = {}  # key of an event -> when it was told
-        self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
         self.registry = Registry(store=lambda: self.store, now=now)
         self._project = self.registry.at
         self.callers = Callers(store=lambda: self.store, project_of=self._project, now=now)
@@ -150,6 +117,48 @@ class Keeper:
             tell=self.tell,
             now=now,
         )
+        self._taking = Taking(
+            home=home,
+            store=lambda: self.store,
+            settings=lambda: self.settings,
+            registry=self.registry,
+            callers=self.callers,
+            work=self._work,
+            distilling=self._distilling,
+            watching=self._watching,
+            off=self.off,
+            hush=self._hush,
+            tell=self.tell,
+            counted=self.counted,
+        )
+        self._given = Given(
+            store=lambda: self.store,
+            project_of=self._project,
+            catch_up=self._taking.catch_up,
+            measuring=self._measuring,
+            off=self.off,
+            now=now,
+        )
+        self._moments = Moments(
+            taking=self._taking,
+            recalling=self.recalling,
+            distilling=self._distilling,
+            given=self._given,
+            project_of=self._project,
+            off=self.off,
+            counted=self.counted,
+        )
+        self._sessions = Sessions(
+            store=lambda: self.store, project_of=self._project, distilling=self._distilling, given=self._given
+        )
+        self._memories = Memories(
+            store=lambda: self.store,
+            registry=self.registry,
+            meaning=self._meaning,
+            recalling=self.recalling,
+            refuse=self._refuse,
+            now=now,
+        )
         self._pruning = Pruning(
             store=lambda: self.store,
             settings=lambda: self.settings,
@@ -180,7 +189,7 @@ class Keeper:
             refining=self._refining,
             importing=lambda: self._importing,
             work=self._work,
-            drain=self.drain,
+            drain=self._taking.drain,
             tell=self.tell,
             now=now,
         )
@@ -202,6 +211,14 @@ class Keeper:
         )
         self.goals = Goals(store=lambda: self.store, registry=self.registry, refuse=self._refuse, now=now)
         self.graph = Graph(store=lambda: self.store, now=now)
+        # What a part answers is asked of the keeper, and goes straight to it.
+        self.events = self._taking.events
+        self.hook, self.context, self.question = self._moments.hook, self._moments.context, self._moments.question
+        self.add, self.memory, self.search = self._memories.add, self._memories.one, self._memories.search
+        self.sessions, self.session = self._sessions.every, self._sessions.story
+        self.described, self.settled = self._sessions.described, self._sessions.settled
+        self.injections, self.injection = self._given.injections, self._given.injection
+        self.silences, self.line, self.use = self._given.silences, self._given.line, self._given.use
         self.viewer = Viewer(self)
         self.reload()
         self._store = self._opened()
@@ -254,7 +271,7 @@ class Keeper:
             self._store = self._opened()
         if self._store is not None:
             try:
-                self.drain()
+                self._taking.drain()
                 spool.reserve(str(self.home.spool))
                 self.registry.note()
             except (ForewordError, OSError) as exc:
@@ -302,7 +319,7 @@ class Keeper:
         self._watching.close()
         self._refining.close()
         self._work.close()
-        self._writing.shutdown()
+        self._moments.close()
         self._measuring.close()
         if self._store is not None:
             self._store.close()
@@ -316,130 +333,7 @@ class Keeper:
     def _stamps(self) -> tuple[float, ...]:
         return tuple(path.stat().st_mtime if path.exists() else 0.0 for path in (self.home.config, self.home.synonyms))
 
-    # -- remember -----------------------------------------------------------------------------------------------
-    def hook(self, delivery: Delivery) -> bytes:
-        """One call of a hook: keep what it told, and answer with the bytes its host accepts."""
-        if delivery.event == STATUS_LINE:
-            captured = capture(delivery, find_project=self._project)
-            return str(self._line(captured.told.session, captured.project)["line"]).encode()
-        self.counted["hooks"] += 1
-        if not delivery.raw.strip():
-            return b""
-        told = self._read(delivery)
-        moment = moment_of(delivery, told.captured)
-        if moment is None or self.off(moment.project).inject:
-            self._remember([told])
-            return b""
-        if not moment.stable and moment.source not in GOING_ON and self._is_echo(told.event):
-            self._remember([told])
-            return b""
-        if moment.name == "session_start":
-            self._distilling.settle(moment.project.key)
-        writing = self._writing.submit(self._remember, [told])  # while it waits for the disk, we look
-        try:
-            self._catch_up()
-            text = self.recalling.answer(moment, delivery, told.captured)
-        finally:
-            writing.result()
-        return find(delivery.host).spoken(delivery.event, text)
-
-    def _is_echo(self, event: Event) -> bool:
-        """Whether the same was told just now: of hooks wired twice, by plugin and by settings, one is answered."""
-        with self._answering:
-            before = self._answered.pop(event.key, -ECHO_SECONDS)
-            self._answered[event.key] = event.at
-            while len(self._answered) > MOST_ANSWERED:
-                del self._answered[next(iter(self._answered))]
-        return abs(event.at - before) < ECHO_SECONDS
-
-    def events(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """Events from a plugin: `{host, event, payload, at?}`, or a list of them under `events`."""
-        given = told.get("events", [told])
-        if not isinstance(given, list) or not given:
-            raise BadRequest("`events` must be a list with at least one event", hint="send {host, event, payload}")
-        new = self._remember([self._read(asked.delivery(each)) for each in given])
-        return {"stored": sum(new), "known": len(new) - sum(new)}
-
-    def drain(self) -> None:
-        """Take in what hooks spooled; a file goes only when all of it is in the store."""
-        with self._draining:
-            self._drain()
-
-    def _drain(self) -> None:
-        spool.take(str(self.home.spool), f"taken-{time.time_ns()}")
-        for path in sorted(self.home.spool.glob("taken-*")):
-            batch: list[Delivery] = []
-            for record in spool.deliveries(path.read_bytes()):
-                if isinstance(record, bytes):
-                    self.tell("spool", f"{len(record)} bytes of a torn record were passed over in {path.name}")
-                    continue
-                batch.append(record)
-                if len(batch) == SPOOL_BATCH:
-                    self._take_in(batch)
-                    batch = []
-            self._take_in(batch)
-            path.unlink()
-
-    def _catch_up(self) -> None:
-        """Take in at once the little that hooks spooled a moment ago: it tells what this window was given."""
-        if not self._draining.acquire(timeout=self.settings.deadline_prompt_ms / 1000 / 3):
-            return  # much is being taken in, and a prompt cannot wait for all of it
-        try:
-            if 0 < os.stat(self.home.spool / "current").st_size < SOON:
-                self._drain()
-        except FileNotFoundError:
-            pass  # nothing waits
-        except (ForewordError, OSError) as exc:
-            self.tell("spool", f"what hooks spooled waits: {exc}")
-        finally:
-            self._draining.release()
-
-    def _take_in(self, waiting: list[Delivery]) -> None:
-        """Keep a batch; one delivery that cannot be understood must not keep the others waiting for ever."""
-        try:
-            told = [self._read(each) for each in waiting if not each.given]
-            for given in [self.registry.own(asked.injection(each)) for each in waiting if each.given]:
-                self.store.record(given, at_once=not any(each.wanted for each in told))  # else with the events
-                if not given.tokens:
-                    self._hush(Project(given.project, "", ""), of_hook(given))
-            self.counted["spooled"] += sum(self._remember(told))
-        except StoreError:
-            raise  # the store's trouble, not theirs: they wait
-        except Exception as exc:
-            if len(waiting) > 1:
-                for each in waiting:
-                    self._take_in([each])
-                return
-            log.exception("a spooled delivery was set aside")
-            self.tell("spool", f"a delivery was set aside in {self.home.spool / 'aside'}: {type(exc).__name__}: {exc}")
-            (self.home.spool / "aside").mkdir(mode=0o700, exist_ok=True)
-            spool.append(str(self.home.spool / "aside"), waiting[0], most=self.settings.spool_max_mb * 1024 * 1024)
-
-    def _remember(self, told: Sequence[Read]) -> tuple[bool, ...]:
-        """Keep what was told; what it came to is looked at afterwards, and nobody waits for that."""
-        new = remember(self.store, told)
-        for each, fresh in zip(told, new, strict=True):
-            if fresh:
-                self._distilling.saw(each.event.kind, each.event.session)
-                self._watching.saw(each.event.kind, host=each.event.host, session=each.event.session)
-        return new
-
-    def _read(self, delivery: Delivery) -> Read:
-        told = read(
-            self.registry.own(delivery),
-            text_cap=self.settings.event_text_kb * 1024,
-            keep=lambda project: not self.off(project).capture,
-            deny=self.settings.deny_paths,
-            hide=hiding(delivery.hidden, key=key_of(self.home)) if delivery.hidden else None,
-            find_project=self._project,
-        )
-        if told.captured.kind == TOOL_BEGIN:
-            self.callers.saw(told.captured, host=delivery.host)
-        if told.wanted:
-            self._work.saw(told)
-            self.registry.saw(told.captured.project)
-        return told
-
+    # -- what is switched off ----------------------------------------------------------------------------------
     def off(self, project: Project | None) -> Off:
         """What is switched off in a project; of one that a hook named by its key alone, its root is looked for."""
         if project is not None and not project.name:
@@ -456,21 +350,7 @@ class Keeper:
     def _refuse(self, project: Project) -> None:
         refuse_to_write(self.off(project), project)
 
-    def add(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """Memories that somebody wrote: one, or a list under `memories`; redacted like everything else."""
-        given = told.get("memories", [told])
-        if not isinstance(given, list) or not given:
-            raise BadRequest("`memories` must be a list with at least one memory", hint="send {kind, title, …}")
-        memories = [asked.memory(each, find_project=self.registry.seen_at, now=self.now()) for each in given]
-        for each in given:
-            if path := each.get("project_path"):
-                self._refuse(self._project(path))
-        known = {memory.uid: memory for memory in self.store.by_uid([each.uid for each in memories if each.uid])}
-        memories = [said_again(known.get(each.uid, each), each) for each in memories]
-        kept = self.store.keep(memories, vectors=self._meaning.of_memories(memories))
-        superseded = settle_choices(self.store, kept, at=self.now())
-        return {"memories": [answers.memory(memory) for memory in kept], "superseded": superseded}
-
+    # -- what people ask of it ----------------------------------------------------------------------------------
     def review(self, *, project_path: str = "", project: str = "", most: int | None = None) -> dict[str, Any]:
         """What waits for the user in a project, by folder or key, or in all, at most so many of each sort; how many."""
         key = project or (self._project(project_path).key if project_path else "")
@@ -500,131 +380,6 @@ class Keeper:
         found, following = rows(self.store, part, project=project, after=after, of=of)
         return {"rows": found, "next": following, "project": project.key if project else ""}
 
-    # -- recall -------------------------------------------------------------------------------------------------
-    def context(
-        self,
-        *,
-        project_path: str,
-        session_id: str = "",
-        moment: str = "",
-        prompt: str = "",
-        budget: int = 0,
-        model: str = "",
-        form: str = "",
-        host: str = "",
-        source: str = "",
-        stable: bool = False,
-        preview: bool = False,
-    ) -> dict[str, Any]:
-        """What is put in front of this moment, and what it costs; a preview is not recorded as given."""
-        name = moment or ("prompt" if prompt else "session_start")
-        if name not in MOMENTS:
-            raise BadRequest(f"unknown moment {name!r}", hint=f"one of {', '.join(MOMENTS)}")
-        if form and form not in FORMS:
-            raise BadRequest(f"unknown form {form!r}", hint=f"one of {', '.join(FORMS)}")
-        if host and host not in FILES:
-            raise BadRequest(f"unknown host {host!r}", hint=f"one of {', '.join(FILES)}, or leave it out")
-        if stable and not session_id:
-            raise BadRequest("`stable` needs a `session_id`", hint="send the session that must see the same bytes")
-        wanted = meant(
-            Moment(
-                name=name,
-                project=self._project(project_path),
-                session=redact(storable(session_id)),
-                prompt=redact(storable(prompt)),  # its words are recorded
-                host=host,
-                source=redact(storable(source)),
-                model=model,
-                budget=budget,
-                form=form or ("plain" if name == "compaction" else "markdown"),
-                stable=stable,
-            )
-        )
-        if by := self.off(wanted.project).inject:
-            return answers.context(Skipped(why=f"injection is switched off ({by})", budget=budget), "")
-        self._catch_up()
-        if stable:
-            return self.recalling.same(wanted, preview=preview)
-        return answers.context(*self.recalling.recall(wanted, preview=preview))
-
-    def question(
-        self, prompt: str, *, project: Project, session: str, host: str, scope: str = "", kinds: Sequence[str] = ()
-    ) -> dict[str, Any]:
-        """What an agent that asks is given, in its window's ledger; *scope* and *kinds* narrow it."""
-        wanted = meant(
-            Moment(
-                name="question",
-                project=project,
-                session=session,
-                prompt=redact(storable(prompt)),
-                host=host,
-                scope=scope,
-            )
-        )
-        if by := self.off(project).inject:
-            return answers.context(Skipped(why=f"injection is switched off ({by})"), "")
-        self._catch_up()
-        if wanted.name == "session_start":
-            self._distilling.settle(project.key)
-        return answers.context(*self.recalling.recall(wanted, kinds=kinds))
-
-    def search(
-        self,
-        *,
-        q: str,
-        project_path: str,
-        kinds: Sequence[str] = (),
-        since: float = 0.0,
-        at: float = 0.0,
-        limit: int = 0,
-        compact: bool = False,
-        explain: bool = False,
-    ) -> dict[str, Any]:
-        """What holds the words of *q* or is about the same code, best first; an explicit search has no threshold."""
-        now = at or self.now()
-        project = self._project(project_path)
-        found = self.recalling.found(q, project=project, kinds=kinds, since=since, at=at, limit=limit, now=now)
-        results = [
-            answers.compact(each, now) if compact else {**answers.memory(each.memory), "score": each.score}
-            for each in found.ranked
-        ]
-        if explain:
-            results = [{**result, "why": dict(each.why)} for result, each in zip(results, found.ranked, strict=True)]
-        return {"project": project.key, "results": results, "problems": list(found.problems)}
-
-    def memory(self, id: str, *, explain: bool = False) -> dict[str, Any]:
-        """All that is known of a memory; explained, with its factors and where it was shown, and not as fetched."""
-        found = self.store.by_id([id])
-        if not found:
-            raise NotFound(f"there is no memory {id!r}", hint="`foreword search` finds ids")
-        about = {"memory": answers.memory(found[0]), "links": [fields(link) for link in self.store.linked(id)]}
-        if not explain:
-            self.store.touch([id], how="get", at=self.now())
-            return about
-        # Without words all match: these are the factors that the memory brings along.
-        (ranked,) = rank(
-            {"recency": (Hit(memory=found[0], source="recency"),)},
-            query=Query(scopes=(found[0].scope,)),
-            now=self.now(),
-            moment="session_start",
-        )
-        shown = [
-            {
-                **fields(item),
-                "why": dict(item.why),
-                "injection": each.id,
-                "at": each.at,
-                "moment": each.moment,
-                "session": each.session,
-                "host": each.host,
-            }
-            for each in self.store.injections(memory=id, limit=SHOWN_IN)
-            for item in each.items
-            if item.memory == id
-        ]
-        use = fields(self.store.use(memory=id))
-        return {**about, "score": ranked.score, "why": dict(ranked.why), "use": use, "shown": shown}
-
     def resume(self, *, project_path: str, limit: int = 10) -> dict[str, Any]:
         """Where things stand in a project, for a person; nothing is recorded."""
         project = self._project(project_path)
@@ -633,107 +388,9 @@ class Keeper:
         return {"project": project.key, "name": project.name, **told}
 
     # -- what is known about itself -----------------------------------------------------------------------------
-    def sessions(self, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
-        project = self._project(project_path).key if project_path else ""
-        return {"sessions": self.described(self.store.sessions(project, limit=limit))}
-
-    def session(self, id: str) -> dict[str, Any]:
-        """The whole story of one session: what it was about, what it came to, and what it was given."""
-        found = self.settled(id)
-        given = self.store.injections(session=found.id, limit=SHOWN_IN)
-        came = self.store.of_session(found.id)
-        others = self.store.sessions_with(elsewhere({found.id: came}))
-        ended = {each.id: each.last for each in others}
-        return {
-            "session": self.described([found])[0],
-            "memories": [answers.seen_by(found, memory, ended=ended) for memory in came],
-            "changes": [
-                fields(each) for each in self.store.changed(found.project, session=found.id, limit=MOST_CHANGES)
-            ],
-            "injections": [answers.injection(each, text=False) for each in given],
-            "silences": self.silences(session_id=found.id, limit=SHOWN_IN)["silences"],
-        }
-
-    def described(self, sessions: Sequence[Session]) -> list[dict[str, Any]]:
-        """Sessions with what each was about, where it is known."""
-        uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
-        known = {(memory.uid, memory.scope): memory for memory in self.store.by_uid(uids)}
-        told = []
-        for session, uid in zip(sessions, uids, strict=True):
-            found = known.get((uid, f"project:{session.project}"))
-            about = {"title": found.title if found else "", "summary": found.id if found else ""}
-            told.append({**fields(session), **about})
-        return told
-
-    def settled(self, id: str) -> Session:
-        """A session, by its id or the beginning of it, after what it came to was waited for a moment."""
-        found = self.store.session(id) or self.store.session_like(id)
-        if found is None:
-            raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
-        self._distilling.settle(found.project)
-        return self.store.session(found.id) or found  # as it stands now
-
-    def injections(
-        self, *, session_id: str = "", project_path: str = "", memory: str = "", limit: int = 20, text: bool = False
-    ) -> dict[str, Any]:
-        self._catch_up()  # with what hooks gave while there was no worker
-        project = self._project(project_path).key if project_path else ""
-        session = redact(storable(session_id))
-        found = self.store.injections(session=session, project=project, memory=memory, limit=limit, texts=text)
-        return {"injections": [answers.injection(each, text=text) for each in found]}
-
-    def silences(self, *, session_id: str = "", project_path: str = "", limit: int = 20) -> dict[str, Any]:
-        """The moments at which nothing was said, newest first, each with the reason."""
-        self._catch_up()
-        self._measuring.look()  # with those of the last second
-        project = self._project(project_path).key if project_path else ""
-        found = self.store.silences(session=redact(storable(session_id)), project=project, limit=limit)
-        return {"silences": self._silences(found)}
-
-    def _silences(self, found: Sequence[Silence]) -> list[dict[str, Any]]:
-        known = {memory.id: memory for memory in self.store.by_id([each.nearest for each in found if each.nearest])}
-        return [answers.silence(each, known) for each in found]
-
-    def line(self, *, session_id: str = "", project_path: str = "") -> dict[str, Any]:
-        """What a session was given, in a line for people; without an id, the last session of the project."""
-        project = self._project(project_path) if project_path else None
-        session = redact(storable(session_id))
-        if not session and project:
-            found = self.store.sessions(project.key, limit=1)
-            session = found[0].id if found else ""
-        return self._line(session, project)
-
-    def _line(self, session: str, project: Project | None) -> dict[str, Any]:
-        items, tokens = self.store.given_in_all(session) if session else (0, 0)
-        said = f"{items} item{'' if items == 1 else 's'}, {tokens:,} tokens" if tokens else "quiet"
-        if (switched := self.off(project)).inject:
-            said = "off" if switched.capture else "silent"
-        return {"line": f"foreword: {said}", "items": items, "tokens": tokens, "session": session}
-
-    def injection(self, id: str) -> dict[str, Any]:
-        self._catch_up()
-        found = self.store.injection(id)
-        if found is None:
-            self._measuring.look()
-            if silent := self._silences(self.store.silences(id=id)):
-                return {"silence": silent[0]}
-            raise NotFound(f"there is no injection {id!r}", hint="`foreword explain` tells the last one")
-        titles = {memory.id: memory.title for memory in self.store.by_id([item.memory for item in found.items])}
-        told = answers.injection(found, text=True)
-        told["items"] = [{**item, "title": titles.get(item["memory"], "")} for item in told["items"]]
-        return {"injection": told}
-
-    def use(self, *, project_path: str = "", days: int = 0) -> dict[str, Any]:
-        """How many items a project was given lately, and how many of them were used."""
-        self._catch_up()
-        project = self._project(project_path).key if project_path else ""
-        days = days or LATELY
-        found = self.store.use(project=project, since=self.now() - days * 86_400)
-        return {"project": project, "days": days, **fields(found)}
-
     def hosts(self) -> dict[str, Any]:
         """What was seen of each host that ever told something, and which of its sessions went on untold."""
-        self._catch_up()
+        self._taking.catch_up()
         return {"hosts": {each.host: answers.host(each, untold(self.store, each.host)) for each in self.store.seen()}}
 
     def wiring(self) -> Mapping[str, wired.Wired]:
@@ -784,7 +441,7 @@ class Keeper:
 
     def tidy(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Merge, supersede and sink in a project or in all of them; with `dry_run`, tell what would be done."""
-        self.drain()
+        self._taking.drain()
         folder = str(told.get("project_path") or "")
         projects = self._tidying.projects() if told.get("all") else (self._project(folder),)
         return self._tidying.run(projects, dry_run=bool(told.get("dry_run")))
@@ -795,7 +452,7 @@ class Keeper:
     def scrub(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Take out of what is stored what is now known to be secret, a second's work; with `after` it goes on there."""
         if not told.get("after"):
-            self.drain()
+            self._taking.drain()
         cleaner = Cleaner(
             deny=self.settings.deny_paths,
             hide=hiding(str(told.get("hidden") or ""), key=key_of(self.home)) or str,

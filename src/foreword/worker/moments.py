@@ -1,0 +1,154 @@
+"""A call of a hook, of a plugin or of an agent -> the moment that it means, and what is said at that."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from foreword import answers
+from foreword.capture import capture, moment_of
+from foreword.errors import BadRequest
+from foreword.hosts import FILES, find
+from foreword.jsontext import storable
+from foreword.payloads import Delivery
+from foreword.recall import meant
+from foreword.redact import redact
+from foreword.switches import Off
+from foreword.types import FORMS, GOING_ON, MOMENTS, Event, Moment, Project, Skipped
+from foreword.worker.distilling import Distilling
+from foreword.worker.given import Given
+from foreword.worker.recalling import Recalling
+from foreword.worker.taking import Taking
+
+ECHO_SECONDS = 0.8  # a host starts both copies of a hook at once; a busy machine, some hundred milliseconds apart
+MOST_ANSWERED = 256  # events that are kept in mind for so long
+STATUS_LINE = "statusLine"  # what Claude calls it; hook/pipe.py knows the word too
+
+
+class Moments:
+    """Answers whoever is at a moment, after what was told until then was taken in."""
+
+    def __init__(
+        self,
+        *,
+        taking: Taking,
+        recalling: Recalling,
+        distilling: Distilling,
+        given: Given,
+        project_of: Callable[[str], Project],
+        off: Callable[[Project | None], Off],
+        counted: Counter[str],
+    ) -> None:
+        self._taking, self._recalling, self._distilling, self._given = taking, recalling, distilling, given
+        self._project_of, self._off, self._counted = project_of, off, counted
+        self._answering = threading.Lock()
+        self._answered: dict[str, float] = {}  # key of an event -> when it was told
+        self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
+
+    def hook(self, delivery: Delivery) -> bytes:
+        """One call of a hook: keep what it told, and answer with the bytes its host accepts."""
+        if delivery.event == STATUS_LINE:
+            captured = capture(delivery, find_project=self._project_of)
+            return str(self._given.in_a_line(captured.told.session, captured.project)["line"]).encode()
+        self._counted["hooks"] += 1
+        if not delivery.raw.strip():
+            return b""
+        told = self._taking.read(delivery)
+        moment = moment_of(delivery, told.captured)
+        if moment is None or self._off(moment.project).inject:
+            self._taking.remember([told])
+            return b""
+        if not moment.stable and moment.source not in GOING_ON and self._is_echo(told.event):
+            self._taking.remember([told])
+            return b""
+        if moment.name == "session_start":
+            self._distilling.settle(moment.project.key)
+        writing = self._writing.submit(self._taking.remember, [told])  # while it waits for the disk, we look
+        try:
+            self._taking.catch_up()
+            text = self._recalling.answer(moment, delivery, told.captured)
+        finally:
+            writing.result()
+        return find(delivery.host).spoken(delivery.event, text)
+
+    def context(
+        self,
+        *,
+        project_path: str,
+        session_id: str = "",
+        moment: str = "",
+        prompt: str = "",
+        budget: int = 0,
+        model: str = "",
+        form: str = "",
+        host: str = "",
+        source: str = "",
+        stable: bool = False,
+        preview: bool = False,
+    ) -> dict[str, Any]:
+        """What is put in front of this moment, and what it costs; a preview is not recorded as given."""
+        name = moment or ("prompt" if prompt else "session_start")
+        if name not in MOMENTS:
+            raise BadRequest(f"unknown moment {name!r}", hint=f"one of {', '.join(MOMENTS)}")
+        if form and form not in FORMS:
+            raise BadRequest(f"unknown form {form!r}", hint=f"one of {', '.join(FORMS)}")
+        if host and host not in FILES:
+            raise BadRequest(f"unknown host {host!r}", hint=f"one of {', '.join(FILES)}, or leave it out")
+        if stable and not session_id:
+            raise BadRequest("`stable` needs a `session_id`", hint="send the session that must see the same bytes")
+        wanted = meant(
+            Moment(
+                name=name,
+                project=self._project_of(project_path),
+                session=redact(storable(session_id)),
+                prompt=redact(storable(prompt)),  # its words are recorded
+                host=host,
+                source=redact(storable(source)),
+                model=model,
+                budget=budget,
+                form=form or ("plain" if name == "compaction" else "markdown"),
+                stable=stable,
+            )
+        )
+        if by := self._off(wanted.project).inject:
+            return answers.context(Skipped(why=f"injection is switched off ({by})", budget=budget), "")
+        self._taking.catch_up()
+        if stable:
+            return self._recalling.same(wanted, preview=preview)
+        return answers.context(*self._recalling.recall(wanted, preview=preview))
+
+    def question(
+        self, prompt: str, *, project: Project, session: str, host: str, scope: str = "", kinds: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """What an agent that asks is given, in its window's ledger; *scope* and *kinds* narrow it."""
+        wanted = meant(
+            Moment(
+                name="question",
+                project=project,
+                session=session,
+                prompt=redact(storable(prompt)),
+                host=host,
+                scope=scope,
+            )
+        )
+        if by := self._off(project).inject:
+            return answers.context(Skipped(why=f"injection is switched off ({by})"), "")
+        self._taking.catch_up()
+        if wanted.name == "session_start":
+            self._distilling.settle(project.key)
+        return answers.context(*self._recalling.recall(wanted, kinds=kinds))
+
+    def close(self) -> None:
+        self._writing.shutdown()
+
+    def _is_echo(self, event: Event) -> bool:
+        """Whether the same was told just now: of hooks wired twice, by plugin and by settings, one is answered."""
+        with self._answering:
+            before = self._answered.pop(event.key, -ECHO_SECONDS)
+            self._answered[event.key] = event.at
+            while len(self._answered) > MOST_ANSWERED:
+                del self._answered[next(iter(self._answered))]
+        return abs(event.at - before) < ECHO_SECONDS

@@ -1,0 +1,72 @@
+"""Sessions -> what each was about; one of them -> its whole story."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from foreword import answers
+from foreword.distill import session_uid
+from foreword.distill.fixes import elsewhere
+from foreword.errors import NotFound
+from foreword.store import Store
+from foreword.types import Project, Session
+from foreword.values import fields
+from foreword.worker.distilling import Distilling
+from foreword.worker.given import Given
+
+MOST_CHANGES = 1000  # of a session, in its story
+MOST_GIVEN = 50  # injections in it, and silences
+
+
+class Sessions:
+    """Tells of sessions, after what they came to was waited for a moment."""
+
+    def __init__(
+        self,
+        *,
+        store: Callable[[], Store],
+        project_of: Callable[[str], Project],
+        distilling: Distilling,
+        given: Given,
+    ) -> None:
+        self._store, self._project_of, self._distilling, self._given = store, project_of, distilling, given
+
+    def every(self, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
+        """The newest sessions of a project, or of all."""
+        project = self._project_of(project_path).key if project_path else ""
+        return {"sessions": self.described(self._store().sessions(project, limit=limit))}
+
+    def story(self, id: str) -> dict[str, Any]:
+        """The whole story of one session: what it was about, what it came to, and what it was given."""
+        found, store = self.settled(id), self._store()
+        given = store.injections(session=found.id, limit=MOST_GIVEN)
+        came = store.of_session(found.id)
+        others = store.sessions_with(elsewhere({found.id: came}))
+        ended = {each.id: each.last for each in others}
+        return {
+            "session": self.described([found])[0],
+            "memories": [answers.seen_by(found, memory, ended=ended) for memory in came],
+            "changes": [fields(each) for each in store.changed(found.project, session=found.id, limit=MOST_CHANGES)],
+            "injections": [answers.injection(each, text=False) for each in given],
+            "silences": self._given.silences(session_id=found.id, limit=MOST_GIVEN)["silences"],
+        }
+
+    def described(self, sessions: Sequence[Session]) -> list[dict[str, Any]]:
+        """Sessions with what each was about, where it is known."""
+        uids = [session_uid("sum", project=each.project, session=each.id) for each in sessions]
+        known = {(memory.uid, memory.scope): memory for memory in self._store().by_uid(uids)}
+        told = []
+        for session, uid in zip(sessions, uids, strict=True):
+            found = known.get((uid, f"project:{session.project}"))
+            about = {"title": found.title if found else "", "summary": found.id if found else ""}
+            told.append({**fields(session), **about})
+        return told
+
+    def settled(self, id: str) -> Session:
+        """A session, by its id or the beginning of it, after what it came to was waited for a moment."""
+        found = self._store().session(id) or self._store().session_like(id)
+        if found is None:
+            raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
+        self._distilling.settle(found.project)
+        return self._store().session(found.id) or found  # as it stands now
