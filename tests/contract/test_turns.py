@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from foreword.store.sqlite import ASIDE, READERS
+from foreword.store.readers import ASIDE, READERS
 from foreword.store.turns import Turns, aside
 from foreword.types import Memory
 
