@@ -10,6 +10,7 @@ from foreword.amendments import Amendment
 from foreword.store import forgetting
 from foreword.store.migrate import steps
 from foreword.store.sqlite import SqliteStore
+from foreword.traces import Traces
 from foreword.types import Change, Event, Item, Link, Memory, Query, Session
 from foreword.values import replace
 
@@ -145,7 +146,7 @@ def test_a_backup_of_any_older_schema_takes_the_tombstones_and_can_be_brought_up
         )
         db.close()
         copy = forgetting.Copy(path)
-        traces = forgetting.Traces()
+        traces = Traces()
         cutter = forgetting.Cutter(going, known=traces, kin=traces, rest=traces)
         assert copy.forget(going, cutter, stones=stones, at=10.0)["memories"] == 1
         copy.close()
