@@ -1,21 +1,21 @@
-"""What is to be forgotten -> its rows, its traces in other rows, and a database without either. Any schema of ours."""
+"""What is to be forgotten -> a database without its rows, and without its traces in other rows. Any schema of ours.
 
+going.py finds what goes and removes its rows, cutting.py takes its words out of what stays, and databases.py does both
+to the live database and to copies.
+"""
+
+from foreword.store.forgetting.cutting import Cutter, stays, would_cut
+from foreword.store.forgetting.databases import MAGIC, Copy, Forgetter
 from foreword.store.forgetting.going import (
-    MAGIC,
-    Copy,
-    Cutter,
     Doomed,
     Execute,
-    Forgetter,
     Going,
     doomed,
     going_of,
     known_as,
     projects,
-    stays,
     told,
     with_merged,
-    would_cut,
 )
 
 __all__ = [
