@@ -158,6 +158,16 @@ def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decide
     assert (told["left_out"], told["silent"]) == (0, False)
 
 
+def test_what_was_fixed_stands_behind_the_run_that_shows_it_also_where_somebody_looked_before(client, ask, project):
+    failing, rest = work(project)[:4], work(project)[4:]
+    tell(client, project, "one", *failing)
+    distilled(client, "one")
+    tell(client, project, "one", *rest)
+    distilled(client, "one")
+    told = [each["what"] for each in ask("/api/sessions/one")["moments"] if each["what"] in ("run", "edit", "fixed")]
+    assert told == ["run", "edit", "run", "fixed"]
+
+
 def test_a_story_is_found_by_the_beginning_of_its_id_and_an_unknown_one_tells_the_way_out(client, ask, project):
     tell(client, project, "abcdef-1", *work(project))
     assert ask("/api/sessions/abcd")["session"]["id"] == "abcdef-1"

@@ -155,7 +155,12 @@ class _Telling:
                 if memory.id not in self._shown:
                     yield {"at": at, "what": "failure", "memory": told, "command": text(memory.detail, "command")}
                 elif fix := fixes_of(memory.detail).get(self._session.id):
-                    yield {"at": at, "what": "fixed", "memory": told, **_short(fix, SAID)}
+                    yield {
+                        "at": self._at(memory, last=not told["open"]),
+                        "what": "fixed",
+                        "memory": told,
+                        **_short(fix, SAID),
+                    }
             else:
                 why = text(memory.detail, "why")
                 yield {"at": at, "what": "kept", "memory": named(memory), **_short(memory.body or why, SAID)}
@@ -172,10 +177,11 @@ class _Telling:
     def _failure(self, memory: Memory) -> dict[str, Any]:
         return failure(memory, session=self._session, fixed=self._fixed)
 
-    def _at(self, memory: Memory) -> float:
-        """When this session said it: what several did is as old as its first time, and confirmed at its last."""
-        first, last = self._session.started, self._session.last
-        return next((at for at in (memory.created, memory.confirmed) if first <= at <= last), last)
+    def _at(self, memory: Memory, *, last: bool = False) -> float:
+        """When this session said it, or said it *last*: what was said again is as old as its first time."""
+        began, ended = self._session.started, self._session.last
+        times = (memory.confirmed, memory.created) if last else (memory.created, memory.confirmed)
+        return next((at for at in times if began <= at <= ended), ended)
 
 
 def _events(store: Store, session: Session) -> tuple[list[Event], int]:
