@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.distill.commands import command_of, commands_of, message_of, same
-from foreword.distill.failures import ended_badly, problem_of
+from foreword.distill.failures import ended_badly, outcome, problem_of
 
 
 @pytest.mark.parametrize(
@@ -176,3 +176,26 @@ def test_the_time_to_read_an_output_grows_with_its_length_alone(text):
     problem_of(text * 20_000, program="make")
     ended_badly(text * 20_000)
     assert time.process_time() - began < 2  # a tenth of it; where it grows with the square, eight
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "1 failed, 2 passed in 3.68s",
+        "..F\n===== 1 failed, 2 passed in 3.68s =====",
+        "Tests:       1 failed, 2 total",
+        "1 failing",
+    ],
+)
+def test_what_tells_only_how_many_failed_is_called_by_what_was_run(output):
+    one, other = (outcome(output, command_of(f"pytest -q tests/test_{name}.py"), failed=True)[1] for name in "ab")
+    assert one.fingerprint != other.fingerprint
+    assert one.message.startswith("pytest -q tests/test_a.py: ")
+    assert "=" not in one.message
+
+
+def test_a_line_that_says_what_failed_stays_as_it_is():
+    output = "E       DeadlockDetected: process 81 waits for ShareLock\n1 failed, 2 passed in 3.68s"
+    problem = outcome(output, command_of("pytest -q"), failed=True)[1]
+    assert problem == problem_of(output, program="pytest")
+    assert problem.message == "DeadlockDetected: process 81 waits for ShareLock"

@@ -9,11 +9,12 @@ from itertools import pairwise
 
 from foreword.distill.commands import Command
 from foreword.distill.sentences import cut
-from foreword.values import value
+from foreword.values import replace, value
 
 MOST_OUTPUT = 40_000  # characters; of more, the beginning and the end are read
 MESSAGE = 160
 NAME = 60  # characters of a test's name
+NAMED = 100  # ... of a command that stands for what it would not say
 MOST_COMPARED = 2_000  # characters of a message that tell it from others; a longer one is a file in one line
 
 
@@ -42,7 +43,7 @@ def problem_of(output: str, *, program: str) -> Problem | None:
     return Problem(
         type=type,
         message=cut(told, MESSAGE),
-        fingerprint=hashlib.blake2b(mark.encode("utf-8", "replace"), digest_size=8).hexdigest(),
+        fingerprint=_digest(mark),
         files=files,
         tests=tests,
     )
@@ -66,6 +67,8 @@ def outcome(output: str, command: Command, *, failed: bool | None) -> tuple[bool
     if failed is False:
         return False, None
     problem = problem_of(output, program=command.program)
+    if problem is not None and _only_counts(problem):
+        problem = _named(problem, command)
     if failed is None:
         checks = command.kind in ("test", "lint", "build")
         said_so = ended_badly(output) if checks else None
@@ -89,6 +92,23 @@ def normal(text: str) -> str:
     text = re.sub(r"(?:[\w.~-]*/)+([\w.-]+)", r"\1", text)
     text = re.sub(r"\d+(?:\.\d+)*", "#", text)
     return " ".join(text.split())
+
+
+def _only_counts(problem: Problem) -> bool:
+    """Whether it says how many failed, and not what: `1 failed, 2 passed in 3.68s`."""
+    words = re.findall(r"[^\W\d_]+", problem.message.lower())
+    return not problem.type and not problem.tests and bool(words) and _COUNTED.issuperset(words)
+
+
+def _named(problem: Problem, command: Command) -> Problem:
+    """The same by what was run: the sums of two test files are not one failure."""
+    mark = "\n".join((command.program, *sorted(command.targets)))
+    message = f"{cut(command.text, NAMED)}: {problem.message.strip('= ')}"
+    return replace(problem, message=cut(message, MESSAGE), fingerprint=_digest(mark))
+
+
+def _digest(mark: str) -> str:
+    return hashlib.blake2b(mark.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _plain(output: str) -> str:
@@ -157,6 +177,7 @@ _ERRORS = tuple(
         r"^(?P<type>fatal|ERROR|Error|error|FATAL|CRITICAL|E): (?P<message>[^\n]+)",
         r"^(?:[\w/.-]+: )?(?:line \d+: )?(?P<message>[\w./-]+: (?:command not found|not found|No such file or directory|Permission denied))",
         r"^(?P<message>make(?:\[\d+\])?: \*\*\* [^\n]+)",
+        r"^E[ \t]{2,}(?P<type>[A-Z]\w+): (?P<message>\S[^\n]*)",  # pytest, of an exception that is called neither Error nor by its module
         r"^(?P<message>[^\n]*\b(?:error|failed|failure|cannot|could not|unable to|refused|denied|invalid|unknown|missing)\b[^\n]*)",
     )
 )  # fmt: skip
@@ -198,6 +219,14 @@ _PASSES = re.compile(
     r"|^[ \t]*Finished |\b0 (?:errors|failures)\b|^Passed!  - |^(?:ℹ|#) fail 0$|^\[  PASSED  \]",
     re.MULTILINE,
 )
+# What a sum is made of, in the words of pytest, jest, vitest, mocha, cargo, rspec, PHPUnit, mypy, ruff, eslint.
+_COUNTED = frozenset((
+    "fail", "failed", "failing", "failure", "failures", "error", "errors", "problem", "problems", "warning",
+    "warnings", "pass", "passed", "passing", "ok", "skipped", "pending", "todo", "total", "test", "tests", "suite",
+    "suites", "example", "examples", "assertion", "assertions", "result", "found", "file", "files", "in", "and", "of",
+    "s", "ms", "ignored", "measured", "filtered", "out", "finished", "xfailed", "xpassed", "deselected", "rerun",
+    "time",
+))  # fmt: skip
 
 
 def _error(text: str) -> tuple[str, str]:
