@@ -80,6 +80,9 @@ def test_whoever_reads_keeps_place_focus_and_folds_when_something_new_comes(fres
     assert abs(page.evaluate(AT_TOP) - before) <= 1
     assert page.evaluate("document.activeElement.matches('.moment.chosen details.text pre')")
     assert chosen.locator("details.text").get_attribute("open") is not None
+    page.locator(".now-above", has_text="1 new moment").click()
+    page.locator(".now-above").wait_for(state="hidden")
+    assert page.locator(f"{CARDS}.chosen q").text_content() == NEXT
 
 
 def test_a_prompt_without_an_answer_is_told_as_silence(fresh_page, fresh):

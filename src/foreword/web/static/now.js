@@ -10,8 +10,9 @@ const MORE = 20; // moments at a time
 const QUIET = 120; // seconds after which a page that follows lets go of a session for one that goes on
 const SOON = 1000; // milliseconds: a prompt that was just asked may still be answered
 const FRESH = 20_000; // milliseconds that a new moment is marked
-const FEW = 4; // items that are shown without being asked for, and of the newest moment
+const FEW = 4; // items that are shown without being asked for, and of the newest moment or one that comes while one looks
 const SOME = 12;
+const BAR = 60; // pixels at the top where the bar hides what lies below it
 const LEDGER = { session_start: "session start", prompt: "prompts", question: "questions" };
 
 const folds = new Map(); // what somebody opened or closed, and the moment that was chosen last: the way back finds both
@@ -19,8 +20,9 @@ let at = "";
 
 export async function show(root, page) {
   const pinned = page.path[1] ?? "";
-  const parts = { head: make("div", { class: "now-head" }), note: make("p", { class: "now-note" }), feed: make("ol", { class: "feed", "aria-label": "Moments, the newest first" }), more: make("p") };
+  const parts = { head: make("div", { class: "now-head" }), note: make("p", { class: "now-note" }), above: make("button", { type: "button", class: "main now-above", hidden: true, on: { click: () => (scrollTo({ top: 0, behavior: "instant" }), cards.choose(parts.feed.firstElementChild)) } }), feed: make("ol", { class: "feed", "aria-label": "Moments, the newest first" }), more: make("p") };
   const fresh = new Map(); // moment -> until when it is new
+  const unseen = new Set(); // moments that came above what is read
   let limit = MORE, shown = pinned, known = null, last = null, again = 0;
 
   async function look() {
@@ -46,7 +48,7 @@ export async function show(root, page) {
       fill(root, make("h1", {}, title), welcome());
       return;
     }
-    if (!parts.feed.isConnected) fill(root, parts.head, parts.note, parts.feed, parts.more);
+    if (!parts.feed.isConnected) fill(root, parts.head, parts.note, parts.above, parts.feed, parts.more);
     const stay = place(parts.feed);
     drawHead(parts.head, told, { pinned, go: page.go });
     if (pinned) page.name(called(told.session));
@@ -79,10 +81,22 @@ export async function show(root, page) {
     if (rows.some((each, at) => parts.feed.children[at] !== each) || parts.feed.children.length !== rows.length) reorder(parts.feed, rows);
     if (!rows.length) fill(parts.feed, make("li", {}, empty("Nothing was said to this session yet. What it is given appears here at its next prompt.")));
     stay();
+    for (const each of came) unseen.add(each.id);
+    tellAbove();
     if (came.length) {
       page.say(`New: ${came.map(inWords).join("; ")}`);
       setTimeout(() => !page.signal.aborted && last && drawFeed(last), FRESH + 100);
     }
+  }
+
+  // Who reads further down is told of what came above, until it is looked at.
+  function tellAbove() {
+    for (const id of unseen) {
+      const card = [...parts.feed.children].find((each) => each.dataset.id === id);
+      if (!card || card.getBoundingClientRect().bottom > BAR) unseen.delete(id);
+    }
+    parts.above.hidden = !unseen.size;
+    fill(parts.above, unseen.size ? `↑ ${many(unseen.size, "new moment")}` : null);
   }
 
   async function older() {
@@ -131,6 +145,7 @@ export async function show(root, page) {
     l: ["The session that goes on", () => page.go("/now")],
   });
   page.live(refresh);
+  addEventListener("scroll", () => unseen.size && tellAbove(), { passive: true, signal: page.signal });
   ageing(root, page.signal);
   page.signal.addEventListener("abort", () => clearTimeout(again));
   await look();
@@ -214,7 +229,7 @@ function moment(told, { isNew, folds, page, first, session }) {
       make("p", { class: "figures" }, make("span", {}, many(new Set(told.items.map((each) => each.memory)).size, "memory", "memories")), make("span", {}, `built in ${told.build_ms < 10 ? told.build_ms.toFixed(1) : Math.round(told.build_ms)} ms`), told.layers.length > 1 ? told.layers.map((each) => make("span", {}, `${each.name} ${number(each.tokens)}`)) : null),
     ),
     text(told, { folds, page, first }),
-    fold(told, "of-items", many(told.items.length, "item"), folds, told.items.length <= (first ? SOME : FEW), make("div", { class: "items" }, first ? make("p", { class: "dim how" }, SCORED) : null, told.items.map((each) => one(each, { layer: told.layers.length > 1 })))),
+    fold(told, "of-items", many(told.items.length, "item"), folds, told.items.length <= (first || isNew ? SOME : FEW), make("div", { class: "items" }, first ? make("p", { class: "dim how" }, SCORED) : null, told.items.map((each) => one(each, { layer: told.layers.length > 1 })))),
     asked(told),
   ];
 }
@@ -291,7 +306,7 @@ function inWords(told) {
 
 // New rows come above: what somebody reads stays where it is.
 function place(feed) {
-  const held = scrollY > 0 ? [...feed.children].find((each) => each.getBoundingClientRect().bottom > 60) : null;
+  const held = scrollY > 0 ? [...feed.children].find((each) => each.getBoundingClientRect().bottom > BAR) : null;
   const top = held?.getBoundingClientRect().top;
   return () => held?.isConnected && scrollBy({ top: held.getBoundingClientRect().top - top, behavior: "instant" });
 }
