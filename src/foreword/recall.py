@@ -133,7 +133,13 @@ def recall(
         except Exception as exc:  # noqa: BLE001 - memory must never break the agent, nor one layer the others
             skipped[rule.name] = _traced(exc, rule.name, problems)
     family = family_of(moment.model) if family == "auto" else family
-    fitted = _fitted(layers, moment, fit, limit=budget, family=family, cap=cap, skipped=skipped, problems=problems)
+    fitted = _told_once(
+        layers,
+        lambda some: _fitted(
+            some, moment, fit, limit=budget, family=family, cap=cap, skipped=skipped, problems=problems
+        ),
+        worded=moment.name in WORDED,
+    )
     skipped.update(fitted.skipped)
     ms = (perf_counter() - started) * 1000
     if not fitted.text:
@@ -214,6 +220,15 @@ def left_open(memories: Sequence[Memory]) -> list[Memory]:
     ]
 
 
+def retells(memory: Memory, failure: Memory) -> bool:
+    """Whether what was promoted from a failure says what that says; that no fix is known says nothing of a fix."""
+    if memory.kind == "pattern":
+        told = memory.detail.get("from")
+        return isinstance(told, list | tuple) and failure.uid in told
+    same = memory.kind == "learning" and memory.detail.get("failure") == failure.uid
+    return same and not failure.detail.get("fixed_by")
+
+
 def _goes_on(moment: Moment) -> bool:
     """Whether the context window holds what was shown before: a start, a clear and a compaction empty it."""
     goes_on = ("", QUESTION, *GOING_ON)  # no source: somebody asks in the middle of a window
@@ -249,6 +264,34 @@ def _traced(exc: Exception, where: str, problems: list[str]) -> str:
         return str(exc)
     problems.append(f"{where}: {type(exc).__name__}: {exc}")
     return f"{type(exc).__name__}: {exc}"
+
+
+def _told_once(layers: Sequence[Layer], fitted: Callable[[Sequence[Layer]], Fitted], *, worded: bool) -> Fitted:
+    """What fits of the layers, without the failures that something promoted from them tells there in the same words.
+
+    Who asks in words may want the failure itself, and what its own session came to is told as such.
+    """
+    every = [line.ranked.memory for layer in layers for line in layer.lines]
+    retold = {
+        failure.id: each.id
+        for layer in (() if worded else layers)
+        for failure in (line.ranked.memory for line in layer.lines)
+        if failure.kind == "failure" and layer.name != "session"
+        for each in every
+        if retells(each, failure)
+    }
+    out = set(retold)
+    while True:
+        got = fitted([replace(each, lines=tuple(_others(each, out))) for each in layers] if out else layers)
+        said = {line.ranked.memory.id for layer in got.layers for line in layer.lines}
+        lost = [id for id in out if id in retold and retold[id] not in said]
+        if not lost:
+            return got
+        out = out.difference(lost).union(retold[id] for id in lost)  # what has no room leaves its failure the place
+
+
+def _others(layer: Layer, out: set[str]) -> list[Line]:
+    return [line for line in layer.lines if line.ranked.memory.id not in out]
 
 
 def _fitted(

@@ -13,7 +13,7 @@ from foreword import render
 from foreword.fit import SHARE, Fitted, Layer, Line, fit
 from foreword.learn import asleep
 from foreword.rank import CERTAIN, FAR, least
-from foreword.recall import LASTING, left_open, look, recall
+from foreword.recall import LASTING, left_open, look, recall, retells
 from foreword.recipes import LayerRule, Recipe
 from foreword.types import Cap, Memory, Moment, Query, Ranked, Recalled, Skipped
 from foreword.values import value
@@ -36,6 +36,7 @@ REASONS = (
     "unsure",  # a learning that must be asked for
     "trust",  # a rule that the user did not say
     "closed",  # a handoff that a later one replaced
+    "retold",  # a failure, by what was promoted from it; or the other way round
 )
 SHORTER = "shorter"  # it came, in fewer words
 
@@ -239,6 +240,10 @@ class _Telling:
             return "trust", "only what the user said becomes a rule"
         if max(memory.created, memory.confirmed) <= self.heard.since:
             return "older", "it was there when this context window began"
+        said = (line.ranked.memory for lines in self.chosen.values() for line in lines)
+        other = next((each for each in said if retells(each, memory) or retells(memory, each)), None)
+        if other is not None:
+            return "retold", f"{other.id} says the same"
         return "limit", _at_most(rule.limit)
 
     def _unfitted(self, layer: Layer, line: Line) -> tuple[str, str]:

@@ -110,6 +110,79 @@ def test_what_the_window_holds_is_not_repeated(store):
     assert isinstance(asked(store, moment, shown=frozenset({first.id, second.id})), Skipped)
 
 
+FAILED = {"message": "Port 8080 is taken"}
+FIXED = {**FAILED, "fixed_by": "ran `make down`"}
+PATTERN = {"problem": "Port 8080 is taken", "solution": "ran `make down`", "from": ["f1", "f2"]}
+TRAP = {"category": "gotcha", "by": "failure", "failure": "f1"}
+
+
+def a_failure(uid="f1", **more):
+    return a_memory("Port 8080 is taken", kind="failure", uid=uid, **{"detail": FIXED, **more})
+
+
+def a_pattern(**more):
+    return a_memory("Port 8080 is taken", kind="pattern", **{"detail": PATTERN, "confidence": 0.75, **more})
+
+
+def a_trap(**more):
+    return a_memory('"Port 8080 is taken" comes back, and no fix is known', kind="learning", detail=TRAP, **more)
+
+
+@pytest.mark.parametrize("name", ["session_start", "compaction"])
+def test_a_failure_and_what_was_promoted_from_it_are_told_once(store, name):
+    _, _, pattern, other = store.keep([a_failure(), a_failure("f2"), a_pattern(), a_failure("f3")])
+    assert set(shown_ids(asked(store, a_moment(name)))) == {pattern.id, other.id}
+
+
+def test_a_trap_that_nothing_fixed_is_told_once_and_the_fix_is_told_as_soon_as_there_is_one(store):
+    failure, trap = store.keep([a_failure(detail=FAILED), a_trap(confidence=0.67)])
+    assert shown_ids(asked(store, a_moment("session_start"))) == [trap.id]
+    store.keep([replace(failure, detail=FIXED)])
+    assert set(shown_ids(asked(store, a_moment("session_start")))) == {failure.id, trap.id}
+
+
+@pytest.mark.parametrize("aside", [{"status": "superseded"}, {"status": "discarded"}, {"project": "elsewhere"}])
+def test_a_failure_whose_pattern_is_not_told_is_told_itself(store, aside):
+    failure, _ = store.keep([a_failure(), a_pattern(**aside)])
+    assert shown_ids(asked(store, a_moment("session_start"))) == [failure.id]
+
+
+def test_a_trap_that_is_not_sure_leaves_its_failure_told(store):
+    failure, _ = store.keep([a_failure(detail=FAILED), a_trap(confidence=0.4)])
+    assert shown_ids(asked(store, a_moment("session_start"))) == [failure.id]
+
+
+def test_where_a_pattern_does_not_fit_its_failure_has_the_place(store):
+    long = {**PATTERN, "solution": "ran the whole of it again, " * 12}
+    failure, pattern = store.keep([a_failure(), a_pattern(detail=long)])
+    assert shown_ids(asked(store, a_moment("session_start"))) == [pattern.id]
+    assert shown_ids(asked(store, a_moment("session_start", budget=150))) == [failure.id]
+
+
+def test_the_place_of_a_failure_that_is_retold_goes_to_the_next_memory(store):
+    store.keep([a_failure(f"f{number}") for number in (1, 2)])
+    store.keep([a_pattern(), *(a_memory(f"note {number}", kind="note") for number in range(12))])
+    got = asked(store, a_moment("session_start"))
+    assert len(got.items) == RECIPES["session_start"].layers[-1].limit
+    assert got.text.count("Port 8080 is taken") == 1
+
+
+def test_who_asks_in_words_is_told_of_the_failure_too(store):
+    kept = store.keep([a_failure(), a_pattern()])
+    assert set(shown_ids(asked(store, a_moment(prompt="Port 8080 is taken")))) == {each.id for each in kept}
+
+
+def test_a_compaction_tells_what_failed_in_its_own_session(store):
+    failure, pattern = store.keep([a_failure(session="s"), a_pattern()])
+    assert set(shown_ids(asked(store, a_moment("compaction", session="s")))) == {failure.id, pattern.id}
+
+
+@pytest.mark.parametrize("odd", [{"from": "f1"}, {"from": 7}, {"from": {"f1": 1}}, {"from": [None, ["f1"], 1]}])
+def test_a_pattern_that_names_nothing_sensible_hides_no_failure(store, odd):
+    failure, pattern = store.keep([a_failure(), a_pattern(detail={**PATTERN, **odd})])
+    assert set(shown_ids(asked(store, a_moment("session_start")))) == {failure.id, pattern.id}
+
+
 @pytest.mark.parametrize(
     ("source", "repeats"), [("startup", True), ("clear", True), ("compact", True), ("resume", False), ("fork", False)]
 )

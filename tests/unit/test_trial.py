@@ -235,6 +235,17 @@ def test_a_learning_that_is_not_sure_enough_is_told_so(store):
     assert str(CERTAIN) in trial.left[0].says
 
 
+def test_of_a_failure_and_its_pattern_the_one_that_is_not_said_names_the_other(store):
+    failed, fix = {"fixed_by": "ran `make down`"}, {"solution": "ran `make down`, " * 20, "from": ["f1"]}
+    failure, pattern = store.keep(
+        [a_memory("walrus", kind="failure", uid="f1", detail=failed), a_memory("walrus", kind="pattern", detail=fix)]
+    )
+    for budget, said, left in ((2000, pattern, failure), (150, failure, pattern)):
+        trial = a_trial(store, a_moment("session_start", budget=budget))
+        assert (ids(trial.items), reasons(trial)) == ([said.id], {left.id: "retold"})
+        assert said.id in trial.left[0].says
+
+
 def test_a_rule_that_the_user_did_not_say_is_told_so(store):
     [kept] = store.keep([a_memory("always walrus", kind="preference", trust="agent")])
     assert reasons(a_trial(store, a_moment("session_start"))) == {kept.id: "trust"}
