@@ -52,6 +52,21 @@ def test_every_row_of_a_memory_goes_and_no_other(store):
     assert (entry.what, entry.who) == ("forget", "user")
 
 
+def test_what_waited_for_a_full_disk_is_not_written_behind_a_forgetting(tmp_path):
+    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    (one,) = store.keep([a_memory("walrus")])
+    store._write(lambda: store._db.pragma("max_page_count", int(store._db.pragma("page_count")) + 5))
+    told = an_injection("late", items=(Item(one.id, "index", 0.5, 3, {}),), text=f"walrus {'x' * 100_000}")
+    store.record(told)
+    assert store.injection("late") is None
+    forget(store, ids=[one.id])
+    store._write(lambda: store._db.pragma("max_page_count", 10_000))
+    store.set_mark("space", "again", at=11.0)
+    assert store.injection("late") is None
+    assert "let go" in " ".join(store.problems())
+    store.close()
+
+
 def test_what_was_forgotten_is_not_brought_back_by_its_source_nor_by_its_words(store):
     (one,) = store.keep([a_memory("Use Valkey, not Redis", body="The licence.")])
     forget(store, ids=[one.id])

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import unicodedata
 
 import apsw
@@ -1013,6 +1014,24 @@ def test_what_is_left_for_later_has_an_end(sqlite, monkeypatch):
             sqlite.record(an_injection(f"i{n}"))
     assert "let go" in " ".join(sqlite.problems())
     assert [sqlite.injection(f"i{n}") is not None for n in range(5)] == [True, True, True, False, False]
+
+
+def test_of_many_who_look_at_once_one_waits_for_a_store_that_takes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("foreword.store.commits.LATER_SECONDS", 600.0)  # nobody else tries to write it
+    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    store._write(lambda: store._db.pragma("max_page_count", int(store._db.pragma("page_count")) + 5))
+    failed = []
+    store._db.set_rollback_hook(lambda: failed.append(1))
+    looks = [threading.Thread(target=store.injections) for _ in range(6)]
+    with store._turn:
+        store.record(an_injection("late", text="x" * 100_000))
+        for each in looks:
+            each.start()
+        time.sleep(0.1)  # so that they stand in line; the promise holds whether they do or not
+    for each in looks:
+        each.join()
+    assert len(failed) == 1
+    store.close()
 
 
 def test_readers_cannot_write(sqlite):

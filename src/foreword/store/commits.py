@@ -83,13 +83,23 @@ class Commits:
 
     def _flush(self) -> None:
         """Write what was left for later, before somebody asks for it; a store that takes nothing lets nobody wait."""
-        if "write" not in self._trouble:
-            self._catch_up()
+        if self._later and "write" not in self._trouble:
+            with self._turn:
+                if "write" not in self._trouble:  # of many who came at once, one waits for a store that is locked
+                    self._commit([])
 
     def _catch_up(self) -> None:
         if self._later:
             with self._turn:
                 self._commit([])
+
+    def _let_go(self) -> None:
+        """Write what was left for later, or give it up: what is forgotten now must not be written behind it."""
+        with self._turn:
+            self._commit([])
+            if self._later and "write" in self._trouble:
+                self._trouble["later"] = f"{self._path} took nothing: {len(self._later):,} notes were let go"
+                self._later.clear()
 
     def _put(self, change: _Change) -> None:
         with self._closing:  # nothing may stand in line behind the end

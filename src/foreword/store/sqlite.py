@@ -204,6 +204,7 @@ class SqliteStore(Asking):
         return Forgetter(
             path=self._path,
             write=self._registered,  # a project may go with its aliases
+            let_go=self._let_go,
             reader=self._reader,
             execute=self._db.execute,
             tombstones=self._tombstones,
@@ -253,7 +254,7 @@ class SqliteStore(Asking):
     def scrub(self, cleaner: Cleans, *, after: Sequence[object] = (), dry_run: bool = False) -> Scrubbed:
         from foreword.store import scrub
 
-        self._flush()
+        self._flush() if dry_run else self._let_go()
         with self._reader() as connection:
             planned = scrub.plan(connection.execute, after=after, cleaner=cleaner)
         if planned.changes and not dry_run:
@@ -307,7 +308,7 @@ class SqliteStore(Asking):
                 raise told(exc, self._path) from exc
 
     def problems(self) -> tuple[str, ...]:
-        return tuple(f"{what}; {WAYS_OUT[about]}" for about, what in self._trouble.items())
+        return tuple(f"{what}; {WAYS_OUT[about]}" for about, what in dict(self._trouble).items())
 
     def is_there(self) -> bool:
         """Whether the file that was opened is still the one at its path: what is written to another is lost."""

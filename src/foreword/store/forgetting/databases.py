@@ -45,12 +45,13 @@ class Forgetter:
         *,
         path: Path,
         write: Callable[[Callable[[], Any]], Any],
+        let_go: Callable[[], None],
         reader: Callable[[], AbstractContextManager[apsw.Connection]],
         execute: Execute,
         tombstones: Tombstones,
         logging: LogWriter,
     ) -> None:
-        self._path, self._write, self._reader = path, write, reader
+        self._path, self._write, self._let_go, self._reader = path, write, let_go, reader
         self._execute, self._tombstones, self._logging = execute, tombstones, logging
 
     def ask(self, question: Callable[[Execute], T]) -> T:
@@ -67,6 +68,7 @@ class Forgetter:
             return bury(self._execute, self._tombstones, going, at=at)
 
         count: int = self._write(work)
+        self._let_go()  # what tells of it and is not written yet
         return count
 
     def unfinished(self) -> Mapping[str, Any]:
