@@ -378,7 +378,6 @@ def test_the_command_holds_the_viewer_while_its_browser_is_not_back(browser: Pat
     try:
         wait_for(browser.exists)
         assert "?token=" in browser.read_text()
-        time.sleep(1)  # it has said that it holds it
         command.send_signal(signal.SIGINT)
         assert "the viewer is closed" in command.communicate(timeout=20)[1]
         assert client.get("/api/view")["open"] is False

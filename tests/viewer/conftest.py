@@ -224,6 +224,7 @@ def browser() -> Iterator[Any]:
         missing("there is no chromium (apt-get install chromium, or name one in CHROMIUM)")
     with playwright.sync_playwright() as player:
         made = player.chromium.launch(executable_path=str(program), headless=True, args=list(FLAGS))
+        playwright.expect.set_options(timeout=SECONDS * 1000)  # as all that is waited for; its own are five seconds
         yield made
         made.close()
 

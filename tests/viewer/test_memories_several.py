@@ -163,7 +163,10 @@ def test_a_half_written_edit_is_not_lost_by_leaving(my_page, mine, watch):
     title.press("End")
     title.press_sequentially("!")
     page.evaluate("() => { setTimeout(() => location.reload()) }")  # the browser asks itself, and is told to stay
-    page.wait_for_timeout(300)
+    for _ in range(200):
+        if any(each.startswith("dialog") for each in watch.said):
+            break
+        page.wait_for_timeout(50)
     assert any(each.startswith("dialog") for each in watch.said)
     assert title.input_value() == "halyard 0 of hemp!"
     page.get_by_role("link", name="Health").click()

@@ -91,10 +91,13 @@ def test_two_changes_in_a_row_are_both_seen(my_page, mine):
 @pytest.mark.parametrize("address", ["/now", "/memories", "/timeline"])
 def test_a_page_at_rest_asks_nothing(page, viewer, address):
     visit(page, f"{viewer.origin}{address}")
-    page.wait_for_timeout(4_000)  # it looks once more when it begins to listen
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(3_000)
+    for _ in range(4):  # it looks once more when it begins to listen, whenever a busy machine gets to it
+        asked.clear()
+        page.wait_for_timeout(3_500)
+        if not asked:
+            return
     assert asked == []
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,16 +55,19 @@ def view(
         closed = client.post("/api/view", {"do": "close"})["closed"]
         screen.as_json({"closed": closed}) if json else screen.say("closed" if closed else "no viewer is open")
         return
-    opened = client.post("/api/view", {"do": "open", "port": port})
-    screen.as_json({"url": opened["url"], "port": opened["port"]}) if json else screen.say(opened["url"])
-    if not json:
-        screen.aside("the link works once, on this machine; Ctrl-C closes the viewer")
     # Linux tells the worker whose a connection is; elsewhere other users could be quicker than the browser.
     page = None if sys.platform == "linux" else home.run / PAGE
-    if browser and _has_browser(os.environ, platform=sys.platform):
-        show(opened["url"], page=page)
+    opened = client.post("/api/view", {"do": "open", "port": port})
+
+    def tell() -> None:
+        screen.as_json({"url": opened["url"], "port": opened["port"]}) if json else screen.say(opened["url"])
+        if not json:
+            screen.aside("the link works once, on this machine; Ctrl-C closes the viewer")
+        if browser and _has_browser(os.environ, platform=sys.platform):
+            show(opened["url"], page=page)
+
     try:
-        _hold(home, opened)
+        _hold(home, opened, tell=tell)
     finally:
         if page:
             page.unlink(missing_ok=True)
@@ -98,8 +101,8 @@ def _has_browser(environ: Mapping[str, str], *, platform: str) -> bool:
     return platform != "linux" or any(environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
-def _hold(home: Home, opened: dict[str, Any]) -> None:
-    """Stay until Ctrl-C, or until the viewer is closed for good, and say why it was."""
+def _hold(home: Home, opened: dict[str, Any], *, tell: Callable[[], None]) -> None:
+    """Tell of it, stay until Ctrl-C or until the viewer is closed for good, and say why it was."""
     import signal
 
     from foreword.client import Client
@@ -109,6 +112,7 @@ def _hold(home: Home, opened: dict[str, Any]) -> None:
             signal.signal(name, signal.default_int_handler)
     client = Client(home, seconds=ANSWERS)
     try:
+        tell()  # not before: whoever knows the link may end the command, and the viewer closes with it
         while True:
             told = _held(client, home, opened["holder"])
             if not told["open"]:
