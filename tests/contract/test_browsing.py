@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from foreword.errors import BadRequest
 from foreword.store import browsing
-from foreword.store.browsing import FACETS, SHOWN, SLOW, Counts, Wanted
+from foreword.store.counts import SLOW, Counts
+from foreword.store.wanted import FACETS, SHOWN, Wanted
 from foreword.types import STATUSES, TRUSTS, Memory
 from foreword.values import replace
 

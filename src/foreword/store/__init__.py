@@ -10,7 +10,7 @@ from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, P
 if TYPE_CHECKING:
     from foreword.amendments import Amendment, Logged, Undone
     from foreword.retention import Limits
-    from foreword.store.browsing import Facets, Page, Wanted
+    from foreword.store.browsing import Facets, Page
     from foreword.store.forgetting import Forgetter
     from foreword.store.judged import Use, Verdict
     from foreword.store.ledger import Spending
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from foreword.store.statistics import Counted, Totals
     from foreword.store.tallies import Size
     from foreword.store.timeline import Changed, Given
+    from foreword.store.wanted import Wanted
 
 
 class Store(Protocol):

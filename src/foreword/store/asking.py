@@ -29,7 +29,8 @@ from foreword.store.writing import Writing
 from foreword.types import EMPTY, Change, Event, Hit, Injection, Link, Memory, Query, Session
 
 if TYPE_CHECKING:
-    from foreword.store.browsing import BrowsingReader, Counts, Facets, Page, Wanted
+    from foreword.store.browsing import BrowsingReader, Facets, Page
+    from foreword.store.counts import Counts
     from foreword.store.judged import Use
     from foreword.store.ledger import Spending
     from foreword.store.seen import Seen
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from foreword.store.tallies import Size
     from foreword.store.timeline import Changed, Given
     from foreword.store.vectors import Nearest
+    from foreword.store.wanted import Wanted
 
 T = TypeVar("T")
 
@@ -263,7 +265,7 @@ class Asking(Writing):
         return self._readers.ask(area.reader(), question)
 
     def _ask_browsing(self, wanted: Wanted, question: Callable[[BrowsingReader, Counts], T]) -> T:
-        from foreword.store.browsing import Counts
+        from foreword.store.counts import Counts
 
         if wanted.words or wanted.tag or wanted.file:
             self._check_words()

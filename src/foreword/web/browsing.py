@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import BadRequest
 from foreword.http import Request
 from foreword.routing import flag, whole, word, words
-from foreword.store.browsing import FACETS, MOST_PAGE, SHOWN, Wanted
+from foreword.store.browsing import MOST_PAGE
 from foreword.store.registry import Known, called
+from foreword.store.wanted import FACETS, SHOWN, Wanted
 from foreword.types import STATUSES, UNIVERSAL, Memory
 
 if TYPE_CHECKING:
