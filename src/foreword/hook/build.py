@@ -57,6 +57,8 @@ LIGHT = (
     "rank",
     "fit",
     "render",
+    "render.text",
+    "render.lines",
     "recall",
     "store.finding",
     "store.reading",

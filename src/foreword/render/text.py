@@ -1,0 +1,134 @@
+"""Stored text -> harmless and short, whatever it says; seconds -> how long ago. Light."""
+
+from __future__ import annotations
+
+PLAIN_BEGIN, PLAIN_END = "[foreword]", "[end foreword]"  # a block of ours, which no stored text may open or end
+NAMED = 24  # characters of a title that have room for some words and the name in brackets behind them
+MINUTE, HOUR, DAY = 60, 3600, 86400
+_COMMIT_TYPES = ("build", "chore", "ci", "docs", "feat", "fix", "perf", "refactor", "revert", "style", "test")
+_ANGLES = {ord("<"): "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", ord(">"): "\u203a", 0: "->", 1: "=>"}
+_OPENERS = frozenset("#-=+*>~_")
+_UNITS = {"d": "days", "w": "weeks", "mo": "months", "y": "years"}
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").union(
+    map(chr, range(0x180B, 0x1810)), map(chr, range(0xFE00, 0xFE10)), map(chr, range(0xE0100, 0xE01F0))
+)
+_END_OF_TIME = 1e11  # seconds; some 3,000 years, and still a number after division
+
+
+def neutral(text: str, *, width: int) -> str:
+    """*text* on one line of at most *width* characters, unable to open a tag, a fence, a heading or a block of ours."""
+    if not isinstance(text, str):  # an imported row may hold anything
+        return ""
+    head = text[: 4 * width + 200] if width > 0 else ""  # a body of megabytes costs no more than its beginning
+    clean = _visible(head)
+    if "<" in clean or ">" in clean:  # arrows of signatures survive: without a `<` they close nothing
+        clean = clean.replace("->", "\0").replace("=>", "\1").translate(_ANGLES)
+    if "```" in clean or "~~~" in clean:
+        clean = clean.replace("```", "'''").replace("~~~", "'''")
+    low = clean.lower()
+    if "foreword" in low:
+        clean = clean.replace("---", "\N{EN DASH}" * 3)
+        if PLAIN_BEGIN in low or PLAIN_END in low:
+            clean = clean.replace("[", "(").replace("]", ")")
+    while clean[:1] in _OPENERS:  # "## x", "- x", "---": what opens a heading, an item or a rule
+        opener, _, rest = clean.partition(" ")
+        if opener.strip("#-=+*>~_"):
+            break
+        clean = rest
+    return _cut(clean, width=width, more=len(head) < len(text))
+
+
+def brief(title: str, *, width: int) -> str:
+    """*title* within *width* characters, without what says least: the type of a commit, the folders of a path."""
+    if len(title) <= width:
+        return title
+    kind, colon, rest = title.partition(": ")
+    if colon and kind.partition("(")[0].rstrip("!").lower() in _COMMIT_TYPES:
+        title = rest
+    if "/" in title:
+        for word in title.split(" "):
+            if len(title) > width and "/" in word:
+                title = title.replace(word, _end_of_path(word, less=len(title) - width), 1)
+    if len(title) > width and title.endswith(")") and "assert" in title[:20].lower():
+        told, _, name = title[:-1].rpartition(" (")  # an assertion says little: the test that it failed in tells it
+        if told and " " not in name:
+            told = told.removeprefix("AssertionError: ")
+            name = brief(name, width=width if width < NAMED else width // 2)
+            return name if width < NAMED else f"{_cut(told, width=width - len(name) - 3, more=False)} ({name})"
+    if len(title) > width >= 12 and title.isascii() and " " not in title[:width]:
+        tail = width // 3  # a long name: its end tells it from its siblings
+        return f"{title[: width - 1 - tail]}\N{HORIZONTAL ELLIPSIS}{title[-tail:]}"
+    return _cut(title, width=width, more=False)
+
+
+def age(seconds: float) -> str:
+    """How old, as short as it goes: now, 5m, 2h, 5d, 3w, 8mo, 2y."""
+    amount, unit = _span(seconds)
+    return f"{amount}{unit}" if amount else "now"
+
+
+def ago(seconds: float) -> str:
+    """How long ago, as people say it; a clock that jumped means just now."""
+    amount, unit = _span(seconds)
+    if not amount:
+        return "just now"
+    if unit == "d" and amount == 1:
+        return "yesterday"
+    return f"{amount}{unit} ago" if unit in ("m", "h") else f"{amount} {_UNITS[unit]} ago"
+
+
+def _visible(text: str) -> str:
+    """*text* with what cannot be seen gone, and every run of white space one space."""
+    if not text.isprintable() or not (text.isascii() or _FILLERS.isdisjoint(text)):
+        unseen = {ord(char): " " if _parts(char) else None for char in set(text) if _unseen(char)}
+        text = text.translate(unseen)
+    return " ".join(text.split())
+
+
+def _unseen(char: str) -> bool:
+    """Controls, bidi marks, zero-width, surrogates and tags are not printable; fillers and selectors claim to be."""
+    return not char.isprintable() or char in _FILLERS
+
+
+def _parts(char: str) -> bool:
+    """Whether words end at an unseen character."""
+    return char.isspace() or char < " " or "\x7f" <= char <= "\x9f" or char in "\u2800\u3164"
+
+
+def _cut(text: str, *, width: int, more: bool) -> str:
+    """*text* within *width* characters, ended at a word with an ellipsis where something is missing."""
+    if len(text) <= width and not more:
+        return text
+    if width <= 0:
+        return ""
+    cut = text[: width - 1]
+    if text[width - 1 : width].strip():  # in the middle of a word
+        word = cut.rfind(" ")
+        cut = cut[:word] if word > width // 2 else cut
+    return cut.rstrip(" ,;:.") + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _end_of_path(word: str, *, less: int) -> str:
+    """A path without its first folders, *less* characters of them if that leaves a name; any other word as it is."""
+    last = word.rstrip("/").rfind("/")
+    if "://" in word or not (word.count("/") > 1 or "." in word[last:]):
+        return word
+    at = word.find("/", less - 1)
+    return word[(last if at < 0 or at > last else at) + 1 :]
+
+
+def _span(seconds: float) -> tuple[int, str]:
+    """The amount and its unit; 0 for less than a minute, the future and what is no number."""
+    if not seconds >= MINUTE:
+        return 0, ""
+    whole = int(min(seconds, _END_OF_TIME))
+    days = whole // DAY
+    if whole < HOUR:
+        return whole // MINUTE, "m"
+    if whole < DAY:
+        return whole // HOUR, "h"
+    if days < 14:
+        return days, "d"
+    if days < 61:
+        return days // 7, "w"
+    return (days * 12 // 365, "mo") if days < 730 else (days // 365, "y")
