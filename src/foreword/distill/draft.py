@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from foreword.deeds import Deed, Todo, todos_after
 from foreword.distill import gist
-from foreword.distill.changes import is_test, memory_of_change
+from foreword.distill.changes import memory_of_change
 from foreword.distill.commands import Command, command_of, commands_of, does, message_of, same, shape_of
+from foreword.distill.edits import Edited, line_of, listed, names_of, together
 from foreword.distill.failures import Problem, failure_uid, name_of_test, outcome
 from foreword.distill.request import requests
 from foreword.distill.said import Said, said, takes_back
@@ -61,7 +62,7 @@ class Draft:
         self._answers: list[str] = []
         self._said: dict[str, tuple[Said, float, int]] = {}
         self._failures: dict[str, _Failure] = {}
-        self._edits: list[_Edited] = []
+        self._edits: list[Edited] = []
         self._edited = 0
         self._files: dict[str, int] = {}
         self._changes: dict[tuple[str, str], Change] = {}
@@ -125,7 +126,7 @@ class Draft:
             found = tuple(self._changes_of(edit))[:MOST_CHANGES]
             for change in found:
                 self._change(replace(change, project=self.project.key, session=self.session.id, at=deed.at))
-            self._edits.append(_Edited(number=self._edited, edit=edit, functions=tuple(c.function for c in found)))
+            self._edits.append(Edited(number=self._edited, edit=edit, functions=tuple(c.function for c in found)))
             self._edited += 1
             if edit.whole and edit.before is None and not found:
                 self._observe(f"Wrote {edit.file}", at=deed.at, files=(edit.file,))
@@ -135,7 +136,7 @@ class Draft:
         key = change.file, change.function
         before = self._changes.get(key)
         if before is not None:
-            what = _together(before.what, change.what)
+            what = together(before.what, change.what)
             if not what:
                 del self._changes[key]
                 return
@@ -205,14 +206,14 @@ class Draft:
         if len(self._observed) < MOST_OBSERVATIONS:
             self._observed.setdefault(text, (text, at, files))
 
-    def _changed_since(self, failure: _Failure) -> tuple[_Edited, ...]:
+    def _changed_since(self, failure: _Failure) -> tuple[Edited, ...]:
         return tuple(each for each in self._edits if each.number >= failure.edits)
 
     def _fix(self, failure: _Failure, command: Command) -> str:
         """What was done between a failure and the success after it."""
         edits = self._changed_since(failure)
         if edits:
-            return _told(edits)
+            return line_of(edits)
         if command.text != failure.command.text and command.program == failure.command.program:
             return f"`{cut(command.text, 100)}` instead of `{cut(failure.command.text, 80)}`"
         done = [f"`{cut(each.text, 100)}`" for number, each in self._between if number > failure.runs]
@@ -397,7 +398,7 @@ class Draft:
         functions = [change for change in self._changes.values() if change.what != "DELETED"]
         known = {change.file for change in self._changes.values()}
         other = [file for file in self._files if file not in known]
-        told = [*([_named(functions)] if functions else ()), *([f"edited {_listed(other, 3)}"] if other else ())]
+        told = [*([names_of(functions)] if functions else ()), *([f"edited {listed(other, most=3)}"] if other else ())]
         checks = [f"{name} {'fails' if failed else 'passes'}" for name, (command, failed) in self._runs.items()
                   if command.kind in ("test", "lint", "build")][-2:]  # fmt: skip
         return "; ".join((*told, *checks))
@@ -460,13 +461,6 @@ def distil(
     return draft.harvest()
 
 
-@value
-class _Edited:
-    number: int
-    edit: Edit
-    functions: tuple[str, ...]
-
-
 class _Failure:
     """One error of a session, and what became of it."""
 
@@ -479,7 +473,7 @@ class _Failure:
         self.ran = 0  # the run that showed it last
         self.edits = self.runs = 0  # how many there were when it was seen first since it was fixed
         self.fixed_by = ""
-        self.fixing: tuple[_Edited, ...] = ()
+        self.fixing: tuple[Edited, ...] = ()
 
     def seen(self, command: Command, *, at: float, edits: int, runs: int) -> None:
         if self.times == 0 or not self.open:
@@ -487,7 +481,7 @@ class _Failure:
         self.ran = runs
         self.times, self.last, self.open, self.command = self.times + 1, max(self.last, at), True, command
 
-    def fix(self, how: str, *, at: float, edits: tuple[_Edited, ...]) -> None:
+    def fix(self, how: str, *, at: float, edits: tuple[Edited, ...]) -> None:
         self.open, self.last = False, max(self.last, at)
         self.fixed_by, self.fixing = how or self.fixed_by, edits or self.fixing
 
@@ -513,84 +507,6 @@ def _key(kind: str, text: str) -> str:
     return hashlib.blake2b(f"{kind} {' '.join(words)}".encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _together(before: str, after: str) -> str:
-    """What two changes of one function are as one; nothing where it was made and taken away again."""
-    if before == "NEW":
-        return "" if after == "DELETED" else "NEW"
-    if before == "DELETED":
-        return "MODIFIED" if after != "DELETED" else "DELETED"
-    return "DELETED" if after == "DELETED" else "MODIFIED"
-
-
-def _told(edits: Sequence[_Edited]) -> str:
-    """What edits changed, in a line: the code itself where it was one small thing."""
-    source = [each for each in edits if not is_test(each.edit.file)] or list(edits)
-    whole = _as_one(source)
-    if whole is not None and (swap := _swapped(whole.edit)):
-        return cut(f"{_where(whole)}: {swap}", 220)
-    swaps = [f"{_where(each)}: {swap}" for each in source[:3] if (swap := _swapped(each.edit))]
-    if len(swaps) == len(source) and sum(map(len, swaps)) <= 220:
-        return "; ".join(dict.fromkeys(swaps))
-    files: dict[str, list[str]] = {}
-    for each in source:
-        files.setdefault(each.edit.file, []).extend(f"{name}()" for name in each.functions)
-    parts = [f"{_listed(list(dict.fromkeys(names)), 3)} in {file}" if names else file for file, names in files.items()]
-    return cut(f"changed {_listed(parts, 3)}", 220)
-
-
-def _as_one(edits: Sequence[_Edited]) -> _Edited | None:
-    """Several edits of one piece as one, from what was there first to what is there last; None where they lie apart."""
-    whole: Edit | None = edits[0].edit
-    for each in edits[1:]:
-        whole = _joined(whole, each.edit) if whole else None
-    if whole is None:
-        return None
-    functions = tuple(dict.fromkeys(name for each in edits for name in each.functions))
-    return _Edited(number=edits[0].number, edit=whole, functions=functions)
-
-
-def _joined(one: Edit, two: Edit) -> Edit | None:
-    if one.file != two.file or one.whole != two.whole or not one.after or not two.before:
-        return None
-    if one.whole:
-        return replace(one, after=two.after)
-    if two.before in one.after:
-        return replace(one, after=one.after.replace(two.before, two.after or "", 1))
-    if one.after in two.before:
-        return replace(two, before=two.before.replace(one.after, one.before or "", 1))
-    return None
-
-
-def _where(edited: _Edited) -> str:
-    return f"{edited.functions[0]}() in {edited.edit.file}" if edited.functions else edited.edit.file
-
-
-def _swapped(edit: Edit) -> str:
-    """`old` became `new`, where one line or two tell it."""
-    if edit.before is None or edit.after is None:
-        return ""
-    before, after = (dict.fromkeys(text.split("\n")) for text in (edit.before, edit.after))
-    gone = [line.strip() for line in before if line not in after and line.strip()]
-    come = [line.strip() for line in after if line not in before and line.strip()]
-    if not come or len(gone) > 2 or len(come) > 2 or sum(map(len, (*gone, *come))) > 180:
-        return ""
-    if not gone:
-        return f"added `{' '.join(come)}`"
-    return f"`{' '.join(gone)}` became `{' '.join(come)}`"
-
-
 def _known(file: str, files: dict[str, int]) -> str:
     """A file as this session knows it, where an output names its end only."""
     return next((each for each in files if each.endswith(f"/{file}")), file)
-
-
-def _named(changes: Sequence[Change]) -> str:
-    new = list(dict.fromkeys(f"{change.function}()" for change in changes if change.what == "NEW"))
-    others = list(dict.fromkeys(f"{change.function}()" for change in changes if change.what != "NEW"))
-    parts = [f"new {_listed(new, 4)}"] if new else []
-    return "; ".join([*parts, f"changed {_listed(others, 4)}"] if others else parts)
-
-
-def _listed(names: Sequence[str], most: int) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
