@@ -18,7 +18,7 @@ const RECOUNT = 15_000; // milliseconds before facets are counted again for that
 
 export async function show(root, page) {
   const choice = read(page);
-  const search = make("input", { type: "search", id: "mem-q", value: choice.q, placeholder: "Search what is remembered", autocomplete: "off", spellcheck: "false", "aria-controls": "mem-list", "aria-keyshortcuts": "/" });
+  const search = make("input", { type: "search", id: "mem-q", value: searched(choice), placeholder: "Search what is remembered", autocomplete: "off", spellcheck: "false", "aria-controls": "mem-list", "aria-keyshortcuts": "/" });
   const chosen = make("ul", { class: "mem-chosen", "aria-label": "Filters that are on" });
   // What its parts know of each other: each adds itself, and asks the others by name.
   const here = { page, choice, root, search, chosen, becomes: [], narrow, tellTrouble, tellWaiting, askWaiting, viewed, cursor, back };
@@ -189,6 +189,7 @@ export async function show(root, page) {
     if (narrow() && here.opened.form() && !(await here.opened.leave())) return;
     if (other === choice.view && choice.id) return here.opened.shut(); // it is the list already: the memory before it goes
     choice.view = other;
+    search.value = searched(choice);
     if (narrow()) choice.id = "";
     page.push(address(choice));
     return here.results.refresh();
@@ -224,5 +225,8 @@ export async function show(root, page) {
   await here.results.refresh({ quiet: here.results.kept() });
   if (!choice.view) askWaiting();
 }
+
+// What the box says: what waits is not searched, and the words are there again with the list of all.
+const searched = (choice) => (choice.view ? "" : choice.q);
 
 const narrow = () => matchMedia("(max-width: 52rem)").matches;

@@ -71,7 +71,7 @@ export function opened(here) {
   const back = () => make("p", { class: "mem-back" }, make("button", { type: "button", class: "quiet", on: { click: shut } }, "← All results"));
 
   function hint() {
-    fill(node, make("div", { class: "empty mem-hint" }, make("p", {}, "Choose a memory to see where it is from, what it is linked to, and where it was used."), make("p", {}, make("kbd", {}, "j"), " ", make("kbd", {}, "k"), " move, ", make("kbd", {}, "Enter"), " opens, ", make("kbd", {}, "x"), " selects, ", make("kbd", {}, "?"), " lists all keys")));
+    fill(node, make("div", { class: "empty mem-hint" }, make("p", {}, "Choose a memory to see where it is from, what it is linked to, and where it was used."), make("p", {}, make("kbd", {}, "↓"), " ", make("kbd", {}, "↑"), " move, ", make("kbd", {}, "Enter"), " opens, ", make("kbd", {}, "x"), " selects, ", make("kbd", {}, "?"), " lists all keys")));
   }
 
   // A row that was moved to by keys: where one is open already, this one is shown instead.
