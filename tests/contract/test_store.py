@@ -1086,7 +1086,7 @@ def test_a_sessions_own_memories_are_found_by_their_index(sqlite):
     with sqlite._reader() as connection:
         asked = Query(scopes=("project:here",), session="s", kinds=("note",))
         Reader(lambda sql, given: plans.append((sql, given)) or [], failures=()).by_recency(asked)
-        plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {plans[0][0]}", plans[0][1]))
+        plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {plans[-1][0]}", plans[-1][1]))
     assert "memories_session" in plan
 
 

@@ -11,7 +11,7 @@ from foreword.amendments import Amendment
 from foreword.store import forgetting
 from foreword.store.judged import Verdict
 from foreword.store.timeline import Given
-from foreword.types import Change, Event, Injection, Item, Memory, Session
+from foreword.types import Change, Event, Injection, Item, Memory, Query, Session
 from foreword.values import replace
 
 fresh = itertools.count()
@@ -150,6 +150,27 @@ def test_of_two_that_became_one_a_session_tells_that_one(store):
     aside = replace(one, detail={"seen_in": {"a": 1}})
     store.keep([aside])
     assert told_by(store, "b") == {"b": [two.id]}
+
+
+def test_the_compaction_of_a_session_finds_what_others_saw_again(store):
+    ours = [memory("mine", at=1.0), seen_by("a", "b", of="b", title="seen again", created=2.0)]
+    store.keep([*ours, seen_by("b", "c", of="c", title="of others")])
+    store.keep([seen_by("a", "c", of="c", title="aside", status="stale")])
+    store.keep([seen_by("a", "b", of="b", title="elsewhere", scope="project:q", project="q")])
+    query = Query(scopes=("project:p",), session="a", kinds=("decision", "failure"))
+    assert [hit.memory.title for hit in store.by_recency(query)] == ["seen again", "mine"]
+    assert [hit.memory.title for hit in store.by_recency(replace(query, limit=1))] == ["seen again"]
+    assert [hit.memory.title for hit in store.by_recency(replace(query, kinds=("decision",)))] == ["mine"]
+    assert store.by_recency(replace(query, session="nobody")) == ()
+
+
+def test_what_a_window_said_itself_is_known_there_also_when_others_said_it_again(store):
+    before, since = store.keep([seen_by("a", "b", of="b", title=f"at {at}", created=at) for at in (4.0, 6.0)])
+    start = {"moment": "session_start", "source": "startup"}
+    store.record(replace(injection("start"), at=5.0, **start))
+    assert store.shown("a") == {since.id}
+    assert store.shown("b") == {before.id, since.id}
+    assert store.shown("c") == frozenset()
 
 
 def test_what_is_undone_is_seen_as_before(store):

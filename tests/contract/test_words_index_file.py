@@ -349,6 +349,8 @@ def test_a_missing_index_of_code_vectors_or_sightings_costs_no_memory(open_store
     store.keep([replace(one, title="first"), Memory("note", "two", project="p", files=("a.py",), **seen)])
     query = Query(scopes=("project:p",), terms=("first", "two"))
     assert {hit.memory.title for hit in store.by_words(query)} == {"first", "two"}
+    assert [hit.memory.title for hit in store.by_recency(replace(query, session="b"))] == ["two"]
+    assert len(store.shown("b")) == 1
     assert store.problems()
     store.index()
     assert store.problems() == ()

@@ -43,6 +43,7 @@ KNOWN_TABLES = (
     "meta",
 )
 
+NONE = "[]"
 _MOST_PARAMETERS = 500  # in one statement
 # When the present context window of session ?1 began; an answered start tells it too, for capture may be off.
 _GOING_ON = ",".join(f"'{source}'" for source in GOING_ON)
@@ -50,6 +51,9 @@ _WINDOW = f"""max(coalesce((SELECT window FROM sessions WHERE id = ?1), 0), coal
  WHERE session = ?1 AND moment = 'session_start' AND source NOT IN ('', 'question', {_GOING_ON})), 0))"""
 # What is in it: what it was given, and what is sent again with every request of its session (`types.stands`).
 THERE = f"(j.at >= {_WINDOW} OR (j.moment = 'session_start' AND j.form = 'xml'))"
+# Where lies what session ?1 saw: its own, where the second condition lets the partial index be used, and what ?2 names.
+_SEEN = """SELECT place FROM memories WHERE session = ?1 AND session <> ''
+ UNION SELECT place FROM memories WHERE id IN (SELECT value FROM json_each(?2))"""
 
 EVENT = "key, host, name, kind, session, project, cwd, at, number, payload"
 SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
@@ -126,17 +130,25 @@ class Reader(Finder):
         return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found)
 
     def _of_session(self, query: Query) -> tuple[Hit, ...]:
-        """What one session itself established, newest first."""
+        """What one session itself established, newest first, also where later ones saw it again."""
         of_kinds = f"AND m.kind IN ({marks(query.kinds)})" if query.kinds else ""
+        seen = (query.session, self._saw(query.session))
         rows = self._all(
-            # The second condition lets the partial index be used; the plus keeps other indexes out of it.
-            f"""SELECT {MEMORY} {FROM} WHERE m.session = ? AND m.session <> '' AND +m.status = 'active' {of_kinds}
-            AND +o.scope IN ({marks(query.scopes)}) AND m.created BETWEEN ? AND ?
+            # The plus keeps other indexes out of it.
+            f"""SELECT {MEMORY} {FROM} WHERE m.place IN ({_SEEN}) AND +m.status = 'active' {of_kinds}
+            AND +o.scope IN ({marks(query.scopes)}) AND +m.created BETWEEN ? AND ?
             ORDER BY m.created DESC, m.id LIMIT ?""",
-            (query.session, *query.kinds, *query.scopes, query.since, query.at or FOREVER, query.limit),
+            (*seen, *query.kinds, *query.scopes, query.since, query.at or FOREVER, query.limit),
         )
         found = map(memory_of, rows)
         return tuple(Hit(memory=memory, source="recency", score=memory.created) for memory in found)
+
+    def _saw(self, session: str) -> str:
+        """The ids, as JSON, of what later sessions saw again; without the table, as in an older schema, of nothing."""
+        try:
+            return dumps([id for (id,) in self._all("SELECT memory FROM sightings WHERE session = ?", (session,))])
+        except self._failures:
+            return NONE
 
     def by_meaning(self, _: Query) -> tuple[Hit, ...]:
         return ()  # a hook has no model
@@ -236,6 +248,9 @@ class Reader(Finder):
             UNION SELECT id FROM memories WHERE session = ?1 AND session <> '' AND created >= {_WINDOW}""",
             (session,),
         )
+        if (again := self._saw(session)) != NONE:  # by others: most sessions have none, and are not made to wait for it
+            of_these = "id IN (SELECT value FROM json_each(?2))"
+            rows += self._all(f"SELECT id FROM memories WHERE {of_these} AND created >= {_WINDOW}", (session, again))
         return frozenset(memory for (memory,) in rows)
 
     def begun(self, session: str) -> float:
