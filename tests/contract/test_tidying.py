@@ -145,6 +145,23 @@ def test_each_amendment_is_logged_as_tidy_under_one_run(store):
     assert done["by"] == {"merge": 2}
 
 
+def test_what_was_learned_is_logged_as_learning_and_taken_back_under_either_name(store):
+    project = new_project()
+    told = {"learned": ["The mail sandbox drops every attachment without a word"]}
+    for number in range(2):
+        kept(store, project, "summary", f"session {number}", session=f"s{number}", detail=told)
+    before = everything(store, project)
+    done = tidying_of(store, project).run([project])
+    (entry,) = store.log(run=done["run"])
+    assert (entry.who, entry.what) == ("learning", "learn")
+    (made,) = (each for id, each in everything(store, project).items() if id not in before)
+    older = Amendment("learn", "confirmed", changed=((made, replace(made, confidence=0.9)),))
+    entries = (*store.amend([older], who="tidy", at=2.0), entry)
+    assert not store.undo(entries, who="user", at=3.0).refused
+    assert [each.status for each in everything(store, project).values() if each.status == "active"] == ["active"] * 2
+    assert tidying_of(store, project).run([project])["by"] == {}, "what was taken back is not learned again"
+
+
 def test_a_memory_that_changes_while_it_is_tidied_is_left_for_the_next_run(store, monkeypatch):
     project = new_project()
     one, two = kept(store, project, "decision", "Use Redis"), kept(store, project, "decision", "use redis")
@@ -341,7 +358,7 @@ def test_planners_of_others_are_run_too(store, monkeypatch):
         known = any(memory.uid == fresh.uid for memory in memories)
         return () if known else (Amendment("learn", "seen often", new=(fresh,)),)
 
-    monkeypatch.setattr(tidying, "PLANNERS", (*tidying.PLANNERS, plan))
+    monkeypatch.setattr(tidying, "PLANNERS", (*tidying.PLANNERS, ("others", plan)))
     tidy = tidying_of(store, project)
     assert tidy.run([project], dry_run=True)["by"] == {"learn": 1}
     assert tidy.run([project])["by"] == {"learn": 1}

@@ -15,8 +15,9 @@ from foreword.learn.confidence import asleep
 from foreword.learn.findings import is_users_word, learned
 from foreword.types import Memory
 
-__all__ = ["asleep", "plan", "plan_at_end", "plan_confirmed", "plan_wider"]
+__all__ = ["WHO", "asleep", "plan", "plan_at_end", "plan_confirmed", "plan_wider"]
 
+WHO = "learning"  # in the log
 MOST_WORDS = 2_000  # of the user, the newest, that may deny a learning
 EVERY = 20  # findings after which others may have their turn: some milliseconds
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from foreword.amendments import About, Amendment
 from foreword.distill import Distilled
 from foreword.errors import Conflict, ForewordError
-from foreword.learn import plan_at_end, plan_wider
+from foreword.learn import WHO, plan_at_end, plan_wider
 from foreword.store import Store
 from foreword.types import Memory, Project
 
@@ -49,7 +49,7 @@ def _do(store: Store, planned: Sequence[Amendment], *, at: float) -> None:
     for each in planned:
         if not store.was_forgotten(each.new):
             with suppress(Conflict):
-                store.amend([each], who="tidy", at=at)
+                store.amend([each], who=WHO, at=at)
 
 
 def rules_of_all(store: Store) -> tuple[Memory, ...]:

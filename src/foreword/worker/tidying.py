@@ -30,14 +30,15 @@ from foreword.worker.present import Present, roots_of
 
 log = logging.getLogger("foreword")
 
-# In this order; each sees what the ones before it have done.
-PLANNERS: tuple[Planner, ...] = (
-    duplicates.plan,
-    contradictions.plan,
-    retold.plan,
-    staleness.plan,
-    learn.plan_confirmed,
-    learn.plan,
+WHO = "tidy"  # in the log
+# In this order, each with its name in the log; each sees what the ones before it have done.
+PLANNERS: tuple[tuple[str, Planner], ...] = (
+    (WHO, duplicates.plan),
+    (WHO, contradictions.plan),
+    (WHO, retold.plan),
+    (WHO, staleness.plan),
+    (learn.WHO, learn.plan_confirmed),
+    (learn.WHO, learn.plan),
 )
 ROUNDS = 6  # what one round brings to light, the next one tidies; two or three are the rule
 DAY = 86_400.0  # seconds between two tidies of a project
@@ -87,7 +88,7 @@ def _parts(store: Store, id: str, *, of: bool) -> tuple[Memory, ...]:
 
 def _amend(store: Store, amendment: Amendment, *, at: float) -> bool:
     with suppress(Conflict):  # it changed in this moment: the next tidy sees it
-        store.amend([amendment], who="tidy", at=at)
+        store.amend([amendment], who=WHO, at=at)
         return True
     return False
 
@@ -236,14 +237,14 @@ class Tidying:
         done: list[dict[str, Any]] = []
         for _ in range(ROUNDS):
             before = len(done)
-            for planner in PLANNERS:
+            for who, planner in PLANNERS:
                 self._state = {**self._state, "state": "planning", "done": len(done)}
                 every = planner(tuple(known.values()), about=about)
                 planned = [each for each in every if not self._store().was_forgotten(each.new)]
                 for number, amendment in enumerate(planned):
                     self._state = {**self._state, "state": "working", "done": number, "planned": len(planned)}
                     told = _told(amendment, known)
-                    if dry_run or self._carried_out(amendment, known, run=run):
+                    if dry_run or self._carried_out(amendment, known, who=who, run=run):
                         done.append(told)
                     if dry_run:
                         _imagined(amendment, known)
@@ -251,13 +252,13 @@ class Tidying:
                 break
         return done
 
-    def _carried_out(self, amendment: Amendment, known: dict[str, Memory], *, run: str) -> bool:
+    def _carried_out(self, amendment: Amendment, known: dict[str, Memory], *, who: str, run: str) -> bool:
         """Whether it was done; what is no longer as it was known is left for the next look."""
         self._give_way()
         store = self._store()
         ids = amendment.about
         try:
-            (entry,) = store.amend([amendment], who="tidy", at=self._now(), run=run)
+            (entry,) = store.amend([amendment], who=who, at=self._now(), run=run)
             ids = (*ids, *entry.memories)
         except Conflict:
             entry = None
