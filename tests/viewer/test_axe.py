@@ -15,10 +15,16 @@ from tests.viewer.test_walk import CONTROLS, NAMED, PAGES, address, aside, name_
 
 GRAVE = ("serious", "critical")
 SCHEMES = ("light", "dark")
-RUN = """(within) => axe.run(within ? document.querySelector(within) : document, { preload: false, iframes: false })
+# What depends on colours; all other rules say the same in both schemes of a page that has one shape in both.
+COLOURS = ("color-contrast", "link-in-text-block")
+RUN = """([within, rules]) => axe.run(within ? document.querySelector(within) : document,
+        { preload: false, iframes: false, resultTypes: ["violations"], ...(rules ? { runOnly: rules } : {}) })
     .then((told) => told.violations.map((each) => ({ id: each.id, impact: each.impact, help: each.help,
         nodes: each.nodes.slice(0, 5).map((node) => `${node.html.slice(0, 160)} ${node.failureSummary.slice(0, 200)}`)
     })))"""
+# Every element, what is said of it and where it stands: all that a rule can see, but for colours.
+SHAPE = """() => [document.documentElement.outerHTML, ...[...document.querySelectorAll("*")].map(
+    (node) => [...node.getClientRects()].map(({ x, y, width, height }) => [x, y, width, height]).join())].join(";")"""
 # What a person can have open: more of the same page, each with something else to see.
 MORE = {
     "memory-superseded": lambda viewer: f"/memories/{viewer.ids['superseded']}",
@@ -48,7 +54,7 @@ def report() -> Iterator[list[str]]:
 
 def grave(page: Any, axe: str, what: str, report: list[str], *, within: str = "") -> list[str]:
     """What axe finds that is serious or critical, in both themes."""
-    found = []
+    found, shapes = [], set()
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         if not page.evaluate("() => 'axe' in window"):
@@ -56,10 +62,12 @@ def grave(page: Any, axe: str, what: str, report: list[str], *, within: str = ""
             session = page.context.new_cdp_session(page)
             session.send("Runtime.evaluate", {"expression": f"{axe}; void 0"})
             session.detach()
-        for each in page.evaluate(RUN, within):
+        shape = page.evaluate(SHAPE)
+        for each in page.evaluate(RUN, [within, COLOURS if shape in shapes else None]):
             said = f"{what} {scheme}: {each['impact']} {each['id']}: {each['help']}"
             report += [] if each["impact"] in GRAVE else [f"{said} ({len(each['nodes'])})"]
             found += [f"{said}: {node}" for node in each["nodes"]] if each["impact"] in GRAVE else []
+        shapes.add(shape)
     return found
 
 
