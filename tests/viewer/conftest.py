@@ -39,6 +39,15 @@ ARTEFACTS = Path(os.environ.get("FOREWORD_ARTEFACTS") or Path(__file__).resolve(
 HERE = Path(__file__).resolve().parent
 HOLD_EVERY = 2.0  # seconds, as the command does
 SECONDS = 15.0  # that a page may take on a busy machine
+# A box for addresses draws what it would suggest as two pages of its own, for each window: half of what one costs.
+SUGGESTING = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup")
+# What Playwright switches off of Debian's Chromium: a second list replaces the first.
+SWITCHED_OFF = (
+    "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled",
+    "PreconnectToSearch",
+)  # fmt: skip
 FLAGS = (
     "--no-sandbox",  # containers run as root
     "--disable-gpu",
@@ -50,6 +59,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # whoever is named is not there
+    f"--disable-features={','.join((*SWITCHED_OFF, *SUGGESTING))}",
 )
 
 
