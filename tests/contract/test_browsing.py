@@ -199,6 +199,16 @@ def test_a_file_is_meant_by_its_path_its_folder_or_its_name(store):
         assert {memory.id for memory in store.browse(Wanted(file=file)).memories} == expected, file
 
 
+@pytest.mark.parametrize("words", ["wal", "walrus", "walrus "])
+def test_of_a_few_thousand_all_are_found_counted_and_put_in_order(store, words):
+    (old,) = store.keep([Memory("note", "A talk about the walrus", project="p", created=1.0)])
+    store.keep([Memory("note", f"a {n}", "the walrus waits", project="p", created=10.0 + n) for n in range(700)])
+    page = store.browse(Wanted(words=words), limit=50)
+    assert page.memories[0] == old  # its title holds it
+    assert page.total == store.facets(Wanted(words=words)).total == 701
+    assert len(all_pages(store, Wanted(words=words), limit=200)) == 701
+
+
 def test_what_nearly_all_hold_is_found_in_the_newest_and_what_is_rare_wherever_it_is(store):
     first, rare = store.keep(
         [

@@ -32,7 +32,7 @@ from foreword.typed import Typed, typed
 from foreword.types import KINDS, Memory
 from foreword.values import replace, value
 
-POOL = 300  # of more that hold the words, the newest are put in order: six pages
+POOL = 300  # of more that hold the words, the newest are put in order: six pages; of a few thousand memories all are
 # How a beginning is tried before the index is asked which words begin so: as many of the newest at a time, for as long
 # as so many of them hold it, until there are enough for some pages.
 # Of a longer beginning the index has the few words soon.
@@ -171,7 +171,7 @@ class BrowsingReader(Reader):
         return Page(memories, more, None if after else self._total(wanted))
 
     def _best_page(self, wanted: Wanted, said: Typed, *, start: int, limit: int) -> Page:
-        places, total = self._found(wanted, said, most=POOL)
+        places, total = self._found(wanted, said, most=POOL if self._size() > FEW else FEW)
         rows = self._titles([*places, *(() if total == len(places) else self._first(wanted, said))])
         fit = said.fitting(max((row[3] for row in rows), default=0.0))
         name = wanted.words.strip().lower()
@@ -227,14 +227,14 @@ class BrowsingReader(Reader):
             return self._newest(wanted, narrowed.and_(Among(itself)), most=most, but=but)
         if said.begun and not named:
             held = narrowed.and_(self._holders(said.expression(begun=False))) if said.whole else narrowed
-            if held.places is None or len(held.places) > POOL:
+            if self._size() > FEW and (held.places is None or len(held.places) > POOL):
                 enough = int(min(most, SAMPLE) * ENOUGH)
                 found, share = self._tried(wanted, said, held, but=but, enough=enough)
                 if found:
                     return found, None
                 if held == narrowed == Among() and share * self._size() > 2 * FEW:
                     return self._newest(wanted, Among(None, said.expression()), most=most, but=but)
-            elif said.short:
+            elif said.short and held.places is not None and len(held.places) <= POOL:
                 saying = Among(set(self._saying([*held.places], said)), marked=held.marked)
                 return self._newest(wanted, saying, most=most, but=but)
         return self._newest(wanted, narrowed.and_(self._holding_all(said).or_(named)), most=most, but=but)

@@ -74,7 +74,7 @@ export function results(here) {
   function rest() {
     const shown = list.memories.length;
     const total = list.total;
-    const words = total === null || total === undefined ? (list.next ? `${number(shown)} and more` : many(shown, "memory", "memories")) : many(total, "memory", "memories");
+    const words = total === null ? `${number(shown)} and more` : many(total, "memory", "memories"); // the end of what was looked at may be none
     counted.textContent = !shown ? "" : choice.view ? `${many(total, "thing waits", "things wait")} for you` : words;
     if (!shown) fill(rows, make("li", {}, empty(choice.view ? "Nothing waits for you." : filtered(choice) ? "Nothing fits. Try fewer words or filters." : "Nothing is remembered yet.")));
     more.hidden = !list.next || shown >= MOST;
