@@ -93,7 +93,7 @@ class Viewer:
         self.port: int = opened["port"]
         self.origin = f"http://127.0.0.1:{self.port}"
         self.cookie = self._cookie(opened["url"])
-        self._holder = opened["holder"]
+        self._holder, self._key = opened["holder"], opened["key"]
         self._ended = threading.Event()
         self._holding = threading.Thread(target=self._hold, daemon=True)
         self._holding.start()
@@ -120,7 +120,10 @@ class Viewer:
     def _hold(self) -> None:
         while not self._ended.wait(HOLD_EVERY):
             try:
-                self.client.post("/api/view", {"do": "hold", "holder": self._holder})
+                told = self.client.post("/api/view", {"do": "hold", "holder": self._holder})
+                if told.get("again"):  # a busy machine kept us from holding it: so does the command
+                    again = {"do": "open", "port": self.port, "key": self._key}
+                    self._holder = self.client.post("/api/view", again)["holder"]
             except ForewordError:
                 return  # the worker left: a test ended it
 

@@ -304,6 +304,24 @@ def test_what_somebody_else_keeps_comes_by_itself_and_takes_no_focus(my_page, mi
     assert focused(page) == held
 
 
+def test_what_is_typed_while_the_list_looks_again_by_itself_is_counted_too(my_page, mine):
+    page = my_page
+    with page.expect_response("**/api/facets"):
+        begin(page, mine)
+    held: list[Any] = []
+    page.route("**/api/memories?*", lambda asked: asked.continue_() if held else held.append(asked))
+    told = {"kind": "decision", "title": "The tide table hangs by the door", "project_path": mine.projects["havn"]}
+    mine.client.post("/api/memories", told)
+    for _ in range(200):
+        if held:
+            break
+        page.wait_for_timeout(50)
+    page.locator("#mem-q").fill("tide table")
+    with page.expect_request("**/api/facets?q=tide+table"):
+        held[0].continue_()
+    page.locator(ROW, has_text="The tide table hangs by the door").wait_for()
+
+
 def test_an_id_that_nobody_knows_is_told_so(page, viewer, watch):
     watch.expects("404")
     visit(page, f"{viewer.origin}/memories/dec-00000000")

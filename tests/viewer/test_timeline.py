@@ -133,6 +133,22 @@ def test_older_sessions_come_by_themselves_at_the_end_of_the_list(fresh_page, fr
     assert chosen(fresh_page) == ids[45]
 
 
+def test_older_sessions_that_were_not_had_are_had_when_asked_for_again(fresh_page, fresh, watch):
+    watch.expects("503")
+    for number in range(30):
+        told(fresh, f"many-{number}", "UserPromptSubmit", prompt=f"question {number}", prompt_id=f"p{number}")
+    said = json.dumps({"error": "the database is locked", "hint": "wait"})
+    fresh_page.route("**/api/timeline?before=*", lambda asked: asked.fulfill(status=503, body=said))
+    opened(fresh_page, fresh)
+    fresh_page.keyboard.press("End")
+    trouble = fresh_page.get_by_text("The database is locked")
+    trouble.wait_for()
+    fresh_page.unroute("**/api/timeline?before=*")
+    fresh_page.get_by_role("button", name="Older sessions").click()
+    fresh_page.locator(".session").nth(35).wait_for()
+    assert not trouble.is_visible()
+
+
 def test_a_session_that_goes_on_is_told_on_without_losing_the_place(fresh_page, fresh):
     page = fresh_page
     opened(page, fresh)

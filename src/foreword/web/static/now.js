@@ -23,16 +23,19 @@ export async function show(root, page) {
   const parts = { head: make("div", { class: "now-head" }), note: make("p", { class: "now-note" }), above: make("button", { type: "button", class: "main now-above", hidden: true, on: { click: () => (scrollTo({ top: 0, behavior: "instant" }), cards.choose(parts.feed.firstElementChild)) } }), feed: make("ol", { class: "feed", "aria-label": "Moments, the newest first" }), more: make("p") };
   const fresh = new Map(); // moment -> until when it is new
   const unseen = new Set(); // moments that came above what is read
-  let limit = MORE, shown = pinned, known = null, last = null, again = 0;
+  let limit = MORE, shown = pinned, known = null, last = null, again = 0, asked = 0, answered = 0;
 
   async function look() {
-    const told = await get("/api/now", { session: shown, limit }, { signal: page.signal });
+    const mine = (asked += 1), session = shown;
+    const told = await get("/api/now", { session, limit }, { signal: page.signal });
+    if (mine < answered || session !== shown) return; // a later question was answered already, or is of another session
+    answered = mine;
     if (!pinned && follows(told)) {
       shown = told.live;
       known = null;
       return look();
     }
-    if (!pinned && told.session) shown = told.session.id;
+    shown ||= told.session?.id ?? "";
     draw(told);
   }
 

@@ -58,10 +58,10 @@ export async function show(root, page) {
   function more() {
     if (!next || loading) return;
     loading = true;
+    older.nextElementSibling?.remove(); // what went wrong before
     inTurn(async () => {
-      put(await ask({ before: next, limit: PAGE }));
+      put(await ask({ before: next, limit: PAGE }).finally(() => (loading = false)));
       page.say(`${many(rows.told.length, "session")}${next ? "" : ", all there are"}`);
-      loading = false;
       end.unobserve(older); // what is still in sight is told anew
       end.observe(older);
     }).catch((error) => error.name !== "AbortError" && older.after(trouble(error)));
@@ -108,9 +108,9 @@ export async function show(root, page) {
   }
 
   function open(id) {
-    history.replaceState({ place: { id, loaded: rows.told.length, top: scrollY } }, "");
+    history.replaceState({ ...history.state, place: { id, loaded: rows.told.length, top: scrollY } }, "");
     page.go(`/timeline/${encodeURIComponent(id)}`);
-    history.replaceState({ from: "timeline" }, "");
+    history.replaceState({ ...history.state, from: "timeline" }, "");
   }
 
   function restore() {

@@ -22,7 +22,8 @@ export function results(here) {
   const look = latest();
   let list = { memories: [], next: null, total: null };
   let looking = null; // the question that is out
-  let wanted = false; // what was typed meanwhile
+  let wanted = null; // how to look again, for what was typed or told meanwhile
+  let recounted = false; // whether facets are counted behind it
   let looked = 0;
   let settled = 0;
   let noted = 0;
@@ -113,12 +114,15 @@ export function results(here) {
   async function refresh({ quiet = false, recount = true } = {}) {
     clearTimeout(settled);
     if (looking) {
-      wanted = true;
+      wanted = { quiet: quiet && (wanted?.quiet ?? true) };
+      recounted ||= recount;
       return looking;
     }
+    [wanted, recounted] = [{ quiet }, recount];
     looking = (async () => {
       do {
-        wanted = false;
+        ({ quiet } = wanted);
+        wanted = null;
         const key = named(choice);
         const limit = quiet ? Math.min(ASKED, Math.max(ROWS, list.memories.length)) : ROWS;
         const got = await look((signal) => (choice.view ? queue(signal) : asking.memories(choice, { limit, ...within(signal) })));
@@ -146,7 +150,7 @@ export function results(here) {
     if (performance.now() - noted > NOTED) note();
     here.facets.chips();
     clearTimeout(settled);
-    settled = setTimeout(() => (note(), recount && here.facets.tally()), SETTLED);
+    settled = setTimeout(() => (note(), recounted && here.facets.tally()), SETTLED);
   }
 
   function note() {
