@@ -8,12 +8,15 @@ import { anew, number, trouble } from "../parts.js";
 
 const OPEN = new Set(["kind", "status", "project"]); // groups that are unfolded at first
 
+// Filters that stand above the list would push it off the screen: they are unfolded where they stand beside it.
+const beside = () => !matchMedia("(max-width: 76rem)").matches;
+
 export function facets(here) {
   const { page, choice } = here;
   const count = latest();
   let tallied = 0;
   const groups = make("div", { class: "mem-groups" });
-  const node = make("details", { class: "mem-facets", open: !here.narrow() }, make("summary", {}, "Filters"), groups);
+  const node = make("details", { class: "mem-facets", open: beside() }, make("summary", {}, "Filters"), groups);
 
   async function tally() {
     if (page.signal.aborted || choice.view) return fill(groups, choice.view ? make("p", { class: "dim" }, "Filters are for all memories.") : null);
@@ -54,9 +57,9 @@ export function facets(here) {
     here.results.refresh();
   }
 
-  // The filters that are on, each to be taken off.
+  // The filters that are on, each to be taken off; of what waits only a project is chosen.
   function chips() {
-    const on = NAMES.flatMap((name) => chosenOf(choice, name).map((text) => [name, text]));
+    const on = NAMES.filter((name) => !choice.view || name === "project").flatMap((name) => chosenOf(choice, name).map((text) => [name, text]));
     const held = here.chosen.contains(document.activeElement);
     fill(
       here.chosen,
