@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test test-viewer check lint clients e2e contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy bench-viewer month clean help
+.PHONY: run test test-viewer check lint style types clients e2e contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy bench-viewer month clean help
 SHELL := /bin/bash
 # Tests start hundreds of workers: without bytecode each compiles the package, 2.5 s of a core instead of 0.7.
 unexport PYTHONDONTWRITEBYTECODE
@@ -16,9 +16,9 @@ help:  ## this list
 run: .venv/ready  ## fill a scratch memory from this repository, and print what an agent would be given
 	@$(BIN)/foreword demo
 
-test: .venv/ready-to-test lint  ## everything that must be true of a commit
+test: .venv/ready-to-test style  ## everything that must be true of a commit
 	@$(BIN)/python tests/viewer/install.py
-	@$(BIN)/python tests/run.py $(ARGS)
+	@$(BIN)/python tests/run.py --types $(ARGS)
 
 test-viewer: .venv/ready-to-test  ## the viewer alone, in a real browser; pictures of its pages in artefacts/viewer
 	@$(BIN)/python tests/viewer/install.py
@@ -30,8 +30,13 @@ e2e: .venv/ready-to-test  ## real agents from npm against a fake model: install,
 clients: .venv/python  ## install the pinned agents that `make e2e` runs, once, outside of this folder
 	@$(BIN)/python tests/clients/install.py $(ARGS)
 
-lint: .venv/ready-to-test  ## style, types and layers
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+lint: style types  ## style, types and layers
+
+style: .venv/ready-to-test
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: .venv/ready-to-test
+	@$(BIN)/mypy && $(BIN)/lint-imports
 
 contract-hosts: .venv/ready-to-test  ## every recorded payload, whole and in pieces, through real hook processes
 	@FOREWORD_ALL=1 $(BIN)/python -m pytest -q tests/flow/test_host_bytes.py

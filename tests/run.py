@@ -1,8 +1,9 @@
 """All tests -> a few pytest processes at a time, what takes longest first, and one summary, last.
 
-    python tests/run.py [--clients] [FOLDER…] [what pytest understands, such as -x or -k words]
+    python tests/run.py [--clients] [--types] [FOLDER…] [what pytest understands, such as -x or -k words]
 
-With --clients the real clients (tests/e2e/run.py) run beside them; with folders only what lies in these runs.
+With --clients the real clients (tests/e2e/run.py) run beside them, with --types mypy and the layers (`make types`: they
+keep one core busy, and the others would wait); with folders only what lies in these runs.
 """
 
 from __future__ import annotations
@@ -26,23 +27,24 @@ HEADS = ("test_walk.py", "test_axe.py", "test_xss.py", "test_memories.py")  # th
 LAST = "test_visited.py"  # counts what the pieces of its folder have told, when all of them have ended
 AT_ONCE = min(4, 1 + (os.cpu_count() or 1))  # one more than cores, for tests often wait for what they started
 NOTHING = 5  # what pytest ends with where nothing was chosen
-CLIENTS = "--clients"
+CLIENTS, TYPES = "--clients", "--types"
 Command = Sequence[str]
 
 
 def main() -> int:
     began = time.monotonic()
-    given = [each for each in sys.argv[1:] if each != CLIENTS]
+    given = [each for each in sys.argv[1:] if each not in (CLIENTS, TYPES)]
     folders = [ROOT / each for each in given if (ROOT / each).is_dir()] or [TESTS]
     asked = [each for each in given if not (ROOT / each).is_dir()]
     clients = [[sys.executable, str(TESTS / "e2e" / "run.py")]] if CLIENTS in sys.argv else []
+    types = [["make", "--no-print-directory", "types"]] if TYPES in sys.argv else []
     with tempfile.TemporaryDirectory(prefix="tests-") as name, ThreadPoolExecutor(AT_ONCE) as pool:
         told = Path(name)
         first, last = parts(folders)
         tests = [pytest(part, asked, xml=told / f"{number}.xml") for number, part in enumerate([*first, *last])]
         # Where the pieces of a folder tell what they have done, and whether somebody runs the clients.
         environ = {**os.environ, "TESTS_TOLD": name, "TESTS_CLIENTS": "beside" if clients else ""}
-        ended = list(pool.map(lambda command: run(command, environ), [*clients, *tests[: len(first)]]))
+        ended = list(pool.map(lambda command: run(command, environ), [*clients, *types, *tests[: len(first)]]))
         ended += [run(command, environ) for command in tests[len(first) :]]
         counted = sum((counts(told / f"{number}.xml") for number in range(len(tests))), Counter[str]())
     failed = [code for code in ended if code not in (0, NOTHING)]
