@@ -69,6 +69,7 @@ class About:
     changes: tuple[Change, ...] = ()  # of the project's functions, newest first
     exists: Exists = lambda _file, _function: None
     taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()  # (verb, ids): what somebody undid
+    shown_to: Callable[[str], frozenset[str]] = lambda _memory: frozenset()  # the sessions that we gave a memory to
     give_way: Callable[[], object] = lambda: None  # called now and then in long work: others have their turn
 
 

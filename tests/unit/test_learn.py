@@ -17,7 +17,7 @@ from foreword.rank import CERTAIN
 from foreword.render import line
 from foreword.store.sqlite import SqliteStore
 from foreword.trust import lowest
-from foreword.types import TRUSTS, Memory, Project, Ranked
+from foreword.types import TRUSTS, Injection, Item, Memory, Project, Ranked
 from foreword.values import replace, value
 
 ROOMS = Project(key="git:rooms", name="rooms", root="/rooms")
@@ -29,6 +29,7 @@ DAY = 86_400.0
 class About:
     project: Project
     taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()
+    shown_to: Callable[[str], frozenset[str]] = lambda _memory: frozenset()
     give_way: Callable[[], object] = lambda: None
 
 
@@ -96,7 +97,7 @@ def failure(message: str, sessions, fixes: dict[str, str], *, at=1.0, last=5.0, 
 def planned(store: SqliteStore, *, plan=learn.plan, project=ROOMS, everything=False):
     scopes = () if everything else (project.scope,)
     memories = [memory for _, memory in store.page(scopes=scopes, limit=5000)]
-    return plan(memories, about=About(project, store.taken_back()))
+    return plan(memories, about=About(project, store.taken_back(), store.shown_to))
 
 
 def learnt(store: SqliteStore, *memories: Memory, plan=learn.plan, **more):
@@ -171,6 +172,32 @@ def test_what_sessions_deny_sleeps_and_wakes_when_it_is_confirmed(store):
     (awake,) = learnt(store, summary("s4", 7, learned=[REBUILT]))
     assert awake.confidence >= CERTAIN
     assert not learn.asleep(awake)
+
+
+def shown(store: SqliteStore, memory: Memory, *sessions: str) -> None:
+    item = Item(memory=memory.id, layer="knowledge", score=1.0, tokens=9, why={})
+    for each in sessions:
+        store.record(
+            Injection(f"inj-{each}", "session_start", each, ROOMS.key, "codex", 4.0, 9, 500, 1.0, {}, {}, (item,))
+        )
+
+
+def test_who_was_shown_a_learning_and_says_it_again_confirms_nothing(store):
+    (one,) = learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
+    shown(store, one, "s3", "s4")
+    assert learnt(store, summary("s3", 5, learned=[REBUILT]), summary("s4", 6, learned=[REBUILT_TOO])) == [one]
+    (by_itself,) = learnt(store, summary("s5", 7, learned=[REBUILT_TOO]))
+    assert set(by_itself.detail["seen_in"]) == {"s1", "s2", "s5"}
+    assert (by_itself.seen, by_itself.confirmed) == (3, 7 * DAY)
+
+
+def test_who_was_shown_a_learning_may_deny_it_and_who_said_it_first_has_said_it(store):
+    (one,) = learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
+    shown(store, one, "s2", "s3")
+    assert learnt(store) == [one]
+    otherwise = "The internal database is not rebuilt at start-up, rows written in tests stay"
+    (denied,) = learnt(store, summary("s3", 5, learned=[otherwise]))
+    assert (denied.detail["against"], set(denied.detail["seen_in"])) == ({"s3": 1}, {"s1", "s2"})
 
 
 def test_the_evidence_of_sessions_that_are_gone_stays(store):

@@ -26,7 +26,7 @@ def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
     """Everything that a project's memories, whatever their status, teach; once it is done, nothing."""
     project = about.project
     found = (
-        *said.findings(memories, project=project.key),
+        *said.findings(memories, project=project.key, shown_to=about.shown_to),
         *commands.findings(memories, project=project.key),
         *coupled.findings(memories, project=project.key),
         *failures.unfixed(memories, project=project.key),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from foreword.details import texts
+from foreword.details import named, texts
 from foreword.distill.sentences import begun
 from foreword.learn.alike import alike, opposite, same_topic, words_of
 from foreword.learn.findings import Finding, Verdict, uid_of
@@ -41,11 +41,13 @@ def sentences(memories: Sequence[Memory]) -> tuple[Sentence, ...]:
     return tuple(sorted(found, key=lambda each: (each.at, each.session, each.text))[-MOST:])
 
 
-def findings(memories: Sequence[Memory], *, project: str) -> tuple[Finding, ...]:
+def findings(
+    memories: Sequence[Memory], *, project: str, shown_to: Callable[[str], frozenset[str]] = lambda _: frozenset()
+) -> tuple[Finding, ...]:
     """What is known and said again or denied, and what is said by two sessions and not known yet."""
     told = sentences(memories)
     known = [each for each in memories if each.kind == "learning" and "by" not in each.detail]
-    again = [_about(memory, told) for memory in known]
+    again = [_about(memory, told, shown_to=shown_to) for memory in known]
     says = [each.title for each in memories if each.kind in SAYING and each.status != "forgotten"][-MOST_SAID:]
     rest = [each for each in told if _lasts(each.text) and not any(same_topic(each.text, title) for title in says)]
     return (*again, *_clusters(rest, told, project=project))
@@ -95,10 +97,18 @@ _ARCHITECTURE = re.compile(
 )
 
 
-def _about(memory: Memory, told: Sequence[Sentence]) -> Finding:
-    """What sessions say for and against a learning; a person may have put it in other words since."""
+def _about(memory: Memory, told: Sequence[Sentence], *, shown_to: Callable[[str], frozenset[str]]) -> Finding:
+    """What sessions say for and against a learning; a person may have put it in other words since.
+
+    Who was shown it and says it again confirms nothing: that is our own voice.
+    """
+
+    def echoes(session: str) -> bool:
+        return session not in counted and session in shown_to(memory.id)
+
+    counted = named(memory.detail, "seen_in")  # some said it first, and were shown it when they went on
     titles = tuple(dict.fromkeys((memory.title, str(memory.detail.get("first_said") or memory.title))))
-    verdicts, trusts = _heard(titles, told)
+    verdicts, trusts = _heard(titles, told, echoes=echoes)
     return Finding(memory.uid, memory.title, "", verdicts, lowest((memory.trust, *trusts)), LEAST)
 
 
@@ -128,12 +138,16 @@ def _clusters(rest: Sequence[Sentence], told: Sequence[Sentence], *, project: st
     return found
 
 
-def _heard(titles: Sequence[str], told: Sequence[Sentence]) -> tuple[tuple[Verdict, ...], list[str]]:
+def _heard(
+    titles: Sequence[str], told: Sequence[Sentence], *, echoes: Callable[[str], bool] = lambda _: False
+) -> tuple[tuple[Verdict, ...], list[str]]:
     """What each session says of it, and the trust of those that confirm it."""
     verdicts: dict[str, Verdict] = {}
     trusts = []
     for each in told:
         confirms = any(alike(each.text, title) for title in titles)
+        if confirms and echoes(each.session):
+            continue
         if confirms or any(opposite(each.text, title) for title in titles):
             before = verdicts.get(each.session)
             if before is None or confirms:  # a session that says both has come round to it

@@ -331,6 +331,9 @@ class Store(Protocol):
     def fetched(self, session: str, *, since: float = 0.0) -> tuple[tuple[str, float], ...]:
         """The ids that a session fetched from then on, each with its time."""
 
+    def shown_to(self, memory: str) -> frozenset[str]:
+        """The sessions that were given a memory, whenever that was."""
+
     def use(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Use:
         """How many items were given from then on, and how many of them were used or were for nothing."""
 

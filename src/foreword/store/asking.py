@@ -231,6 +231,10 @@ class Asking(Writing):
         self._flush()
         return self._ask_of(JUDGED, lambda reader: reader.fetched(session, since=since))
 
+    def shown_to(self, memory: str) -> frozenset[str]:
+        self._flush()
+        return self._ask_of(JUDGED, lambda reader: reader.shown_to(memory))
+
     def use(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Use:
         self._flush()
         asked = {"project": project, "memory": memory, "session": session}

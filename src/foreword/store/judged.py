@@ -59,6 +59,14 @@ class JudgedReader(Reader):
         )
         return tuple((memory, at) for memory, at in rows)
 
+    def shown_to(self, memory: str) -> frozenset[str]:
+        rows = self._all(
+            """SELECT DISTINCT j.session FROM injection_items i JOIN injections j ON j.id = i.injection
+            WHERE i.memory = ? AND j.session <> ''""",
+            (memory,),
+        )
+        return frozenset(session for (session,) in rows)
+
     def use(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Use:
         asked = {"j.project = ?": project, "i.memory = ?": memory, "j.session = ?": session}
         wanted = {condition: given for condition, given in asked.items() if given}

@@ -215,6 +215,7 @@ class Tidying:
             changes=changes,
             exists=present.exists,
             taken_back=store.taken_back(),
+            shown_to=store.shown_to,
             give_way=self._give_way,
         )
         done = self._rounds(known, about=about, run=run, dry_run=dry_run)
