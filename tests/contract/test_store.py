@@ -1012,8 +1012,9 @@ def test_what_is_left_for_later_has_an_end(sqlite, monkeypatch):
     with sqlite._turn:  # nothing is written meanwhile
         for n in range(5):
             sqlite.record(an_injection(f"i{n}"))
-    assert "let go" in " ".join(sqlite.problems())
+        assert "let go" in " ".join(sqlite.problems())
     assert [sqlite.injection(f"i{n}") is not None for n in range(5)] == [True, True, True, False, False]
+    assert sqlite.problems() == ()
 
 
 def test_of_many_who_look_at_once_one_waits_for_a_store_that_takes_nothing(tmp_path, monkeypatch):

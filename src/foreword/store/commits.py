@@ -21,6 +21,7 @@ T = TypeVar("T")
 MOST_IN_A_COMMIT = 500  # bounds how long the first of a batch waits for the last
 MOST_WAITING = 10_000  # changes in line; past it callers wait, which is the honest answer to a full disk
 LATER_SECONDS = 1.0
+BUSY_MS = 5_000  # for whoever else has the file locked
 
 
 class Commits:
@@ -79,7 +80,7 @@ class Commits:
         if len(self._later) < MOST_WAITING:
             self._later.append(_Change(work, awaited=False))
         else:
-            self._trouble["later"] = f"{self._path} takes nothing: more than {MOST_WAITING:,} notes were let go"
+            self._trouble["notes"] = f"{self._path} takes nothing: more than {MOST_WAITING:,} notes were let go"
 
     def _flush(self) -> None:
         """Write what was left for later, before somebody asks for it; a store that takes nothing lets nobody wait."""
@@ -89,16 +90,22 @@ class Commits:
                     self._commit([])
 
     def _catch_up(self) -> None:
-        if self._later:
-            with self._turn:
+        if not self._later:
+            return
+        with self._turn:
+            if "write" in self._trouble:  # it is only tried: others would stand in line behind who waits for a lock
+                self._db.set_busy_timeout(0)
+            try:
                 self._commit([])
+            finally:
+                self._db.set_busy_timeout(BUSY_MS)
 
     def _let_go(self) -> None:
         """Write what was left for later, or give it up: what is forgotten now must not be written behind it."""
         with self._turn:
             self._commit([])
             if self._later and "write" in self._trouble:
-                self._trouble["later"] = f"{self._path} took nothing: {len(self._later):,} notes were let go"
+                self._trouble["notes"] = f"{self._path} took nothing: {len(self._later):,} notes were let go"
                 self._later.clear()
 
     def _put(self, change: _Change) -> None:
@@ -131,7 +138,8 @@ class Commits:
                 return
             changes = ()
         later = tuple(self._later)  # they stay in sight until they are written: `_flush` must not miss them
-        self._commit_all([*later, *changes])
+        if self._commit_all([*later, *changes]) and later:
+            self._trouble.pop("notes", None)
         for _ in later:
             self._later.popleft()
         self._later.extendleft(change for change in reversed(later) if not change.done.done())

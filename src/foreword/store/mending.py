@@ -14,6 +14,7 @@ import apsw
 
 from foreword.errors import StoreError
 from foreword.store import sightings
+from foreword.store.commits import BUSY_MS
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.migrate import Step, known_schema, migrate, steps
 from foreword.store.reading import KNOWN_TABLES
@@ -21,7 +22,6 @@ from foreword.store.writing import DAMAGED, indexed, texts_of
 from foreword.types import Memory
 from foreword.values import replace, value
 
-BUSY_MS = 5_000
 CODE_STEP = 4  # the migration that makes the tables of code, and fills them from the memories
 WAYS_OUT = {
     "index": "run `foreword index`",
@@ -29,6 +29,7 @@ WAYS_OUT = {
     "code": "run `foreword index`",
     "sightings": "run `foreword index`",
     "write": "hooks keep what they can in the spool; free some space, or run `foreword doctor`",
+    "notes": "free some space, or run `foreword doctor`",
     "later": "run `foreword doctor`",
 }
 # What is well again when the indexes were made anew: what was left for later may have met a missing table.
