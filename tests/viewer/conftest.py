@@ -193,9 +193,6 @@ def watched(context: Any, viewer: Viewer, watch: Watch) -> Iterator[Any]:
     for event, hear in hears.items():
         context.on(event, hear)
     page = context.new_page()
-    stored = context.new_cdp_session(page)
-    stored.send("Storage.clearDataForOrigin", {"origin": viewer.origin, "storageTypes": "local_storage"})
-    stored.detach()
     try:
         yield page
     finally:

@@ -143,7 +143,7 @@ def _print_memory(answer: dict[str, Any]) -> None:
     use = answer["use"]
     if answer["shown"]:
         untold = use["shown"] - use["used"] - use["ignored"]
-        screen.say(f"shown {use['shown']}x: used {use['used']}x, not used {use['ignored']}x, cannot be told {untold}x")
+        screen.say(f"shown {use['shown']}x: used {use['used']}x, not used {use['ignored']}x, not judged {untold}x")
     else:
         screen.aside("it was never shown")
     for each in answer["shown"]:

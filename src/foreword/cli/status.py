@@ -186,7 +186,7 @@ def _use(use: dict[str, Any]) -> str:
     if not use["shown"]:
         return f"nothing was shown {lately}"
     untold = use["shown"] - use["used"] - use["ignored"]
-    return f"{use['used']:,} of {use['shown']:,} shown {lately}, {use['ignored']:,} not used, {untold:,} cannot be told"
+    return f"{use['used']:,} of {use['shown']:,} shown {lately}, {use['ignored']:,} not used, {untold:,} not judged"
 
 
 def _most(home: Home) -> int:

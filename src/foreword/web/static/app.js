@@ -186,7 +186,7 @@ function theme() {
     const next = THEMES[(THEMES.indexOf(chosen()) + 1) % THEMES.length];
     if (next === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = next;
-    localStorage.setItem("theme", next);
+    choices.keep("theme", next);
     tell();
   });
   tell();

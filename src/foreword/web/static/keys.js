@@ -8,7 +8,7 @@ let here = {};
 let first = "";
 let timer = 0;
 
-export const on = () => localStorage.getItem("keys") !== "off";
+export const on = () => choices.get("keys") !== "off";
 
 export function begin(all) {
   everywhere = all;
@@ -56,7 +56,7 @@ function typing(node) {
 export function help() {
   const dialog = make("dialog", { class: "dialog", "aria-labelledby": "keys-title" });
   const choice = make("input", { type: "checkbox", checked: on(), id: "keys-on" });
-  choice.addEventListener("change", () => localStorage.setItem("keys", choice.checked ? "on" : "off"));
+  choice.addEventListener("change", () => choices.keep("keys", choice.checked ? "on" : "off"));
   add(dialog, [
     make("h2", { id: "keys-title", tabindex: "-1", autofocus: true }, "Keys"), // so that one reads from the top
     table("On this page", here),

@@ -12,6 +12,7 @@ import { ask, number, toast } from "../parts.js";
 export function doing(here) {
   const { page, choice } = here;
   const pick = latest();
+  let asking = false; // whether something shall be forgotten
   let done = []; // entries and runs of what was done here, the last one last
 
   const all = {
@@ -116,10 +117,9 @@ export function doing(here) {
 
   // Of one or of several: what will go is shown for all of them together, and asked for once.
   async function forgetAll(ids) {
-    const would = await post("/api/forget", { ids, dry_run: true });
-    const why = make("input", { name: "why", placeholder: "Why, for the log (may stay empty)", "aria-label": "Why, for the log", autofocus: true, on: { keydown: (event) => event.key === "Enter" && event.preventDefault() } });
-    const title = ids.length > 1 ? `Forget these ${number(ids.length)} for good?` : "Forget this for good?";
-    const yes = await ask({ title, body: [wouldGo(would), why], yes: ids.length > 1 ? `Forget ${number(ids.length)} for good` : "Forget for good", danger: true, read: () => ({ why: why.value }) });
+    if (asking) return; // the key was pressed again before anything was asked
+    asking = true;
+    const yes = await agreed(ids).finally(() => (asking = false));
     if (!yes) return;
     const open = choice.id;
     here.opened.going();
@@ -133,6 +133,13 @@ export function doing(here) {
     page.say(got.left.length ? "Forgotten; something is left" : "Forgotten for good; 0 left");
     await here.results.refresh({ quiet: true });
     here.askWaiting();
+  }
+
+  async function agreed(ids) {
+    const would = await post("/api/forget", { ids, dry_run: true });
+    const why = make("input", { name: "why", placeholder: "Why, for the log (may stay empty)", "aria-label": "Why, for the log", autofocus: true, on: { keydown: (event) => event.key === "Enter" && event.preventDefault() } });
+    const title = ids.length > 1 ? `Forget these ${number(ids.length)} for good?` : "Forget this for good?";
+    return ask({ title, body: [wouldGo(would), why], yes: ids.length > 1 ? `Forget ${number(ids.length)} for good` : "Forget for good", danger: true, read: () => ({ why: why.value }) });
   }
 
   async function saved(one, changes) {

@@ -141,7 +141,7 @@ function shown(told) {
   if (!told.shown.length) return make("p", { class: "dim" }, "It was never shown to an agent.");
   const untold = use.shown - use.used - use.ignored;
   return [
-    make("p", { class: "figures" }, make("span", {}, `shown ${many(use.shown, "time")}`), make("span", { class: use.used ? "used" : "" }, `${use.used ? "✓ " : ""}used ${number(use.used)}`), make("span", {}, `– not used ${number(use.ignored)}`), untold ? make("span", {}, `· cannot be told ${number(untold)}`) : null),
+    make("p", { class: "figures" }, make("span", {}, `shown ${many(use.shown, "time")}`), make("span", { class: use.used ? "used" : "" }, `${use.used ? "✓ " : ""}used ${number(use.used)}`), make("span", {}, `– not used ${number(use.ignored)}`), untold ? make("span", {}, `· not judged ${number(untold)}`) : null),
     make("ol", { class: "mem-rows" }, told.shown.map(once)),
   ];
 }
