@@ -42,6 +42,14 @@ STATE = """() => { const at = document.activeElement; return [location.href, doc
     [...document.querySelectorAll("main *")].reduce((sum, node) => sum + node.scrollTop, 0),
     [...document.querySelectorAll("input, select, textarea")].map((node) => [node.value, node.checked]),
     at ? [...document.querySelectorAll("*")].indexOf(at) : -1].map((each) => JSON.stringify(each)).join(" ") }"""
+# A button that loads the rest of a list does so when it is seen, switched off meanwhile: whether it is still there.
+FOCUS = """async (place) => { const node = window.controls[place], until = performance.now() + 10_000;
+    do {
+        node.focus();
+        await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+        while (node.disabled && performance.now() < until) await new Promise((next) => setTimeout(next, 20));
+    } while (node !== document.activeElement && node.getClientRects().length && performance.now() < until);
+    return node.getClientRects().length > 0; }"""
 KEYS = {"↓": "ArrowDown", "↑": "ArrowUp", "←": "ArrowLeft", "→": "ArrowRight", "Esc": "Escape"}
 LEADS = {"g n": "/now", "g t": "/timeline", "g m": "/memories", "g y": "/try", "g h": "/health"}  # of every page
 PATIENCE = 10.0  # seconds until something must have happened, on a busy machine
@@ -228,7 +236,8 @@ def test_every_control_does_something_when_a_key_asks_it_to(fresh_page, fresh, p
 def operate(page: Any, place: int, sort: str) -> None:
     """Give a control the focus and the key that works it, and see that something comes of it; Escape ends a dialog."""
     tag, type_, *_ = sort.split("|")
-    page.evaluate("(place) => window.controls[place].focus()", place)
+    if not page.evaluate(FOCUS, place):
+        return  # what it does was done when it came into sight: nothing is left behind the end of its list
     if tag == "A" and page.evaluate("(place) => window.controls[place].href === location.href", place):
         return  # the page that is shown already
     key = {"range": "ArrowLeft", "checkbox": "Space", "radio": "Space"}.get(type_, "Enter")
