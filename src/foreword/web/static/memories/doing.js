@@ -12,7 +12,7 @@ import { ask, number, toast } from "../parts.js";
 export function doing(here) {
   const { page, choice } = here;
   const pick = latest();
-  let asking = false; // whether something shall be forgotten
+  let agreeing = false; // whether it is being asked if something shall be forgotten
   let done = []; // entries and runs of what was done here, the last one last
 
   const all = {
@@ -117,9 +117,9 @@ export function doing(here) {
 
   // Of one or of several: what will go is shown for all of them together, and asked for once.
   async function forgetAll(ids) {
-    if (asking) return; // the key was pressed again before anything was asked
-    asking = true;
-    const yes = await agreed(ids).finally(() => (asking = false));
+    if (agreeing) return; // the key was pressed again before anything was asked
+    agreeing = true;
+    const yes = await agreed(ids).finally(() => (agreeing = false));
     if (!yes) return;
     const open = choice.id;
     here.opened.going();
