@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from foreword.amendments import Amendment
@@ -68,6 +68,10 @@ def links(store, memories) -> set[tuple[str, str, str]]:
     return {tuple(fields(link).values()) for id in memories for link in store.linked(id)}
 
 
+def did(store, run: str) -> set[tuple[str, tuple[str, ...]]]:
+    return {(each.what, each.memories) for each in store.log(run=run, limit=1000)} if run else set()
+
+
 # ---- any memory of a project
 WORDS = ("use", "redis", "for", "the", "cache", "valkey", "instead", "of", "never", "tests", "run", "100")
 TITLES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
@@ -89,7 +93,16 @@ ANY = st.builds(
 )  # fmt: skip
 
 
+PLAIN = {"body": "", "trust": "user", "seen": 1, "confirmed": 1.0, "session": "", "pinned": False, "files": ()}
+CONFIRMED_APART = [
+    {**PLAIN, "kind": "learning", "title": "use", "created": 1.0, "detail": SEEN[1]},
+    {**PLAIN, "kind": "learning", "title": "use", "created": 2.0, "detail": {}},
+    {**PLAIN, "kind": "summary", "title": "use", "created": 1.0, "session": "s2", "detail": {}},
+]
+
+
 @given(st.lists(ANY, max_size=14))
+@example(CONFIRMED_APART)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_memory_tidied_twice_loses_nothing_and_is_undone_to_the_last_field(shared_store, given):
     store, project = shared_store, new_project()
@@ -132,7 +145,10 @@ def test_any_memory_tidied_twice_loses_nothing_and_is_undone_to_the_last_field(s
         assert not undone.refused
         assert everything(store, project) == first
         assert not links(store, first)
-        assert tidy.run([project])["by"] == {}, "what was taken back is not done again"
+        again = tidy.run([project])
+        assert set(again["by"]) <= {"learn"}, "what was taken back is not done again"
+        # Of two that are two again, the one that was put aside may be confirmed for the first time.
+        assert not did(store, again["run"]) & did(store, done["run"]), "nor is a learning confirmed again"
 
 
 def test_each_amendment_is_logged_as_tidy_under_one_run(store):
