@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +22,11 @@ settings.load_profile("foreword")
 # Hundreds of workers are started here: without bytecode each compiles the package, 2.5 s of a core instead of 0.7.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Who is started in the background of a script, or by nohup, is told to ignore these, and with him all whom he starts.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 

@@ -394,7 +394,8 @@ def test_a_theme_is_kept_and_changes_the_page(page, viewer):
 
 def test_a_viewer_that_was_closed_says_so(fresh_page, fresh, watch):
     watch.expects_it_gone()
-    visit(fresh_page, f"{fresh.origin}/now")
+    with fresh_page.expect_response("**/api/live"):  # who does not listen yet cannot be told why
+        visit(fresh_page, f"{fresh.origin}/now")
     fresh.client.post("/api/view", {"do": "close"})
     fresh_page.locator("#closed", has_text="asked to close. Run foreword view").wait_for()
 
