@@ -108,6 +108,16 @@ def test_an_entry_is_taken_back_once(store):
     assert "already" in again.refused[entry.number]
 
 
+def test_of_two_who_take_back_the_same_at_once_one_is_refused(store):
+    """Both have read the entry as it stood; the second must not bring back what the first has put aside."""
+    fresh = Memory("decision", "made of a note", uid="made", project="here", created=5.0)
+    (entry,) = store.amend([Amendment("promote", new=(fresh,))], who="user", at=5.0)
+    assert store.undo([entry], who="user", at=6.0).entries
+    again = store.undo([entry], who="user", at=6.0)
+    assert "already" in again.refused[entry.number]
+    assert store.by_uid(["made"])[0].status == "discarded"
+
+
 def test_who_says_a_memory_again_leaves_its_pin_and_its_use(store):
     (one,) = kept(store, "one")
     (entry,) = store.amend([Amendment("pin", changed=((one, replace(one, pinned=True)),))], who="user", at=5.0)

@@ -130,10 +130,14 @@ class LogWriter:
         return Undone(tuple(done), refused)
 
     def _take_back(self, entry: Logged, *, who: str, run: str, at: float) -> Logged:
-        if entry.undone:
-            raise Conflict(f"entry {entry.number} was taken back by entry {entry.undone} already")
         if entry.what == "forget":
             raise Conflict(f"entry {entry.number} cannot be taken back: what was forgotten is gone for good")
+        # As it is now: two who ask at once have both read it as it was before.
+        rows = list(self._execute("SELECT undone FROM log WHERE number = ?", (entry.number,)))
+        if not rows:
+            raise Conflict(f"the log no longer has entry {entry.number}")
+        if undone := rows[0][0]:
+            raise Conflict(f"entry {entry.number} was taken back by entry {undone} already")
         if entry.patch and (way_back := self.ways_back.get(entry.what)):
             way_back(entry)
             return self._taken_back(entry, {}, who=who, run=run, at=at, ids=entry.memories)
