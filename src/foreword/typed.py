@@ -11,8 +11,8 @@ from foreword.words import STOP_WORDS, any_of, broken, plain, root, terms
 MOST_TYPED = 400  # characters; who pastes a page is found by how it begins
 MOST_WORDS = 12
 # Letters with which so many words begin that reading them out of the index takes long: at 100,000 memories 10 ms for
-# three, 90 ms for one.
-SHORT, TINY = 3, 2
+# three, 90 ms for one, and 0.3 from five on.
+SHORT, TINY, LONG = 3, 2, 5
 LEAST = 4  # letters that are left of a beginning which the index knows only by its stem
 ENDING = 6  # letters that a stem lacks at most: authenticat|ion is kept as authent
 # What a title is worth: that it begins with what was typed decides; how new a memory is decides between equals.
@@ -36,6 +36,11 @@ class Typed:
     def short(self) -> bool:
         """Whether the last word has only just been begun."""
         return self.begun.isascii() and 0 < len(self.begun) <= SHORT
+
+    @property
+    def long(self) -> bool:
+        """Whether so much of the last word is there that the index soon tells who holds it."""
+        return not self.begun.isascii() or len(self.begun) >= LONG
 
     def expression(self, *, begun: bool = True, cut: int = 0) -> str:
         """What the index is asked: every word, the last without so many of its letters, or left out."""

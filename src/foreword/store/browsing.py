@@ -32,10 +32,10 @@ from foreword.typed import Typed, typed
 from foreword.types import KINDS, Memory
 from foreword.values import replace, value
 
-POOL = 300  # of more that hold the words, the newest are put in order: six pages; of a few thousand memories all are
+POOL = 300  # of more that hold the words, the newest are put in order: six pages, and the others follow by age
 # How a beginning is tried before the index is asked which words begin so: as many of the newest at a time, for as long
-# as so many of them hold it, until there are enough for some pages.
-# Of a longer beginning the index has the few words soon.
+# as so many of them hold it, until there are enough for some pages. Of a long beginning the index tells all of them
+# as soon, where these are few.
 STEP, SHARE, LONGER, ENOUGH = 150, 0.1, 0.2, 1 / 3
 MOST_IDS = 50  # that begin as what is typed
 SAMPLE = 1_000  # of what begins so, the newest are counted
@@ -172,7 +172,8 @@ class BrowsingReader(Reader):
 
     def _best_page(self, wanted: Wanted, said: Typed, *, start: int, limit: int) -> Page:
         places, total = self._found(wanted, said, most=POOL if self._size() > FEW else FEW)
-        rows = self._titles([*places, *(() if total == len(places) else self._first(wanted, said))])
+        whole = total == len(places)
+        rows = self._titles([*places, *(() if whole else self._first(wanted, said))])
         fit = said.fitting(max((row[3] for row in rows), default=0.0))
         name = wanted.words.strip().lower()
 
@@ -181,6 +182,8 @@ class BrowsingReader(Reader):
             return not id.startswith(name), -fit(title, created, status not in SHOWN), -created, id
 
         ordered = [row[0] for row in sorted(rows, key=key)]
+        if not whole and len(ordered) <= start + limit:
+            ordered += self._behind(wanted, said, ordered, most=start + limit + 1)
         memories = self._in_order(ordered[start : start + limit])
         more = str(start + limit) if len(ordered) > start + limit else ""
         return Page(memories, more, total)
@@ -198,6 +201,13 @@ class BrowsingReader(Reader):
         sql = f"SELECT rowid FROM words WHERE words MATCH ? LIMIT {MOST_FIRST}"
         found = {place for (place,) in self._all(sql, (said.first,))} if said.first else set()
         return self._newest(wanted, Among(found), most=MOST_FIRST)[0] if found else []
+
+    def _behind(self, wanted: Wanted, said: Typed, ordered: Sequence[int], *, most: int) -> list[int]:
+        """Those that were not put in order, the newest first, until there are so many of both."""
+        among = self._narrowed(wanted, "").and_(self._holding_all(said))
+        places, _ = self._newest(wanted, among, most=most + len(ordered))
+        known = set(ordered)
+        return [place for place in places if place not in known]
 
     def _total(self, wanted: Wanted) -> int | None:
         narrowed = self._narrowed(wanted, "")
@@ -225,7 +235,7 @@ class BrowsingReader(Reader):
         named = self._by_prefix(wanted.words)
         if named and (itself := self._by_prefix(wanted.words, exact=True)):
             return self._newest(wanted, narrowed.and_(Among(itself)), most=most, but=but)
-        if said.begun and not named:
+        if said.begun and not named and not (said.long and self._holders(said.expression()).places is not None):
             held = narrowed.and_(self._holders(said.expression(begun=False))) if said.whole else narrowed
             if self._size() > FEW and (held.places is None or len(held.places) > POOL):
                 enough = int(min(most, SAMPLE) * ENOUGH)
