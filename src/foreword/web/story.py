@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST = 500  # moments of a story; more are read by nobody, and of a longer session the last ones tell how it stands
 EVENTS = 1_000  # that are read for them, the newest: reading what was looked at on the way makes no moment
 PAGE = 200
-INJECTIONS = 100
+INJECTIONS = MOST  # each is a moment
 ITEMS = 30  # memories that a moment of giving names
 CHANGES = 300  # as many as the distiller keeps of a session
 CAME = 200  # memories of one kind
@@ -224,13 +224,23 @@ def _joined(moments: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
             found.append(each)
         elif each["what"] == "edit":
             found[-1] = {**last, "until": each["at"], "files": _together(last["files"], each["files"])}
-        elif each["what"] == "run" and (each["command"], each["failed"]) == (last["command"], last["failed"]):
-            found[-1] = {**each, "at": last["at"], "until": each["at"], "times": last.get("times", 1) + 1}
+        elif each["what"] == "run" and _is_same(last, each):
+            more = {"at": last["at"], "until": each["at"], "times": last.get("times", 1) + 1}
+            found[-1] = {**last, **each, **more}
         elif each["what"] == "plan":
             found[-1] = {**each, "at": last["at"]}
         else:
             found.append(each)
     return found
+
+
+def _is_same(run: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
+    """Whether a command was run again and came to the same: one that failed in another way is told too."""
+    ended, then = (
+        (each["command"], each["failed"], each.get("failure", {}).get("id") or each["error"]) for each in (run, again)
+    )
+    kept = {each["memory"]["id"] for each in (run, again) if "memory" in each}
+    return ended == then and len(kept) <= 1
 
 
 def _together(one: Sequence[dict[str, Any]], other: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
