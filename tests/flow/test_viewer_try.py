@@ -60,6 +60,21 @@ def everything(home: Home) -> dict[str, list[tuple]]:
         return {name: line.execute(f'SELECT * FROM "{name}"').fetchall() for name in plain}
 
 
+def test_tokens_are_counted_for_the_model_that_the_agent_named(client, page, project, key):
+    told = {"session_id": "s1", "cwd": project, "hook_event_name": "UserPromptSubmit", "turn_id": "t1"}
+    event = {"host": "codex", "event": "UserPromptSubmit", "payload": {**told, "prompt": "hello", "model": "gpt-5.5"}}
+    client.post("/api/events", {"events": [event]})
+    asked = {"prompt": PROMPT, "project": key, "host": "codex", "budget": 300}
+    for more in ({"session": "s1"}, {}):  # of the session, or as this agent named it last
+        tried = page.post("/api/try", {**asked, **more})
+        about = {"moment": "prompt", "prompt": PROMPT, "budget": 300, "form": tried["form"], "host": "codex"}
+        said = client.get("/api/context", project_path=project, preview=1, model="gpt-5.5", **about)
+        assert (tried["text"], tried["model"]) == (said["context"], "gpt-5.5")
+    unnamed = page.post("/api/try", {**asked, "host": "claude-code"})
+    assert unnamed["model"] == ""
+    assert len(unnamed["items"]) < len(tried["items"])
+
+
 def test_a_trial_is_what_the_worker_would_say_and_what_just_missed_it(client, page, project, key):
     said = client.get("/api/context", project_path=project, moment="prompt", prompt=PROMPT, budget=300, preview=1)
     tried = page.post("/api/try", {"prompt": PROMPT, "project": key, "budget": 300})

@@ -249,6 +249,9 @@ class Store(Protocol):
     def prompts(self, session: str, *, limit: int = 20, oldest: bool = False) -> tuple[Event, ...]:
         """What a session was asked, the newest first, or the oldest."""
 
+    def last_told(self, session: str, kind: str) -> Event | None:
+        """The last event of a kind that a session told."""
+
     def sessions_before(
         self, last: float, id: str = "", *, projects: Sequence[str] = (), limit: int
     ) -> tuple[Session, ...]:

@@ -144,6 +144,9 @@ class Asking(Writing):
     def prompts(self, session: str, *, limit: int = 20, oldest: bool = False) -> tuple[Event, ...]:
         return self._ask_of(SEEN, lambda reader: reader.prompts(session, limit=limit, oldest=oldest))
 
+    def last_told(self, session: str, kind: str) -> Event | None:
+        return self._ask_of(SEEN, lambda reader: reader.last_told(session, kind))
+
     def sessions_before(
         self, last: float, id: str = "", *, projects: Sequence[str] = (), limit: int
     ) -> tuple[Session, ...]:

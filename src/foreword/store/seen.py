@@ -55,6 +55,10 @@ class SeenReader(Reader):
         )
         return tuple(map(event_of, rows))
 
+    def last_told(self, session: str, kind: str) -> Event | None:
+        sql = f"SELECT {EVENT} FROM events WHERE session = ? AND kind = ? ORDER BY number DESC LIMIT 1"
+        return next(map(event_of, self._all(sql, (session, kind))), None)
+
     def _seen(self, host: str, sessions: int, events: int) -> Seen:
         latest = [each.id for each in self.sessions_of(host, limit=LATELY)]
         told = self._newest("at, name, session, project FROM events", latest, order="number")

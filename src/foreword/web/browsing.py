@@ -59,7 +59,7 @@ def wanted_of(asked: Request) -> Wanted:
     return Wanted(
         words=word(asked, "q"),
         kinds=words(asked, "kind"),
-        scopes=words(asked, "scope"),
+        scopes=(word(asked, "scope"),) if word(asked, "scope") else (),  # one: a folder's name may hold a comma
         project=word(asked, "project"),
         tag=word(asked, "tag"),
         file=word(asked, "file"),

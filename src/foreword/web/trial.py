@@ -45,6 +45,7 @@ def trial(keeper: Keeper, told: Mapping[str, Any]) -> dict[str, Any]:
     """What would be put in front of a prompt, and what just missed it; nothing of it is kept or counted."""
     moment = _moment(keeper, told)
     asked = {"project": moment.project.key, "name": moment.project.name, "moment": moment.name, "form": moment.form}
+    asked["model"] = moment.model
     about = {**asked, "range": _range(keeper.settings.recipes[moment.name])}
     if by := keeper.off(moment.project).inject:
         silent = Skipped(why=f"injection is switched off in this project ({by})", budget=moment.budget)
@@ -99,14 +100,16 @@ def _moment(keeper: Keeper, told: Mapping[str, Any]) -> Moment:
     name = _one_of(told, "moment", MOMENTS) or "prompt"
     host = _one_of(told, "host", tuple(FILES))
     project = _project(keeper, _text(told, "project"))
+    session = _session(keeper, _text(told, "session"), project)
     form = _one_of(told, "form", FORMS) or (find(host).form if host else "markdown")
     return meant(
         Moment(
             name=name,
             project=project,
-            session=_session(keeper, _text(told, "session"), project),
+            session=session,
             prompt=redact(storable(_text(told, "prompt"))),  # as it would have come to the store
             host=host,
+            model=_model(keeper, name, session, host),
             budget=_budget(told),
             form="plain" if name == "compaction" else form,
         )
@@ -130,6 +133,13 @@ def _session(keeper: Keeper, id: str, project: Project) -> str:
     if id and (found is None or keeper.registry.key(found.project) != project.key):
         raise NotFound(f"there is no session {id[:80]!r} in this project", hint="leave it out for a new window")
     return id
+
+
+def _model(keeper: Keeper, moment: str, session: str, host: str) -> str:
+    """What the hook of such a moment named last, in this session or at this host: tokens are counted for it."""
+    latest = "" if session or not host else next((each.id for each in keeper.store.sessions_of(host, limit=1)), "")
+    event = keeper.store.last_told(session or latest, moment) if session or latest else None
+    return find(event.host).read(event.payload).model if event and event.host in FILES else ""
 
 
 def _budget(told: Mapping[str, Any]) -> int:
