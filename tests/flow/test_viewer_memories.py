@@ -15,6 +15,7 @@ from foreword.client import Client
 from foreword.errors import BadRequest
 from foreword.paths import Home
 from foreword.worker import life
+from tests.flow.conftest import wait_for
 from tests.flow.viewing import Page, Refused
 
 
@@ -80,6 +81,34 @@ def test_one_memory_is_told_with_where_it_is_from_and_what_it_is_linked_to(clien
     assert told["why"]
     assert told["score"] > 0
     assert [each["said"] for each in told["history"]] == ["linked", "added"]
+
+
+def test_new_words_are_kept_in_no_project_that_is_switched_off(client, page, add, project):
+    old = add("decision", "Use Redis")
+    wait_for(lambda: any(each["root"] == project for each in client.get("/api/projects")["projects"]))
+    (Path(project) / ".foreword-off").write_text("capture\n")
+    with pytest.raises(Refused, match="read-only"):
+        page.post("/api/supersede", {"old": old, "title": "Use Valkey"})
+    assert page.get(f"/api/memories/{old}")["memory"]["status"] == "active"
+    page.post("/api/pin", {"id": old})  # what is there is the user's to govern
+
+
+def test_what_holds_everywhere_is_not_ended_by_what_holds_in_one_project(page, add):
+    everywhere = add("preference", "Always use tabs", scope="universal")
+    here = add("preference", "Spaces in this one")
+    with pytest.raises(Refused, match="holds beyond"):
+        page.post("/api/supersede", {"old": everywhere, "new": here})
+    page.post("/api/supersede", {"old": here, "new": everywhere})
+
+
+def test_a_scope_is_one_whatever_its_name_holds(client, page, root):
+    folder = root / "a, b"
+    folder.mkdir()
+    told = {"kind": "note", "title": "of a folder with a comma", "project_path": str(folder)}
+    [kept] = client.post("/api/memories", told)["memories"]
+    assert "," in kept["scope"]
+    for path in ("/api/memories", "/api/facets"):
+        assert page.get(path, scope=kept["scope"])["total"] == 1
 
 
 def test_looking_is_no_fetch_and_changes_no_rank(client, page, add, worker):

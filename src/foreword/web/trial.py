@@ -120,11 +120,10 @@ def _project(keeper: Keeper, key: str) -> Project:
     """The project of a key, as which it counts."""
     if not key:
         raise BadRequest("a project must be chosen", hint="send its key as `project`; /api/projects lists them")
-    key = keeper.registry.key(key)
-    known = keeper.registry.known().get(key)
-    if known is None and key not in keeper.store.held():
+    found = keeper.registry.named(key)
+    if found.key not in keeper.registry.known() and found.key not in keeper.store.held():
         raise NotFound(f"no project is known as {key[:200]!r}", hint="/api/projects lists them")
-    return Project(key=key, name=known.name if known else "", root=known.root if known else "")
+    return found
 
 
 def _session(keeper: Keeper, id: str, project: Project) -> str:

@@ -46,12 +46,14 @@ class Governing:
         *,
         store: Callable[[], Store],
         project_of: Callable[[str], Project],
+        project_named: Callable[[str], Project],
         vectors_of: Callable[[Sequence[Memory]], Sequence[Vector | None]],
         refuse: Callable[[Project], None],
         now: Callable[[], float],
     ) -> None:
         self._store = store
         self._project_of = project_of
+        self._project_named = project_named
         self._vectors_of = vectors_of
         self._refuse = refuse
         self._now = now
@@ -209,12 +211,13 @@ class Governing:
                 raise BadRequest("a memory cannot take its own place", hint="name another one, or give a --title")
             if new.status != "active":
                 raise BadRequest(f"{new.id} is {new.status} itself", hint="name one that is active")
+            _refuse_narrower(new, old)
             return new
         changes = asked.changes({name: told[name] for name in ("title", "body", "why", "fixed_by") if name in told})
         if "title" not in changes:
             raise BadRequest("nothing takes its place", hint="name a memory, or say with --title what is true now")
-        if told.get("project_path"):
-            self._refuse(self._project_of(str(told["project_path"])))
+        if old.project:
+            self._refuse(self._project_named(old.project))
         now = self._now()
         about = {name: changes[name] for name in ("why", "fixed_by") if changes.get(name)}
         return Memory(
@@ -255,6 +258,15 @@ def _refuse_other(memory: Memory, key: str) -> None:
         raise BadRequest(
             f"{memory.id} is of another project ({memory.project})",
             hint=f"go there, or add --project with its folder or --project {memory.project}",
+        )
+
+
+def _refuse_narrower(new: Memory, old: Memory) -> None:
+    """What holds in one place alone does not end what holds in others too."""
+    if new.scope not in (old.scope, UNIVERSAL) and not old.scope.startswith("project:"):
+        raise BadRequest(
+            f"{old.id} holds beyond {new.id} ({old.scope}, and {new.scope})",
+            hint=f"say with --title what holds there now, or revise {new.id} --scope {old.scope} first",
         )
 
 

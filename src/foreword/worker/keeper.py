@@ -205,6 +205,7 @@ class Keeper:
         self.governing = Governing(
             store=lambda: self.store,
             project_of=self._project,
+            project_named=self.registry.named,
             vectors_of=self._meaning.of_memories,
             refuse=self._refuse,
             now=now,

@@ -62,6 +62,12 @@ class Registry:
         name = known[key].name if key in known else ""
         return replace(project, key=key, name=name or project.name)
 
+    def named(self, key: str) -> Project:
+        """The project of a key, which it counts as, with its name and its root as far as they are known."""
+        key = self.key(key)
+        known = self.known().get(key)
+        return Project(key=key, name=known.name if known else "", root=known.root if known else "")
+
     def key(self, key: str) -> str:
         """The key that this one counts as."""
         found = self.known().get(key)
