@@ -173,6 +173,22 @@ def test_nobody_without_the_key_makes_the_worker_hold_a_body(opened: Open) -> No
     assert opened.send(opened.asks("/api/projects").raw).status == 200
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_token_that_nobody_gave_makes_nobody_take_a_body(opened: Open, method: str) -> None:
+    """Who awaits `100 Continue` is told no at once."""
+    asked = replace(opened.asks("/", method).but(cookie=None, content_length="2000000"), target="/?token=x", body=b"")
+    refused(opened.send(asked.but(expect="100-continue").raw), method)
+
+
+def test_a_link_that_was_used_leads_in_whoever_has_the_key_and_nobody_else(opened: Open) -> None:
+    asked = replace(opened.asks("/"), target=f"/?token={opened.token()}")
+    assert opened.send(asked.but(cookie=None).raw).status == 200
+    again = opened.send(asked.raw)
+    assert (again.status, "Set-Cookie" in again.fields) == (200, False)
+    for shape in (asked.but(cookie=None), asked.but(sec_fetch_site="cross-site"), asked.but(sec_fetch_dest="iframe")):
+        refused(opened.send(shape.raw), shape)
+
+
 def test_a_refused_change_with_a_body_on_its_way_hears_why(opened: Open) -> None:
     body = b"{" + b" " * 300_000 + b"}"
     asked = replace(opened.asks("/api/forget", "POST").but(cookie=None, content_length=str(len(body))), body=body)

@@ -185,7 +185,9 @@ class _Open:
     def _refusal(self, asked: Request) -> Response | None:
         """What somebody hears who may not ask this; the body of such a one is not even read."""
         try:
-            if not _is_link(asked):
+            if _is_link(asked):
+                self.gate.follow(asked)
+            else:
                 self.gate.pass_(asked, page=is_page(self._routes, asked.path))
         except Refused as exc:
             return self._refused(asked, exc)
@@ -193,11 +195,7 @@ class _Open:
 
     def _answer(self, asked: Request) -> Response:
         if _is_link(asked):
-            try:
-                cookie = self.gate.opened(asked)
-            except Refused as exc:
-                return self._refused(asked, exc)
-            return Response(status=200, body=WELCOME, kind=HTML, fields={"Set-Cookie": cookie})
+            return self._welcomed(asked)
         if asked.path.startswith("/api/"):
             self._keeper.courtesy.give_way()  # an agent waits for a hook's answer; whoever looks can wait for its end
         with aside():  # and takes no reader of a hook's
@@ -207,6 +205,18 @@ class _Open:
         if isinstance(answer.body, bytes):  # a page that only listens looks at nothing
             self.looked = self._keeper.asked = time.monotonic()
         return answer
+
+    def _welcomed(self, asked: Request) -> Response:
+        """Who opens a link for the first time, or has the key already and opens a used one again."""
+        try:
+            fields = {"Set-Cookie": self.gate.opened(asked)}
+        except Refused as exc:
+            try:
+                self.gate.pass_(asked, page=True)
+            except Refused:
+                return self._refused(asked, exc)
+            fields = {}
+        return Response(status=200, body=WELCOME, kind=HTML, fields=fields)
 
     def _is_read(self, asked: Request) -> bool:
         """Whether a person opened it, who is told in a page what a script is told in JSON."""

@@ -49,11 +49,7 @@ class Gate:
 
     def opened(self, asked: Request) -> str:
         """What turns the token of a link into a cookie: a field of the answer. The token opens nothing again."""
-        self._placed(asked)
-        if asked.method != "GET" or asked.path != "/" or asked.fields.get("sec-purpose"):
-            raise Refused("a link is opened, not sent or fetched ahead", hint=AGAIN)
-        if asked.fields.get("sec-fetch-dest", "document") != "document":
-            raise Refused("the viewer stands in no frame and in no page", hint=AGAIN)
+        self.follow(asked)
         given = asked.query.get("token", "").encode(errors="surrogatepass")  # whatever bytes were sent
         with self._lock:
             token = next((each for each in self._links if hmac.compare_digest(each.encode(), given)), "")
@@ -61,6 +57,16 @@ class Gate:
         if until <= self._now():
             raise Refused("this link was used, or is too old", hint=AGAIN)
         return f"{self._name}={self.key}; HttpOnly; SameSite=Strict; Path=/"
+
+    def follow(self, asked: Request) -> None:
+        """Let somebody in who opens a link as a person does, or raise Refused; whether it is a good one is not said."""
+        self._placed(asked)
+        if asked.method != "GET" or asked.path != "/" or asked.fields.get("sec-purpose"):
+            raise Refused("a link is opened, not sent or fetched ahead", hint=AGAIN)
+        if asked.fields.get("content-length", "0") != "0":
+            raise Refused("who opens a link sends nothing along", hint=AGAIN)
+        if asked.fields.get("sec-fetch-dest", "document") != "document":
+            raise Refused("the viewer stands in no frame and in no page", hint=AGAIN)
 
     def pass_(self, asked: Request, *, page: bool) -> None:
         """Let a request in, or raise Refused; a *page* is what somebody may type into the browser's address line."""
