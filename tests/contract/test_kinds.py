@@ -47,3 +47,14 @@ def test_at_most_the_limit_and_the_newest_of_all(store):
 def test_nothing_where_there_is_nothing(store):
     assert store.of_kinds(("note",)) == ()
     assert store.of_kinds((), scopes=("project:here",)) == ()
+
+
+def test_how_many_are_active_is_counted(store):
+    every = filled(store)
+    for kind, scopes in itertools.product(("note", "preference"), ((), ("project:here",), ("project:nowhere",))):
+        wanted = [
+            each
+            for each in every
+            if each.kind == kind and each.status == "active" and (not scopes or each.scope in scopes)
+        ]
+        assert store.how_many(kind, scopes=scopes) == len(wanted)

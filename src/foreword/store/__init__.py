@@ -196,6 +196,9 @@ class Store(Protocol):
     ) -> tuple[Memory, ...]:
         """The memories of these kinds, newest first; of all scopes if none, and whatever their status if none."""
 
+    def how_many(self, kind: str, *, scopes: Sequence[str] = ()) -> int:
+        """How many active memories there are of a kind; of all scopes if none."""
+
     def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
         """A page of what is wanted, of all projects: newest first, or where there are words best first.
 

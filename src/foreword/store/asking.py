@@ -77,6 +77,9 @@ class Asking(Writing):
         asked: dict[str, Any] = {"scopes": scopes, "statuses": statuses, "limit": limit}
         return self._ask_of(KINDS, lambda reader: reader.of_kinds(kinds, **asked))
 
+    def how_many(self, kind: str, *, scopes: Sequence[str] = ()) -> int:
+        return self._ask_of(KINDS, lambda reader: reader.how_many(kind, scopes=scopes))
+
     def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
         return self._ask_browsing(wanted, lambda reader, known: reader.browse(wanted, known, after=after, limit=limit))
 

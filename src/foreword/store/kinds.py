@@ -45,3 +45,8 @@ class KindReader(Reader):
         ]
         found = sorted(map(memory_of, rows), key=lambda memory: (memory.created, memory.id), reverse=True)
         return tuple(found[:limit])
+
+    def how_many(self, kind: str, *, scopes: Sequence[str] = ()) -> int:
+        owners = self._owners(scopes) if scopes else self._all("SELECT number, scope FROM owners", ())
+        sql = "SELECT count(*) FROM memories m WHERE m.owner = ? AND m.kind = ? AND m.status = 'active'"
+        return sum(self._all(sql, (owner, kind))[0][0] for owner, _ in owners)

@@ -93,7 +93,7 @@ class Forgetting:
         """Forget what a caller names, or only tell what would go; what was left unfinished comes first."""
         wish = _wish(told, store=self._store())
         if told.get("dry_run"):
-            return self._distilling.apart(lambda: self._would(wish)).result()
+            return self._would(wish)  # it only reads, and a session's start would wait in line behind it
         if self._importing().busy():
             raise BadRequest("an import is running", hint="wait until it is done: it may bring what is forgotten here")
         self._drain()
@@ -108,7 +108,7 @@ class Forgetting:
             return
         self._distilling.apart(self._finish_aside)
 
-    # -- while nothing is distilled -----------------------------------------------------------------------------
+    # -- what would go ------------------------------------------------------------------------------------------
     def _would(self, wish: Wish) -> dict[str, Any]:
         live = self._store().forgetting
         going = self._doomed(live, wish)

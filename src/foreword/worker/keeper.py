@@ -355,9 +355,9 @@ class Keeper:
     def review(self, *, project_path: str = "", project: str = "", most: int | None = None) -> dict[str, Any]:
         """What waits for the user in a project, by folder or key, or in all, at most so many of each sort; how many."""
         key = project or (self._project(project_path).key if project_path else "")
-        found = fields(reviewing.waiting(self.store, scope=f"project:{key}" if key else ""))
-        told = {name: [answers.memory(each) for each in memories[:most]] for name, memories in found.items()}
-        return {**told, "waiting": sum(map(len, found.values())), "becomes": list(reviewing.BECOMES)}
+        found = reviewing.waiting(self.store, scope=f"project:{key}" if key else "", most=most)
+        told = {name: [answers.memory(each) for each in getattr(found, name)] for name in ("proposals", "notes")}
+        return {**told, "waiting": found.in_all, "becomes": list(reviewing.BECOMES)}
 
     def decide(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Do with one thing that waits what the user says, or with several."""

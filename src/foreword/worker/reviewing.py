@@ -30,22 +30,27 @@ class Waiting:
 
     proposals: tuple[Memory, ...]
     notes: tuple[Memory, ...]
+    in_all: int
 
 
-def waiting(store: Store, *, scope: str = "") -> Waiting:
-    """Proposals and notes of one scope, or of all; what is proposed for all projects, in each that says it itself."""
+def waiting(store: Store, *, scope: str = "", most: int | None = None) -> Waiting:
+    """Proposals and notes of one scope, or of all, at most so many of each, and how many there are in all.
+
+    What is proposed for all projects waits in each that says it itself.
+    """
     scopes = (scope,) if scope else ()
     proposals = store.proposed()
     wider = scope and any("scope" in each.detail and each.scope != scope for each in proposals)
     own = store.of_kinds(("correction", "preference"), scopes=scopes, statuses=("active",)) if wider else ()
-    return Waiting(
-        proposals=tuple(
-            each
-            for each in proposals
-            if not scope or each.scope == scope or ("scope" in each.detail and any(same(each, rule) for rule in own))
-        ),
-        notes=store.of_kinds(("note",), scopes=scopes, statuses=("active",)),
+    here = tuple(
+        each
+        for each in proposals
+        if not scope or each.scope == scope or ("scope" in each.detail and any(same(each, rule) for rule in own))
     )
+    # A badge shows only a number, and there may be thousands of notes.
+    limit = {} if most is None else {"limit": most}
+    notes = store.of_kinds(("note",), scopes=scopes, statuses=("active",), **limit) if most != 0 else ()
+    return Waiting(here[:most], notes, in_all=len(here) + store.how_many("note", scopes=scopes))
 
 
 def decide(store: Store, told: Mapping[str, Any], *, now: float) -> tuple[Memory, Logged]:
