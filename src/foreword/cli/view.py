@@ -59,15 +59,18 @@ def view(
     page = None if sys.platform == "linux" else home.run / PAGE
     opened = client.post("/api/view", {"do": "open", "port": port})
 
+    def link(told: Mapping[str, Any]) -> None:
+        screen.as_json({"url": told["url"], "port": told["port"]}) if json else screen.say(told["url"])
+
     def tell() -> None:
-        screen.as_json({"url": opened["url"], "port": opened["port"]}) if json else screen.say(opened["url"])
+        link(opened)
         if not json:
             screen.aside("the link works once, on this machine; Ctrl-C closes the viewer")
         if browser and _has_browser(os.environ, platform=sys.platform):
             show(opened["url"], page=page)
 
     try:
-        _hold(home, opened, tell=tell)
+        _hold(home, opened, tell=tell, again=link)
     finally:
         if page:
             page.unlink(missing_ok=True)
@@ -101,8 +104,10 @@ def _has_browser(environ: Mapping[str, str], *, platform: str) -> bool:
     return platform != "linux" or any(environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
-def _hold(home: Home, opened: dict[str, Any], *, tell: Callable[[], None]) -> None:
-    """Tell of it, stay until Ctrl-C or until the viewer is closed for good, and say why it was."""
+def _hold(
+    home: Home, opened: dict[str, Any], *, tell: Callable[[], None], again: Callable[[Mapping[str, Any]], None]
+) -> None:
+    """Tell of it, and *again* where it was opened anew; stay until Ctrl-C, or until it is closed for good, and why."""
     import signal
 
     from foreword.client import Client
@@ -118,7 +123,7 @@ def _hold(home: Home, opened: dict[str, Any], *, tell: Callable[[], None]) -> No
             if not told["open"]:
                 if not told.get("again"):
                     break
-                opened = _anew(client, opened)
+                opened = _anew(client, opened, tell=again)
             time.sleep(HOLD_EVERY)
     except KeyboardInterrupt:
         with suppress(ForewordError):  # a worker that left took the viewer along
@@ -152,7 +157,7 @@ def _held(client: Client, home: Home, holder: str) -> dict[str, Any]:
         time.sleep(0.2)
 
 
-def _anew(client: Client, opened: dict[str, Any]) -> dict[str, Any]:
+def _anew(client: Client, opened: dict[str, Any], *, tell: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
     """The viewer in a new worker, where the old one was: a page that is open gets in with the key that it has."""
     try:
         try:
@@ -163,5 +168,7 @@ def _anew(client: Client, opened: dict[str, Any]) -> dict[str, Any]:
         return opened
     same = (again["port"], again["key"]) == (opened["port"], opened["key"])
     goes_on = "a page that is open goes on" if same else "a page that is open is at its end"
-    screen.aside(f"the viewer was opened again; {goes_on}. A new link: {again['url']}")
+    screen.aside(f"the viewer was opened again; {goes_on}. A new link:")
+    with suppress(OSError):  # whoever read the first one may have left
+        tell(again)
     return again

@@ -13,7 +13,7 @@ from foreword.distill.merge import fixes_of
 from foreword.store.timeline import Given
 from foreword.types import KINDS, Change, Event, Injection, Memory, Session
 from foreword.values import fields
-from foreword.web.timeline import change, failure, fixing, head, named, places, summary_of
+from foreword.web.timeline import CAME, change, failure, fixing, head, named, places, summary_of
 
 if TYPE_CHECKING:
     from foreword.store import Store
@@ -25,7 +25,6 @@ PAGE = 200
 INJECTIONS = MOST  # each is a moment
 ITEMS = 30  # memories that a moment of giving names
 CHANGES = 300  # as many as the distiller keeps of a session
-CAME = 200  # memories of one kind
 SAID, OUTPUT, COMMAND = 1_200, 700, 300  # characters that are shown of each
 TODOS = 20
 ABOUT = ("request", "done", "learned", "next", "block", "decisions")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FEW = 5  # of one sort, in a row of the list; its story has all
 LOOKED_AT = 40  # changes of a session of which the few are chosen
+CAME = 200  # memories of one kind that a session may have come to
 TITLE, SUMMARY, FIX, BY = 160, 320, 150, 60  # characters
 QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
 KINDS = ("summary", "handoff", "decision", "failure", "learning", "preference", "correction")
@@ -39,7 +40,7 @@ def timeline(keeper: Keeper, *, project: str = "", before: str = "", limit: int 
     ids = [each.id for each in shown]
     came = {
         id: [memory for memory in memories if memory.status not in ASIDE]
-        for id, memories in store.came_of(ids, kinds=KINDS, each=LOOKED_AT).items()
+        for id, memories in store.came_of(ids, kinds=KINDS, each=CAME).items()
     }
     fixed = fixing(keeper, came)
     changed = store.changed_in(places(shown, came), each=LOOKED_AT)

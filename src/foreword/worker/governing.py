@@ -122,7 +122,8 @@ class Governing:
         about = [_entry(each) for each in entries]
         if preview:
             return {"entries": about, "undone": [], "refused": {}}
-        run = f"undo-{secrets.token_hex(6)}" if told.get("run") or len(entries) > 1 else ""  # so that all can be done again
+        several = told.get("run") or len(entries) > 1
+        run = f"undo-{secrets.token_hex(6)}" if several else ""  # so that all of it can be done again
         got = self._store().undo(entries, who="user", at=self._now(), run=run)
         refused = {str(number): why for number, why in got.refused.items()}
         return {"entries": about, "undone": [_entry(each) for each in got.entries], "refused": refused}
