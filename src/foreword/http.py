@@ -31,6 +31,7 @@ MOST_HEAD = 2 * 1024 * 1024  # a long prompt in a URL: nine bytes a character
 MOST_BODY = 16 * 1024 * 1024  # a hook sends 1.25 MB at most, an import a batch of memories
 PATIENCE = 10.0  # seconds for a peer to say its request, and to take the answer
 WARN_EVERY = 60.0  # seconds: whoever knocks a thousand times does not wash the rest out of the log
+REFUSED = "somebody was refused: another user, or one who left at once"
 # On Linux a listening socket that is shut down wakes who waits in accept; elsewhere they look up now and then.
 WAKES = sys.platform == "linux"
 LOOK_UP = 0.5  # seconds
@@ -94,6 +95,18 @@ class Response:
     fields: Mapping[str, str] = EMPTY
 
 
+class Seldom:
+    """Warns of what may come a thousand times, once in a while."""
+
+    def __init__(self) -> None:
+        self._last = -WARN_EVERY
+
+    def __call__(self, words: str, *more: object) -> None:
+        if time.monotonic() - self._last > WARN_EVERY:
+            self._last = time.monotonic()
+            log.warning(words, *more)
+
+
 def ours(line: socket.socket) -> bool:
     """Whether our own user is at the other end of a Unix socket."""
     return peer_of(line) == os.getuid()
@@ -114,7 +127,7 @@ class Server:
         self._listener = listener
         self._handle = handle
         self._admit = admit
-        self._warned = -WARN_EVERY
+        self._warn = Seldom()
         self._closed = threading.Event()
         if not wakes:
             listener.settimeout(LOOK_UP)
@@ -153,9 +166,7 @@ class Server:
 
     def _answer(self, line: socket.socket) -> None:
         if not self._admit(line):
-            if time.monotonic() - self._warned > WARN_EVERY:
-                self._warned = time.monotonic()
-                log.warning("somebody was refused: another user, or one who left at once")
+            self._warn(REFUSED)
             return
         until = time.monotonic() + PATIENCE
         try:

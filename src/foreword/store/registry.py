@@ -47,6 +47,11 @@ class Known:
     last: float = 0.0
 
 
+def counts_as(key: str, known: Mapping[str, Known]) -> str:
+    """The key that this one counts as: another one's, where it is an alias."""
+    return (known[key].alias_of if key in known else "") or key
+
+
 def called(key: str, known: Mapping[str, Known]) -> str:
     """What people call a project; of one that nobody named yet, how its key ends."""
     return (known[key].name if key in known else "") or key.rpartition("/")[2] or key

@@ -19,7 +19,20 @@ from contextlib import suppress
 from enum import IntEnum
 
 from foreword.errors import BadRequest
-from foreword.http import END, GO_ON, Request, Response, Stream, awaits, length_of, parsed, refusal, rendered
+from foreword.http import (
+    END,
+    GO_ON,
+    REFUSED,
+    Request,
+    Response,
+    Seldom,
+    Stream,
+    awaits,
+    length_of,
+    parsed,
+    refusal,
+    rendered,
+)
 from foreword.types import EMPTY
 from foreword.values import replace
 
@@ -34,7 +47,6 @@ TO_ASK = 20.0  # seconds for a request; browsers let go of a line that they made
 TO_TAKE = 20.0  # seconds for a peer to take its answer
 TO_LEAVE = 1.0  # seconds for a peer to stop sending what nobody reads
 TAKEN = 1 << 20  # bytes of a refused body that are taken, so that its sender hears why
-WARN_EVERY = 60.0  # seconds: whoever knocks a thousand times does not wash the rest out of the log
 AT_ONCE = 32  # connections that are let in before those that are there are heard
 
 
@@ -67,7 +79,7 @@ class Hall:
         self._admit = admit
         self._look = look  # at the head alone: whom it refuses sends no body
         self._fields = fields  # of every answer, also to what is no request
-        self._warned = -WARN_EVERY
+        self._warn = Seldom()
         self._lines: dict[socket.socket, _Line] = {}  # the oldest first
         self._asked: queue.SimpleQueue[_Line | None] = queue.SimpleQueue()
         self._answered: deque[tuple[_Line, Response]] = deque()
@@ -195,7 +207,7 @@ class Hall:
             log.exception("nobody can tell who came")
             admitted = False
         if not admitted:
-            self._warn("somebody was refused: another user, or one who left at once")
+            self._warn(REFUSED)
             came.close()
             return
         line = self._lines[came] = _Line(came, until=time.monotonic() + TO_ASK)
@@ -330,11 +342,6 @@ class Hall:
         line.socket.close()
         if line.stream:
             line.stream.left = True
-
-    def _warn(self, words: str, *more: object) -> None:
-        if time.monotonic() - self._warned > WARN_EVERY:
-            self._warned = time.monotonic()
-            log.warning(words, *more)
 
 
 class _Line:

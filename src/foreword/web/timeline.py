@@ -12,7 +12,7 @@ from foreword.distill.fixes import elsewhere, fate_of
 from foreword.distill.merge import fixes_of
 from foreword.distill.sentences import begun, cut
 from foreword.errors import BadRequest
-from foreword.store.registry import called
+from foreword.store.registry import called, counts_as
 from foreword.store.timeline import Changed, Given
 from foreword.types import Change, Event, Memory, Session
 from foreword.values import fields
@@ -174,8 +174,7 @@ def _counting_as(project: str, registry: Mapping[str, Known]) -> tuple[str, ...]
     """A project and those that count as it: what an alias was told before is still under its own key."""
     if not project:
         return ()
-    known = registry.get(project)
-    key = known.alias_of or project if known else project
+    key = counts_as(project, registry)
     return (key, *(each for each, about in registry.items() if about.alias_of == key))
 
 

@@ -29,6 +29,7 @@ from foreword.redact import redact
 from foreword.store import Store
 from foreword.store import forgetting as rows
 from foreword.store.forgetting import MAGIC, Copy, Cutter, Doomed, Forgetter
+from foreword.store.registry import counts_as
 from foreword.traces import WINDOW, Traces, held, traces_of
 from foreword.values import replace, value
 from foreword.worker.distilling import Distilling
@@ -297,8 +298,7 @@ def _session(named: str, *, store: Store) -> str:
 def _projects(named: str, *, store: Store) -> tuple[str, ...]:
     """A folder's project, or the one of that key, with those that are its aliases."""
     key = storable(project_at(named).key if named.startswith("/") else named)
-    known = store.registry().get(key)
-    key = known.alias_of or key if known else key
+    key = counts_as(key, store.registry())
     found = store.forgetting.ask(lambda execute: rows.projects(execute, key))
     if not found:
         raise NotFound(f"nothing is known of the project {key!r}", hint="give a folder of it, or its key")

@@ -11,6 +11,7 @@ from foreword.errors import StoreError
 from foreword.payloads import Delivery
 from foreword.redact import redact
 from foreword.store import Store
+from foreword.store.registry import counts_as
 from foreword.types import EMPTY, Change, Event, Injection, Memory, Project, Session
 from foreword.values import replace
 
@@ -70,8 +71,7 @@ class Registry:
 
     def key(self, key: str) -> str:
         """The key that this one counts as."""
-        found = self.known().get(key)
-        return found.alias_of or key if found else key
+        return counts_as(key, self.known())
 
     def own(self, told: T) -> T:
         """Something that names a project, with the key which that counts as."""
