@@ -16,21 +16,22 @@ export function get(path, query = {}, { signal } = {}) {
   return answer(`${path}${said.size ? `?${said}` : ""}`, { signal });
 }
 
-export function post(path, body, { signal } = {}) {
+// `changes` tells whether it may have been done though nobody answers: a trial or a dry run changes nothing.
+export function post(path, body, { signal, changes = true } = {}) {
   const headers = { "Content-Type": "application/json" };
-  return answer(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+  return answer(path, { method: "POST", headers, body: JSON.stringify(body), signal }, { changes });
 }
 
 export const BACK = "It goes on by itself when it is back. If its command has ended, run `foreword view` again, and open the link that it prints.";
 
-async function answer(address, how) {
+async function answer(address, how, { changes = false } = {}) {
   let got, told;
   try {
     got = await fetch(address, { credentials: "same-origin", redirect: "error", ...how });
     told = await got.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    const words = how.method ? "The viewer does not answer: look whether this was done." : "The viewer does not answer.";
+    const words = changes ? "The viewer does not answer: look whether this was done." : "The viewer does not answer.";
     throw new Told(words, BACK, 0);
   }
   if (!got.ok) throw new Told(told.error, told.hint, got.status);

@@ -26,9 +26,10 @@ export function add(node, children) {
   return node;
 }
 
-// A memory may hold any text: an address leads nowhere but to our own pages, and no attribute can be a script.
+// A memory may hold any text: an address leads nowhere but to our own pages (a browser passes over tabs and ends of
+// lines in one), and no attribute can be a script.
 function put(node, name, text) {
   if (/^(on|style$|src|srcdoc$|form)/i.test(name)) throw new Error(`no ${name} here`);
-  if (name === "href" && !/^[/#][^/\\]|^[/#]$/.test(text)) throw new Error("links stay in the viewer");
+  if (name === "href" && !/^[/#][^/\\\t\r\n]|^[/#]$/.test(text)) throw new Error("links stay in the viewer");
   node.setAttribute(name, text);
 }

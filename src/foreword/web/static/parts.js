@@ -82,14 +82,26 @@ export function line(spent, limit) {
   return make("span", { class: "meter-line", "aria-hidden": "true" }, inner);
 }
 
-const HOW = { fetched: "it was fetched", file: "its file was touched", function: "its function was touched", command: "its command was run", words: "its words came back" };
-const USED = { 1: (how) => ["used", `✓ used${how ? `: ${HOW[how] ?? how}` : ""}`], 0: () => ["ignored", "– not used"] };
-const UNTOLD = (how) => ["unjudged", how ? "· cannot be told" : "· not judged yet"];
+const HOW = {
+  fetched: "it was fetched",
+  file: "its file was touched",
+  function: "its function was touched",
+  command: "its command was run",
+  words: "its words came back",
+};
+
+// What became of something that was given: the class of it, and in words how that is known.
+export function useOf(used, how) {
+  if (used) return ["used", `✓ used${how ? `: ${HOW[how] ?? how}` : ""}`];
+  if (used === 0 || used === false) return ["ignored", "– not used"];
+  return ["unjudged", how ? "· cannot be told" : "· not judged yet"];
+}
+
 export const SCORED = "A score is the product of its factors. The middle of a bar is 1, which changes nothing.";
 
 // One injected memory: title, where it stood, what it cost, what it scored and why, and whether it was used.
 export function item(entry, { why = true, layer = false, more = null } = {}) {
-  const [kind, words] = entry.used === undefined ? [] : (USED[entry.used] ?? UNTOLD)(entry.how);
+  const [kind, words] = entry.used === undefined ? [] : useOf(entry.used, entry.how);
   return make(
     "article",
     { class: "item", "data-memory": entry.memory, tabindex: "-1" },
@@ -114,6 +126,13 @@ export const coded = (text) => text.split(/`([^`]+)`/).map((each, place) => (pla
 
 export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
+// With a stop where it has none.
+export const full = (words) => (/[.!?…]$/.test(words) ? words : `${words}.`);
+
+// What became of a memory that was another when it was read.
+const SINCE = { superseded: "been superseded", discarded: "been set aside", stale: "gone stale", active: "been brought back" };
+export const since = (status) => (SINCE[status] ? `It has since ${SINCE[status]}.` : `It is ${status} now.`);
+
 export function trouble(error) {
   const words = sentence(error.message || String(error));
   return make("div", { class: "trouble", role: "alert", "data-unanswered": error.status === 0 }, make("p", {}, make("strong", {}, coded(words))), error.hint ? make("p", {}, coded(error.hint)) : null);
@@ -136,8 +155,13 @@ export function ask({ title, body = [], yes = "Yes", danger = false, read = () =
   });
 }
 
-// What was done, for some seconds, and where there is one a way back.
-export function toast(words, { undo = null } = {}) {
+// What went wrong and the way out, as one reads it in a line.
+const troubled = (error) => [error.message || String(error), error.hint].filter(Boolean).map((each) => [coded(full(sentence(each))), " "]);
+
+// What was done, for some seconds, and where there is one a way back; what went wrong, for as long as two sentences take.
+export const toastTrouble = (error) => toast(troubled(error), { seconds: 15 });
+
+export function toast(words, { undo = null, seconds = undo ? 12 : 6 } = {}) {
   const note = make("div", { class: "toast" }, make("span", {}, words));
   const before = document.activeElement;
   const gone = () => {
@@ -148,7 +172,7 @@ export function toast(words, { undo = null } = {}) {
   if (undo) note.append(make("button", { type: "button", class: "quiet", on: { click: () => (gone(), undo()) } }, "Undo"));
   document.getElementById("toasts").append(note);
   const late = () => (note.contains(document.activeElement) ? setTimeout(late, 2_000) : gone());
-  setTimeout(late, undo ? 12_000 : 6_000);
+  setTimeout(late, seconds * 1_000);
 }
 
 // A choice of project; the address has it as ?project=KEY.

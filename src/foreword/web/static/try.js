@@ -49,7 +49,7 @@ export async function show(root, page) {
       wanted = null;
       try {
         if (!now.prompt.trim() && now.moment === "prompt") draw(null);
-        else draw(await post("/api/try", now, { signal: page.signal }));
+        else draw(await post("/api/try", now, { signal: page.signal, changes: false }));
       } catch (error) {
         if (error.name === "AbortError") break;
         form.meter();
