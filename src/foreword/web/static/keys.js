@@ -32,6 +32,7 @@ function pressed(event) {
   first = "";
   if (found) {
     if (typing(event.target) ? !(name === "Escape" || /^(Ctrl|Alt)\+./.test(name)) : !on() && name.length === 1) return;
+    if (/(Arrow|Home$|End$)/.test(name) && event.target.matches("input[type=radio], input[type=range]")) return; // its own
     if (name === "Enter" && event.target.closest("a, button, summary, select, input, textarea")) return;
     event.preventDefault();
     found[1](event);

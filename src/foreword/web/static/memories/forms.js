@@ -1,10 +1,11 @@
 // A memory -> the form that changes it, or that puts another one in its place; what is written there -> what is to be saved.
 
 import { fill, make } from "../dom.js";
-import { chip } from "../parts.js";
+import { chip, since } from "../parts.js";
 
 const KINDS = ["summary", "handoff", "decision", "pattern", "failure", "observation", "change", "learning", "preference", "correction", "goal", "note", "project"];
 const LISTS = ["tags", "files", "functions"];
+const OF_KIND = { why: "decision", fixed_by: "failure" }; // fields that one kind has, shown with it or where something stands in them
 
 // What changes the words of a memory: resolves to what is different, or null.
 export function editor(one, { version, save, cancel }) {
@@ -17,13 +18,26 @@ export function editor(one, { version, save, cancel }) {
     why: make("textarea", { name: "why", value: was.why, rows: 2 }),
     fixed_by: make("textarea", { name: "fixed_by", value: was.fixed_by, rows: 2 }),
     scope: make("input", { name: "scope", value: was.scope, required: true, list: "mem-scopes" }),
-    confidence: make("input", { name: "confidence", type: "number", min: 0, max: 1, step: "any", value: was.confidence }),
+    confidence: make("input", { name: "confidence", type: "number", min: 0, max: 1, step: "any", value: was.confidence, required: true }),
     tags: make("input", { name: "tags", value: was.tags }),
     files: make("textarea", { name: "files", value: was.files, rows: 2 }),
     functions: make("textarea", { name: "functions", value: was.functions, rows: 2 }),
   };
-  const labels = { title: "Title", body: "Body", kind: "Kind", why: "Why", fixed_by: "Fixed by", scope: "Counts for: project, universal or language:NAME", confidence: "Confidence, from 0 to 1", tags: "Tags, with commas between", files: "Files, one a line", functions: "Functions, one a line" };
-  const hidden = (name) => (name === "why" && !was.why && one.kind !== "decision") || (name === "fixed_by" && !was.fixed_by && one.kind !== "failure");
+  const labels = {
+    title: "Title",
+    body: "Body",
+    kind: "Kind",
+    why: "Why",
+    fixed_by: "Fixed by",
+    scope: "Counts for: project, universal or language:NAME",
+    confidence: "Confidence, from 0 to 1",
+    tags: "Tags, with commas between",
+    files: "Files, one a line",
+    functions: "Functions, one a line",
+  };
+  const hidden = (name) => name in OF_KIND && !began[name] && !inputs[name].value && inputs.kind.value !== OF_KIND[name];
+  const unhide = () => Object.keys(OF_KIND).forEach((name) => (inputs[name].closest("label").hidden = hidden(name)));
+  inputs.kind.addEventListener("change", unhide);
   const began = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value])); // as a browser normalises it
   const different = () => {
     const changed = Object.keys(inputs).filter((name) => inputs[name].value !== began[name]);
@@ -40,9 +54,9 @@ export function editor(one, { version, save, cancel }) {
     const take = (names) => {
       for (const name of names) {
         inputs[name].value = fresh[name];
-        inputs[name].closest("label").hidden = false;
         began[name] = inputs[name].value;
       }
+      unhide();
     };
     const settle = () => {
       [was, asOf] = [fresh, other];
@@ -51,13 +65,15 @@ export function editor(one, { version, save, cancel }) {
     };
     take(theirs.filter((name) => !both.includes(name)));
     const named = (names) => names.map((name) => labels[name].split(/[,:]/)[0]).join(", ");
+    const reads = (name) => make("div", {}, make("dt", {}, named([name])), make("dd", { class: "mem-text" }, String(fresh[name]) || "nothing"));
+    const decides = (words, click) => make("button", { type: "button", on: { click } }, words);
     fill(
       notice,
       make("p", {}, make("strong", {}, "Somebody changed this while you were writing.")),
-      now.status === one.status ? null : make("p", {}, `It is ${now.status} now.`),
+      now.status === one.status ? null : make("p", {}, since(now.status)),
       theirs.length > both.length ? make("p", {}, `Shown here as it is now: ${named(theirs.filter((name) => !both.includes(name)))}.`) : null,
-      both.length ? [make("p", {}, `You changed the same. It says now:`), make("dl", { class: "mem-dl" }, both.map((name) => make("div", {}, make("dt", {}, named([name])), make("dd", { class: "mem-text" }, String(fresh[name]) || "nothing"))))] : null,
-      both.length ? make("p", { class: "actions" }, make("button", { type: "button", on: { click: () => (take(both), settle()) } }, "Take theirs"), make("button", { type: "button", on: { click: settle } }, "Keep mine")) : null,
+      both.length ? [make("p", {}, "You both changed these. Theirs reads:"), make("dl", { class: "mem-dl" }, both.map(reads))] : null,
+      both.length ? make("p", { class: "actions" }, decides("Take theirs", () => (take(both), settle())), decides("Keep mine", settle)) : null,
     );
     notice.hidden = false;
     notice.scrollIntoView({ block: "nearest" });
@@ -76,9 +92,10 @@ export function editor(one, { version, save, cancel }) {
   };
   const made = form("Edit", [
     notice,
-    Object.entries(inputs).map(([name, input]) => make("label", { hidden: hidden(name) }, make("span", { class: "dim" }, labels[name]), input)),
+    Object.entries(inputs).map(([name, input]) => labelled(labels[name], input)),
     make("datalist", { id: "mem-scopes" }, ["project", "universal", "language:python", "language:typescript", "language:go", "language:rust"].map((each) => make("option", { value: each }))),
   ], { yes: "Save", go, cancel, dirty: () => Object.keys(different()).length > 0, first: inputs.title });
+  unhide();
   return { ...made, id: one.id, changed, gone };
 }
 
@@ -91,7 +108,7 @@ function texts(one) {
 }
 
 function meant(name, text) {
-  if (name === "confidence") return text === "" ? 1 : Number(text);
+  if (name === "confidence") return Number(text);
   if (!LISTS.includes(name)) return text;
   return text.split(name === "tags" ? "," : "\n").map((each) => each.trim()).filter(Boolean);
 }
@@ -103,28 +120,49 @@ export function successor(one, { find, save, cancel }) {
   const why = make("textarea", { name: "why", rows: 2 });
   const query = make("input", { type: "search", name: "find", autocomplete: "off", placeholder: "Words of the memory that takes its place" });
   const found = make("ul", { class: "mem-rows mem-pick", "aria-label": "Memories that may take its place" });
-  let chosen = "";
+  let chosen = null; // the memory that takes its place; where there is none, the new words do
+  const takes = make("p", { class: "mem-takes", role: "status" });
+  const words = () => [title, body, why].some((each) => each.value.trim());
+
+  function choose(each) {
+    chosen = each;
+    for (const box of found.querySelectorAll("input")) box.checked = box.value === chosen?.id;
+    takes.textContent = chosen ? `“${chosen.title}” takes its place.${words() ? " The new words are not used." : ""}` : "";
+    lacks.hidden = true;
+  }
+
+  function option(each) {
+    const box = make("input", { type: "radio", name: "new", value: each.id, checked: each.id === chosen?.id, on: { change: () => choose(each) } });
+    return make("li", {}, make("label", {}, box, " ", chip(each.kind), " ", each.title));
+  }
+
   const look = async () => {
-    const all = await find(query.value);
-    if (all === null) return;
-    fill(found, all.filter((each) => each.id !== one.id).map((each) => make("li", {}, make("label", {}, make("input", { type: "radio", name: "new", value: each.id, checked: each.id === chosen, on: { change: () => { chosen = each.id; title.value = ""; } } }), " ", chip(each.kind), " ", each.title))));
-    if (!found.children.length) fill(found, make("li", { class: "dim" }, "Nothing like that."));
+    const all = (await find(query.value))?.filter((each) => each.id !== one.id);
+    if (!all) return;
+    fill(found, all.map(option));
+    if (!all.length) fill(found, make("li", { class: "dim" }, "Nothing like that."));
+    if (chosen && !all.some((each) => each.id === chosen.id)) choose(null); // nobody sees any more that it is chosen
   };
   query.addEventListener("input", look);
-  title.addEventListener("input", () => {
-    chosen = "";
-    for (const each of found.querySelectorAll("input")) each.checked = false;
-  });
-  const told = () => (title.value.trim() ? { title: title.value.trim(), body: body.value, why: why.value } : chosen ? { new: chosen } : null);
+  for (const each of [title, body, why]) each.addEventListener("input", () => choose(null)); // who writes means what is written
+  const written = () => (title.value.trim() ? { title: title.value.trim(), body: body.value, why: why.value } : null);
+  const told = () => (chosen ? { new: chosen.id } : written());
   const lacks = make("p", { class: "bad", role: "alert", hidden: true }, "Say what is true now, or choose a memory.");
+  const go = () => {
+    lacks.hidden = Boolean(told());
+    if (told()) save(told());
+  };
   const made = form("Supersede", [
     make("p", { class: "dim" }, "The old one is kept, linked, and no longer shown."),
-    make("fieldset", {}, make("legend", {}, "With new words"), make("label", {}, make("span", { class: "dim" }, "Title"), title), make("label", {}, make("span", { class: "dim" }, "Body"), body), make("label", {}, make("span", { class: "dim" }, "Why"), why)),
-    make("fieldset", {}, make("legend", {}, "Or by a memory that is known"), make("label", {}, make("span", { class: "dim" }, "Find"), query), found),
+    make("fieldset", {}, make("legend", {}, "With new words"), labelled("Title", title), labelled("Body", body), labelled("Why", why)),
+    make("fieldset", {}, make("legend", {}, "Or by a memory that is known"), labelled("Find", query), found),
+    takes,
     lacks,
-  ], { yes: "Supersede", go: () => { lacks.hidden = Boolean(told()); if (told()) save(told()); }, cancel, dirty: () => Boolean(chosen || title.value.trim() || body.value.trim() || why.value.trim()), first: title });
+  ], { yes: "Supersede", go, cancel, dirty: () => Boolean(chosen) || words(), first: title });
   return { ...made, id: one.id, changed: () => {}, gone: () => {} };
 }
+
+const labelled = (name, input) => make("label", {}, make("span", { class: "dim" }, name), input);
 
 function form(name, children, { yes, go, cancel, dirty, first }) {
   const node = make(
