@@ -6,7 +6,7 @@ import { doing } from "./memories/doing.js";
 import { fill, make } from "./dom.js";
 import { facets } from "./memories/facets.js";
 import { lastOpened, opened } from "./memories/opened.js";
-import { number, toast, walkable } from "./parts.js";
+import { number, toast, toastTrouble, walkable } from "./parts.js";
 import { results } from "./memories/results.js";
 import { selected } from "./memories/selected.js";
 import { several } from "./memories/several.js";
@@ -18,7 +18,16 @@ const RECOUNT = 15_000; // milliseconds before facets are counted again for that
 
 export async function show(root, page) {
   const choice = read(page);
-  const search = make("input", { type: "search", id: "mem-q", value: searched(choice), placeholder: "Search what is remembered", autocomplete: "off", spellcheck: "false", "aria-controls": "mem-list", "aria-keyshortcuts": "/" });
+  const search = make("input", {
+    type: "search",
+    id: "mem-q",
+    value: searched(choice),
+    placeholder: "Search what is remembered",
+    autocomplete: "off",
+    spellcheck: "false",
+    "aria-controls": "mem-list",
+    "aria-keyshortcuts": "/",
+  });
   const chosen = make("ul", { class: "mem-chosen", "aria-label": "Filters that are on" });
   // What its parts know of each other: each adds itself, and asks the others by name.
   const here = { page, choice, root, search, chosen, becomes: [], narrow, tellTrouble, tellWaiting, askWaiting, viewed, cursor, back };
@@ -63,7 +72,7 @@ export async function show(root, page) {
   }
 
   function tellTrouble(error) {
-    if (error.name !== "AbortError" && !page.signal.aborted) toast([error.message, error.hint].filter(Boolean).join(": "));
+    if (error.name !== "AbortError") toastTrouble(error); // also on the next page: what was not done is no secret
     return null;
   }
 
@@ -94,8 +103,9 @@ export async function show(root, page) {
     if (here.selected.any()) return here.selected.clear();
     if (here.selected.isTicking()) return here.selected.button.click();
     if (here.opened.isOpen()) return here.opened.shut();
-    if (event.target === search) walk.next();
-    else search.focus();
+    if (event.target !== search) return search.focus();
+    if (here.results.all().length) walk.next();
+    else document.getElementById("main").focus({ preventScroll: true }); // there is no row to stand on
   }
 
   async function down() {
@@ -133,18 +143,18 @@ export async function show(root, page) {
     Home: ["First memory", () => ends(0)],
     End: ["Last memory, and more of them", async () => (await here.results.next(), ends(-1))],
     Enter: ["Open it", () => here.results.all().find((each) => each.classList.contains("chosen"))?.click()],
-    x: ["Select it, or no longer", () => cursor() && here.selected.toggle(cursor())],
-    J: ["Select on, downwards", () => here.selected.extend(down)],
-    K: ["Select on, upwards", () => here.selected.extend(above)],
-    "Shift+ArrowDown": ["Select on, downwards", () => here.selected.extend(down)],
-    "Shift+ArrowUp": ["Select on, upwards", () => here.selected.extend(above)],
+    x: ["Select or deselect", () => cursor() && here.selected.toggle(cursor())],
+    J: ["Extend the selection down", () => here.selected.extend(down)],
+    K: ["Extend the selection up", () => here.selected.extend(above)],
+    "Shift+ArrowDown": ["Extend the selection down", () => here.selected.extend(down)],
+    "Shift+ArrowUp": ["Extend the selection up", () => here.selected.extend(above)],
     e: ["Edit", here.doing.edit],
     p: ["Pin or unpin it, or all that are selected", () => each("pin", "pin")],
     a: ["Set it aside or bring it back, or all that are selected", () => each("aside", "putAside")],
-    t: ["Tags of all that are selected", () => (here.selected.any() ? here.several.tag() : toast("Select something first: x"))],
+    t: ["Tags of all that are selected", () => (here.selected.any() ? here.several.tag() : toast("Select some memories first (x)"))],
     s: ["Supersede", here.doing.supersede],
     f: ["Forget it, or all that are selected: shows what will go, and asks", () => each("forget", "forget")],
-    u: ["Undo", here.doing.undoLast],
+    u: ["Undo what was done last", here.doing.undoLast],
     w: ["What waits for you", () => waiting.click()],
     "Ctrl+Enter": ["Save what is written", () => here.opened.form()?.submit()],
     Escape: ["Back", escape],
@@ -188,6 +198,7 @@ export async function show(root, page) {
   async function view(other) {
     if (narrow() && here.opened.form() && !(await here.opened.leave())) return;
     if (other === choice.view && choice.id) return here.opened.shut(); // it is the list already: the memory before it goes
+    here.results.note();
     choice.view = other;
     search.value = searched(choice);
     if (narrow()) choice.id = "";
@@ -197,20 +208,22 @@ export async function show(root, page) {
 
   // -- what others changed is seen soon, and what they change right after it a moment later
   let later = 0;
+  let reread = -REST; // when the memory that is open was read again for that
   page.signal.addEventListener("abort", () => clearTimeout(later));
   page.live(lookAgain);
 
   function lookAgain() {
     clearTimeout(later);
-    const pause = here.results.rests(REST);
-    if (page.signal.aborted || (pause === null && !here.opened.form())) return;
-    if (pause) {
+    if (page.signal.aborted) return;
+    const pause = Math.max(here.results.rests(REST), reread + REST - performance.now());
+    if (pause > 0) {
       later = setTimeout(lookAgain, Math.max(200, pause));
       return;
     }
+    reread = performance.now();
     if (here.opened.form()) return here.opened.again();
-    here.results.refresh({ quiet: true, recount: here.facets.age() > RECOUNT });
-    if (choice.id) here.opened.again();
+    if (!here.results.long()) here.results.refresh({ quiet: true, recount: here.facets.age() > RECOUNT });
+    if (choice.id) here.opened.again(); // it is followed beside a list that is too long to be
   }
 
   // -- begin

@@ -6,6 +6,8 @@ import { FACETS, NAMES, chosenOf, clear, named, toggle } from "./choice.js";
 import { fill, make } from "../dom.js";
 import { anew, number, trouble } from "../parts.js";
 
+const CUT = new Set(["tag", "file"]); // of these the worker tells the first
+const TOP = 20;
 const OPEN = new Set(["kind", "status", "project"]); // groups that are unfolded at first
 
 // Filters that stand above the list would push it off the screen: they are unfolded where they stand beside it.
@@ -38,12 +40,14 @@ export function facets(here) {
         const values = given[name] ?? [];
         if (!values.length) return null;
         const is = OPEN.has(name) || chosenOf(choice, name).length > 0;
-        return make("details", { open: is, "data-facet": name }, make("summary", { "data-do": name }, label), make("ul", {}, values.map((each) => value(name, each))));
+        const cut = CUT.has(name) && values.length >= TOP ? make("p", { class: "dim" }, `The ${TOP} most frequent; search for others.`) : null;
+        return make("details", { open: is, "data-facet": name }, make("summary", { "data-do": name }, label), make("ul", {}, values.map((each) => value(name, each))), cut);
       }),
-      exact === false ? make("p", { class: "dim" }, "Some counts are of the newest alone.") : null,
+      exact === false ? make("p", { class: "dim" }, "Some counts cover only the newest.") : null,
     ];
     const at = document.activeElement?.name;
-    if (!anew(groups, () => fill(groups, parts()))) ([...groups.querySelectorAll("input")].find((each) => each.name === at) ?? here.search).focus({ preventScroll: true });
+    if (anew(groups, () => fill(groups, parts()))) return;
+    ([...groups.querySelectorAll("input")].find((each) => each.name === at) ?? here.search).focus({ preventScroll: true });
   }
 
   function value(name, { value: given, label, count: times }) {
@@ -63,17 +67,26 @@ export function facets(here) {
     const held = here.chosen.contains(document.activeElement);
     fill(
       here.chosen,
-      on.map(([name, text]) => make("li", {}, make("button", { type: "button", class: "chip mem-chip", "aria-label": `Without ${FACETS[name]} ${text}`, on: { click: () => toggled(name, text) } }, `${FACETS[name].toLowerCase()}: ${called(name, text)} ×`))),
+      on.map(([name, text]) => make("li", {}, off(name, text))),
       on.length > 1 ? make("li", {}, make("button", { type: "button", class: "quiet", on: { click: () => (clear(choice), here.results.refresh()) } }, "Clear all")) : null,
     );
     if (held) (here.chosen.querySelector("button") ?? here.search).focus({ preventScroll: true });
   }
 
+  // What takes a filter off; who hears it hears what is seen.
+  function off(name, text) {
+    const words = `${FACETS[name].toLowerCase()}: ${called(name, text)}`;
+    const about = { type: "button", class: "chip mem-chip", on: { click: () => toggled(name, text) } };
+    return make("button", about, make("span", { class: "unseen" }, "Remove "), words, make("span", { "aria-hidden": "true" }, " ×"));
+  }
+
   // A value as people call it, where a row told.
   function called(name, text) {
     if (name === "pinned") return text === "1" ? "yes" : "no";
-    if (name !== "project") return text;
-    return here.results.memories().find((each) => each.project === text)?.project_name ?? text.split("/").at(-1);
+    if (name === "scope" && text === "universal") return "everywhere";
+    const key = name === "scope" && text.startsWith("project:") ? text.slice("project:".length) : text;
+    if (name !== "project" && key === text) return text;
+    return here.results.memories().find((each) => each.project === key)?.project_name ?? key.split("/").at(-1);
   }
 
   return { node, tally, chips, age: () => performance.now() - tallied };

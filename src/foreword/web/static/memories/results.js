@@ -8,7 +8,7 @@ import { marks, waits } from "./memory.js";
 import { age, anew, chip, empty, many, number, trouble } from "../parts.js";
 
 const ROWS = 50; // that are asked for at once
-const ASKED = 200; // at most, when all that are shown are asked for again
+const ASKED = 200; // at most at once, when all that are shown are asked for again; a longer list is, for what one did oneself
 const LOW = 70; // pixels of a low row, and of what always stands above the list: as many as are in sight are drawn
 const ABOVE = 180; // at once, the others when the browser is idle
 const MOST = 500; // rows in the list; whoever scrolls further has not found the right word yet
@@ -31,10 +31,13 @@ export function results(here) {
   let drawnOnce = false;
   let undrawn = null; // draws the rows that are not drawn yet
   let same = ""; // the choice that is listed
+  const lines = new Map(); // id -> its row, and what it was drawn of
   const counted = make("p", { class: "dim mem-count", role: "status" });
+  const ends = make("p", { class: "dim mem-ends", hidden: true }); // why a list ends before all are listed
   const rows = make("ul", { class: "mem-results", id: "mem-list", "aria-label": "Memories" });
   const more = make("button", { type: "button", class: "quiet", hidden: true, on: { click: () => next() } }, "More");
-  const node = make("section", { class: "mem-list", "data-scrolls": "list", "aria-label": "Results" }, make("div", { class: "mem-above" }, counted, here.selected.button), here.chosen, rows, more);
+  const above = make("div", { class: "mem-above" }, counted, here.selected.button);
+  const node = make("section", { class: "mem-list", "data-scrolls": "list", "aria-label": "Results" }, above, here.chosen, rows, more, ends);
   const within = (signal) => ({ signal: AbortSignal.any([signal, page.signal]) });
   const all = () => [...rows.querySelectorAll(".row")];
 
@@ -42,23 +45,26 @@ export function results(here) {
   function begin() {
     if (kept.key !== named(choice)) return false;
     list = kept.list;
+    same = kept.key;
     paint({ whole: page.back });
     return (drawnOnce = true);
   }
 
   function paint({ keep = false, whole = false } = {}) {
-    const top = node.scrollTop;
+    const reads = keep ? reading() : null;
+    if (!keep) lines.clear();
     const at = rows.contains(document.activeElement) ? document.activeElement : null;
     const held = at?.closest(".mem-row")?.dataset.of ?? "";
     const place = held ? [...rows.children].findIndex((each) => each.dataset.of === held) : -1;
     const words = litBy(choice.view ? "" : choice.q);
-    const first = whole || (keep && (top || held)) ? list.memories.length : inSight();
+    const first = whole || reads || (keep && held) ? list.memories.length : inSight();
     unless(others);
     undrawn = null;
     const stays = anew(rows, () => fill(rows, list.memories.slice(0, first).map((each) => row(each, words))));
     if (!stays) (all()[Math.min(place, list.memories.length - 1)] ?? document.getElementById("main")).focus({ preventScroll: true }); // the one that came in its place
-    if (node.scrollTop !== (keep ? top : 0)) node.scrollTop = keep ? top : 0;
     rest();
+    if (!keep && node.scrollTop) node.scrollTop = 0;
+    if (reads) readOn(reads);
     if (list.memories.length <= first) return;
     const { memories } = list;
     undrawn = () => {
@@ -69,6 +75,24 @@ export function results(here) {
     others = soon(() => undrawn?.());
   }
 
+  // Who has scrolled reads on at the same line: how far that is changes with what comes above it, and with rows whose height
+  // is guessed until they are in sight. On a phone it is the window that scrolls.
+  function reading() {
+    const scrolled = here.narrow() ? scrollY : node.scrollTop;
+    if (!scrolled) return null;
+    const edge = here.narrow() ? 0 : node.getBoundingClientRect().top;
+    const at = [...rows.children].findIndex((each) => each.getBoundingClientRect().bottom > edge);
+    if (at < 0) return null; // the list is not in sight
+    return { ids: [...rows.children].slice(at).map((each) => each.dataset.of), top: rows.children[at].getBoundingClientRect().top, scrolled };
+  }
+
+  function readOn({ ids, top, scrolled }) {
+    const drawn = new Map([...rows.children].map((each) => [each.dataset.of, each]));
+    const row = drawn.get(ids.find((id) => drawn.has(id))); // the same row, or the next that is still there
+    if (here.narrow()) scrollTo(0, row ? scrollY + row.getBoundingClientRect().top - top : scrolled);
+    else node.scrollTop = row ? node.scrollTop + row.getBoundingClientRect().top - top : scrolled;
+  }
+
   const inSight = () => Math.ceil(Math.max(0, innerHeight - ABOVE) / LOW) + 1;
 
   // What stands around the rows.
@@ -76,13 +100,32 @@ export function results(here) {
     const shown = list.memories.length;
     const total = list.total;
     const words = total === null ? `${number(shown)} and more` : many(total, "memory", "memories"); // the end of what was looked at may be none
-    counted.textContent = !shown ? "" : choice.view ? `${many(total, "thing waits", "things wait")} for you` : words;
-    if (!shown) fill(rows, make("li", {}, empty(choice.view ? "Nothing waits for you." : filtered(choice) ? "Nothing fits. Try fewer words or filters." : "Nothing is remembered yet.")));
+    const none = choice.view ? "Nothing waits for you." : filtered(choice) ? "Nothing fits. Try fewer words or filters." : "Nothing is remembered yet.";
+    // Who hears it is told of none too.
+    counted.textContent = choice.view ? `${many(total, "thing waits", "things wait")} for you` : shown ? words : many(0, "memory", "memories");
+    if (!shown) fill(rows, make("li", {}, empty(none)));
     more.hidden = !list.next || shown >= MOST;
+    ends.textContent = ending(shown, total);
+    ends.hidden = !ends.textContent;
     mark();
   }
 
+  function ending(shown, total) {
+    if (choice.view) return shown < total ? `The newest ${number(shown)} are listed. Others follow as you decide.` : "";
+    return list.next && shown >= MOST ? `The first ${number(shown)} are listed. More words or a filter lead to the others.` : "";
+  }
+
+  // A row as it was drawn, where nothing of it is another: it keeps its place, its height, and what was chosen in it.
   function row(each, words) {
+    const sign = JSON.stringify([each, age(each.created), String(words), address(choice, { id: "" }), choice.view ? here.becomes : null]);
+    const before = lines.get(each.id);
+    if (before?.sign === sign) return before.line;
+    const line = rowOf(each, words);
+    lines.set(each.id, { sign, line });
+    return line;
+  }
+
+  function rowOf(each, words) {
     const used = [each.used ? `✓ ${number(each.used)} used` : "", each.ignored ? `– ${number(each.ignored)} not used` : ""].filter(Boolean).join(" ");
     return make(
       "li",
@@ -93,7 +136,15 @@ export function results(here) {
         { class: "row", href: address(choice, { id: each.id }), "data-id": each.id },
         make("span", { class: "row-title" }, lit(each.title, words)),
         each.gist ? make("span", { class: "row-gist dim" }, lit(each.gist, words)) : null,
-        make("span", { class: "figures" }, chip(each.kind), marks(each), each.project_name ? make("span", {}, each.project_name) : null, make("span", {}, age(each.created)), used ? make("span", {}, used) : null),
+        make(
+          "span",
+          { class: "figures" },
+          chip(each.kind),
+          marks(each),
+          each.project_name ? make("span", {}, each.project_name) : null,
+          make("span", {}, age(each.created)),
+          used ? make("span", {}, used) : null,
+        ),
       ),
       choice.view ? waits(each, here.doing, { becomes: here.becomes }) : null,
     );
@@ -124,11 +175,11 @@ export function results(here) {
         ({ quiet } = wanted);
         wanted = null;
         const key = named(choice);
-        const limit = quiet ? Math.min(ASKED, Math.max(ROWS, list.memories.length)) : ROWS;
-        const got = await look((signal) => (choice.view ? queue(signal) : asking.memories(choice, { limit, ...within(signal) })));
+        const count = quiet ? Math.max(ROWS, list.memories.length) : ROWS;
+        const got = await look((signal) => (choice.view ? queue(signal) : fromTop(count, within(signal))));
         if (!got || page.signal.aborted) return;
         looked = performance.now();
-        const still = quiet && drawnOnce && JSON.stringify(got.memories) === JSON.stringify(list.memories.slice(0, got.memories.length)) && got.memories.length === list.memories.length;
+        const still = quiet && drawnOnce && JSON.stringify(got.memories) === JSON.stringify(list.memories);
         list = got;
         Object.assign(kept, { key, list });
         here.selected.listed({ same: same === key, whole: !list.next });
@@ -142,7 +193,8 @@ export function results(here) {
     try {
       await looking;
     } catch (error) {
-      if (!page.signal.aborted) fill(rows, make("li", {}, trouble(error)));
+      const unasked = quiet && drawnOnce && !wanted; // nobody typed or chose anything: what is read stays
+      if (!page.signal.aborted && !unasked) fill(rows, make("li", {}, trouble(error)));
     } finally {
       looking = null;
     }
@@ -151,6 +203,18 @@ export function results(here) {
     here.facets.chips();
     clearTimeout(settled);
     settled = setTimeout(() => (note(), recounted && here.facets.tally()), SETTLED);
+  }
+
+  // So many from the beginning, in as few questions as there may be, all of them of one choice.
+  async function fromTop(count, within) {
+    const asked = { ...choice };
+    const ask = (had, after) => asking.memories(asked, { limit: Math.min(ASKED, count - had), after, ...within });
+    let got = await ask(0, "");
+    while (got.next && got.memories.length < count) {
+      const some = await ask(got.memories.length, got.next);
+      got = { ...got, memories: [...got.memories, ...some.memories], next: some.next };
+    }
+    return got;
   }
 
   function note() {
@@ -192,6 +256,7 @@ export function results(here) {
     begin,
     mark,
     next,
+    note,
     refresh,
     memories: () => list.memories,
     more: () => Boolean(list.next),
@@ -204,8 +269,10 @@ export function results(here) {
       rest();
     },
     kept: () => list === kept.list,
-    // How long nothing may be asked again because something was asked just now; null where the list is too long for it.
-    rests: (pause) => (list.memories.length > ASKED ? null : looking ? 200 : Math.max(0, pause - (performance.now() - looked))),
+    // How long nothing may be asked again because something was asked just now.
+    rests: (pause) => (looking ? 200 : Math.max(0, pause - (performance.now() - looked))),
+    // Whether it is too long to be asked for again whenever somebody else does something.
+    long: () => list.memories.length > ASKED,
   };
 }
 

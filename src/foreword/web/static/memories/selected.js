@@ -3,25 +3,28 @@
 import { fill, make } from "../dom.js";
 import { many } from "../parts.js";
 
+let picked = new Map(); // id -> the memory, as its row tells it; the way back leads to them too
+
 export function selected(here) {
   const { page } = here;
-  let picked = new Map(); // id -> the memory, as its row tells it
+  if (!page.back) picked = new Map();
   let range = { from: "", to: "", before: new Map() }; // what Shift has reached, and what was selected before it
   const bar = make("div", { class: "mem-bar", role: "group", "aria-label": "With those selected", hidden: true });
-  const button = make("button", { type: "button", class: "quiet mem-select", "aria-pressed": "false", on: { click: () => ticking(!isTicking()) } }, "Select");
+  const button = make("button", { type: "button", class: "quiet mem-select", on: { click: () => ticking(!isTicking()) } }, "Select");
 
   const isTicking = () => here.root.classList.contains("is-ticking");
 
   // By touch there is nothing to hover over: the button shows the boxes, and a row is ticked wherever it is touched.
   function ticking(is) {
     here.root.classList.toggle("is-ticking", is);
-    button.setAttribute("aria-pressed", String(is));
     button.textContent = is ? "Done" : "Select";
     if (!is) clear();
   }
 
   function tick(each) {
-    const box = make("input", { type: "checkbox", name: "selected", checked: picked.has(each.id), "aria-label": `Select: ${each.title}`, on: { click: (event) => (event.shiftKey ? reach(each.id) : toggle(each.id)) } });
+    const click = (event) => (event.shiftKey ? reach(each.id) : toggle(each.id));
+    const about = { type: "checkbox", name: "selected", checked: picked.has(each.id), "aria-label": `Select: ${each.title}`, on: { click } };
+    const box = make("input", about);
     return make("label", { class: "mem-tick" }, box);
   }
 
