@@ -240,16 +240,17 @@ def browser() -> Iterator[Any]:
 
 
 @contextmanager
-def window(browser: Any, look: Look) -> Iterator[Any]:
+def window(browser: Any, look: Look, **more: Any) -> Iterator[Any]:
     """What a browser keeps for one person: its cache, its cookies, what pages have stored."""
     context = browser.new_context(
         viewport={"width": look.width, "height": look.height},
         color_scheme=look.scheme,
-        has_touch=look.place == "phone",
+        has_touch=look.place in ("phone", "tablet"),
         reduced_motion="reduce",
         service_workers="block",
         locale="en-GB",
         timezone_id="UTC",
+        **more,
     )
     context.set_default_timeout(SECONDS * 1000)
     context.add_init_script(LISTENER)

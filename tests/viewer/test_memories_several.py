@@ -75,7 +75,7 @@ def test_rows_are_selected_by_keys_and_pinned_and_taken_back_as_one(my_page, min
     page.keyboard.press("Escape")
     until(page, "document.querySelector('.mem-bar').hidden")
     page.keyboard.press("?")
-    assert "Select on, downwards" in page.get_by_role("dialog").inner_text()
+    assert "Extend the selection down" in page.get_by_role("dialog").inner_text()
 
 
 def test_several_are_tagged_set_aside_and_forgotten_with_one_question(my_page, mine):
@@ -88,7 +88,7 @@ def test_several_are_tagged_set_aside_and_forgotten_with_one_question(my_page, m
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Add").fill("deck, iron")
     page.keyboard.press("Enter")
-    said(page, "3 memories tagged anew")
+    said(page, "Tags changed on 3 memories")
     assert memory(mine, ids[0])["tags"] == ["deck", "iron"]
     page.keyboard.press("a")
     said(page, "3 memories set aside")
@@ -102,7 +102,7 @@ def test_several_are_tagged_set_aside_and_forgotten_with_one_question(my_page, m
     page.get_by_role("dialog", name="Forget these 2 for good?").wait_for()
     assert all(dialog.get_by_text(id).is_visible() for id in ids[:2])
     dialog.get_by_role("button", name="Forget 2 for good").click()
-    page.locator(".mem-receipt", has_text="0 left").wait_for()
+    page.locator(".mem-receipt", has_text="Forgotten for good").wait_for()
     until_rows(page, 1)
     assert rows(page) == ["windlass 2"]
 

@@ -41,6 +41,7 @@ def about(keeper: Keeper, id: str) -> dict[str, Any]:
         "links": _links(store, memory),
         "superseded_by": next(iter(_briefly(store, [memory.superseded_by])), None),
         "proposes": _proposes(store, memory),
+        "revises": _revises(store, memory.detail),
         "waits": _waits(memory),
         "history": _history(store, memory),
         "score": told["score"],
@@ -59,6 +60,7 @@ def waiting(keeper: Keeper, *, project: str = "", limit: int = MOST_WAITING) -> 
                 **each,
                 "project_name": called(each["project"], registry),
                 "proposes": _proposes(keeper.store, each),
+                "revises": _revises(keeper.store, each["detail"]),
                 "waits": "proposal" if sort == "proposals" else "note",
             }
             for each in told[sort]
@@ -148,6 +150,11 @@ def _proposes(store: Store, proposal: Memory | Mapping[str, Any]) -> list[dict[s
         {"field": name, "before": old.get(name, old["detail"].get(name, "")), "after": new}
         for name, new in wanted.items()
     ]
+
+
+def _revises(store: Store, detail: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The memory that a proposal has other words for, briefly; none where it is gone, or where it proposes a rule."""
+    return next(iter(_briefly(store, [text(detail, REVISES)])), None)
 
 
 def _waits(memory: Memory) -> str:

@@ -30,6 +30,7 @@ const places = new Map(Object.entries(JSON.parse(sessionStorage.getItem("places"
 async function show({ first = false, back = first } = {}) {
   leaving.abort();
   guard = null;
+  for (const each of document.querySelectorAll("dialog[open]")) each.close(); // what was asked there has nothing to do with this page
   if (lacking && !document.getElementById("closed").dataset.how) return location.reload();
   at = address();
   const mine = (leaving = new AbortController());
@@ -106,6 +107,7 @@ export function go(to) {
 }
 
 function push(to) {
+  if (to === address()) return; // twice the same would be a step back that leads nowhere
   left();
   nth += 1;
   history.pushState({ nth }, "", to);
@@ -114,7 +116,7 @@ function push(to) {
 
 // The way back or forth; where something half written stays, the address goes back to it.
 async function moved() {
-  if (address() === at) return;
+  if (address() === at) return void (nth = history.state?.nth ?? nth);
   const mine = guard;
   if (mine?.asking) return; // the same question answers for this step too
   if (mine?.holds()) mine.asking = true;

@@ -5,28 +5,33 @@ import * as asking from "./asking.js";
 import { clear } from "./choice.js";
 import { make } from "../dom.js";
 import { editor, successor } from "./forms.js";
-import { wouldGo } from "./going.js";
+import { shortly, wouldGo } from "./going.js";
 import { stands } from "./memory.js";
-import { ask, number, toast } from "../parts.js";
+import { ask, coded, full, number, toast } from "../parts.js";
+
+let done = []; // entries and runs of what was done here, the last one last; the way back leads to them too
 
 export function doing(here) {
   const { page, choice } = here;
   const pick = latest();
   let agreeing = false; // whether it is being asked if something shall be forgotten
-  let done = []; // entries and runs of what was done here, the last one last
 
   const all = {
     becomes: () => here.becomes,
-    edit: () => act(async (one, told) => here.opened.write(editor(one, { version: told.version, save: (changes) => attempt(() => saved(one, changes)), cancel: here.opened.leave }))),
+    edit: () =>
+      act(async (one, told) => {
+        const save = (changes) => attempt(() => saved(one, changes));
+        here.opened.write(editor(one, { version: told.version, save, cancel: here.opened.leave }));
+      }),
     supersede: () =>
       act(async (one) =>
         here.opened.write(
           successor(one, {
-            find: (q) => pick((signal) => asking.successors(one, q, { signal: AbortSignal.any([signal, page.signal]) })).then((got) => got && got.memories),
+            find: (q) => found(one, q).then((got) => got && got.memories, here.tellTrouble),
             save: (given) => attempt(async () => {
               const got = await post("/api/supersede", { old: one.id, ...given });
               here.opened.written();
-              await after(`Superseded by “${got.by.title}”.`, { entry: got.entry.number });
+              await after(`Superseded by “${got.by.title}”.`, { entry: got.entry.number, name: `superseded ${quoted(one)}` });
             }),
             cancel: here.opened.leave,
           }),
@@ -39,7 +44,8 @@ export function doing(here) {
         here.opened.draw({ quiet: true });
         try {
           const got = await post("/api/pin", { id: one.id, off });
-          await after(off ? "No longer pinned." : "Pinned: it ranks higher.", { entry: got.entry.number });
+          const name = `${off ? "unpinned" : "pinned"} ${quoted(one)}`;
+          await after(off ? "No longer pinned." : "Pinned: it ranks higher.", { entry: got.entry.number, name });
         } catch (error) {
           await here.opened.reveal(one.id, { push: false });
           throw error;
@@ -49,14 +55,15 @@ export function doing(here) {
       act(async (one) => {
         const off = one.status === "discarded";
         const got = await post("/api/aside", { ids: [one.id], off });
-        if (got.refused[one.id]) return toast(`It stays as it is: ${got.refused[one.id]}`);
-        await after(off ? "Brought back: it may be shown again." : "Set aside: it is kept, and no longer shown.", { run: got.run });
+        if (got.refused[one.id]) return stays(got.refused[one.id]);
+        const words = off ? "Brought back: it may be shown again." : "Set aside: it is kept, and no longer shown.";
+        await after(words, { run: got.run, name: `${off ? "brought back" : "set aside"} ${quoted(one)}` });
       }),
     forget: () => act((one) => forgetAll([one.id])),
-    undo: (entry) => takeBack({ entry }),
+    undo: (each) => takeBack(entryOf(each)),
     undoLast: () => {
       const last = here.opened.told()?.history.find(stands);
-      const what = done.at(-1) ?? (last && { entry: last.number });
+      const what = done.at(-1) ?? (last && entryOf(last));
       if (what) takeBack(what);
       else toast("There is nothing to take back.");
     },
@@ -64,17 +71,32 @@ export function doing(here) {
       attempt(async () => {
         const got = await post("/api/review", { do: what, id: one.id, ...more });
         const words = { accept: "Accepted: it is a rule now.", refuse: "Refused.", promote: `Promoted: it is a ${got.memory.kind} now.`, discard: "Discarded." };
-        await after(words[what], { entry: got.entry });
+        const names = { accept: "accepted", refuse: "refused", promote: "promoted", discard: "discarded" };
+        await after(words[what], { entry: got.entry, name: `${names[what]} ${quoted(one)}` });
       }),
     facet: (name, text) => {
+      if (here.narrow()) here.opened.reveal("", { push: true }); // first: what is left is noted as it was
       choice.q = here.search.value = "";
       clear(choice);
       choice[name] = text;
       choice.view = "";
-      if (here.narrow()) here.opened.reveal("", { push: true });
       here.results.refresh();
     },
   };
+
+  const found = (one, q) => pick((signal) => asking.successors(one, q, { signal: AbortSignal.any([signal, page.signal]) }));
+
+  const quoted = (one) => `“${one.title}”`;
+
+  // An entry of the history of the memory that is open, as what is taken back, or done again where it is a taking back itself.
+  function entryOf(each) {
+    const { memory, history } = here.opened.told();
+    const again = each.what === "undo";
+    const of = again ? history.find((other) => other.undone === each.number) : each;
+    return { entry: each.number, name: `${of?.said ?? "it"} ${quoted(memory)}`, again };
+  }
+
+  const stays = (why) => toast(["It stays as it is: ", coded(full(why))]);
 
   // Do something with the memory that is open, or with the row that is chosen.
   async function act(fn) {
@@ -95,24 +117,28 @@ export function doing(here) {
     }
   }
 
-  // What was done is true in the list and in the detail before anybody is told.
-  async function after(words, what, { again = false } = {}) {
-    if (!again) done.push(what);
-    await Promise.all([here.results.refresh({ quiet: true }), choice.id ? here.opened.again() : null]);
-    if (!choice.view) here.askWaiting();
-    page.say(words);
+  // What was done is true in the list and in the detail before anybody is told; who left the page meanwhile is told as well.
+  async function after(words, what, { keep = true } = {}) {
+    if (keep) done.push(what);
+    if (!page.signal.aborted) {
+      await Promise.all([here.results.refresh({ quiet: true }), choice.id ? here.opened.again() : null]);
+      if (!choice.view) here.askWaiting();
+    }
     toast(words, { undo: () => takeBack(what) });
   }
 
   // An entry of the log, or a run, as it was before; what that came to can be done again in the same way.
-  const takeBack = (what) =>
+  const takeBack = ({ entry, run, name, again = false }) =>
     attempt(async () => {
-      const got = await post("/api/undo", what);
-      const stays = Object.values(got.refused);
-      done = done.filter((each) => each.run !== what.run || each.entry !== what.entry);
-      if (!got.undone.length) return toast(`It stays as it is: ${stays[0]}`);
+      const got = await post("/api/undo", run ? { run } : { entry });
+      const refused = Object.values(got.refused);
+      done = done.filter((each) => each.run !== run || each.entry !== entry);
+      if (!got.undone.length) return stays(refused[0]);
       const [first] = got.undone;
-      await after(stays.length ? `Taken back, but for ${number(stays.length)}: ${stays[0]}` : "Taken back.", what.run ? { run: first.run } : { entry: first.number }, { again: true });
+      const words = [again ? "Done again" : "Taken back", `: ${name}.`];
+      const but = refused.length ? [` Not for ${number(refused.length)} of them: `, coded(full(refused[0]))] : "";
+      const back = run ? { run: first.run } : { entry: first.number };
+      await after([words, but], { ...back, name, again: !again }, { keep: false });
     });
 
   // Of one or of several: what will go is shown for all of them together, and asked for once.
@@ -120,26 +146,38 @@ export function doing(here) {
     if (agreeing) return; // the key was pressed again before anything was asked
     agreeing = true;
     const yes = await agreed(ids).finally(() => (agreeing = false));
-    if (!yes) return;
+    if (!yes || page.signal.aborted) return;
     const open = choice.id;
     here.opened.going();
     const got = await post("/api/forget", { ids, why: yes.why }).catch(async (error) => {
-      await here.opened.reveal(open, { push: false });
+      if (!page.signal.aborted) await here.opened.reveal(open, { push: false });
       throw error;
     });
     done = [];
-    here.opened.gone(got);
     here.selected.leave(ids);
-    page.say(got.left.length ? "Forgotten; something is left" : "Forgotten for good; 0 left");
+    if (page.signal.aborted) return toast(shortly(got)); // another page is shown: its receipt is in the log
+    here.opened.gone(got);
+    page.say(shortly(got));
     await here.results.refresh({ quiet: true });
     here.askWaiting();
   }
 
+  // What is half written beside it would be lost by the receipt: that is asked first.
   async function agreed(ids) {
-    const would = await post("/api/forget", { ids, dry_run: true });
-    const why = make("input", { name: "why", placeholder: "Why, for the log (may stay empty)", "aria-label": "Why, for the log", autofocus: true, on: { keydown: (event) => event.key === "Enter" && event.preventDefault() } });
-    const title = ids.length > 1 ? `Forget these ${number(ids.length)} for good?` : "Forget this for good?";
-    return ask({ title, body: [wouldGo(would), why], yes: ids.length > 1 ? `Forget ${number(ids.length)} for good` : "Forget for good", danger: true, read: () => ({ why: why.value }) });
+    if (here.opened.form() && !(await here.opened.leave())) return null;
+    const would = await post("/api/forget", { ids, dry_run: true }, { changes: false });
+    if (page.signal.aborted) return null; // nobody is asked on a page that has nothing to do with it
+    const why = make("input", {
+      name: "why",
+      placeholder: "Why, for the log (may stay empty)",
+      "aria-label": "Why, for the log",
+      autofocus: true,
+      on: { keydown: (event) => event.key === "Enter" && event.preventDefault() },
+    });
+    const [title, yes] = ids.length > 1
+      ? [`Forget these ${number(ids.length)} for good?`, `Forget ${number(ids.length)} for good`]
+      : ["Forget this for good?", "Forget for good"];
+    return ask({ title, body: [wouldGo(would), why], yes, danger: true, read: () => ({ why: why.value }) });
   }
 
   async function saved(one, changes) {
@@ -151,7 +189,7 @@ export function doing(here) {
     if (!got) return;
     here.opened.written();
     here.opened.tell(null);
-    await after(`Revised: ${got.entry.why}.`, { entry: got.entry.number });
+    await after(`Revised: ${got.entry.why}.`, { entry: got.entry.number, name: `revised ${quoted(one)}` });
     here.opened.node.querySelector("[data-do=edit]")?.focus();
   }
 

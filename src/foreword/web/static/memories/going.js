@@ -1,7 +1,7 @@
 // What the worker tells of a forgetting -> what would go, before anything does; and what went, afterwards.
 
 import { make } from "../dom.js";
-import { chip, many, memory, number } from "../parts.js";
+import { chip, full, many, memory, number, sentence } from "../parts.js";
 
 // What would go, before anything does.
 export function wouldGo(would) {
@@ -13,7 +13,7 @@ export function wouldGo(would) {
     would.cut_memories.length ? make("p", {}, `These stay, without the passages that they quote: ${would.cut_memories.join(", ")}`) : null,
     would.copies.length ? make("p", {}, `Its text goes from these too: ${would.copies.join(", ")}`) : null,
     make("details", {}, make("summary", {}, "Not ours to remove"), make("ul", { class: "mem-ul" }, would.not_ours.map((each) => make("li", {}, each)))),
-    make("p", { class: "bad" }, sentence(would.undo)),
+    make("p", { class: "bad" }, full(sentence(would.undo))),
   ];
 }
 
@@ -27,16 +27,38 @@ export function receipt(told) {
     counts("Rows cut", told.cut),
     counts("Changed in files", told.files),
     told.cut_memories.length ? make("p", {}, "These stay, without the passage that they quoted: ", told.cut_memories.map((id) => [memory(id, id), " "])) : null,
-    make("p", {}, `${number(told.windows.looked_for)} windows of six bytes were looked for in ${many(told.scanned.files, "file")}; ${number(told.windows.in_what_stays)} more stand in what stays, and tell nothing.`),
-    told.left.length ? make("ul", { class: "bad" }, told.left.map((each) => make("li", {}, `${number(each.windows)} are left in ${each.file}: ${each.why}`))) : make("p", { class: "good" }, "✓ 0 left."),
+    proof(told),
+    told.left.length ? make("ul", { class: "bad" }, told.left.map((each) => make("li", {}, `${number(each.windows)} are left in ${each.file}: ${each.why}`))) : null,
+    told.windows.too_many ? make("p", { class: "warn" }, `${number(told.windows.too_many)} pieces were too many to look for; their rows are gone.`) : null,
     told.not_looked_into.length ? make("p", { class: "warn" }, `Not looked into: ${told.not_looked_into.join(", ")}`) : null,
-    make("p", { class: "dim" }, `The receipt is entry ${told.entry} of the log. ${sentence(told.undo)}`),
+    make("p", { class: "dim" }, `The receipt is entry ${told.entry} of the log. ${full(sentence(told.undo))}`),
   );
 }
 
-const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+// The same in a line, for who hears it, or is on another page by then.
+export const shortly = (told) => `${told.left.length ? "Forgotten, but something is left" : "Forgotten for good"}. The receipt is entry ${told.entry} of the log.`;
+
+// What the files were looked through for: pieces of the text that nothing else has. Others tell nothing of it.
+function proof({ left, scanned, windows }) {
+  const checked = `Checked ${many(scanned.files, "file")} for any trace of the text`;
+  const pieces = (n) => many(n, "piece of six bytes", "pieces of six bytes");
+  const found = left.length ? make("p", {}, `${checked}: some is left.`) : make("p", { class: "good" }, `✓ ${checked}: none left.`);
+  return [
+    windows.looked_for ? found : make("p", {}, "There was nothing to look for: every piece of the text stands in what stays too."),
+    make(
+      "details",
+      {},
+      make("summary", {}, "What was looked for"),
+      make("p", {}, `${pieces(windows.looked_for)} that only the forgotten text had.`),
+      windows.in_what_stays ? make("p", {}, `Not ${pieces(windows.in_what_stays)} that what stays has too: they tell nothing.`) : null,
+    ),
+  ];
+}
 
 function counts(name, told) {
   const all = Object.entries(told).filter(([, count]) => count);
-  return all.length ? make("table", {}, make("caption", { class: "unseen" }, name), make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "where"), make("th", { scope: "col" }, name.toLowerCase()))), make("tbody", {}, all.map(([where, count]) => make("tr", {}, make("td", {}, where), make("td", {}, number(count)))))) : null;
+  if (!all.length) return null;
+  const heads = ["where", name.toLowerCase()].map((each) => make("th", { scope: "col" }, each));
+  const rows = all.map(([where, count]) => make("tr", {}, make("td", {}, where), make("td", {}, number(count))));
+  return make("table", {}, make("caption", { class: "unseen" }, name), make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows));
 }

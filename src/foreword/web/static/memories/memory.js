@@ -1,13 +1,12 @@
 // One memory, as the worker tells all of it -> what a person reads.
 
 import { make } from "../dom.js";
-import { ago, chip, factors, many, memory, number, tokens, when } from "../parts.js";
+import { ago, chip, factors, many, memory, number, tokens, useOf, when } from "../parts.js";
 
-const TRUST = { user: "the user said it", agent: "an agent said it", tool: "a tool's output said it", imported: "it was imported, or read in the web" };
+const TRUST = { user: "the user said it", agent: "an agent said it", tool: "a tool's output said it", imported: "it was imported, or read on the web" };
 // A link as it reads from either of its ends.
 const BACK = { supersedes: "superseded by", resolves: "resolved by", "caused-by": "caused", "relates-to": "relates to", "part-of": "has as a part" };
 const FORTH = { "caused-by": "caused by", "relates-to": "relates to", "part-of": "part of" };
-const HOW = { fetched: "it was fetched", file: "its file was touched", function: "its function was touched", command: "its command was run", words: "its words came back" };
 // Of a detail what is told elsewhere, or is a mark of our own.
 const OURS = new Set(["revised", "changes", "revises", "proposal", "seen_in", "against", "from"]);
 
@@ -54,12 +53,15 @@ function toolbar(told, doing) {
     ["active", "stale"].includes(one.status) ? ["Set aside", "a", doing.aside] : null,
     one.status === "discarded" ? ["Bring back", "a", doing.aside] : null,
     ["Forget", "f", doing.forget, "danger"],
-    told.history.some(stands) ? ["Undo", "u", doing.undoLast] : null,
+    told.history.some(stands) ? ["Undo", null, () => doing.undo(told.history.find(stands))] : null, // of this one: `u` has what was done last, wherever
   ].filter(Boolean);
   return make(
     "div",
     { class: "mem-tools", role: "group", "aria-label": "What you can do" },
-    does.map(([name, key, fn, more]) => make("button", { type: "button", class: more, "data-do": name.toLowerCase(), "aria-keyshortcuts": key, on: { click: fn } }, name, " ", make("kbd", {}, key))),
+    does.map(([name, key, fn, more]) => {
+      const about = { type: "button", class: more, "data-do": name.toLowerCase(), "aria-keyshortcuts": key, on: { click: fn } };
+      return make("button", about, name, key ? [" ", make("kbd", {}, key)] : null);
+    }),
   );
 }
 
@@ -74,7 +76,7 @@ export function waits(told, doing, { becomes = doing.becomes() } = {}) {
     return make(
       "div",
       { class: "mem-waits", role: "group", "aria-label": "It waits for your word" },
-      make("p", {}, one.detail.revises ? ["Other words for ", memory(one.detail.revises, one.detail.revises), `, proposed by ${one.source}.`] : "Proposed as a rule: no agent is shown it before you accept it."),
+      make("p", {}, proposed(told, one)),
       told.proposes.length ? make("ul", { class: "mem-rows" }, told.proposes.map((each) => change(each))) : null,
       make("p", { class: "mem-tools" }, button("Accept", () => doing.decide(one, "accept"), "main"), wider, button("Refuse", () => doing.decide(one, "refuse"))),
     );
@@ -86,6 +88,12 @@ export function waits(told, doing, { becomes = doing.becomes() } = {}) {
     make("p", {}, "A raw note: make it what it is, or let it go."),
     make("p", { class: "mem-tools" }, select, button("Promote", () => doing.decide(one, "promote", { as: select.value }), "main"), button("Discard", () => doing.decide(one, "discard"))),
   );
+}
+
+function proposed(told, one) {
+  if (!one.detail.revises) return "Proposed as a rule: no agent is shown it before you accept it.";
+  const of = told.revises ? ["“", memory(told.revises.id, told.revises.title), "”"] : "a memory that is gone";
+  return ["Other words for ", of, `, proposed by ${one.source}.`];
 }
 
 const section = (name, ...children) => make("section", { class: "mem-part" }, make("h3", {}, name), ...children);
@@ -147,7 +155,7 @@ function shown(told) {
 }
 
 function once(each) {
-  const [kind, words] = each.used ? ["used", `✓ used${HOW[each.how] ? `: ${HOW[each.how]}` : ""}`] : each.used === false ? ["ignored", "– not used"] : ["unjudged", each.how ? "· cannot be told" : "· not judged yet"];
+  const [kind, words] = useOf(each.used, each.how);
   const why = make("details", {}, make("summary", {}, `score ${each.score.toFixed(3)}`));
   why.addEventListener("toggle", () => why.open && !why.querySelector("ul") && why.append(factors(each.why) ?? ""));
   return make(
@@ -160,7 +168,7 @@ function once(each) {
 }
 
 function entry(each, doing) {
-  const undo = each.undo ? make("button", { type: "button", class: "quiet", "data-do": `undo-${each.number}`, on: { click: () => doing.undo(each.number) } }, each.what === "undo" ? "Do it again" : "Undo") : null;
+  const undo = each.undo ? make("button", { type: "button", class: "quiet", "data-do": `undo-${each.number}`, on: { click: () => doing.undo(each) } }, each.what === "undo" ? "Do it again" : "Undo") : null;
   return make(
     "li",
     {},

@@ -24,7 +24,8 @@ export function opened(here) {
   page.signal.addEventListener("abort", () => clearTimeout(preview));
 
   async function reveal(id, { push = true, focus = false, quiet = false } = {}) {
-    if (form && !(await leave())) return;
+    if (form && (!(await leave()) || page.signal.aborted)) return;
+    if (push) here.results.note(); // what was typed a moment ago belongs to the entry that is left
     choice.id = id;
     if (id) last = id;
     node.classList.remove("has-receipt");
@@ -47,7 +48,8 @@ export function opened(here) {
         if (here.narrow()) scrollTo(0, 0);
       }
     } catch (error) {
-      if (page.signal.aborted) return;
+      if (page.signal.aborted || choice.id !== id) return;
+      if (quiet && told && error.status !== 404) return; // nobody answered a look that nobody asked for: it is still what was told
       told = null;
       page.name("");
       fill(node, back(), trouble(error));
@@ -136,8 +138,9 @@ export function opened(here) {
     fill(node, make("p", { class: "empty", role: "status" }, "Forgetting, and looking through every file …"));
   }
 
+  // The address of what is gone is not kept: the way back would lead to nothing.
   function gone(got) {
-    page.push(address(choice));
+    page.replace(address(choice));
     fill(node, back(), receipt(got));
     node.classList.add("has-receipt");
     node.querySelector(".mem-receipt").focus({ preventScroll: true });

@@ -2,7 +2,7 @@
 
 import { post } from "../ask.js";
 import { make } from "../dom.js";
-import { ask, many, toast } from "../parts.js";
+import { ask, coded, full, many, sentence, toast } from "../parts.js";
 
 export function several(here) {
   const { attempt, after, forgetAll } = here.doing;
@@ -30,14 +30,14 @@ export function several(here) {
   function pin() {
     const all = here.selected.all();
     const off = all.every((each) => each.pinned);
-    return done("/api/pin", all.filter((each) => each.pinned === off), { off }, off ? "no longer pinned" : "pinned");
+    return done("/api/pin", all.filter((each) => each.pinned === off), { off }, (some) => `${some} ${off ? "no longer pinned" : "pinned"}`);
   }
 
   function putAside() {
     const all = here.selected.all();
     const shown = all.filter((each) => ["active", "stale"].includes(each.status));
-    if (shown.length) return done("/api/aside", shown, {}, "set aside: kept, and no longer shown");
-    return done("/api/aside", all, { off: true }, "brought back");
+    if (shown.length) return done("/api/aside", shown, {}, (some) => `${some} set aside`, ": kept, and no longer shown");
+    return done("/api/aside", all, { off: true }, (some) => `${some} brought back`);
   }
 
   async function tag() {
@@ -48,31 +48,46 @@ export function several(here) {
     const list = (input) => input.value.split(",").map((each) => each.trim()).filter(Boolean);
     const yes = await ask({
       title: `Tags of ${many(all.length, "memory", "memories")}`,
-      body: make("div", { class: "fields" }, make("label", {}, make("span", { class: "dim" }, "Add, with commas between"), add), make("label", {}, make("span", { class: "dim" }, "Take away"), remove), make("datalist", { id: "mem-has-tags" }, has.map((each) => make("option", { value: each })))),
+      body: make(
+        "div",
+        { class: "fields" },
+        make("label", {}, make("span", { class: "dim" }, "Add, with commas between"), add),
+        make("label", {}, make("span", { class: "dim" }, "Remove"), remove),
+        make("datalist", { id: "mem-has-tags" }, has.map((each) => make("option", { value: each }))),
+      ),
       yes: "Change tags",
       read: () => ({ add: list(add), remove: list(remove) }),
     });
-    if (yes && yes.add.length + yes.remove.length) return done("/api/tags", all, yes, "tagged anew");
+    if (yes && yes.add.length + yes.remove.length) return done("/api/tags", all, yes, (some) => `tags changed on ${some}`);
   }
 
   async function promote(notes) {
-    const select = make("select", { name: "as", autofocus: true, "aria-label": "What they become" }, here.becomes.map((each) => make("option", { value: each }, each)));
-    const yes = await ask({ title: `Promote ${many(notes.length, "note")}`, body: [make("p", {}, "A memory of this kind takes the place of each."), select], yes: "Promote", read: () => ({ as: select.value }) });
-    if (yes) return done("/api/review", notes, { do: "promote", ...yes }, `promoted: each is a ${yes.as} now`);
+    const kinds = here.becomes.map((each) => make("option", { value: each }, each));
+    const select = make("select", { name: "as", autofocus: true, "aria-label": "What they become" }, kinds);
+    const yes = await ask({
+      title: `Promote ${many(notes.length, "note")}`,
+      body: [make("p", {}, "A memory of this kind takes the place of each."), select],
+      yes: "Promote",
+      read: () => ({ as: select.value }),
+    });
+    if (yes) return done("/api/review", notes, { do: "promote", ...yes }, (some) => `${some} promoted`, `: each is a ${yes.as} now`);
   }
 
-  const decide = (what, proposals) => done("/api/review", proposals, { do: what }, { accept: "accepted", refuse: "refused" }[what]);
+  const decide = (what, proposals) =>
+    done("/api/review", proposals, { do: what }, (some) => `${some} ${what === "accept" ? "accepted" : "refused"}`);
 
   const forget = () => attempt(() => forgetAll(here.selected.ids()));
 
   // What was done is one run: one way back for all of it. What stays as it is, is told with the reason.
-  const done = (path, all, body, words) =>
+  const done = (path, all, body, named, more = "") =>
     attempt(async () => {
       const got = await post(path, { ids: all.map((each) => each.id), ...body });
       const stays = Object.values(got.refused);
-      const but = stays.length ? ` ${many(stays.length, "stays as it is", "stay as they are")}: ${stays[0]}${stays.length > 1 ? ", and others" : ""}.` : "";
-      if (!got.changed.length) return toast(`Nothing was changed.${but}`);
-      await after(`${many(got.changed.length, "memory", "memories")} ${words}.${but}`, { run: got.run });
+      const others = stays.length > 1 ? ", and others" : "";
+      const but = stays.length ? [` ${many(stays.length, "stays as it is", "stay as they are")}: `, coded(full(stays[0] + others))] : "";
+      if (!got.changed.length) return toast(["Nothing was changed.", but]);
+      const name = named(many(got.changed.length, "memory", "memories"));
+      await after([sentence(name), more, ".", but], { run: got.run, name });
       const listed = new Set(here.results.memories().map((each) => each.id));
       here.selected.leave(got.changed.filter((id) => !listed.has(id)));
     });
