@@ -199,7 +199,7 @@ def test_an_edit_that_makes_no_sense_is_told_and_nothing_is_lost(my_page, mine, 
     form = page.get_by_role("form", name="Edit")
     form.get_by_label("Counts for").fill("planet:mars")
     form.get_by_role("button", name="Save").click()
-    said(page, "unknown scope")
+    assert said(page, "unknown scope").inner_text().startswith("Unknown scope")
     assert form.get_by_label("Counts for").input_value() == "planet:mars"
     page.keyboard.press("Escape")
     page.get_by_role("dialog").get_by_role("button", name="Discard").click()

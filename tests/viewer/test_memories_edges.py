@@ -20,7 +20,7 @@ ENDS = ".mem-ends"
 def hold(page: Any, path: str) -> tuple[list[Any], Callable[[], None]]:
     """The next request of a path, not answered yet; and what waits until there is one."""
     held: list[Any] = []
-    page.route(path, lambda asked: held.append(asked), times=1)
+    page.route(path, lambda asked: held.extend([asked]), times=1)
 
     def waited() -> None:
         for _ in range(300):
@@ -362,7 +362,8 @@ def test_a_proposal_names_the_memory_that_it_has_other_words_for(page, viewer):
 
 
 def test_a_wide_window_without_a_mouse_has_the_button_that_shows_the_boxes(browser, viewer, watch):
-    with window(browser, Look("tablet", "light", 1100, 800), is_mobile=True) as own, watched(own, viewer, watch) as page:
+    tablet = Look("tablet", "light", 1100, 800)
+    with window(browser, tablet, is_mobile=True) as own, watched(own, viewer, watch) as page:
         begin(page, viewer)
         assert page.evaluate("matchMedia('(hover: none)').matches")
         page.get_by_role("button", name="Select", exact=True).tap()

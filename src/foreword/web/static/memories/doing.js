@@ -40,7 +40,8 @@ export function doing(here) {
     pin: () =>
       act(async (one) => {
         const off = one.pinned;
-        here.opened.tell({ ...here.opened.told(), memory: { ...one, pinned: !off } }); // it can be taken back at once, so it is shown at once
+        // It can be taken back at once, so it is shown at once.
+        here.opened.tell({ ...here.opened.told(), memory: { ...one, pinned: !off } });
         here.opened.draw({ quiet: true });
         try {
           const got = await post("/api/pin", { id: one.id, off });
@@ -70,9 +71,13 @@ export function doing(here) {
     decide: (one, what, more = {}) =>
       attempt(async () => {
         const got = await post("/api/review", { do: what, id: one.id, ...more });
-        const words = { accept: "Accepted: it is a rule now.", refuse: "Refused.", promote: `Promoted: it is a ${got.memory.kind} now.`, discard: "Discarded." };
-        const names = { accept: "accepted", refuse: "refused", promote: "promoted", discard: "discarded" };
-        await after(words[what], { entry: got.entry, name: `${names[what]} ${quoted(one)}` });
+        const [name, words] = {
+          accept: ["accepted", "Accepted: it is a rule now."],
+          refuse: ["refused", "Refused."],
+          promote: ["promoted", `Promoted: it is a ${got.memory.kind} now.`],
+          discard: ["discarded", "Discarded."],
+        }[what];
+        await after(words, { entry: got.entry, name: `${name} ${quoted(one)}` });
       }),
     facet: (name, text) => {
       if (here.narrow()) here.opened.reveal("", { push: true }); // first: what is left is noted as it was

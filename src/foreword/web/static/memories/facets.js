@@ -40,8 +40,14 @@ export function facets(here) {
         const values = given[name] ?? [];
         if (!values.length) return null;
         const is = OPEN.has(name) || chosenOf(choice, name).length > 0;
-        const cut = CUT.has(name) && values.length >= TOP ? make("p", { class: "dim" }, `The ${TOP} most frequent; search for others.`) : null;
-        return make("details", { open: is, "data-facet": name }, make("summary", { "data-do": name }, label), make("ul", {}, values.map((each) => value(name, each))), cut);
+        const cut = CUT.has(name) && values.length >= TOP;
+        return make(
+          "details",
+          { open: is, "data-facet": name },
+          make("summary", { "data-do": name }, label),
+          make("ul", {}, values.map((each) => value(name, each))),
+          cut ? make("p", { class: "dim" }, `The ${TOP} most frequent; search for others.`) : null,
+        );
       }),
       exact === false ? make("p", { class: "dim" }, "Some counts cover only the newest.") : null,
     ];

@@ -18,7 +18,7 @@ export function editor(one, { version, save, cancel }) {
     why: make("textarea", { name: "why", value: was.why, rows: 2 }),
     fixed_by: make("textarea", { name: "fixed_by", value: was.fixed_by, rows: 2 }),
     scope: make("input", { name: "scope", value: was.scope, required: true, list: "mem-scopes" }),
-    confidence: make("input", { name: "confidence", type: "number", min: 0, max: 1, step: "any", value: was.confidence, required: true }),
+    confidence: make("input", { name: "confidence", type: "number", required: true, min: 0, max: 1, step: "any", value: was.confidence }),
     tags: make("input", { name: "tags", value: was.tags }),
     files: make("textarea", { name: "files", value: was.files, rows: 2 }),
     functions: make("textarea", { name: "functions", value: was.functions, rows: 2 }),
@@ -65,15 +65,19 @@ export function editor(one, { version, save, cancel }) {
     };
     take(theirs.filter((name) => !both.includes(name)));
     const named = (names) => names.map((name) => labels[name].split(/[,:]/)[0]).join(", ");
-    const reads = (name) => make("div", {}, make("dt", {}, named([name])), make("dd", { class: "mem-text" }, String(fresh[name]) || "nothing"));
+    const text = (name) => make("dd", { class: "mem-text" }, String(fresh[name]) || "nothing");
+    const reads = (name) => make("div", {}, make("dt", {}, named([name])), text(name));
     const decides = (words, click) => make("button", { type: "button", on: { click } }, words);
     fill(
       notice,
       make("p", {}, make("strong", {}, "Somebody changed this while you were writing.")),
       now.status === one.status ? null : make("p", {}, since(now.status)),
       theirs.length > both.length ? make("p", {}, `Shown here as it is now: ${named(theirs.filter((name) => !both.includes(name)))}.`) : null,
-      both.length ? [make("p", {}, "You both changed these. Theirs reads:"), make("dl", { class: "mem-dl" }, both.map(reads))] : null,
-      both.length ? make("p", { class: "actions" }, decides("Take theirs", () => (take(both), settle())), decides("Keep mine", settle)) : null,
+      !both.length ? null : [
+        make("p", {}, "You both changed these. Theirs reads:"),
+        make("dl", { class: "mem-dl" }, both.map(reads)),
+        make("p", { class: "actions" }, decides("Take theirs", () => (take(both), settle())), decides("Keep mine", settle)),
+      ],
     );
     notice.hidden = false;
     notice.scrollIntoView({ block: "nearest" });
@@ -132,8 +136,8 @@ export function successor(one, { find, save, cancel }) {
   }
 
   function option(each) {
-    const box = make("input", { type: "radio", name: "new", value: each.id, checked: each.id === chosen?.id, on: { change: () => choose(each) } });
-    return make("li", {}, make("label", {}, box, " ", chip(each.kind), " ", each.title));
+    const about = { type: "radio", name: "new", value: each.id, checked: each.id === chosen?.id, on: { change: () => choose(each) } };
+    return make("li", {}, make("label", {}, make("input", about), " ", chip(each.kind), " ", each.title));
   }
 
   const look = async () => {

@@ -19,6 +19,9 @@ export function wouldGo(would) {
 
 // What went, and what was looked for afterwards.
 export function receipt(told) {
+  const quoting = told.cut_memories.map((id) => [memory(id, id), " "]);
+  const missed = told.windows.too_many;
+  const remnant = (each) => make("li", {}, `${number(each.windows)} are left in ${each.file}: ${each.why}`);
   return make(
     "section",
     { class: "mem-receipt", "aria-label": "Receipt", tabindex: "-1" },
@@ -26,17 +29,20 @@ export function receipt(told) {
     counts("Rows removed", told.removed),
     counts("Rows cut", told.cut),
     counts("Changed in files", told.files),
-    told.cut_memories.length ? make("p", {}, "These stay, without the passage that they quoted: ", told.cut_memories.map((id) => [memory(id, id), " "])) : null,
+    quoting.length ? make("p", {}, "These stay, without the passage that they quoted: ", quoting) : null,
     proof(told),
-    told.left.length ? make("ul", { class: "bad" }, told.left.map((each) => make("li", {}, `${number(each.windows)} are left in ${each.file}: ${each.why}`))) : null,
-    told.windows.too_many ? make("p", { class: "warn" }, `${number(told.windows.too_many)} pieces were too many to look for; their rows are gone.`) : null,
+    told.left.length ? make("ul", { class: "bad" }, told.left.map(remnant)) : null,
+    missed ? make("p", { class: "warn" }, `${number(missed)} pieces were too many to look for; their rows are gone.`) : null,
     told.not_looked_into.length ? make("p", { class: "warn" }, `Not looked into: ${told.not_looked_into.join(", ")}`) : null,
     make("p", { class: "dim" }, `The receipt is entry ${told.entry} of the log. ${full(sentence(told.undo))}`),
   );
 }
 
 // The same in a line, for who hears it, or is on another page by then.
-export const shortly = (told) => `${told.left.length ? "Forgotten, but something is left" : "Forgotten for good"}. The receipt is entry ${told.entry} of the log.`;
+export function shortly({ left, entry }) {
+  const came = left.length ? "Forgotten, but something is left." : "Forgotten for good.";
+  return `${came} The receipt is entry ${entry} of the log.`;
+}
 
 // What the files were looked through for: pieces of the text that nothing else has. Others tell nothing of it.
 function proof({ left, scanned, windows }) {

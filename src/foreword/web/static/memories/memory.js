@@ -3,7 +3,12 @@
 import { make } from "../dom.js";
 import { ago, chip, factors, many, memory, number, tokens, useOf, when } from "../parts.js";
 
-const TRUST = { user: "the user said it", agent: "an agent said it", tool: "a tool's output said it", imported: "it was imported, or read on the web" };
+const TRUST = {
+  user: "the user said it",
+  agent: "an agent said it",
+  tool: "a tool's output said it",
+  imported: "it was imported, or read on the web",
+};
 // A link as it reads from either of its ends.
 const BACK = { supersedes: "superseded by", resolves: "resolved by", "caused-by": "caused", "relates-to": "relates to", "part-of": "has as a part" };
 const FORTH = { "caused-by": "caused by", "relates-to": "relates to", "part-of": "part of" };
@@ -46,6 +51,7 @@ export function marks(one) {
 
 function toolbar(told, doing) {
   const one = told.memory;
+  const last = told.history.find(stands);
   const does = [
     ["Edit", "e", doing.edit],
     [one.pinned ? "Unpin" : "Pin", "p", doing.pin],
@@ -53,7 +59,7 @@ function toolbar(told, doing) {
     ["active", "stale"].includes(one.status) ? ["Set aside", "a", doing.aside] : null,
     one.status === "discarded" ? ["Bring back", "a", doing.aside] : null,
     ["Forget", "f", doing.forget, "danger"],
-    told.history.some(stands) ? ["Undo", null, () => doing.undo(told.history.find(stands))] : null, // of this one: `u` has what was done last, wherever
+    last ? ["Undo", null, () => doing.undo(last)] : null, // of this one: `u` has what was done last, wherever
   ].filter(Boolean);
   return make(
     "div",

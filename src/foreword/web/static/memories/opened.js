@@ -49,7 +49,7 @@ export function opened(here) {
       }
     } catch (error) {
       if (page.signal.aborted || choice.id !== id) return;
-      if (quiet && told && error.status !== 404) return; // nobody answered a look that nobody asked for: it is still what was told
+      if (quiet && told && error.status !== 404) return; // nobody asked for this look: what was told stays
       told = null;
       page.name("");
       fill(node, back(), trouble(error));

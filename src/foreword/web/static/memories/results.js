@@ -61,7 +61,8 @@ export function results(here) {
     unless(others);
     undrawn = null;
     const stays = anew(rows, () => fill(rows, list.memories.slice(0, first).map((each) => row(each, words))));
-    if (!stays) (all()[Math.min(place, list.memories.length - 1)] ?? document.getElementById("main")).focus({ preventScroll: true }); // the one that came in its place
+    const instead = () => all()[Math.min(place, list.memories.length - 1)] ?? document.getElementById("main"); // what came in its place
+    if (!stays) instead().focus({ preventScroll: true });
     rest();
     if (!keep && node.scrollTop) node.scrollTop = 0;
     if (reads) readOn(reads);
@@ -83,7 +84,8 @@ export function results(here) {
     const edge = here.narrow() ? 0 : node.getBoundingClientRect().top;
     const at = [...rows.children].findIndex((each) => each.getBoundingClientRect().bottom > edge);
     if (at < 0) return null; // the list is not in sight
-    return { ids: [...rows.children].slice(at).map((each) => each.dataset.of), top: rows.children[at].getBoundingClientRect().top, scrolled };
+    const below = [...rows.children].slice(at);
+    return { ids: below.map((each) => each.dataset.of), top: below[0].getBoundingClientRect().top, scrolled };
   }
 
   function readOn({ ids, top, scrolled }) {
@@ -99,15 +101,18 @@ export function results(here) {
   function rest() {
     const shown = list.memories.length;
     const total = list.total;
-    const words = total === null ? `${number(shown)} and more` : many(total, "memory", "memories"); // the end of what was looked at may be none
-    const none = choice.view ? "Nothing waits for you." : filtered(choice) ? "Nothing fits. Try fewer words or filters." : "Nothing is remembered yet.";
-    // Who hears it is told of none too.
-    counted.textContent = choice.view ? `${many(total, "thing waits", "things wait")} for you` : shown ? words : many(0, "memory", "memories");
-    if (!shown) fill(rows, make("li", {}, empty(none)));
+    const some = shown && total === null ? `${number(shown)} and more` : many(total ?? 0, "memory", "memories"); // the end of what was looked at may be none
+    counted.textContent = choice.view ? `${many(total, "thing waits", "things wait")} for you` : some; // who hears it is told of none too
+    if (!shown) fill(rows, make("li", {}, empty(nothing())));
     more.hidden = !list.next || shown >= MOST;
     ends.textContent = ending(shown, total);
     ends.hidden = !ends.textContent;
     mark();
+  }
+
+  function nothing() {
+    if (choice.view) return "Nothing waits for you.";
+    return filtered(choice) ? "Nothing fits. Try fewer words or filters." : "Nothing is remembered yet.";
   }
 
   function ending(shown, total) {

@@ -23,8 +23,8 @@ export function selected(here) {
 
   function tick(each) {
     const click = (event) => (event.shiftKey ? reach(each.id) : toggle(each.id));
-    const about = { type: "checkbox", name: "selected", checked: picked.has(each.id), "aria-label": `Select: ${each.title}`, on: { click } };
-    const box = make("input", about);
+    const name = `Select: ${each.title}`;
+    const box = make("input", { type: "checkbox", name: "selected", checked: picked.has(each.id), "aria-label": name, on: { click } });
     return make("label", { class: "mem-tick" }, box);
   }
 
