@@ -101,8 +101,10 @@ export function results(here) {
   function rest() {
     const shown = list.memories.length;
     const total = list.total;
-    const some = shown && total === null ? `${number(shown)} and more` : many(total ?? 0, "memory", "memories"); // the end of what was looked at may be none
-    counted.textContent = choice.view ? `${many(total, "thing waits", "things wait")} for you` : some; // who hears it is told of none too
+    // The end of what was looked at may be none.
+    const some = shown && total === null ? `${number(shown)} and more` : many(total ?? 0, "memory", "memories");
+    const says = choice.view ? `${many(total, "thing waits", "things wait")} for you` : some;
+    if (counted.textContent !== says) counted.textContent = says; // who hears it is told of none too, and of nothing twice
     if (!shown) fill(rows, make("li", {}, empty(nothing())));
     more.hidden = !list.next || shown >= MOST;
     ends.textContent = ending(shown, total);
