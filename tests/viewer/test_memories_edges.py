@@ -381,3 +381,19 @@ def test_no_address_that_a_browser_reads_as_another_host_is_ever_made(page, view
         hosts := ["/\t/there.example", "/\n/there.example", "/\r\\there.example", "//there.example"],
     )
     assert refused == hosts
+
+
+def test_undo_twice_in_a_row_takes_back_two_things(my_page, mine):
+    """Also where the second key comes before the first is answered."""
+    visit(my_page, f"{mine.origin}/memories/{mine.ids['pattern']}")
+    my_page.locator("[data-do=pin]").click()
+    my_page.locator(".toast", has_text="Pinned").wait_for()
+    my_page.locator("[data-do='set aside']").click()
+    my_page.locator(".toast", has_text="Set aside").wait_for()
+    with my_page.expect_response("**/api/undo"), my_page.expect_response("**/api/undo"):
+        my_page.keyboard.press("u")
+        my_page.keyboard.press("u")
+    for words in ("set aside", "pinned"):
+        my_page.locator(".toast", has_text=f"Taken back: {words}").wait_for()
+    told = mine.client.get(f"/api/memories/{mine.ids['pattern']}")["memory"]
+    assert (told["status"], told["pinned"]) == ("active", False)

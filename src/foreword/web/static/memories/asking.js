@@ -11,8 +11,8 @@ export const waiting = (choice, { limit, signal }) => get("/api/review", { proje
 
 export const one = (id, { signal }) => get(`/api/memories/${encodeURIComponent(id)}`, {}, { signal });
 
-// Those of the same project that may take a memory's place.
+// Those that may take a memory's place: of the same project, or where it holds in more than one, of the same scope.
 export function successors(memory, q, { signal }) {
-  const project = memory.scope.startsWith("project:") ? memory.project : "";
-  return get("/api/memories", { q, limit: 8, status: "active", project }, { signal });
+  const within = memory.scope.startsWith("project:") ? { project: memory.project } : { scope: memory.scope };
+  return get("/api/memories", { q, limit: 8, status: "active", ...within }, { signal });
 }

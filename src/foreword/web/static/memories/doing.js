@@ -135,9 +135,13 @@ export function doing(here) {
   // An entry of the log, or a run, as it was before; what that came to can be done again in the same way.
   const takeBack = ({ entry, run, name, again = false }) =>
     attempt(async () => {
-      const got = await post("/api/undo", run ? { run } : { entry });
+      const before = done;
+      done = done.filter((each) => each.run !== run || each.entry !== entry); // at once: the same key again means the one before
+      const got = await post("/api/undo", run ? { run } : { entry }).catch((error) => {
+        done = before;
+        throw error;
+      });
       const refused = Object.values(got.refused);
-      done = done.filter((each) => each.run !== run || each.entry !== entry);
       if (!got.undone.length) return stays(refused[0]);
       const [first] = got.undone;
       const words = [again ? "Done again" : "Taken back", `: ${name}.`];

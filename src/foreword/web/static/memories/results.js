@@ -29,6 +29,7 @@ export function results(here) {
   let noted = 0;
   let others = 0;
   let drawnOnce = false;
+  let tallied = false;
   let undrawn = null; // draws the rows that are not drawn yet
   let same = ""; // the choice that is listed
   const lines = new Map(); // id -> its row, and what it was drawn of
@@ -209,7 +210,8 @@ export function results(here) {
     if (performance.now() - noted > NOTED) note();
     here.facets.chips();
     clearTimeout(settled);
-    settled = setTimeout(() => (note(), recounted && here.facets.tally()), SETTLED);
+    settled = setTimeout(() => (note(), recounted && here.facets.tally()), tallied ? SETTLED : 0);
+    tallied = true; // before, nobody types: filters are wanted as soon as the list is there
   }
 
   // So many from the beginning, in as few questions as there may be, all of them of one choice.
