@@ -131,3 +131,13 @@ def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch, shot)
     expect(page.get_by_role("region", name="Worker", exact=True)).to_contain_text("version")
     expect(page.get_by_role("region", name="What was given")).to_contain_text("No figures while")
     shot(page, "health-broken", whole=True)
+
+
+def test_figures_that_got_no_answer_once_are_asked_for_again(page, viewer, watch):
+    watch.expects("ERR_FAILED")
+    page.route("**/api/health/figures*", lambda request: request.abort(), times=1)
+    visit(page, f"{viewer.origin}/health")
+    given = page.get_by_role("region", name="What was given")
+    expect(given).to_contain_text("does not answer")
+    expect(given).not_to_contain_text("does not answer")
+    expect(plot(page, "Tokens given a day").get_by_role("img")).to_be_visible()

@@ -6,6 +6,8 @@ import json
 import time
 from typing import Any
 
+import pytest
+
 from foreword.payloads import Delivery
 from tests.viewer.conftest import Viewer, every_look, visit
 from tests.viewer.filled import hooked
@@ -164,3 +166,24 @@ def test_a_session_that_goes_on_is_told_on_without_losing_the_place(fresh_page, 
     told(fresh, "just-now", "UserPromptSubmit", prompt="and the restaurant?", prompt_id="p2")
     page.wait_for_selector("text=and the restaurant?")
     assert page.locator(".moment.chosen").inner_text() == page.locator(".moment").first.inner_text()
+
+
+@pytest.mark.parametrize(("path", "asked"), [("/timeline", "**/api/timeline*"), ("/health", "**/api/health")])
+def test_a_page_that_got_no_answer_once_asks_again_by_itself(page, viewer, watch, path, asked):
+    """The stream stays well all the while: nobody is told that anything was lost, and nothing is committed."""
+    watch.expects("ERR_FAILED")
+    visit(page, f"{viewer.origin}/now")
+    page.route(asked, lambda request: request.abort(), times=1)
+    page.locator(f"nav a[href='{path}']").click()
+    page.locator(".trouble", has_text="does not answer").wait_for()
+    page.locator(".trouble").wait_for(state="detached")
+    page.locator(".session, .verdict-line").first.wait_for()
+
+
+def test_a_story_that_got_no_answer_once_asks_again_by_itself(page, viewer, watch):
+    watch.expects("ERR_FAILED")
+    page.route("**/api/sessions/*", lambda request: request.abort(), times=1)
+    visit(page, f"{viewer.origin}/timeline/{viewer.sessions['live']}")
+    page.locator(".moment").first.wait_for()
+    assert page.locator(".trouble").count() == 0
+    assert page.locator("main h1").count() == 1

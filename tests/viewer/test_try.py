@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from urllib.parse import quote_plus
 
 import pytest
 
-from tests.viewer.conftest import every_look, settled, visit
+from tests.viewer.conftest import every_look, playwright, settled, visit
 
 PROMPT = "why does reserve_stock deadlock when two pickers lock rows of the queue?"
 # Every row in its order with which side of the line it is on, and whether the node is the one that was marked before.
@@ -179,3 +181,56 @@ def test_what_is_refused_is_told_in_its_own_words(viewer, page, watch):
         session.append(new Option("gone", "of-nobody")); session.value = "of-nobody";
         session.dispatchEvent(new Event("change")); }""")
     page.wait_for_selector(".trouble >> text=there is no session")
+
+
+def test_a_trial_that_got_no_answer_once_is_made_again_with_what_was_typed(shop, watch):
+    watch.expects("ERR_FAILED")
+    shop.route("**/api/try", lambda asked: asked.abort(), times=1)
+    shop.locator("#prompt").fill("which rows does the outbox lock?")
+    trouble = shop.locator(".trouble", has_text="The viewer does not answer.")
+    trouble.wait_for()
+    trouble.wait_for(state="detached")
+    shop.wait_for_selector(".tried")
+    assert shop.locator("#prompt").input_value() == "which rows does the outbox lock?"
+
+
+def test_choices_that_got_no_answer_once_are_had_without_losing_what_was_typed(viewer, page, watch):
+    watch.expects("ERR_FAILED")
+    page.route("**/api/try?project=*", lambda asked: asked.abort(), times=1)
+    visit(page, f"{viewer.origin}/try")
+    page.locator("#prompt").fill(PROMPT)
+    page.wait_for_selector("#moment option", state="attached")
+    page.locator(".try-note", has_text="Looked for").wait_for()
+    assert page.locator("#prompt").input_value() == PROMPT
+    assert page.locator(".trouble").count() == 0
+
+
+def test_of_two_projects_that_are_chosen_in_a_row_the_latter_is_offered(viewer, page):
+    """However late the former's choices come; and what an address asked for is asked for once."""
+    visit(page, f"{viewer.origin}/try?session={viewer.sessions['codex']}&host=codex&moment=session_start")
+    names = ("shop", "havn", "tern")
+    keys = {name: page.locator("#project option", has_text=name).get_attribute("value") for name in names}
+    held = []
+    page.route(lambda url: f"project={quote_plus(keys['havn'])}" in url, lambda asked: held.insert(0, asked))
+    page.locator("#project").select_option(label="havn")
+    page.wait_for_function("() => document.getElementById('session').value === ''")
+    page.locator("#project").select_option(label="tern")
+    page.wait_for_function("key => new URLSearchParams(location.search).get('project') === key", arg=keys["tern"])
+    for each in held:
+        with suppress(playwright.Error):  # nobody waits for it any more
+            each.continue_()
+    with page.expect_response(lambda told: told.request.method == "POST"):
+        page.locator("#host").evaluate("node => (node.value = '', node.dispatchEvent(new Event('change')))")
+    assert page.locator("#session option").count() == 1  # nobody has worked in it
+    page.locator("#project").select_option(label="shop")
+    page.locator(f"#session option[value='{viewer.sessions['codex']}']").wait_for(state="attached")
+    assert (page.locator("#session").input_value(), page.locator("#host").input_value()) == ("", "")
+
+
+def test_choices_that_are_refused_are_told(viewer, page, watch):
+    watch.expects("503")
+    visit(page, f"{viewer.origin}/try")
+    said = '{"error": "the database is locked", "hint": "wait"}'
+    page.route("**/api/try?project=*", lambda asked: asked.fulfill(status=503, body=said))
+    page.locator("#project").select_option(label="tern")
+    page.locator(".trouble", has_text="The database is locked").wait_for()

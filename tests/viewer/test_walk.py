@@ -448,3 +448,10 @@ def test_more_pages_than_a_browser_opens_connections_are_all_drawn_and_all_told(
     fresh.client.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": prompt})
     for each in pages:
         each.locator("option[value=eight]").wait_for(state="attached")
+
+
+def test_a_script_that_was_not_had_is_had_when_the_page_asks_again(fresh_page, fresh, watch):
+    watch.expects("ERR_FAILED")
+    fresh_page.route("**/static/timeline.js", lambda asked: asked.abort(), times=1)
+    visit(fresh_page, f"{fresh.origin}/timeline")
+    fresh_page.locator(".session").first.wait_for()

@@ -1,6 +1,6 @@
 // An address -> the page that it names, drawn into <main>; and what every page has: links, keys, theme, live updates.
 
-import { BACK, Told } from "./ask.js";
+import { BACK, get, patient, pause, Told } from "./ask.js";
 import { fill, make } from "./dom.js";
 import * as keys from "./keys.js";
 import * as lives from "./live.js";
@@ -31,7 +31,7 @@ async function show({ first = false, back = first } = {}) {
   leaving.abort();
   guard = null;
   for (const each of document.querySelectorAll("dialog[open]")) each.close(); // what was asked there has nothing to do with this page
-  if (lacking && !document.getElementById("closed").dataset.how) return location.reload();
+  if (lacking && !stood()) return location.reload();
   at = address();
   const mine = (leaving = new AbortController());
   const path = location.pathname.split("/").filter(Boolean).map(decoded);
@@ -47,6 +47,7 @@ async function show({ first = false, back = first } = {}) {
   try {
     if (name) {
       module = await PAGES[name]().catch(() => {
+        lacking = true;
         throw new Told("The viewer does not answer.", BACK, 0);
       });
     }
@@ -71,17 +72,42 @@ async function show({ first = false, back = first } = {}) {
       live: (fn) => lives.live(fn, mine.signal),
       keys: keys.alsoOfPage,
       guard: (holds, ask) => (guard = { holds, ask }),
+      patient: () => patient(mine.signal),
       say,
     });
-    if (back && !mine.signal.aborted) scrolled(places.get(at));
+    if (mine.signal.aborted) return;
+    tried(0);
+    if (back) scrolled(places.get(at));
   } catch (error) {
     if (mine.signal.aborted || error.name === "AbortError") return;
     fill(main, root);
     if (!root.querySelector("h1") && module !== NOWHERE) root.append(make("h1", {}, module.title));
     root.append(trouble(error));
+    if (error.status === 0) askAgain(mine.signal);
   } finally {
     if (!mine.signal.aborted) main.removeAttribute("aria-busy");
   }
+}
+
+// A page that got no answer asks again by itself, ever more seldom, while it stands there.
+function askAgain(signal) {
+  const tries = history.state?.tries ?? 0; // there, because a script that was not had needs a reload
+  const again = async () => {
+    if (["closed", "refused"].includes(stood()) || !isStuck()) return;
+    tried(tries + 1);
+    try {
+      if (lacking) await get("/api/projects", {}, { signal }); // a reload that nobody answers would end the page
+      if (!signal.aborted) show({ first: true });
+    } catch (error) {
+      if (!signal.aborted) askAgain(signal);
+    }
+  };
+  const timer = setTimeout(again, pause(tries));
+  signal.addEventListener("abort", () => clearTimeout(timer));
+}
+
+function tried(tries) {
+  if ((history.state?.tries ?? 0) !== tries) history.replaceState({ ...history.state, tries }, "");
 }
 
 // Which page an address is of: / is Now; none where it was mistyped.
@@ -154,14 +180,17 @@ const AGAIN = "Run `foreword view` again, and open the link that it prints.";
 const STANDS = {
   lost: () => [`The viewer does not answer. ${BACK}`],
   closed: (why) => [`The viewer is closed: ${why}. ${AGAIN}`],
-  refused: () => [`The viewer that this page is of is closed. ${AGAIN}`],
+  refused: () => [`This page belongs to a viewer that was closed. ${AGAIN}`],
   newer: () => ["Foreword was upgraded. ", make("button", { type: "button", on: { click: () => location.reload() } }, "Reload this page")],
 };
+
+const stood = () => document.getElementById("closed").dataset.how ?? "";
 
 // How the viewer stands, above every page; nothing where all is well.
 function stands(how, why = "") {
   const note = document.getElementById("closed");
-  const before = note.dataset.how ?? "";
+  const before = stood();
+  if (!how && !before && !lacking && isStuck()) show({ first: true }); // it was away for so short that nobody was told
   if (how === before || (how === "lost" && before === "closed")) return; // it was told why
   note.dataset.how = how;
   note.hidden = !how;

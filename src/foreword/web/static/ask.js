@@ -38,6 +38,22 @@ async function answer(address, how, { changes = false } = {}) {
   return told;
 }
 
+const WAIT = 2_000, LONGEST = 30_000; // milliseconds
+export const pause = (tries) => Math.min(LONGEST, WAIT * 2 ** tries);
+
+// What got no answer is asked for again by itself, ever more seldom, until its page is left or has an answer.
+export function patient(signal) {
+  let tries = 0;
+  let timer = 0;
+  const answered = () => (clearTimeout(timer), (tries = 0));
+  const failed = (error, again) => {
+    clearTimeout(timer);
+    if (error.status === 0 && !signal.aborted) timer = setTimeout(again, pause(tries++));
+  };
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  return { answered, failed };
+}
+
 // Of questions that come faster than their answers only the latest counts: the one before it is given up.
 export function latest() {
   let before = null;

@@ -22,7 +22,7 @@ export async function show(root, page) {
     page[address(chosen) === before ? "replace" : "push"](address(chosen)); // the same again is no step for the way back
     return count();
   }));
-  const looking = latest(), counting = latest();
+  const looking = latest(), counting = latest(), patient = page.patient();
   let said = null;
 
   async function look() {
@@ -36,9 +36,13 @@ export async function show(root, page) {
   async function count() {
     try {
       const told = await counting((signal) => get("/api/health/figures", chosen, { signal }));
-      if (told && !page.signal.aborted) await plots.show(told);
+      if (!told || page.signal.aborted) return;
+      patient.answered();
+      await plots.show(told);
     } catch (error) {
-      if (!page.signal.aborted) plots.fail(error);
+      if (page.signal.aborted) return;
+      plots.fail(error);
+      patient.failed(error, count);
     }
   }
 

@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { anew, chip, clock, coded, day, many, memory, number, standing, tokens, trouble, walkable, when } from "./parts.js";
+import { anew, chip, clock, coded, day, many, memory, number, standing, tokens, walkable, when } from "./parts.js";
 
 const REST = 3_000; // milliseconds between two looks at a session that goes on
 const MARKS = { NEW: "+ NEW", MODIFIED: "~ MODIFIED", DELETED: "− DELETED" };
@@ -37,8 +37,8 @@ export async function tell(root, page, id) {
   try {
     shown = await ask();
   } catch (error) {
-    if (error.name !== "AbortError") fill(body, make("h1", {}, "Story of a session"), trouble(error));
-    return;
+    fill(body, make("h1", {}, "Story of a session"));
+    throw error; // the frame tells it, and asks again where nobody answered
   }
   page.name(shown.session.title || "A session");
   const head = make("div", { class: "story-head" });

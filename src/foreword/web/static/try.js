@@ -1,6 +1,6 @@
 // A prompt, a project and a budget -> what an agent would be given, and what was left out just below the line, and why.
 
-import { get, post } from "./ask.js";
+import { get, latest, post } from "./ask.js";
 import { fill, make } from "./dom.js";
 import { age, anew, chip, coded, empty, item, many, meter, number, projects, SCORED, tokens, trouble, walkable } from "./parts.js";
 
@@ -20,7 +20,7 @@ export const bring = (prompt) => (draft = prompt);
 
 export async function show(root, page) {
   const asked = { ...Object.fromEntries(page.query), prompt: draft };
-  const choice = await projects(page, { all: "", change: (key) => choose(key) });
+  const choice = await projects(page, { all: "", change: () => (form.otherProject(), choose()) });
   const chosen = choice.querySelector("select");
   if (!chosen.options.length) {
     return void root.append(make("h1", {}, title), empty(coded("Nothing is remembered yet: no project was seen. Work with an agent, or run `foreword init`.")));
@@ -35,11 +35,14 @@ export async function show(root, page) {
   let busy = false;
   let pause = 0;
   let quiet = 0;
+  const offering = latest();
+  const [choosing, asking] = [page.patient(), page.patient()];
 
   // One question at a time, then the latest: what is drawn follows the slider, and never an older place of it.
   async function ask() {
     clearTimeout(pause);
     draft = form.prompt.value;
+    if (!form.isOffered()) return; // it is asked when there is something to choose from
     wanted = { ...form.said(), prompt: draft, project: chosen.value };
     address();
     if (busy) return;
@@ -50,14 +53,20 @@ export async function show(root, page) {
       try {
         if (!now.prompt.trim() && now.moment === "prompt") draw(null);
         else draw(await post("/api/try", now, { signal: page.signal, changes: false }));
+        asking.answered();
       } catch (error) {
         if (error.name === "AbortError") break;
-        form.meter();
-        rows.clear(trouble(error));
-        fill(text);
+        fail(error);
+        asking.failed(error, ask);
       }
     }
     busy = false;
+  }
+
+  function fail(error) {
+    form.meter();
+    rows.clear(trouble(error));
+    fill(text);
   }
 
   function draw(told) {
@@ -88,9 +97,20 @@ export async function show(root, page) {
     page.replace(`/try?${new URLSearchParams(Object.entries(said).filter(([, given]) => given !== "").map(([name, given]) => [name, String(given)]))}`);
   }
 
-  async function choose(key) {
-    form.offer(await get("/api/try", { project: key }, { signal: page.signal }));
-    ask();
+  // What can be chosen in the project; of two that were chosen in a row the latter counts.
+  async function choose() {
+    try {
+      const { project, session } = { project: chosen.value, session: form.session() };
+      const told = await offering((signal) => get("/api/try", { project, session }, { signal }));
+      if (!told || page.signal.aborted) return;
+      choosing.answered();
+      form.offer(told);
+      ask();
+    } catch (error) {
+      if (page.signal.aborted) return;
+      fail(error);
+      choosing.failed(error, choose);
+    }
   }
 
   const move = (by) => {
@@ -119,8 +139,11 @@ export async function show(root, page) {
   });
   page.signal.addEventListener("abort", () => (clearTimeout(pause), clearTimeout(quiet)));
   result.tabIndex = -1;
-  await choose(chosen.value);
-  page.live(() => (form.prompt.value.trim() || form.said().moment !== "prompt") && ask());
+  await choose();
+  page.live(() => {
+    if (!form.isOffered()) choose();
+    else if (form.prompt.value.trim() || form.said().moment !== "prompt") ask();
+  });
 }
 
 // The text, each item's line in a span of its own: who looks at an item sees where it stands.
@@ -153,6 +176,13 @@ function controls(asked, project) {
   const spent = make("div", { class: "try-spent" });
   const note = make("p", { class: "dim try-note" });
   let set = Boolean(asked.budget); // somebody moved it
+  let offered = false; // what the project has to choose from
+
+  // Sessions of one project are none of another's.
+  function otherProject() {
+    offered = false;
+    session.value = asked.session = "";
+  }
 
   const range = () => choices.moments.find((each) => each.name === moment.value) ?? { least: 40, usual: 500, most: 2000 };
   const options = (select, all, given) => fill(select, all.map(([key, words]) => make("option", { value: key, selected: key === given }, words)));
@@ -175,13 +205,15 @@ function controls(asked, project) {
 
   function offer(told) {
     choices = told;
+    offered = true;
+    const named = (each) => `${each.title || each.id.slice(0, 8)} (${each.host}, ${age(each.last)})`;
     options(moment, told.moments.map((each) => [each.name, MOMENTS[each.name] ?? each.name]), moment.value || asked.moment || "prompt");
-    options(session, [["", "a new one"], ...told.sessions.map((each) => [each.id, `${each.title || each.id.slice(0, 8)} (${each.host}, ${age(each.last)})`])], session.value || asked.session);
+    options(session, [["", "a new one"], ...told.sessions.map((each) => [each.id, named(each)])], session.value || asked.session);
     options(host, [["", "any"], ...told.hosts.map((each) => [each.name, each.name])], host.value || asked.host);
     options(shape, [["", "as the agent takes it"], ...told.forms.map((each) => [each, each])], shape.value || asked.form);
     more.open ||= Boolean(session.value || host.value || shape.value);
     reach(set ? Number(asked.budget ?? slider.value) : null);
-    delete asked.budget;
+    for (const each of ["budget", "moment", "session", "host", "form"]) delete asked[each]; // from now on they are chosen here
   }
 
   function on({ ask, later }) {
@@ -210,6 +242,9 @@ function controls(asked, project) {
     prompt,
     slider,
     offer,
+    otherProject,
+    isOffered: () => offered,
+    session: () => session.value || asked.session,
     on,
     moved,
     range,
