@@ -19,7 +19,7 @@ from foreword.store.sqlite import SqliteStore
 from foreword.types import Memory
 from foreword.web.now import LAYERS, TEXTS
 from tests.flow.conftest import Host, wait_for
-from tests.flow.viewing import Page
+from tests.flow.viewing import Page, Refused
 
 PROMPT = "why does the checkout transport time out?"
 DECIDED = "The checkout transport waits nine seconds"
@@ -228,3 +228,15 @@ def test_older_moments_come_when_asked_for_and_their_texts_one_by_one(page, host
 
 def test_every_layer_of_every_recipe_has_words():
     assert {layer.name for recipe in RECIPES.values() for layer in recipe.layers} <= set(LAYERS)
+
+
+def test_all_of_a_long_prompt_can_be_had(host, page, project):
+    whole = f"{PROMPT} " + "and again? " * 100 + "Answer me."
+    asks(host, project, whole)
+    wait_for(lambda: page.get("/api/now")["moments"])
+    [moment] = [each for each in page.get("/api/now")["moments"] if each["prompt"]]
+    assert moment["prompt"].endswith("…")
+    session = page.get("/api/now")["session"]["id"]
+    assert page.get(f"/api/prompts/{moment['whole']}", session=session)["prompt"] == whole
+    with pytest.raises(Refused, match="no longer kept"):
+        page.get(f"/api/prompts/{moment['whole']}", session="another")

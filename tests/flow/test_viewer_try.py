@@ -12,7 +12,7 @@ from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.recipes import MOST_TOKENS, RECIPES
 from foreword.trial import REASONS
-from foreword.web.trial import LEAST_BUDGET, WORDLESS
+from foreword.web.trial import LEAST_BUDGET, SESSIONS, WORDLESS
 from foreword.worker import life
 from foreword.worker.measuring import RECALLS, SILENCES
 from tests.flow.viewing import Page, Refused
@@ -192,3 +192,15 @@ def test_what_cannot_be_is_refused_in_words(page, key, wrong, status):
         page.post("/api/try", {"project": key, **wrong} if wrong else {})
     assert told.value.status == status
     assert str(told.value)
+
+
+def test_a_session_that_is_asked_for_can_be_chosen_however_long_ago(client, page, project, key):
+    prompt = {"host": "claude-code", "event": "UserPromptSubmit"}
+    for number in range(SESSIONS + 2):
+        told = {"session_id": f"s-{number}", "cwd": project, "prompt": f"question {number}"}
+        client.post("/api/events", {**prompt, "payload": told})
+    last = [each["id"] for each in page.get("/api/try", project=key)["sessions"]]
+    assert len(last) == SESSIONS
+    assert "s-0" not in last
+    assert [each["id"] for each in page.get("/api/try", project=key, session="s-0")["sessions"]] == [*last, "s-0"]
+    assert [each["id"] for each in page.get("/api/try", project=key, session="nobody")["sessions"]] == last

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from foreword.paths import Home
-from foreword.web.now import TEXTS
+from foreword.web.now import MOST, TEXTS
 from tests.flow.conftest import Host
 from tests.viewer.conftest import Viewer, every_look, visit, watched
 from tests.viewer.filled import LIVE_PROMPTS, Filled, worker
@@ -200,3 +200,65 @@ def test_before_anything_happened_it_says_what_to_do_first_and_goes_on_by_itself
     asks(viewer, "Draw the owl", session="first", project="new")
     page.wait_for_selector(CARDS)
     assert prompts(page) == ["Draw the owl"]
+
+
+def test_a_long_prompt_is_tried_as_a_whole_and_in_its_session_however_long_ago(my_page, mine):
+    page, session = my_page, "long-ago"
+    whole = f"{'Count the herons at the pier once more, please. ' * 30}And the gulls?"
+    asks(mine, whole, session=session)
+    for number in range(21):  # more than the choices name
+        asks(mine, "Count the guests", session=f"after-{number}")
+    visit(page, f"{mine.origin}/now/{session}")
+    page.wait_for_selector(CARDS)
+    shown = prompts(page)[0]
+    assert shown.endswith("…")
+    assert len(shown) < len(whole)
+    pressed(page, "j", "t")
+    page.wait_for_url(f"{mine.origin}/try?*")
+    page.wait_for_function("text => document.querySelector('textarea')?.value === text", arg=whole)
+    page.wait_for_function("id => document.getElementById('session')?.value === id", arg=session)
+
+
+def test_a_text_that_was_not_had_says_so_in_its_place_and_comes_when_it_can(my_page, mine, watch):
+    page = my_page
+    watch.expects("503")
+    asked = {"project_path": mine.projects["havn"], "session_id": "texts", "moment": "compaction"}
+    for number in range(TEXTS + 2):
+        mine.client.get("/api/context", **asked, prompt="bookings", budget=900 + number)
+    visit(page, f"{mine.origin}/now/texts")
+    page.wait_for_selector(CARDS)
+    older, said = page.get_by_role("button", name="Show older moments"), {"error": "the database is locked", "hint": ""}
+    page.route("**/api/now?*", lambda asked: asked.fulfill(status=503, json=said))
+    older.click()
+    page.locator(".trouble", has_text="The database is locked").wait_for()
+    page.unroute("**/api/now?*")
+    older.click()
+    page.wait_for_function(f"() => document.querySelectorAll('.moment').length === {TEXTS + 2}")
+    assert page.locator(".trouble").count() == 0
+    page.route("**/api/injections/*", lambda asked: asked.fulfill(status=503, json=said))
+    text = page.locator(CARDS).last.locator("details.text")
+    text.locator("summary").click()
+    text.locator(".trouble", has_text="The database is locked").wait_for()
+    assert text.locator("pre").is_hidden()
+    page.unroute("**/api/injections/*")
+    text.locator("summary").click()
+    text.locator("summary").click()
+    text.locator("pre").wait_for()
+    assert text.locator("pre").text_content()
+    assert text.locator(".trouble").count() == 0
+
+
+def test_where_no_more_moments_are_shown_the_page_says_so(page, viewer):
+    """As of a session with more than 500: there is always one more."""
+    address = f"{viewer.origin}/now/{viewer.sessions['live']}"
+    with page.expect_response("**/api/now?*") as first:
+        visit(page, address)
+    told = {**first.value.json(), "more": True}
+    page.route("**/api/now?*", lambda asked: asked.fulfill(json=told))
+    visit(page, address)
+    older = page.get_by_role("button", name="Show older moments")
+    for _ in range(MOST // TEXTS - 1):
+        with page.expect_response("**/api/now?*"):
+            older.click()
+    page.get_by_text(f"These are the newest {MOST} moments").wait_for()
+    assert older.count() == 0

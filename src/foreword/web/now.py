@@ -93,13 +93,21 @@ def feed(
     moments = []
     for each in given:
         prompt = _prompt_of(each.at, asked) if each.moment == "prompt" else None
-        moments.append(_moment(each, _words(prompt) if prompt else ""))
+        moments.append(_moment(each, _asked(prompt)))
     for silence in silent:
         prompt = _prompt_of(silence["at"], asked) if silence["moment"] == "prompt" else None
-        moments.append(_silence(silence, _words(prompt) if prompt else ""))
-    moments += [_untold(event, words, now=now, off=off) for event in asked.values() if (words := _words(event))]
+        moments.append(_silence(silence, _asked(prompt)))
+    moments += [_untold(event, now=now, off=off) for event in asked.values() if _words(event)]
     # A lost start is given again with the first prompt, and stands before its own block.
     return sorted(moments, key=lambda each: (-each["at"], each["moment"] == "session_start"))
+
+
+def prompt(keeper: Keeper, key: str, *, session: str) -> dict[str, Any]:
+    """All of a prompt, as it is kept: a card shows its beginning."""
+    found = next((each for each in keeper.store.prompts(session, limit=MOST + 1) if each.key == key), None)
+    if found is None:
+        raise NotFound("this prompt is no longer kept", hint="type it again, or as much of it as is shown")
+    return {"prompt": _words(found)}
 
 
 def _live(recent: Sequence[Mapping[str, Any]], newest: Sequence[Mapping[str, Any]]) -> str:
@@ -174,12 +182,20 @@ def _prompt_of(at: float, asked: dict[str, Event]) -> Event | None:
     return asked.pop(found.key) if found else None
 
 
-def _moment(given: Injection, prompt: str) -> dict[str, Any]:
+def _asked(event: Event | None) -> dict[str, str]:
+    """The beginning of a prompt, and where that is not all of it, by which key the whole can be had."""
+    words = _words(event) if event else ""
+    if event is None or len(words) <= PROMPT:
+        return {"prompt": words, "whole": ""}
+    return {"prompt": f"{words[: PROMPT - 1].rstrip()}…", "whole": event.key}
+
+
+def _moment(given: Injection, asked: Mapping[str, str]) -> dict[str, Any]:
     return {
         **answers.injection(given, text=True),
         "text": given.text or None,  # of older ones it is asked for alone
         "name": _called(given.moment, given.source),
-        "prompt": prompt,
+        **asked,
         "silent": False,
         "pending": False,
         "layers": [{"layer": each, "name": LAYERS.get(each, each), "tokens": n} for each, n in given.layers.items()],
@@ -195,13 +211,13 @@ def _called(moment: str, source: str) -> str:
     return name or MOMENTS.get(moment, moment)
 
 
-def _silence(kept: Mapping[str, Any], prompt: str) -> dict[str, Any]:
+def _silence(kept: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
     """A moment that nothing was said at, and why; what came nearest, where that fell short."""
     nearest = {name: kept[name] for name in ("title", "score", "needed")}
     return {
         **{name: kept[name] for name in ("id", "moment", "at", "why", "says", "away")},
         "name": _called(kept["moment"], kept["source"]),
-        "prompt": prompt,
+        **asked,
         "silent": True,
         "pending": False,
         "nearest": {"memory": kept["nearest"], **nearest} if kept["nearest"] else None,
@@ -210,14 +226,14 @@ def _silence(kept: Mapping[str, Any], prompt: str) -> dict[str, Any]:
     }
 
 
-def _untold(event: Event, prompt: str, *, now: float, off: str) -> dict[str, Any]:
+def _untold(event: Event, *, now: float, off: str) -> dict[str, Any]:
     """A prompt that nothing was given for, and nobody knows why; of a new one that may still come."""
     return {
         "id": event.key,
         "moment": "prompt",
         "name": MOMENTS["prompt"],
         "at": event.at,
-        "prompt": prompt,
+        **_asked(event),
         "silent": True,
         "pending": 0 <= now - event.at < SETTLING and not off,
         "why": "off" if off else "",
@@ -250,6 +266,4 @@ def _item(item: Mapping[str, Any], known: Mapping[str, Memory]) -> dict[str, Any
 def _words(event: Event) -> str:
     """What somebody typed; empty where it was no person."""
     deed = deed_of(event, root="")
-    if deed is None:
-        return ""
-    return deed.text if len(deed.text) <= PROMPT else f"{deed.text[: PROMPT - 1].rstrip()}…"
+    return deed.text if deed else ""

@@ -44,6 +44,7 @@ def routes_of(keeper: Keeper, live: Live) -> Routes:
                 keeper, session=word(asked, "session"), limit=whole(asked, "limit", now.TEXTS, most=now.MOST)
             )
         },
+        "/api/prompts/": {"GET": lambda asked: now.prompt(keeper, last(asked), session=word(asked, "session"))},
         "/api/injections/": {"GET": lambda asked: keeper.injection(last(asked))},
         "/api/timeline": {
             "GET": lambda asked: timeline(
@@ -80,7 +81,7 @@ def routes_of(keeper: Keeper, live: Live) -> Routes:
             "POST": lambda asked: keeper.decide(object_in(asked)),
         },
         "/api/try": {
-            "GET": lambda asked: trial.choices(keeper, project=word(asked, "project")),
+            "GET": lambda asked: trial.choices(keeper, project=word(asked, "project"), session=word(asked, "session")),
             "POST": lambda asked: trial.trial(keeper, object_in(asked)),
         },
     }

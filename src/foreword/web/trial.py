@@ -15,7 +15,7 @@ from foreword.recipes import MOST_TOKENS, Recipe
 from foreword.redact import redact
 from foreword.silences import WORDLESS
 from foreword.trial import Entry, Part, Trial
-from foreword.types import FORMS, MOMENTS, Moment, Project, Recalled, Skipped
+from foreword.types import FORMS, MOMENTS, Moment, Project, Recalled, Session, Skipped
 from foreword.values import fields
 from foreword.web.now import SKIPPED
 
@@ -27,10 +27,13 @@ TIMES = 4  # the setting, as far as the slider goes
 SESSIONS = 20  # that can be chosen
 
 
-def choices(keeper: Keeper, *, project: str) -> dict[str, Any]:
-    """What can be chosen for a trial in a project: moments with their budgets, sessions, hosts with their forms."""
+def choices(keeper: Keeper, *, project: str, session: str = "") -> dict[str, Any]:
+    """What can be chosen for a trial in a project: moments with their budgets, sessions, hosts with their forms.
+
+    The last sessions, and with them *session*, however long ago it was, if it is one of the project's.
+    """
     found = _project(keeper, project)
-    sessions = keeper.described(keeper.store.sessions(found.key, limit=SESSIONS))
+    sessions = keeper.described(_sessions(keeper, found, session))
     return {
         "project": {"key": found.key, "name": found.name},
         "off": keeper.off(found).inject,
@@ -124,6 +127,12 @@ def _project(keeper: Keeper, key: str) -> Project:
     if found.key not in keeper.registry.known() and found.key not in keeper.store.held():
         raise NotFound(f"no project is known as {key[:200]!r}", hint="/api/projects lists them")
     return found
+
+
+def _sessions(keeper: Keeper, project: Project, asked: str) -> list[Session]:
+    last = list(keeper.store.sessions(project.key, limit=SESSIONS))
+    known = keeper.store.session(asked) if asked and asked not in {each.id for each in last} else None
+    return [*last, known] if known and keeper.registry.key(known.project) == project.key else last
 
 
 def _session(keeper: Keeper, id: str, project: Project) -> str:

@@ -2,11 +2,12 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { age, ageing, ago, chip, clock, day, empty, item, leading, line, many, memory, meter, number, SCORED, sentence, standing, tokens, walkable, when } from "./parts.js";
+import { age, ageing, ago, chip, clock, day, empty, item, leading, line, many, memory, meter, number, SCORED, sentence, standing, toast, tokens, trouble, walkable, when } from "./parts.js";
 
 export const title = "Now";
 
 const MORE = 20; // moments at a time
+const MOST = 500; // ... and in all
 const QUIET = 120; // seconds after which a page that follows lets go of a session for one that goes on
 const SOON = 1000; // milliseconds: a prompt that was just asked may still be answered
 const FRESH = 20_000; // milliseconds that a new moment is marked
@@ -20,7 +21,14 @@ let at = "";
 
 export async function show(root, page) {
   const pinned = page.path[1] ?? "";
-  const parts = { head: make("div", { class: "now-head" }), note: make("p", { class: "now-note" }), above: make("button", { type: "button", class: "main now-above", hidden: true, on: { click: () => (scrollTo({ top: 0, behavior: "instant" }), cards.choose(parts.feed.firstElementChild)) } }), feed: make("ol", { class: "feed", "aria-label": "Moments, the newest first" }), more: make("p") };
+  const toTop = () => (scrollTo({ top: 0, behavior: "instant" }), cards.choose(parts.feed.firstElementChild));
+  const parts = {
+    head: make("div", { class: "now-head" }),
+    note: make("p", { class: "now-note" }),
+    above: make("button", { type: "button", class: "main now-above", hidden: true, on: { click: toTop } }),
+    feed: make("ol", { class: "feed", "aria-label": "Moments, the newest first" }),
+    more: make("div"),
+  };
   const fresh = new Map(); // moment -> until when it is new
   const unseen = new Set(); // moments that came above what is read
   let limit = MORE, shown = pinned, known = null, last = null, again = 0, asked = 0, answered = 0;
@@ -57,8 +65,8 @@ export async function show(root, page) {
     if (pinned) page.name(called(told.session));
     drawNote(parts.note, told, { pinned, follow });
     drawFeed(told);
-    const button = () => make("button", { type: "button", on: { click: older } }, "Show older moments");
-    if (told.more !== parts.more.hasChildNodes()) fill(parts.more, told.more ? button() : null);
+    parts.more.querySelector(".trouble")?.remove();
+    renew(parts.more, [told.more, limit >= MOST], () => [told.more ? rest() : null]);
     stay();
     clearTimeout(again);
     if (told.moments.some((each) => each.pending)) again = setTimeout(refresh, SOON);
@@ -102,12 +110,25 @@ export async function show(root, page) {
     fill(parts.above, unseen.size ? `↑ ${many(unseen.size, "new moment")}` : null);
   }
 
+  function rest() {
+    if (limit >= MOST) return make("p", { class: "dim" }, `These are the newest ${number(MOST)} moments; no more are shown.`);
+    return make("button", { type: "button", on: { click: older } }, "Show older moments");
+  }
+
   async function older() {
     const count = parts.feed.children.length;
-    limit = Math.min(500, limit + MORE);
+    const before = limit;
+    parts.more.querySelector(".trouble")?.remove();
+    limit = Math.min(MOST, limit + MORE);
     known = null; // what is old is not new
-    await look();
-    parts.feed.children[count]?.focus();
+    try {
+      await look();
+      parts.feed.children[count]?.focus();
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      limit = before;
+      parts.more.append(trouble(error));
+    }
   }
 
   async function follow() {
@@ -253,20 +274,43 @@ function silence(told, session, page) {
 
 // What would be said at such a moment now: the same prompt, or the same moment of the session.
 async function tried(told, session, page) {
-  if (told?.prompt) (await import("./try.js")).bring(told.prompt); // beside the address, which has no prompts
+  try {
+    if (told?.prompt) (await import("./try.js")).bring(await allOf(told, session, page)); // beside the address, which has no prompts
+  } catch (error) {
+    return void (error.name === "AbortError" || toast(sentence(error.message)));
+  }
   const moment = !told || told.moment === "prompt" ? {} : { moment: told.moment };
   page.go(`/try?${new URLSearchParams({ ...(session ? { project: session.project, session: session.id } : {}), ...moment })}`);
 }
 
+// A card shows the beginning of a long prompt.
+async function allOf(told, session, page) {
+  if (!told.whole) return told.prompt;
+  const asked = `/api/prompts/${encodeURIComponent(told.whole)}`;
+  return (await get(asked, { session: session.id }, { signal: page.signal })).prompt;
+}
+
 function text(told, { folds, page, first }) {
-  const block = make("pre", { class: "block", tabindex: "0", "aria-label": "As the agent saw it" }, told.text ?? "");
-  const made = fold(told, "text", "As the agent saw it", folds, first, block);
+  const block = make("pre", { class: "block", tabindex: "0", role: "group", "aria-label": "As the agent saw it" }, told.text ?? "");
+  const instead = make("div"); // what went wrong
+  const made = fold(told, "text", "As the agent saw it", folds, first, block, instead);
   if (told.text !== null) return made;
+  const patient = page.patient();
   const read = async () => {
-    if (!made.open || block.textContent) return;
-    const got = await get(`/api/injections/${encodeURIComponent(told.id)}`, {}, { signal: page.signal });
-    block.textContent = got.injection.text || "Its text is no longer kept.";
+    if (!made.open || !made.isConnected || block.textContent) return;
+    try {
+      const got = await get(`/api/injections/${encodeURIComponent(told.id)}`, {}, { signal: page.signal });
+      fill(instead);
+      block.textContent = got.injection.text || "Its text is no longer kept.";
+      patient.answered();
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      fill(instead, trouble(error));
+      patient.failed(error, read);
+    }
+    block.hidden = !block.textContent;
   };
+  block.hidden = true;
   made.addEventListener("toggle", read);
   return made;
 }
