@@ -13,7 +13,7 @@ import pytest
 from foreword.paths import Home
 from foreword.web.now import MOST, TEXTS
 from tests.flow.conftest import Host
-from tests.viewer.conftest import Viewer, every_look, visit, watched
+from tests.viewer.conftest import Viewer, every_look, settled, visit, watched
 from tests.viewer.filled import LIVE_PROMPTS, Filled, worker
 
 FIRST, SECOND = LIVE_PROMPTS
@@ -118,10 +118,10 @@ def test_keys_lead_through_moments_sessions_and_memories(page, viewer):
     assert newest.get_attribute("open") is not None
     pressed(page, "]")
     page.wait_for_url(f"{viewer.origin}/now/*")
-    page.wait_for_selector(".now-head h1")
+    settled(page)
     pressed(page, "[")
     page.wait_for_url(f"{viewer.origin}/now/{viewer.sessions['live']}")
-    page.wait_for_selector(CARDS)
+    settled(page)  # until then the cards of the other one are there, and no keys
     pressed(page, "j", "m")
     page.wait_for_url(f"{viewer.origin}/memories/*")
     page.go_back()
@@ -262,3 +262,22 @@ def test_where_no_more_moments_are_shown_the_page_says_so(page, viewer):
             older.click()
     page.get_by_text(f"These are the newest {MOST} moments").wait_for()
     assert older.count() == 0
+
+
+# Each factor of a page: its figure, and how far its bar reaches from the middle, to the left below 0.
+BARS = """() => [...document.querySelectorAll(".factors li")].filter((each) => each.checkVisibility()).map((each) => {
+    const whole = each.querySelector(".bar-of").getBoundingClientRect(), bar = each.querySelector(".bar-of > span");
+    const { left, right } = bar?.getBoundingClientRect() ?? { left: 0, right: 0 };
+    const middle = whole.left + whole.width / 2, half = whole.width / 2;
+    const reach = !bar ? 0 : left < middle - 1 ? (left - middle) / half : (right - middle) / half;
+    return [Number(each.querySelector(".figure").textContent), reach]; })"""
+
+
+def test_a_factor_that_lowers_the_score_reaches_to_the_left_and_one_that_raises_it_to_the_right(page, viewer):
+    visit(page, f"{viewer.origin}/now")
+    page.wait_for_selector(".factors")
+    page.get_by_text("a bar to the left of the middle lowers it").first.wait_for()
+    bars = page.evaluate(BARS)
+    assert {figure < 1 for figure, _ in bars} == {True, False}
+    for figure, reach in bars:
+        assert abs(reach - min(1, figure - 1)) < 0.05

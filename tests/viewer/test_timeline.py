@@ -187,3 +187,54 @@ def test_a_story_that_got_no_answer_once_asks_again_by_itself(page, viewer, watc
     page.locator(".moment").first.wait_for()
     assert page.locator(".trouble").count() == 0
     assert page.locator("main h1").count() == 1
+
+
+def test_the_way_back_from_a_memory_leads_to_the_same_place_however_far_down(my_page, mine):
+    page = my_page
+    for number in range(30):
+        told(mine, f"above-{number}", "UserPromptSubmit", prompt=f"question {number}", prompt_id=f"p{number}")
+    opened(page, mine)
+    page.keyboard.press("End")
+    page.locator(".session").nth(40).wait_for()
+    link = page.locator(".session:nth-last-child(-n+3) a[href^='/memories/']").last
+    link.scroll_into_view_if_needed()
+    was, top = link.evaluate("node => [node.closest('.session').dataset.session, scrollY]")
+    link.click()
+    page.wait_for_url("**/memories/*")
+    page.locator("#mem-title").wait_for()
+    page.go_back()
+    page.wait_for_function("id => document.activeElement.dataset.session === id", arg=was)
+    page.wait_for_function("top => Math.abs(scrollY - top) < 2", arg=top)
+
+
+def test_a_reload_leads_to_where_one_was_last_not_to_what_was_opened_before(page, viewer):
+    opened(page, viewer)
+    for key in ("j", "j", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_selector(".moment")
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".session.chosen")
+    before = chosen(page)
+    for _ in range(6):
+        page.keyboard.press("j")
+    was, top = chosen(page), page.evaluate("scrollY")
+    assert was != before
+    page.reload()
+    page.wait_for_function("id => document.activeElement.dataset?.session === id", arg=was)
+    page.wait_for_function("top => Math.abs(scrollY - top) < 100", arg=top)
+
+
+def test_a_link_keeps_the_focus_when_its_session_goes_on_and_moves_up(my_page, mine):
+    page = my_page
+    for name in ("goes-on", "comes-later"):
+        told(mine, name, "UserPromptSubmit", prompt=f"what of {name}?", prompt_id="p1")
+    opened(page, mine)
+    page.locator("[data-session=goes-on] h3 a").focus()
+    page.evaluate("() => document.querySelectorAll('.session').forEach(each => (each.seen = true))")
+    told(mine, "goes-on", "UserPromptSubmit", prompt="and now?", prompt_id="p2")
+    page.wait_for_function("() => document.querySelector('.session').dataset.session === 'goes-on'")
+    assert (
+        page.evaluate("document.activeElement.closest('[data-session=goes-on]') && document.activeElement.tagName")
+        == "A"
+    )
+    assert page.evaluate("() => [...document.querySelectorAll('.session')].every(each => each.seen)")

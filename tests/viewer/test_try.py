@@ -89,6 +89,12 @@ def test_a_link_that_is_drawn_anew_keeps_the_focus(shop):
     assert shop.evaluate("() => document.activeElement.matches('a') && document.activeElement.textContent") == title
 
 
+def test_a_row_that_has_the_focus_shows_it(shop):
+    row = shop.locator(".tried").first
+    row.evaluate("node => node.focus()")
+    assert row.evaluate("node => getComputedStyle(node).boxShadow") != "none"
+
+
 def test_what_is_below_the_threshold_is_told_with_its_score(shop):
     line = shop.locator(".try-line", has_text="Below the threshold")
     needed = float(re.search(r"[\d.]+", line.inner_text()).group())

@@ -2,7 +2,10 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { age, ageing, ago, chip, clock, day, empty, item, leading, line, many, memory, meter, number, SCORED, sentence, standing, toast, tokens, trouble, walkable, when } from "./parts.js";
+import {
+  age, ageing, ago, chip, clock, day, empty, item, leading, line, many, memory, meter, number, reorder, SCORED, sentence, standing,
+  toast, tokens, trouble, walkable, when,
+} from "./parts.js";
 
 export const title = "Now";
 
@@ -356,13 +359,6 @@ function place(feed) {
   const held = scrollY > 0 ? [...feed.children].find((each) => each.getBoundingClientRect().bottom > BAR) : null;
   const top = held?.getBoundingClientRect().top;
   return () => held?.isConnected && scrollBy({ top: held.getBoundingClientRect().top - top, behavior: "instant" });
-}
-
-// The rows in their order, each moved only where it must: moving one that has the focus would take it away.
-function reorder(feed, rows) {
-  const wanted = new Set(rows);
-  for (const each of [...feed.children]) if (!wanted.has(each)) each.remove();
-  rows.forEach((each, at) => feed.children[at] !== each && feed.insertBefore(each, feed.children[at] ?? null));
 }
 
 // What did not change is left as it is.

@@ -13,9 +13,16 @@ export function age(seconds, now = Date.now() / 1000) {
   return past < 10 ? "just now" : `${Math.floor(past / unit)} ${name} ago`;
 }
 
-export const when = (seconds) => new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+// Made once each: a list has hundreds of times, and making one costs a hundred times as much as using it.
+const dated = (how) => new Intl.DateTimeFormat(undefined, how);
+const WHEN = dated({ dateStyle: "medium", timeStyle: "short" });
+const CLOCK = dated({ hour: "2-digit", minute: "2-digit" });
+const OF_YEAR = dated({ weekday: "short", day: "numeric", month: "short" });
+const OF_ANY_YEAR = dated({ weekday: "short", day: "numeric", month: "short", year: "numeric" });
 
-export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+export const when = (seconds) => WHEN.format(seconds * 1000);
+
+export const clock = (seconds) => CLOCK.format(seconds * 1000);
 
 // The local day, in words where it is near.
 export function day(seconds) {
@@ -23,8 +30,7 @@ export function day(seconds) {
   const days = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(then).setHours(0, 0, 0, 0)) / (DAY * 1000));
   if (days === 0) return "Today";
   if (days === 1) return "Yesterday";
-  const year = then.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
-  return then.toLocaleDateString(undefined, { weekday: "short", day: "numeric", month: "short", year });
+  return (then.getFullYear() === new Date().getFullYear() ? OF_YEAR : OF_ANY_YEAR).format(then);
 }
 
 const FIGURES = new Intl.NumberFormat(); // made once: a list has a hundred numbers
@@ -56,18 +62,19 @@ export const standing = (goesOn, ended) => (goesOn ? make("span", { class: "puls
 // A link to a memory, by its title.
 export const memory = (id, title) => make("a", { href: `/memories/${encodeURIComponent(id)}` }, title || id);
 
-// Each factor of a score as a small bar: its middle is 1, which changes nothing.
+// Each factor of a score as a small bar from the middle, which is 1: to the left it lowers the score, to the right it raises it.
 export function factors(why) {
   const told = Object.entries(why ?? {});
   const bars = told.map(([name, factor]) =>
-    make("li", {}, make("span", { class: "factor" }, name), make("span", { class: "figure" }, factor.toFixed(2)), bar(factor / 2, factor < 0.995 ? "less" : "more")),
+    make("li", {}, make("span", { class: "factor" }, name), make("span", { class: "figure" }, factor.toFixed(2)), bar(factor)),
   );
   return told.length ? make("ul", { class: "factors", "aria-label": "Factors of the score" }, bars) : null;
 }
 
-function bar(share, more) {
-  const inner = make("span", { class: more });
-  inner.style.width = `${Math.min(1, Math.max(0, share)) * 100}%`;
+function bar(factor) {
+  const by = factor.toFixed(2) === "1.00" ? 0 : Math.max(-1, Math.min(1, factor - 1)); // as the figure beside it says
+  const inner = by ? make("span", { class: by < 0 ? "less" : "more" }) : null;
+  if (inner) inner.style.width = `${Math.abs(by) * 50}%`;
   return make("span", { class: "bar-of", "aria-hidden": "true" }, inner);
 }
 
@@ -97,7 +104,8 @@ export function useOf(used, how) {
   return ["unjudged", how ? "· cannot be told" : "· not judged yet"];
 }
 
-export const SCORED = "A score is the product of its factors. The middle of a bar is 1, which changes nothing.";
+export const SCORED =
+  "A score is the product of its factors: a bar to the left of the middle lowers it, one to the right raises it.";
 
 // One injected memory: title, where it stood, what it cost, what it scored and why, and whether it was used.
 export function item(entry, { why = true, layer = false, more = null } = {}) {
@@ -189,6 +197,17 @@ export function leading(select) {
   select.addEventListener("change", () => (led = { id: select.id, until: Date.now() + 3_000 }));
   if (led.id === select.id && Date.now() < led.until) requestAnimationFrame(() => ((led.until = 0), select.focus({ preventScroll: true })));
   return select;
+}
+
+// The nodes in their order, each moved only where it must: moving one that has the focus would take it away.
+export function reorder(list, nodes) {
+  const wanted = new Set(nodes);
+  for (const each of [...list.children]) if (!wanted.has(each)) each.remove();
+  let there = list.firstElementChild;
+  for (const each of nodes) {
+    if (each === there) there = there.nextElementSibling;
+    else list.insertBefore(each, there);
+  }
 }
 
 // What is drawn anew keeps the focus on what had it, what was unfolded and what was chosen in it.

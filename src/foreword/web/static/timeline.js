@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { clock, day, empty, many, memory, number, projects, standing, trouble, walkable } from "./parts.js";
+import { anew, clock, day, empty, many, memory, number, projects, reorder, standing, trouble, walkable } from "./parts.js";
 import { changes, fate, tell, times, unsaid } from "./story.js";
 
 export const title = "Timeline";
@@ -15,7 +15,7 @@ const REST = 1_000; // milliseconds between two looks at what has changed
 export async function show(root, page) {
   if (page.path[1]) return tell(root, page, page.path[1]);
   const project = page.query.get("project") ?? "";
-  const before = history.state?.place ?? {}; // where it was left for a story
+  const before = history.state?.place ?? {}; // where it was left, by whatever way
   const list = make("div", { class: "days", "aria-busy": "true" });
   const older = make("button", { type: "button", hidden: true, on: { click: () => more() } }, "Older sessions");
   const rows = new Rows(list, { open });
@@ -31,13 +31,15 @@ export async function show(root, page) {
     .then((choice) => root.firstChild.append(choice), () => {});
   page.keys({
     j: ["Next session", walk.next],
-    k: ["Session before", walk.previous],
+    k: ["Previous session", walk.previous],
     o: ["Its whole story", () => opened()],
     Enter: ["Its whole story", () => opened()],
   });
 
   await first();
-  restore();
+  const left = before.id && rows.node(before.id);
+  if (left) walk.choose(left); // how far it was scrolled, the frame knows
+  list.addEventListener("focusin", ({ target }) => keep({ id: target.closest(".session")?.dataset.session ?? "" }));
   page.live(later);
   const end = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && more(), { rootMargin: "400px" });
   end.observe(older);
@@ -51,6 +53,7 @@ export async function show(root, page) {
     while (next && rows.told.length < (before.loaded ?? 0)) put(await ask({ before: next, limit: MOST }));
     if (!rows.told.length) list.append(nothing(project));
     older.hidden = !next;
+    keep({ loaded: rows.told.length });
     page.say(many(rows.told.length, "session"));
   }
 
@@ -93,7 +96,10 @@ export async function show(root, page) {
 
   // One answer after the other is put into the list, and the button is there as long as there is more.
   function inTurn(work) {
-    const mine = turn.then(work).finally(() => (older.hidden = !next));
+    const mine = turn.then(work).finally(() => {
+      older.hidden = !next;
+      keep({ loaded: rows.told.length });
+    });
     turn = mine.catch(() => {});
     return mine;
   }
@@ -108,16 +114,16 @@ export async function show(root, page) {
   }
 
   function open(id) {
-    history.replaceState({ ...history.state, place: { id, loaded: rows.told.length, top: scrollY } }, "");
+    keep({ id });
     page.go(`/timeline/${encodeURIComponent(id)}`);
     history.replaceState({ ...history.state, from: "timeline" }, "");
   }
 
-  function restore() {
-    const left = before.id && rows.node(before.id);
-    if (!left) return;
-    walk.choose(left);
-    scrollTo(0, before.top);
+  // Kept as it changes, not when the page is left: by then the address may be another's.
+  function keep(some) {
+    const place = history.state?.place ?? {};
+    if (page.signal.aborted || Object.entries(some).every(([name, given]) => place[name] === given)) return;
+    history.replaceState({ ...history.state, place: { ...place, ...some } }, "");
   }
 }
 
@@ -128,6 +134,7 @@ class Rows {
     this.open = open;
     this.told = [];
     this.nodes = new Map(); // id -> its node and what it was made of
+    this.days = new Map(); // name -> its section
   }
 
   has = (id) => this.nodes.has(id);
@@ -135,45 +142,43 @@ class Rows {
 
   put(sessions) {
     const anchor = this.anchor();
-    const same = sessions.length === this.told.length && sessions.every((each, at) => each.id === this.told[at].id && day(each.last) === day(this.told[at].last));
-    const nodes = sessions.map((each) => this.made(each, { inPlace: same }));
+    const shown = new Set(sessions.map((each) => each.id));
+    for (const each of sessions) this.made(each);
+    for (const id of this.nodes.keys()) if (!shown.has(id)) this.nodes.delete(id);
     this.told = sessions;
-    for (const id of this.nodes.keys()) if (!sessions.some((each) => each.id === id)) this.nodes.delete(id);
-    if (!same) this.lay(nodes);
-    anchor?.();
+    const held = document.activeElement;
+    this.lay();
+    if (held !== document.activeElement && held.isConnected) held.focus({ preventScroll: true }); // a row that moves loses it
+    anchor();
   }
 
-  // A row, made anew where what it tells has changed.
-  made(session, { inPlace }) {
+  // A row, told anew where what it tells has changed; it stays the same node, and what has the focus in it keeps that.
+  made(session) {
     const told = JSON.stringify(session);
-    const known = this.nodes.get(session.id);
-    if (known?.told === told) return known.node;
-    const node = row(session, this.open);
-    this.nodes.set(session.id, { node, told });
-    if (known?.node.classList.contains("chosen")) node.classList.add("chosen");
-    if (inPlace && known) {
-      const held = known.node.contains(document.activeElement);
-      known.node.replaceWith(node);
-      if (held) node.focus({ preventScroll: true });
+    const known = this.nodes.get(session.id) ?? { node: rowOf(session) };
+    const draw = () => fill(known.node, content(session, this.open));
+    if (known.told !== told && !anew(known.node, draw)) known.node.focus({ preventScroll: true });
+    this.nodes.set(session.id, { node: known.node, told });
+  }
+
+  // Days and rows in their order, each moved only where it must.
+  lay() {
+    const days = Map.groupBy(this.told, (session) => day(session.last));
+    const before = this.days;
+    this.days = new Map();
+    for (const [name, some] of days) {
+      const section = before.get(name) ?? make("section", { class: "day", "aria-label": name }, make("h2"));
+      const [heading] = section.children;
+      const count = many(some.length, "session");
+      if (section.count !== count) fill(heading, name, " ", make("span", { class: "dim" }, count));
+      section.count = count;
+      reorder(section, [heading, ...some.map((each) => this.node(each.id))]);
+      this.days.set(name, section);
     }
-    return node;
+    reorder(this.list, [...this.days.values()]);
   }
 
-  lay(nodes) {
-    const days = new Map();
-    this.told.forEach((session, at) => {
-      const name = day(session.last);
-      days.set(name, [...(days.get(name) ?? []), nodes[at]]);
-    });
-    fill(
-      this.list,
-      [...days].map(([name, some]) =>
-        make("section", { class: "day", "aria-label": name }, make("h2", {}, name, " ", make("span", { class: "dim" }, many(some.length, "session"))), some),
-      ),
-    );
-  }
-
-  // Whatever is put above it, the row in the middle of somebody's reading stays where it is, and keeps the focus.
+  // Whatever is put above it, the row in the middle of somebody's reading stays where it is.
   anchor() {
     const held = document.activeElement?.closest?.(".session")?.dataset.session;
     const seen = [...this.list.querySelectorAll(".session")].find((each) => each.getBoundingClientRect().bottom > 60);
@@ -182,26 +187,26 @@ class Rows {
     return () => {
       const now = id && this.node(id);
       if (now) scrollBy(0, now.getBoundingClientRect().top - top);
-      if (held && this.node(held) && !this.node(held).contains(document.activeElement)) this.node(held).focus({ preventScroll: true });
     };
   }
 }
 
-function row(session, open) {
+const rowOf = (session) => make("article", { class: "card session", "data-session": session.id, tabindex: "-1" });
+
+function content(session, open) {
   const link = make("a", { href: `/timeline/${encodeURIComponent(session.id)}`, on: { click: followed } }, session.title || unsaid(session));
   function followed(event) {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     open(session.id);
   }
-  return make(
-    "article",
-    { class: "card session", "data-session": session.id, tabindex: "-1" },
+  const figures = [span(session), session.project_name, session.host].map((each) => make("span", {}, each));
+  return [
     make("h3", {}, link),
-    make("p", { class: "figures" }, standing(session.running, session.ended), make("span", {}, span(session)), make("span", {}, session.project_name), make("span", {}, session.host), given(session)),
+    make("p", { class: "figures" }, standing(session.running, session.ended), figures, given(session)),
     session.summary ? make("p", {}, session.summary) : null,
     lines(session),
-  );
+  ];
 }
 
 const span = ({ started, last }) => (clock(started) === clock(last) ? clock(last) : `${clock(started)} – ${clock(last)}`);

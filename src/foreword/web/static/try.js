@@ -77,9 +77,12 @@ export async function show(root, page) {
       return void fill(text);
     }
     rows.draw(told);
-    anew(text, () => fill(text, told.text ? [make("h2", {}, "As the agent would see it"), make("pre", { class: "block", tabindex: "0" }, spoken(told))] : null));
+    const block = () => [make("h2", {}, "As the agent would see it"), make("pre", { class: "block", tabindex: "0" }, spoken(told))];
+    anew(text, () => fill(text, told.text ? block() : null));
+    point(null); // where the item stands that was chosen
     clearTimeout(quiet);
-    quiet = setTimeout(() => !page.signal.aborted && page.say(told.text ? summary(told) : `Nothing would be said: ${told.why}`), QUIET);
+    const said = told.text ? summary(told) : `Nothing would be said: ${told.why}`;
+    quiet = setTimeout(() => !page.signal.aborted && page.say(said), QUIET);
   }
 
   function begin() {
