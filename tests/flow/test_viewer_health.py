@@ -21,6 +21,7 @@ from foreword.store.ledger import Spending
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import Trouble, note
 from foreword.types import Injection, Item, Memory
+from foreword.web.health import MOST_WAITING
 from foreword.wiring import Entry
 from tests import retimed
 from tests.flow.conftest import wait_for
@@ -210,3 +211,13 @@ def test_a_store_near_its_limit_is_told(ask: Ask, home: Home, monkeypatch: Any) 
     assert told["ok"]
     (found,) = [each for each in told["findings"] if each["check"] == "store"]
     assert "foreword prune --dry-run" in found["way_out"]
+
+
+def test_more_sessions_wait_than_are_counted(start: Callable[[], Client], tmp_path: Path) -> None:
+    client = start()
+    told = {"host": "claude-code", "event": "UserPromptSubmit"}
+    for number in range(MOST_WAITING + 2):
+        prompt = {"session_id": f"s-{number}", "cwd": str(tmp_path), "prompt": f"question {number}"}
+        client.post("/api/events", {**told, "payload": prompt})
+    worker = Page(client).get("/api/health")["worker"]
+    assert (worker["sessions_waiting"], worker["more_sessions_wait"]) == (MOST_WAITING, True)

@@ -141,3 +141,46 @@ def test_figures_that_got_no_answer_once_are_asked_for_again(page, viewer, watch
     expect(given).to_contain_text("does not answer")
     expect(given).not_to_contain_text("does not answer")
     expect(plot(page, "Tokens given a day").get_by_role("img")).to_be_visible()
+
+
+def test_a_table_that_is_read_keeps_the_focus_when_its_figures_change(my_page, mine):
+    page = my_page
+    visit(page, f"{mine.origin}/health")
+    store = page.get_by_role("region", name="Store", exact=True)
+    store.get_by_text("rows by table", exact=True).click()
+    table = store.get_by_role("region", name="Rows by table")
+    table.focus()
+    before = table.inner_text()
+    told = {"kind": "note", "title": "counted while one reads", "project_path": mine.projects["tern"]}
+    mine.client.post("/api/memories", told)
+    expect(table).not_to_have_text(before, use_inner_text=True)
+    expect(table).to_be_focused()
+
+
+def told_of(page, **more):
+    """The page, as if the worker told these of itself."""
+    with page.expect_response("**/api/health") as first:
+        page.goto(f"{page.url.partition('/health')[0]}/health")
+    known = first.value.json()
+    told = {name: {**known[name], **some} for name, some in more.items()}
+    page.route("**/api/health", lambda asked: asked.fulfill(json={**known, **told}))
+    visit(page, page.url)
+
+
+def test_what_waits_is_said_in_good_english_and_more_than_is_counted_has_a_plus(page, viewer):
+    visit(page, f"{viewer.origin}/health")
+    model = {"on": True, "provider": "openai", "model": "m-1", "where": "", "waiting": 1, "ledger": []}
+    told_of(page, worker={"sessions_waiting": 100, "more_sessions_wait": True}, model=model)
+    expect(page.get_by_role("region", name="Worker", exact=True)).to_contain_text("100+")
+    expect(page.get_by_role("region", name="Model", exact=True)).to_contain_text("1 session waits for it")
+
+
+@pytest.mark.parametrize(("path", "asked"), [("/health", "**/api/health"), ("/now", "**/api/now*")])
+def test_a_slow_page_says_one_thing(page, viewer, path, asked):
+    page.route(asked, lambda _: None)  # nobody answers
+    page.goto(f"{viewer.origin}{path}")
+    page.locator("main[aria-busy] .page").wait_for(state="attached")
+    says = """() => new Set([...document.querySelectorAll("main, main *")].flatMap((node) => ["::before", "::after"]
+        .map((part) => getComputedStyle(node, part).content).filter((text) => text.includes("…")))).size"""
+    page.wait_for_function(f"() => ({says})() === 1")
+    page.unroute(asked)

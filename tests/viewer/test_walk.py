@@ -353,7 +353,7 @@ def test_the_first_tab_offers_the_way_past_the_frame(page, viewer):
 def test_keys_of_one_letter_can_be_switched_off_for_good(page, viewer):
     visit(page, f"{viewer.origin}/now")
     page.keyboard.press("?")
-    page.get_by_label("Keys of one letter do something").uncheck()
+    page.get_by_label("Single-letter shortcuts").uncheck()
     page.keyboard.press("Escape")
     page.reload()
     settled(page)
@@ -455,3 +455,35 @@ def test_a_script_that_was_not_had_is_had_when_the_page_asks_again(fresh_page, f
     fresh_page.route("**/static/timeline.js", lambda asked: asked.abort(), times=1)
     visit(fresh_page, f"{fresh.origin}/timeline")
     fresh_page.locator(".session").first.wait_for()
+
+
+PRESS = (
+    "given => document.body.dispatchEvent(new KeyboardEvent('keydown', { bubbles: true, cancelable: true, ...given }))"
+)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"altKey": True}, {"altKey": True, "ctrlKey": True, "modifierAltGraph": True}, {"modifierAltGraph": True}],
+    ids=["Option", "AltGr as Ctrl and Alt", "AltGr"],
+)
+def test_a_sign_that_a_keyboard_writes_with_another_key_is_that_sign(page, viewer, given):
+    visit(page, f"{viewer.origin}/now")
+    page.evaluate(PRESS, {"key": "]", **given})
+    page.wait_for_url(f"{viewer.origin}/now/*")
+
+
+def test_letters_do_the_same_while_caps_lock_is_on_and_nothing_with_alt(page, viewer):
+    visit(page, f"{viewer.origin}/timeline")
+    at = "() => [...document.querySelectorAll('.session')].indexOf(document.activeElement)"
+    for given in (
+        {"key": "j", "altKey": True},
+        {"key": "J"},
+        {"key": "J"},
+        {"key": "K"},
+        {"key": "j", "ctrlKey": True},
+    ):
+        page.evaluate(PRESS, given)
+    assert page.evaluate(at) == 0
+    page.evaluate(PRESS, {"key": "j", "shiftKey": True})  # Shift is Shift, with Caps Lock too
+    assert page.evaluate(at) == 0

@@ -111,12 +111,13 @@ def _worker(keeper: Keeper, found: list[Finding], *, now: float) -> dict[str, An
         says = f"{sized(waiting['bytes'])} that hooks told wait in the spool, though a worker runs"
         found.append(Finding("spool", WRONG, says, "see logs/worker.log, and run `foreword doctor`"))
     told = ("version", "pid", "home", "uptime_s", "ok", "problems", "counts")
-    sessions = _asked(lambda: len(keeper.store.undistilled(limit=MOST_WAITING)), found)
+    sessions = _asked(lambda: len(keeper.store.undistilled(limit=MOST_WAITING + 1)), found)
     return {
         **{name: about[name] for name in told},
         "threads": threading.active_count(),
         "spool": waiting,
-        "sessions_waiting": sessions,
+        "sessions_waiting": None if sessions is None else min(sessions, MOST_WAITING),
+        "more_sessions_wait": (sessions or 0) > MOST_WAITING,
     }
 
 

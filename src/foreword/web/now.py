@@ -29,8 +29,8 @@ TITLE = 90  # characters of one that stands for a title
 MOMENTS = {
     "session_start": "at session start",
     "prompt": "for a prompt",
-    "compaction": "for the summary of a compaction",
-    "question": "for a question of the agent",
+    "compaction": "for a compaction",
+    "question": "for a question",
 }
 SOURCES = {
     "resume": "when the session was resumed",

@@ -2,7 +2,7 @@
 
 import { get, latest } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { age, ageing, ago, chip, coded, many, meter, number, projects, tokens, trouble, when } from "./parts.js";
+import { age, ageing, ago, anew, chip, coded, many, meter, momentIn, number, projects, tokens, trouble, when } from "./parts.js";
 import { formats, plot, sized, spark, wide } from "./plots.js";
 
 export const title = "Health";
@@ -10,7 +10,6 @@ export const title = "Health";
 const DAYS = [7, 30, 90];
 const LOOK = 4_000, COUNT = 15_000; // milliseconds between two looks, and between two counts of everything
 const FIRST = 5; // troubles that are seen at once
-const MOMENTS = { session_start: "at session start", prompt: "for a prompt", compaction: "at compaction", question: "for a question" };
 const WIRED = { yes: ["✓ wired", "good"], partly: ["! partly wired", "warn"], no: ["– not wired", ""] };
 
 export async function show(root, page) {
@@ -89,7 +88,7 @@ function sections(root) {
 
 const opened = new Set(); // folds that somebody opened, while the page is not left for good
 function fold(key, summary, ...children) {
-  const node = make("details", { open: opened.has(key) }, make("summary", { "data-key": key }, summary), ...children);
+  const node = make("details", { open: opened.has(key) }, make("summary", { "data-do": key }, summary), ...children);
   node.addEventListener("toggle", () => (node.open ? opened.add(key) : opened.delete(key)));
   return node;
 }
@@ -99,9 +98,7 @@ function redraw(node, data, drawing) {
   const told = JSON.stringify(data);
   if (node.told === told) return;
   node.told = told;
-  const key = node.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
-  fill(node, drawing(data));
-  if (key) [...node.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key)?.focus();
+  anew(node, () => fill(node, drawing(data)));
 }
 
 function draw(part, told) {
@@ -128,8 +125,10 @@ function verdict({ ok, says, findings }) {
 
 function worker(told) {
   const waits = told.spool.bytes ? `${sized(told.spool.bytes)}, for ${lasting(told.spool.since_s)}` : "nothing";
+  const sessions = told.sessions_waiting === null ? "" : `${number(told.sessions_waiting)}${told.more_sessions_wait ? "+" : ""}`;
+  const figures = { up: lasting(told.uptime_s), version: told.version, process: told.pid, "not stored yet": waits };
   return [
-    totals({ up: lasting(told.uptime_s), version: told.version, process: told.pid, "not stored yet": waits, ...(told.sessions_waiting === null ? {} : { "sessions waiting": number(told.sessions_waiting) }) }),
+    totals({ ...figures, ...(sessions ? { "sessions waiting": sessions } : {}) }),
     make("p", { class: "dim" }, "Its home is ", make("code", {}, told.home)),
   ];
 }
@@ -148,7 +147,7 @@ function hosts(all) {
         "p",
         { class: "figures" },
         make("span", {}, "last event ", event ? [ago(event.at), ` (${event.name})`] : "never"),
-        make("span", {}, "last given ", given ? [ago(given.at), ` (${MOMENTS[given.moment] ?? given.moment}, ${tokens(given.tokens)})`] : "never"),
+        make("span", {}, "last given ", given ? [ago(given.at), ` (${momentIn("at", given.moment)}, ${tokens(given.tokens)})`] : "never"),
         each.sessions ? make("span", {}, many(each.sessions, "session")) : null,
         each.events ? make("span", {}, many(each.events, "event")) : null,
       ),
@@ -181,7 +180,7 @@ function store(told) {
   return [
     meter(told.bytes, told.limit, share),
     make("p", { class: "figures" }, make("span", {}, `${sized(told.used)} in use`), make("span", {}, `${sized(told.free)} free inside`), make("span", {}, "limit: ", make("code", {}, "store_max_mb"))),
-    make("p", { class: "dim" }, `Counted is ${told.counted}.`),
+    make("p", { class: "dim" }, `This counts ${told.counted}.`),
     fold("counts", "rows by table", wide("Rows by table", make("table", {}, make("caption", { class: "unseen" }, "Rows by table"), make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "table"), make("th", { scope: "col", class: "n" }, "rows"))), make("tbody", {}, counts.map(([name, n]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, number(n)))))))),
   ];
 }
@@ -207,8 +206,8 @@ function model(told) {
   return [
     make("p", {}, `${told.provider} ${told.model}`, make("span", { class: "dim" }, told.where ? `, ${told.where}` : "")),
     told.spent_tokens === undefined ? null : meter(told.spent_tokens, told.daily_tokens, `${number(told.spent_tokens)} of ${tokens(told.daily_tokens)} in the last 24 hours`),
-    told.waiting ? make("p", { class: "dim" }, `${many(told.waiting, "session")} wait for it`) : null,
-    table ?? make("p", { class: "dim" }, "It was not asked yet."),
+    told.waiting ? make("p", { class: "dim" }, many(told.waiting, "session waits for it", "sessions wait for it")) : null,
+    table ?? make("p", { class: "dim" }, "It has not been asked yet."),
   ];
 }
 
@@ -235,7 +234,7 @@ function figuresIn(root, { node: choice, choose }) {
     items: plot("What became of items", { stacked: true, hint: "Judged from what the agent did afterwards." }),
     build: plot("Time to build a context"),
     bytes: plot("Size of the store", { hint: "As each day began, and now; of all projects." }),
-    memories: plot("Memories", { hint: "Active ones, by the day that each is of." }),
+    memories: plot("Memories", { hint: "Active ones, by the day each is from." }),
     events: plot("Events a day", { stacked: true, hint: "As they arrived; of all projects." }),
     model: plot("Tokens of the model a day", { stacked: true }),
   };
@@ -276,7 +275,7 @@ function drawings(told) {
   const first = sizes.findIndex((n) => n !== null);
   const paid = new Map(told.model.by_day.map((each) => [each.day, each]));
   return {
-    tokens: { days, series: moments.map((name) => ({ name: MOMENTS[name] ?? name, values: given.map((each) => each.tokens_by_moment[name] ?? 0) })), says: `${tokens(told.tokens.given)} in ${many(told.injections.total, "injection")} over ${span}.` },
+    tokens: { days, series: moments.map((name) => ({ name: momentIn("at", name), values: given.map((each) => each.tokens_by_moment[name] ?? 0) })), says: `${tokens(told.tokens.given)} in ${many(told.injections.total, "injection")} over ${span}.` },
     items: { days, series: Object.entries(became).map(([name, words]) => ({ name: words, values: items.map((each) => each[name]) })), says: `${many(told.items.shown, "item")}: ${number(told.items.used)} used, ${number(told.items.ignored)} not used, ${number(told.items.unjudged)} not judged.` },
     build: { days, format: formats.ms, series: [["half of them within", "median"], ["95 of 100 within", "p95"]].map(([name, which]) => ({ name, values: days.map((day) => built.get(day)?.[which] ?? null) })), says: `On the slowest day 95 of 100 took ${formats.ms.told(slowest)} at most.` },
     bytes: { days, format: formats.bytes, series: [{ name: "in all", values: sizes }], says: `${first < sizes.length - 1 ? `${sized(sizes[first])} at first, ` : ""}${sized(told.store.bytes)} now.` },
@@ -296,7 +295,7 @@ function summed(told) {
       "used, of those judged": hit === null ? "–" : `${Math.round(hit * 100)} %`,
       "tokens for each used item": cost === null ? "–" : number(Math.round(cost)),
     }),
-    told.injections.away ? make("p", { class: "dim" }, `${many(told.injections.away, "injection")} of them a hook gave by itself, without the worker.`) : null,
+    told.injections.away ? make("p", { class: "dim" }, `A hook gave ${number(told.injections.away)} of these by itself, without the worker.`) : null,
   ];
 }
 
@@ -304,12 +303,25 @@ function tables(told) {
   const share = (rate) => (rate === null ? "–" : [`${Math.round(rate * 100)} %`, barred(rate)]);
   const hits = (groups) => Object.entries(groups).map(([name, each]) => [name, number(each.shown), number(each.used), number(each.ignored), share(each.hit_rate)]);
   const columns = ["shown", "used", "not used", "used of judged"];
-  const named = (names, groups) => Object.fromEntries(Object.entries(groups).map(([name, each]) => [names[name] ?? name, each]));
+  const called = (name, groups) => Object.fromEntries(Object.entries(groups).map(([key, each]) => [name(key), each]));
+  const layer = (name) => told.layer_names[name] ?? name;
+  const moment = (name) => momentIn("at", name);
+  const silences = Object.entries(called(moment, told.silence));
+  const built = Object.entries(called(moment, told.build_ms));
+  const took = (each) => ["median", "p95", "max"].map((which) => formats.ms.told(each[which]));
   return [
     grid("Items by kind", ["kind", ...columns], hits(told.items.by_kind)),
-    grid("Items by part of the context", ["part", ...columns], hits(named(told.layer_names, told.items.by_layer))),
-    grid("When nothing was worth saying", ["moment", "asked", "silent", "share"], Object.entries(named(MOMENTS, told.silence)).map(([name, each]) => [name, number(each.recalls), number(each.silences), share(each.rate)])),
-    grid("Time to build a context", ["moment", "times", "median", "p95", "longest"], Object.entries(named(MOMENTS, told.build_ms)).map(([name, each]) => [name, number(each.count), ...["median", "p95", "max"].map((which) => formats.ms.told(each[which]))])),
+    grid("Items by part of the context", ["part", ...columns], hits(called(layer, told.items.by_layer))),
+    grid(
+      "When nothing was worth saying",
+      ["moment", "asked", "silent", "share"],
+      silences.map(([name, each]) => [name, number(each.recalls), number(each.silences), share(each.rate)]),
+    ),
+    grid(
+      "Time to build a context",
+      ["moment", "times", "median", "p95", "longest"],
+      built.map(([name, each]) => [name, number(each.count), ...took(each)]),
+    ),
     grid("Memories by kind", ["kind", "active"], Object.entries(told.memories.by_kind).map(([name, n]) => [name, number(n)])),
     grid("Memories by status", ["status", "memories"], Object.entries(told.memories.by_status).map(([name, n]) => [name, number(n)])),
   ];

@@ -45,8 +45,17 @@ function pressed(event) {
 const begins = (name) => [...Object.keys(everywhere), ...Object.keys(here)].some((each) => each.startsWith(`${name} `));
 
 function named(event) {
-  const mods = `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${event.altKey ? "Alt+" : ""}${event.shiftKey && event.key.startsWith("Arrow") ? "Shift+" : ""}`;
-  return mods + event.key;
+  const { key, shiftKey } = event;
+  const letter = /^\p{L}$/u.test(key);
+  const sign = [...key].length === 1 && !/[\p{L}\p{N}\s]/u.test(key);
+  // Many keyboards write [ with Option or AltGr, which some systems tell as Ctrl and Alt together.
+  const written = sign && (event.altKey || event.getModifierState("AltGraph"));
+  const mods = [
+    (event.ctrlKey || event.metaKey) && !written ? "Ctrl+" : "",
+    event.altKey && !written ? "Alt+" : "",
+    shiftKey && key.startsWith("Arrow") ? "Shift+" : "",
+  ];
+  return mods.join("") + (letter ? (shiftKey ? key.toUpperCase() : key.toLowerCase()) : key); // whatever Caps Lock says
 }
 
 function typing(node) {
@@ -62,7 +71,7 @@ export function help() {
     make("h2", { id: "keys-title", tabindex: "-1", autofocus: true }, "Keys"), // so that one reads from the top
     table("On this page", here),
     table("Everywhere", Object.fromEntries(Object.entries(everywhere).filter(([name]) => !here[name]))),
-    make("p", {}, choice, " ", make("label", { for: "keys-on" }, "Keys of one letter do something")),
+    make("p", {}, choice, " ", make("label", { for: "keys-on" }, "Single-letter shortcuts")),
     make("p", { class: "actions" }, make("button", { type: "button", on: { click: () => dialog.close() } }, "Close")),
   ]);
   dialog.addEventListener("close", () => dialog.remove());

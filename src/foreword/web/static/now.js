@@ -3,8 +3,8 @@
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
 import {
-  age, ageing, ago, chip, clock, day, empty, item, leading, line, many, memory, meter, number, reorder, SCORED, sentence, standing,
-  toast, tokens, trouble, walkable, when,
+  age, ageing, ago, chip, clock, day, empty, item, leading, line, many, memory, meter, momentIn, number, reorder, SCORED, sentence,
+  standing, toast, tokens, trouble, walkable, when,
 } from "./parts.js";
 
 export const title = "Now";
@@ -17,7 +17,6 @@ const FRESH = 20_000; // milliseconds that a new moment is marked
 const FEW = 4; // items that are shown without being asked for, and of the newest moment or one that comes while one looks
 const SOME = 12;
 const BAR = 60; // pixels at the top where the bar hides what lies below it
-const LEDGER = { session_start: "session start", prompt: "prompts", question: "questions" };
 
 const folds = new Map(); // what somebody opened or closed, and the moment that was chosen last: the way back finds both
 let at = "";
@@ -93,7 +92,7 @@ export async function show(root, page) {
       return card;
     });
     if (rows.some((each, at) => parts.feed.children[at] !== each) || parts.feed.children.length !== rows.length) reorder(parts.feed, rows);
-    if (!rows.length) fill(parts.feed, make("li", {}, empty("Nothing was said to this session yet. What it is given appears here at its next prompt.")));
+    if (!rows.length) fill(parts.feed, make("li", {}, empty("Nothing has been said to this session yet. What it is given appears here at its next prompt.")));
     stay();
     for (const each of came) unseen.add(each.id);
     tellAbove();
@@ -225,8 +224,10 @@ function sums(totals) {
 
 function ledger(rows) {
   const meters = rows.filter((each) => each.spent || each.moment !== "question");
-  const row = (each) => make("p", {}, make("span", {}, LEDGER[each.moment]), line(each.spent, each.of), make("span", { class: "n" }, `${number(each.spent)} of ${number(each.of)}`));
-  return make("div", { class: "ledger", role: "group", "aria-labelledby": "now-window" }, make("p", { id: "now-window" }, "Tokens in its context window"), meters.map(row));
+  const figures = (each) => make("span", { class: "n" }, `${number(each.spent)} of ${number(each.of)}`);
+  const row = (each) => make("p", {}, make("span", {}, momentIn("all", each.moment)), line(each.spent, each.of), figures(each));
+  const heading = make("p", { id: "now-window" }, "Tokens in its context window");
+  return make("div", { class: "ledger", role: "group", "aria-labelledby": "now-window" }, heading, meters.map(row));
 }
 
 function drawNote(note, told, { pinned, follow }) {
@@ -261,6 +262,8 @@ function moment(told, { isNew, folds, page, first, session }) {
   ];
 }
 
+const UNKNOWN = "Nothing was said. The reason was not kept: no worker was running, or it was too long ago.";
+
 // Why nothing was said, what came nearest, and a way to see what would be said now.
 function silence(told, session, page) {
   if (told.pending) return make("p", { class: "dim" }, "Looking for what is worth saying.");
@@ -269,7 +272,7 @@ function silence(told, session, page) {
   return make(
     "div",
     { class: "silence" },
-    make("p", {}, told.says ? `Nothing was said: ${told.says}.` : "Nothing was said. Why was not kept: no worker was there, or it is long ago."),
+    make("p", {}, told.says ? `Nothing was said: ${told.says}.` : UNKNOWN),
     nearest ? make("p", { class: "dim" }, told.why === "told" ? "Among it: " : "Nearest: ", nearest.title ? memory(nearest.memory, nearest.title) : "a memory that is no longer there", scores) : null,
     told.prompt && told.why !== "off" ? make("p", {}, make("button", { type: "button", class: "again", on: { click: () => tried(told, session, page) } }, "Try this prompt")) : null,
   );
@@ -388,7 +391,7 @@ const shorten = (words, most) => (words.length > most ? `${words.slice(0, most -
 function welcome() {
   const step = (...words) => make("li", {}, ...words);
   return empty(
-    make("h2", {}, "No agent has told anything yet"),
+    make("h2", {}, "No agent has reported anything yet"),
     make(
       "ol",
       { class: "steps" },

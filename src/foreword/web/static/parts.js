@@ -59,6 +59,15 @@ export const chip = (text, more = "") => make("span", { class: `chip ${more}`.tr
 // How a session stands, in one word on every page: it goes on, it was told to have ended, or nothing is heard of it.
 export const standing = (goesOn, ended) => (goesOn ? make("span", { class: "pulse" }, "live") : chip(ended ? "ended" : "quiet"));
 
+// When something is given: what such a moment is called, alone and as a time, and several of them.
+export const MOMENTS = {
+  prompt: { one: "prompt", at: "for a prompt", all: "prompts" },
+  session_start: { one: "session start", at: "at session start", all: "session start" },
+  compaction: { one: "compaction", at: "for a compaction", all: "compactions" },
+  question: { one: "question of the agent", at: "for a question", all: "questions" },
+};
+export const momentIn = (form, name) => MOMENTS[name]?.[form] ?? name;
+
 // A link to a memory, by its title.
 export const memory = (id, title) => make("a", { href: `/memories/${encodeURIComponent(id)}` }, title || id);
 

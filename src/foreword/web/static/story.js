@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { anew, chip, clock, coded, day, many, memory, number, standing, tokens, walkable, when } from "./parts.js";
+import { anew, chip, clock, coded, day, many, memory, momentIn, number, standing, tokens, walkable, when } from "./parts.js";
 
 const REST = 3_000; // milliseconds between two looks at a session that goes on
 const MARKS = { NEW: "+ NEW", MODIFIED: "~ MODIFIED", DELETED: "− DELETED" };
@@ -44,12 +44,13 @@ export async function tell(root, page, id) {
   const head = make("div", { class: "story-head" });
   const moments = make("ol", { class: "moments", "aria-label": "Oldest first" });
   const list = new Moments(moments, shown.session.id);
+  let drawn = ""; // what the head was made of
   body.append(head, make("h2", {}, "Moment by moment"), moments);
   draw(shown);
   const walk = walkable(() => moments.querySelectorAll(".moment"));
   page.keys({
     j: ["Next moment", walk.next],
-    k: ["Moment before", walk.previous],
+    k: ["Previous moment", walk.previous],
     o: ["Open what it names", openChosen],
     Enter: ["Open what it names", openChosen],
   });
@@ -75,8 +76,8 @@ export async function tell(root, page, id) {
 
   function draw(told) {
     const said = JSON.stringify([told.session, told.about, told.handoff, told.given, told.left_out]);
-    if (head.dataset.told !== said) anew(head, () => fill(head, headOf(told)));
-    head.dataset.told = said;
+    if (drawn !== said) anew(head, () => fill(head, headOf(told)));
+    drawn = said;
     list.put(told.moments);
   }
 
@@ -104,7 +105,7 @@ function changed({ function: name, what, signature }) {
   return make("span", { class: "function", title: signature || null }, chip(MARKS[what] ?? what, `what ${what === "NEW" ? "good" : what === "DELETED" ? "bad" : "warn"}`), " ", make("code", {}, name));
 }
 
-export const unsaid = ({ running }) => (running ? "Nothing was said yet" : "Nothing was said");
+export const unsaid = ({ running }) => (running ? "Nothing has been said yet" : "Nothing was said");
 
 // How often a session saw a failure, where that is more than once.
 export const times = ({ times: count }) => (count > 1 ? make("span", { class: "dim" }, ` ${number(count)} times`) : null);
@@ -246,12 +247,11 @@ function broke({ failure, error, output, more }) {
 }
 
 function given(told, session) {
-  const moment = { session_start: "at the start", prompt: "for the prompt", compaction: "for the compaction", question: "when it asked" }[told.moment] ?? told.moment;
   const count = told.items.length + told.more;
   return make(
     "details",
     {},
-    make("summary", {}, `${many(count, "memory", "memories")} ${moment}, ${tokens(told.tokens)}`, told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null),
+    make("summary", {}, `${many(count, "memory", "memories")} ${momentIn("at", told.moment)}, ${tokens(told.tokens)}`, told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null),
     make("ul", {}, told.items.map((each) => make("li", {}, each.kind ? [chip(each.kind), " "] : null, memory(each.memory, each.title), each.used ? make("span", { class: "used", title: each.how || null }, " ✓ used") : null)), told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null),
     make("p", {}, make("a", { href: `/now/${encodeURIComponent(session)}` }, "As the agent saw it, and why")),
   );

@@ -242,7 +242,7 @@ function failure(each) {
 
 function nothing(project) {
   return empty(
-    make("p", {}, project ? "No session of this project was seen yet." : "No session was seen yet."),
-    make("p", {}, "Sessions appear here as soon as an agent tells of them: ", make("code", {}, "foreword install claude-code"), " (or another host) wires one."),
+    make("p", {}, project ? "No session of this project has been seen yet." : "No session has been seen yet."),
+    make("p", {}, "Sessions appear here as soon as an agent reports them: ", make("code", {}, "foreword install claude-code"), " (or another host) wires one."),
   );
 }

@@ -2,7 +2,9 @@
 
 import { get, latest, post } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { age, anew, chip, coded, empty, item, many, meter, number, projects, SCORED, tokens, trouble, walkable } from "./parts.js";
+import {
+  age, anew, chip, coded, empty, item, many, meter, momentIn, number, projects, SCORED, tokens, trouble, walkable,
+} from "./parts.js";
 
 export const title = "Try it";
 
@@ -10,7 +12,6 @@ const PAUSE = 220; // milliseconds without a key before a prompt is asked
 const QUIET = 500; // ... without a new answer before one is said aloud
 const STEP = 10; // tokens that the slider moves by
 const LEAP = 50; // ... and [ and ] do
-const MOMENTS = { prompt: "a prompt", session_start: "a session's start", compaction: "a compaction", question: "a question of the agent" };
 const WORDED = ["prompt", "question"];
 const NO_ROOM = ["room", "cap", "group", "limit", "off", "host"];
 let draft = ""; // the prompt stays out of the address and off the disk; here it lasts while the viewer is open
@@ -23,13 +24,13 @@ export async function show(root, page) {
   const choice = await projects(page, { all: "", change: () => (form.otherProject(), choose()) });
   const chosen = choice.querySelector("select");
   if (!chosen.options.length) {
-    return void root.append(make("h1", {}, title), empty(coded("Nothing is remembered yet: no project was seen. Work with an agent, or run `foreword init`.")));
+    return void root.append(make("h1", {}, title), empty(coded("Nothing is remembered yet: no project has been seen. Work with an agent, or run `foreword init`.")));
   }
   const form = controls(asked, choice);
   const result = make("section", { class: "try-result", "aria-label": "What would be injected" });
   const text = make("section", { class: "try-text", "aria-label": "As the agent would see it" });
   const rows = new Rows(result);
-  root.append(make("div", { class: "head" }, make("h1", {}, title), make("p", { class: "dim" }, "Nothing of what you try is kept or counted.")), form.card, form.budget, make("div", { class: "try-halves" }, result, text));
+  root.append(make("div", { class: "head" }, make("h1", {}, title), make("p", { class: "dim" }, "Nothing that you try is kept or counted.")), form.card, form.budget, make("div", { class: "try-halves" }, result, text));
 
   let wanted = null; // the question that comes next
   let busy = false;
@@ -210,7 +211,7 @@ function controls(asked, project) {
     choices = told;
     offered = true;
     const named = (each) => `${each.title || each.id.slice(0, 8)} (${each.host}, ${age(each.last)})`;
-    options(moment, told.moments.map((each) => [each.name, MOMENTS[each.name] ?? each.name]), moment.value || asked.moment || "prompt");
+    options(moment, told.moments.map((each) => [each.name, momentIn("one", each.name)]), moment.value || asked.moment || "prompt");
     options(session, [["", "a new one"], ...told.sessions.map((each) => [each.id, named(each)])], session.value || asked.session);
     options(host, [["", "any"], ...told.hosts.map((each) => [each.name, each.name])], host.value || asked.host);
     options(shape, [["", "as the agent takes it"], ...told.forms.map((each) => [each, each])], shape.value || asked.form);
@@ -256,8 +257,13 @@ function controls(asked, project) {
     },
     said: () => ({ moment: moment.value, budget: Number(slider.value), session: session.value, host: host.value, form: shape.value }),
     meter: (told) => fill(spent, told ? meter(told.tokens, told.budget, [summary(told), told.budget < Number(slider.value) ? " (what this window has left)" : ""].join("")) : null),
-    note: (told) => fill(note, told && !WORDED.includes(told.moment) ? `At ${MOMENTS[told.moment]} nobody has said a word yet: what is recent, near and trusted comes.` : told?.terms.length ? ["Looked for: ", told.terms.map((each) => [chip(each), " "]), `in ${told.build_ms.toFixed(1)} ms`] : null),
+    note: (told) => fill(note, told ? lookedFor(told) : null),
   };
+}
+
+function lookedFor({ moment, terms, build_ms }) {
+  if (!WORDED.includes(moment)) return "There are no words to match at this moment: what is recent, near and trusted comes.";
+  return terms.length ? ["Looked for: ", terms.map((each) => [chip(each), " "]), `in ${build_ms.toFixed(1)} ms`] : null;
 }
 
 // ---- what is answered: a row for each memory, which stays itself while it crosses the line
