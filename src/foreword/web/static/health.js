@@ -275,7 +275,11 @@ function drawings(told) {
   const first = sizes.findIndex((n) => n !== null);
   const paid = new Map(told.model.by_day.map((each) => [each.day, each]));
   return {
-    tokens: { days, series: moments.map((name) => ({ name: momentIn("at", name), values: given.map((each) => each.tokens_by_moment[name] ?? 0) })), says: `${tokens(told.tokens.given)} in ${many(told.injections.total, "injection")} over ${span}.` },
+    tokens: {
+      days,
+      series: moments.map((name) => ({ name: momentIn("at", name), values: given.map((each) => each.tokens_by_moment[name] ?? 0) })),
+      says: `${tokens(told.tokens.given)} in ${many(told.injections.total, "injection")} over ${span}.`,
+    },
     items: { days, series: Object.entries(became).map(([name, words]) => ({ name: words, values: items.map((each) => each[name]) })), says: `${many(told.items.shown, "item")}: ${number(told.items.used)} used, ${number(told.items.ignored)} not used, ${number(told.items.unjudged)} not judged.` },
     build: { days, format: formats.ms, series: [["half of them within", "median"], ["95 of 100 within", "p95"]].map(([name, which]) => ({ name, values: days.map((day) => built.get(day)?.[which] ?? null) })), says: `On the slowest day 95 of 100 took ${formats.ms.told(slowest)} at most.` },
     bytes: { days, format: formats.bytes, series: [{ name: "in all", values: sizes }], says: `${first < sizes.length - 1 ? `${sized(sizes[first])} at first, ` : ""}${sized(told.store.bytes)} now.` },
@@ -286,7 +290,7 @@ function drawings(told) {
 }
 
 function summed(told) {
-  const hit = told.items.hit_rate, cost = told.tokens.per_used_item;
+  const hit = told.items.hit_rate, cost = told.tokens.per_used_item, away = told.injections.away;
   return [
     totals({
       "tokens given": [number(told.tokens.given), " ", spark(told.injections.by_day.map((each) => each.tokens))],
@@ -295,7 +299,7 @@ function summed(told) {
       "used, of those judged": hit === null ? "–" : `${Math.round(hit * 100)} %`,
       "tokens for each used item": cost === null ? "–" : number(Math.round(cost)),
     }),
-    told.injections.away ? make("p", { class: "dim" }, `A hook gave ${number(told.injections.away)} of these by itself, without the worker.`) : null,
+    away ? make("p", { class: "dim" }, `A hook gave ${number(away)} of these by itself, without the worker.`) : null,
   ];
 }
 

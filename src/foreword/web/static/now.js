@@ -18,6 +18,8 @@ const FEW = 4; // items that are shown without being asked for, and of the newes
 const SOME = 12;
 const BAR = 60; // pixels at the top where the bar hides what lies below it
 
+const NOTHING = "Nothing has been said to this session yet. What it is given appears here at its next prompt.";
+
 const folds = new Map(); // what somebody opened or closed, and the moment that was chosen last: the way back finds both
 let at = "";
 
@@ -92,7 +94,7 @@ export async function show(root, page) {
       return card;
     });
     if (rows.some((each, at) => parts.feed.children[at] !== each) || parts.feed.children.length !== rows.length) reorder(parts.feed, rows);
-    if (!rows.length) fill(parts.feed, make("li", {}, empty("Nothing has been said to this session yet. What it is given appears here at its next prompt.")));
+    if (!rows.length) fill(parts.feed, make("li", {}, empty(NOTHING)));
     stay();
     for (const each of came) unseen.add(each.id);
     tellAbove();

@@ -247,11 +247,12 @@ function broke({ failure, error, output, more }) {
 }
 
 function given(told, session) {
-  const count = told.items.length + told.more;
+  const count = many(told.items.length + told.more, "memory", "memories");
+  const words = `${count} ${momentIn("at", told.moment)}, ${tokens(told.tokens)}`;
   return make(
     "details",
     {},
-    make("summary", {}, `${many(count, "memory", "memories")} ${momentIn("at", told.moment)}, ${tokens(told.tokens)}`, told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null),
+    make("summary", {}, words, told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null),
     make("ul", {}, told.items.map((each) => make("li", {}, each.kind ? [chip(each.kind), " "] : null, memory(each.memory, each.title), each.used ? make("span", { class: "used", title: each.how || null }, " ✓ used") : null)), told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null),
     make("p", {}, make("a", { href: `/now/${encodeURIComponent(session)}` }, "As the agent saw it, and why")),
   );

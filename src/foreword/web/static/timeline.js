@@ -2,7 +2,7 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { anew, clock, day, empty, many, memory, number, projects, reorder, standing, trouble, walkable } from "./parts.js";
+import { anew, clock, coded, day, empty, many, memory, number, projects, reorder, standing, trouble, walkable } from "./parts.js";
 import { changes, fate, tell, times, unsaid } from "./story.js";
 
 export const title = "Timeline";
@@ -243,6 +243,6 @@ function failure(each) {
 function nothing(project) {
   return empty(
     make("p", {}, project ? "No session of this project has been seen yet." : "No session has been seen yet."),
-    make("p", {}, "Sessions appear here as soon as an agent reports them: ", make("code", {}, "foreword install claude-code"), " (or another host) wires one."),
+    make("p", {}, coded("Sessions appear here as soon as an agent reports them: `foreword install claude-code` (or another host) wires one.")),
   );
 }

@@ -14,6 +14,7 @@ const STEP = 10; // tokens that the slider moves by
 const LEAP = 50; // ... and [ and ] do
 const WORDED = ["prompt", "question"];
 const NO_ROOM = ["room", "cap", "group", "limit", "off", "host"];
+const NOTHING = "Nothing is remembered yet: no project has been seen. Work with an agent, or run `foreword init`.";
 let draft = ""; // the prompt stays out of the address and off the disk; here it lasts while the viewer is open
 
 // The prompt that the page begins with when it is shown next.
@@ -24,13 +25,14 @@ export async function show(root, page) {
   const choice = await projects(page, { all: "", change: () => (form.otherProject(), choose()) });
   const chosen = choice.querySelector("select");
   if (!chosen.options.length) {
-    return void root.append(make("h1", {}, title), empty(coded("Nothing is remembered yet: no project has been seen. Work with an agent, or run `foreword init`.")));
+    return void root.append(make("h1", {}, title), empty(coded(NOTHING)));
   }
   const form = controls(asked, choice);
   const result = make("section", { class: "try-result", "aria-label": "What would be injected" });
   const text = make("section", { class: "try-text", "aria-label": "As the agent would see it" });
   const rows = new Rows(result);
-  root.append(make("div", { class: "head" }, make("h1", {}, title), make("p", { class: "dim" }, "Nothing that you try is kept or counted.")), form.card, form.budget, make("div", { class: "try-halves" }, result, text));
+  const head = make("div", { class: "head" }, make("h1", {}, title), make("p", { class: "dim" }, "Nothing that you try is kept or counted."));
+  root.append(head, form.card, form.budget, make("div", { class: "try-halves" }, result, text));
 
   let wanted = null; // the question that comes next
   let busy = false;
