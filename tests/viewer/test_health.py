@@ -62,6 +62,7 @@ def test_a_plot_is_walked_by_keys_and_says_what_its_table_says(page, viewer):
     area, told = this.get_by_role("group", name="day by day"), this.locator(".plot-told")
     before = told.inner_text()
     this.get_by_text("as a table").click()
+    expect(this.locator("tbody tr")).to_have_count(30)
     used, ignored, unjudged = this.locator("tbody tr").last.locator("td").all_inner_texts()
     area.focus()
     page.keyboard.press("ArrowLeft")  # from nowhere to today
