@@ -397,3 +397,20 @@ def test_undo_twice_in_a_row_takes_back_two_things(my_page, mine):
         my_page.locator(".toast", has_text=f"Taken back: {words}").wait_for()
     told = mine.client.get(f"/api/memories/{mine.ids['pattern']}")["memory"]
     assert (told["status"], told["pinned"]) == ("active", False)
+
+
+def test_a_key_that_is_held_walks_on_but_does_nothing_twice(my_page, mine):
+    visit(my_page, f"{mine.origin}/memories/{mine.ids['decision']}")
+    my_page.locator("[data-do=forget]").wait_for()
+    with my_page.expect_response("**/api/pin") as told:
+        my_page.keyboard.down("p")
+        my_page.keyboard.down("p")  # as a keyboard repeats it
+        my_page.keyboard.up("p")
+    my_page.locator(".toast", has_text="inned").first.wait_for()
+    pinned = told.value.json()["memory"]["pinned"]
+    assert mine.client.get(f"/api/memories/{mine.ids['decision']}")["memory"]["pinned"] is pinned
+    my_page.locator(".row").first.focus()
+    for _ in range(3):
+        my_page.keyboard.down("j")
+    my_page.keyboard.up("j")
+    until(my_page, "document.activeElement === document.querySelectorAll('.row')[3]")

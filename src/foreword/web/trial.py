@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from foreword import render
 from foreword.errors import BadRequest, NotFound
 from foreword.hosts import FILES, find
 from foreword.jsontext import storable
@@ -17,7 +16,7 @@ from foreword.silences import WORDLESS
 from foreword.trial import Entry, Part, Trial
 from foreword.types import FORMS, MOMENTS, Moment, Project, Recalled, Session, Skipped
 from foreword.values import fields
-from foreword.web.now import SKIPPED
+from foreword.web.now import LAYERS, SKIPPED
 
 if TYPE_CHECKING:
     from foreword.worker.keeper import Keeper
@@ -78,7 +77,7 @@ def _told(tried: Trial) -> dict[str, Any]:
 
 
 def _layer(part: Part) -> dict[str, Any]:
-    said = {"heading": render.HEADINGS.get(part.name, part.name.capitalize())}
+    said = {"heading": LAYERS.get(part.name, part.name).capitalize()}
     return {**fields(part), **said, "skipped": SKIPPED.get(part.skipped, part.skipped)}
 
 

@@ -3,6 +3,7 @@
 import { add, make } from "./dom.js";
 
 const PAUSE = 1200; // milliseconds that the second letter may take
+const WALKS = /^([jkJK[\]]|(Shift\+)?Arrow\w+)$/;
 let everywhere = {};
 let here = {};
 let first = "";
@@ -35,7 +36,7 @@ function pressed(event) {
     if (/(Arrow|Home$|End$)/.test(name) && event.target.matches("input[type=radio], input[type=range]")) return; // its own
     if (name === "Enter" && event.target.closest("a, button, summary, select, input, textarea")) return;
     event.preventDefault();
-    found[1](event);
+    if (!event.repeat || WALKS.test(name)) found[1](event); // a key that is held goes on along a list, and does nothing twice
   } else if (!typing(event.target) && on() && begins(name)) {
     first = name;
     timer = setTimeout(() => (first = ""), PAUSE);

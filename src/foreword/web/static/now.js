@@ -4,7 +4,7 @@ import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
 import {
   age, ageing, ago, chip, clock, day, empty, item, leading, line, many, memory, meter, momentIn, number, reorder, SCORED, sentence,
-  standing, toast, tokens, trouble, walkable, when,
+  since, standing, toast, tokens, trouble, walkable, when,
 } from "./parts.js";
 
 export const title = "Now";
@@ -326,7 +326,8 @@ function text(told, { folds, page, first }) {
 function one(entry, { layer }) {
   const gone = entry.status === "forgotten";
   const told = { ...entry, title: entry.title || (gone ? "(no longer there)" : entry.memory), used: entry.used === null ? null : Number(entry.used) };
-  return item(told, { layer, more: !gone && entry.status !== "active" ? make("p", { class: "dim how" }, `It is ${entry.status} by now.`) : null });
+  const later = !gone && entry.status !== "active";
+  return item(told, { layer, more: later ? make("p", { class: "dim how" }, since(entry.status)) : null });
 }
 
 // What was looked for, and what was left out and why.

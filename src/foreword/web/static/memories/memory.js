@@ -187,5 +187,13 @@ function entry(each, doing) {
 // What something was, and what it became.
 function change({ field, before, after }) {
   const said = (told) => (bare(told) || told === undefined ? make("em", { class: "dim" }, "nothing") : plain(told));
-  return make("li", { class: "mem-change" }, make("span", { class: "dim" }, `${field.replaceAll("_", " ")} `), make("del", {}, said(before)), make("span", { "aria-label": "became" }, " → "), make("ins", {}, said(after)));
+  return make(
+    "li",
+    { class: "mem-change" },
+    make("span", { class: "dim" }, `${field.replaceAll("_", " ")} `),
+    make("del", {}, said(before)),
+    make("span", { "aria-hidden": "true" }, " → "),
+    make("span", { class: "unseen" }, " became "),
+    make("ins", {}, said(after)),
+  );
 }
