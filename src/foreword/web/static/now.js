@@ -87,8 +87,8 @@ export async function show(root, page) {
     const rows = told.moments.map((each) => {
       const card = cards.get(each.id) ?? make("li", { class: "card moment", "data-id": each.id, tabindex: "-1" });
       const isNew = (fresh.get(each.id) ?? 0) > performance.now();
-      const said = JSON.stringify([each, isNew]);
-      if (card.said !== said) redraw(card, () => moment(each, { isNew, folds, page, first: !before && each === lastSaid, session: told.session }));
+      const said = JSON.stringify([each, isNew, each === lastSaid]);
+      if (card.said !== said) redraw(card, () => moment(each, { isNew, folds, page, first: !before && each === lastSaid, last: each === lastSaid, session: told.session }));
       card.said = said;
       card.dataset.at = each.at;
       return card;
@@ -242,7 +242,7 @@ function drawNote(note, told, { pinned, follow }) {
 
 // -- a moment -------------------------------------------------------------------------------------------------------
 
-function moment(told, { isNew, folds, page, first, session }) {
+function moment(told, { isNew, folds, page, first, last, session }) {
   const about = make(
     "header",
     {},
@@ -259,7 +259,19 @@ function moment(told, { isNew, folds, page, first, session }) {
       make("p", { class: "figures" }, make("span", {}, many(new Set(told.items.map((each) => each.memory)).size, "memory", "memories")), make("span", {}, `built in ${told.build_ms < 10 ? told.build_ms.toFixed(1) : Math.round(told.build_ms)} ms`), told.layers.length > 1 ? told.layers.map((each) => make("span", {}, `${each.name} ${number(each.tokens)}`)) : null),
     ),
     text(told, { folds, page, first }),
-    fold(told, "of-items", many(told.items.length, "item"), folds, told.items.length <= (first || isNew ? SOME : FEW), make("div", { class: "items" }, first ? make("p", { class: "dim how" }, SCORED) : null, told.items.map((each) => one(each, { layer: told.layers.length > 1 })))),
+    fold(
+      told,
+      "of-items",
+      many(told.items.length, "item"),
+      folds,
+      told.items.length <= (first || isNew ? SOME : FEW),
+      make(
+        "div",
+        { class: "items" },
+        last ? make("p", { class: "dim how" }, SCORED) : null,
+        told.items.map((each) => one(each, { layer: told.layers.length > 1 })),
+      ),
+    ),
     asked(told),
   ];
 }
