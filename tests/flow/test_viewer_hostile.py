@@ -37,7 +37,7 @@ from foreword.web.gate import Gate, Refused
 from foreword.web.hall import MOST_LINES
 from foreword.worker import life
 from tests.flow.conftest import CLEAN, end_worker, wait_for
-from tests.flow.test_viewer_gate import EVERY, Answer, Open, held, open_, refused, stored
+from tests.flow.test_viewer_gate import EVERY, Answer, Open, held, holding, open_, refused, stored
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,6 @@ HEADS: dict[str, Shape] = {
     "a zero byte in a field": told(b"\r\nCookie: ", b"\r\nCookie: \0"),
     "a zero byte in a name": told(b"\r\nCookie:", b"\r\nCookie\0:"),
     "a name of other letters": told(b"\r\nCookie:", b"\r\nCookie\xad:"),
-    "line feeds alone": lambda raw, _: raw.replace(b"\r\n", b"\n"),
     "two spaces": told(b" HTTP/1.1", b"  HTTP/1.1"),
     "a tab for a space": told(b" HTTP/1.1", b"\tHTTP/1.1"),
     "a version that is none": told(b" HTTP/1.1", b" HTTP/1.12"),
@@ -106,16 +105,27 @@ HEADS: dict[str, Shape] = {
 }
 
 
-@pytest.mark.parametrize("shape", HEADS.values(), ids=list(HEADS))
-def test_what_two_readers_would_read_differently_is_refused(opened: Open, shape: Shape) -> None:
+# What one reader understands well enough: a name or a key that is not ours, which the gate refuses.
+READ = list(HEADS)[list(HEADS).index("a name behind ours") :]
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_what_two_readers_would_read_differently_is_refused(opened: Open, name: str) -> None:
     before = stored(opened.home)
     for path, method in EVERY:
         raw = opened.asks(path, method).raw
-        changed = shape(raw, opened.port)
+        changed = HEADS[name](raw, opened.port)
         assert changed != raw
         got = sent(opened, changed)
-        assert not got or 400 <= int(got.split()[1]) < 500, (path, method, got)
+        assert int(got.split()[1]) == (403 if name in READ else 400), (path, method, got)
         assert b"Set-Cookie" not in got
+    assert stored(opened.home) == before
+
+
+def test_a_head_whose_lines_end_otherwise_has_no_end(opened: Open) -> None:
+    before = stored(opened.home)
+    for path, method in EVERY:
+        assert sent(opened, opened.asks(path, method).raw.replace(b"\r\n", b"\n"), ends=True) == b""
     assert stored(opened.home) == before
 
 
@@ -136,17 +146,18 @@ def test_what_comes_behind_a_request_is_never_a_request(opened: Open) -> None:
         b"\r\n\r\n" + change,
         asked.but(cookie=None).raw + change,
     ):
-        assert sent(opened, raw).count(b"HTTP/1.1 ") <= 1
+        assert sent(opened, raw).count(b"HTTP/1.1 ") == 1
     assert stored(opened.home) == before
 
 
-def sent(here: Open, raw: bytes) -> bytes:
-    """All that is answered until the other end closes."""
+def sent(here: Open, raw: bytes, *, ends: bool = False) -> bytes:
+    """All that is answered until the other end closes; who *ends* what he sends is gone, and hears little."""
     got = b""
-    with socket.create_connection(("127.0.0.1", here.port), timeout=10) as line, contextlib.suppress(OSError):
+    with socket.create_connection(("127.0.0.1", here.port), timeout=20) as line, contextlib.suppress(ConnectionError):
         line.sendall(raw)
-        line.shutdown(socket.SHUT_WR)
-        while len(got) < 200 and (part := line.recv(1 << 16)):  # of a stream the beginning is enough
+        if ends:
+            line.shutdown(socket.SHUT_WR)
+        while b"text/event-stream" not in got and (part := line.recv(1 << 16)):  # of a stream the beginning is enough
             got += part
     return got
 
@@ -289,7 +300,7 @@ def test_however_many_pages_listen_the_viewer_still_answers_and_their_threads_co
     began = threads(opened)
     for _ in range(30):  # more than there are threads, one behind the other
         assert opened.send(opened.asks("/api/projects").raw).status == 200
-    assert threads(opened) == began
+    wait_for(lambda: threads(opened) <= began)  # the worker has others, which come and go
 
 
 def _until(line: socket.socket, word: bytes) -> bytes:
@@ -508,6 +519,12 @@ def test_a_full_disk_is_looked_at_and_changes_are_refused_whole_until_there_is_r
     monkeypatch.setenv("FOREWORD_HOME", str(small.root))
     life.start(small)
     here = open_(small)
+    with holding(here):
+        is_looked_at_and_refuses_changes(here)
+
+
+def is_looked_at_and_refuses_changes(here: Open) -> None:
+    small = here.home
     changes: dict[str, dict[str, Any]] = {
         f"/api/memories/{here.id}": {"title": "in other words", "body": "w" * 9000},
         "/api/pin": {"id": here.id},

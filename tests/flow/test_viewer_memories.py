@@ -48,10 +48,10 @@ def page(client: Client) -> Page:
 
 
 @pytest.fixture
-def project(root: Path, request: pytest.FixtureRequest) -> str:
+def project(root: Path) -> str:
     """A project of the test's own."""
-    folder = root / f"shop-{abs(hash(request.node.name)) % 100_000}" / "shop"
-    folder.mkdir(parents=True)
+    folder = Path(tempfile.mkdtemp(prefix="shop-", dir=root)) / "shop"
+    folder.mkdir()
     (folder / "pyproject.toml").write_text("")
     return str(folder)
 

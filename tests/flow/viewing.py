@@ -27,7 +27,7 @@ class Page:
     def __init__(self, client: Client) -> None:
         self.client = client
         opened = client.post("/api/view", {"do": "open"})
-        self.holder, self.at = opened["holder"], urlsplit(opened["url"])
+        self.holder, self.key, self.at = opened["holder"], opened["key"], urlsplit(opened["url"])
         _, cookie, _ = self._sent("GET", f"/?{self.at.query}", NAVIGATES)
         self.fields = {**FETCHES, "Cookie": cookie.partition(";")[0]}
 
@@ -49,12 +49,18 @@ class Page:
         return told
 
     def _asked(self, method: str, path: str, fields: dict[str, str], body: bytes | None = None) -> dict[str, Any]:
-        self.client.post("/api/view", {"do": "hold", "holder": self.holder})
+        self._hold()
         status, _, raw = self._sent(method, path, {**self.fields, **fields}, body)
         told: dict[str, Any] = json.loads(raw)
         if status != 200:
             raise Refused(status, told)
         return told
+
+    def _hold(self) -> None:
+        """It holds only when it asks: where too long has passed, it opens it again, as the command does."""
+        if self.client.post("/api/view", {"do": "hold", "holder": self.holder}).get("again"):
+            again = {"do": "open", "port": self.at.port, "key": self.key}
+            self.holder = self.client.post("/api/view", again)["holder"]
 
     def _sent(
         self, method: str, path: str, fields: dict[str, str], body: bytes | None = None

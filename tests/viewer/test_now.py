@@ -120,10 +120,12 @@ def test_keys_lead_through_moments_sessions_and_memories(page, viewer):
     assert newest.get_attribute("open") is not None
     pressed(page, "]")
     page.wait_for_url(f"{viewer.origin}/now/*")
-    settled(page)
+    settled(page)  # the address is the next page's before its keys are
+    page.wait_for_selector(".now-head h1")
     pressed(page, "[")
     page.wait_for_url(f"{viewer.origin}/now/{viewer.sessions['live']}")
-    settled(page)  # until then the cards of the other one are there, and no keys
+    settled(page)
+    page.wait_for_selector(CARDS)
     pressed(page, "j", "m")
     page.wait_for_url(f"{viewer.origin}/memories/*")
     page.go_back()
