@@ -75,7 +75,7 @@ def _place(name: str, order: Sequence[str]) -> int:
 
 
 def pytest(part: Sequence[Path], asked: Sequence[str], *, xml: Path) -> Command:
-    told = [f"--junitxml={xml}", "-o", "junit_family=xunit1"]
+    told = ["-rs", f"--junitxml={xml}", "-o", "junit_family=xunit1"]  # what is passed over is said, with the reason
     return [sys.executable, "-m", "pytest", *asked, *told, *map(str, part)]
 
 

@@ -32,7 +32,10 @@ from tests.clients.versions import AXE
 from tests.viewer.filled import Filled, fill, worker
 from tests.viewer.install import chromium
 
-playwright = pytest.importorskip("playwright.sync_api", reason="there is no playwright; `make test-viewer` installs it")
+try:
+    from playwright import sync_api as playwright
+except ImportError:  # said by the fixture that needs it: a conftest that skips ends all of pytest
+    playwright = None
 
 REQUIRED = os.environ.get("FOREWORD_VIEWER") == "required"
 ARTEFACTS = Path(os.environ.get("FOREWORD_ARTEFACTS") or Path(__file__).resolve().parents[2] / "artefacts") / "viewer"
@@ -95,8 +98,14 @@ class Viewer:
         self.cookie = self._cookie(opened["url"])
         self._holder, self._key = opened["holder"], opened["key"]
         self._ended = threading.Event()
-        self._holding = threading.Thread(target=self._hold, daemon=True)
-        self._holding.start()
+        self._holding: list[threading.Thread] = []
+        self._begin()
+
+    def again(self) -> None:
+        """Open it where it was, for who was in it, and hold it: a test has ended its worker."""
+        told = self.client.post("/api/view", {"do": "open", "port": self.port, "key": self._key})
+        self._holder = told["holder"]
+        self._begin()
 
     def link(self) -> str:
         """Another address that opens it once; nobody holds it but us."""
@@ -105,7 +114,12 @@ class Viewer:
 
     def close(self) -> None:
         self._ended.set()
-        self._holding.join()
+        for each in self._holding:
+            each.join()
+
+    def _begin(self) -> None:
+        self._holding.append(threading.Thread(target=self._hold, daemon=True))
+        self._holding[-1].start()
 
     def _cookie(self, url: str) -> tuple[str, str]:
         line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
@@ -170,7 +184,55 @@ def visit(page: Any, address: str) -> None:
     settled(page)
 
 
-VISITED: set[tuple[str, str]] = set()  # method and path of every request of the run
+def go(page: Any, address: str) -> None:
+    """To another address as a link leads there, without loading all of the page again."""
+    page.evaluate(
+        "(address) => { history.pushState(null, '', address); dispatchEvent(new PopStateEvent('popstate')); }", address
+    )
+    settled(page)
+
+
+# What a page has asked and not been answered, and what it will do by itself within a second.
+STIRS = """(() => {
+    const stirs = (window.stirs = { asked: 0, due: new Set(), later: window.setTimeout.bind(window) });
+    const { fetch, clearTimeout, requestIdleCallback } = window;
+    const counted = (begin, act, given) => {
+        const id = begin((...told) => { stirs.due.delete(id); act(...told); }, ...given);
+        stirs.due.add(id);
+        return id;
+    };
+    window.fetch = (...given) => {
+        stirs.asked += 1;
+        return fetch(...given).finally(() => { stirs.asked -= 1; });
+    };
+    window.setTimeout = (act, pause = 0, ...given) =>
+        typeof act === "function" && pause < 1000 ? counted(stirs.later, act, [pause, ...given])
+            : stirs.later(act, pause, ...given);
+    window.clearTimeout = (id) => { stirs.due.delete(id); clearTimeout(id); };
+    window.requestIdleCallback = (act, how) => counted(requestIdleCallback.bind(window), act, [how]);
+})()"""
+STILL = """() => new Promise((settle) => {
+    const main = document.getElementById("main"), began = performance.now();
+    let last = began;
+    const watcher = new MutationObserver(() => { last = performance.now(); });
+    watcher.observe(document.body, { subtree: true, childList: true });
+    const look = () => {
+        const now = performance.now();
+        if (stirs.asked || stirs.due.size || main.hasAttribute("aria-busy")) last = now;
+        if (now - last < 120 && now - began < 10_000) return stirs.later(look, 20);
+        watcher.disconnect();
+        settle();
+    };
+    look();
+})"""
+
+
+def still(page: Any) -> None:
+    """Wait until all that a page asked for has come, and nothing of it changes any more."""
+    page.evaluate(STILL)
+
+
+VISITED: set[tuple[str, str, str]] = set()  # method, path and verb of all that was answered in this run
 # The browser tells of refused content on its console too; this tells which, and of what is only reported.
 LISTENER = """addEventListener("securitypolicyviolation", event => console.error(
     `refused: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`))"""
@@ -186,7 +248,8 @@ def watched(context: Any, viewer: Viewer, watch: Watch) -> Iterator[Any]:
     hears = {
         "console": lambda told: _heard(told, watch),
         "weberror": lambda told: watch.said.append(f"exception: {told.error}"),
-        "request": lambda asked: _note(asked, watch),
+        "request": lambda asked: _asked(asked, watch),
+        "response": lambda got: _answered(got, watch),
         "dialog": lambda told: (watch.said.append(f"dialog: {told.message}"), told.dismiss()),
         "page": lambda new: new.on("crash", lambda: watch.said.append("the page crashed")),
     }
@@ -208,12 +271,24 @@ def _heard(told: Any, watch: Watch) -> None:
         watch.said.append(f"console: {told.text} at {told.location.get('url', '')}")
 
 
-def _note(asked: Any, watch: Watch) -> None:
+def _asked(asked: Any, watch: Watch) -> None:
     there = urlsplit(asked.url)
-    if f"{there.scheme}://{there.netloc}" == watch.origin:
-        VISITED.add((asked.method, there.path))
-    elif asked.url != "about:blank":
+    if f"{there.scheme}://{there.netloc}" != watch.origin and asked.url != "about:blank":
         watch.said.append(f"a request leaves: {asked.method} {asked.url[:200]}")
+
+
+def _answered(got: Any, watch: Watch) -> None:
+    """Only what was done counts: what is refused or not there was not visited."""
+    if got.url.startswith(f"{watch.origin}/") and got.status < 400:
+        VISITED.add((got.request.method, urlsplit(got.url).path, verb(got.request.post_data)))
+
+
+def verb(body: str | None) -> str:
+    """What a change was asked to do, in words, from what it was told: `do=accept several`."""
+    told = json.loads(body) if body else {}
+    words = [f"do={told['do']}"] if "do" in told else []
+    words += [name for name in ("add", "dry_run", "entry", "new", "off", "remove", "run", "scope") if told.get(name)]
+    return " ".join([*words, *(["several"] if len(told.get("ids", ())) > 1 else [])])
 
 
 # -- fixtures -----------------------------------------------------------------------------------------------------
@@ -226,12 +301,21 @@ def missing(why: str) -> None:
     pytest.skip(why)
 
 
+def lacking() -> str:
+    """Why no browser can be had, if none can."""
+    if playwright is None:
+        return "there is no playwright (`make test-viewer` installs it)"
+    if chromium(os.environ) is None:
+        return "there is no chromium (apt-get install chromium, or name one in CHROMIUM)"
+    return ""
+
+
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     """One browser for all; its profile is a folder that it throws away itself."""
     program = chromium(os.environ)
-    if program is None:
-        missing("there is no chromium (apt-get install chromium, or name one in CHROMIUM)")
+    if lacks := lacking():
+        missing(lacks)
     with playwright.sync_playwright() as player:
         made = player.chromium.launch(executable_path=str(program), headless=True, args=list(FLAGS))
         playwright.expect.set_options(timeout=SECONDS * 1000)  # as all that is waited for; its own are five seconds
@@ -254,6 +338,7 @@ def window(browser: Any, look: Look, **more: Any) -> Iterator[Any]:
     )
     context.set_default_timeout(SECONDS * 1000)
     context.add_init_script(LISTENER)
+    context.add_init_script(STIRS)
     try:
         yield context
     finally:
@@ -347,8 +432,8 @@ def my_page(windows: Callable[[Look], Any], mine: Viewer, look: Look, watch: Wat
 
 
 @pytest.fixture
-def fresh_page(browser: Any, fresh: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
-    with window(browser, look) as mine, watched(mine, fresh, watch) as made:
+def fresh_page(windows: Callable[[Look], Any], fresh: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
+    with watched(windows(look), fresh, watch) as made:  # its port is an origin of its own
         yield made
 
 
@@ -400,9 +485,11 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture
-def visited() -> set[tuple[str, str]]:
+def visited() -> set[tuple[str, str, str]]:
     """What all tests of the folder have visited, in this process and in others; each of its files must have run."""
+    if lacks := lacking():
+        missing(lacks)
     told = [json.loads(path.read_text()) for path in TOLD.glob("visited-*.json")] if TOLD else []
     ran = RAN.union(*(each["ran"] for each in told))
     assert sorted(path.name for path in HERE.glob("test_*.py") if path.name not in ran) == [], "these did not run"
-    return VISITED.union((method, path) for each in told for method, path in each["visited"])
+    return VISITED.union((method, path, verb) for each in told for method, path, verb in each["visited"])

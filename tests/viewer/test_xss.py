@@ -24,7 +24,7 @@ from foreword.store.ledger import Spending
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import Trouble, note
 from foreword.types import Change, Injection, Item, Link, Memory, Project
-from tests.viewer.conftest import Viewer, settled, visit, watched, window
+from tests.viewer.conftest import Viewer, go, visit, watched, window
 from tests.viewer.filled import Filled, hooked, worker
 
 MANY = 100  # payloads in one project
@@ -205,14 +205,6 @@ def wary(browser: Any, hostile: Viewer, look: Any, watch: Any) -> Iterator[Any]:
         mine.add_init_script(GUARD)
         with watched(mine, hostile, watch) as page:
             yield page
-
-
-def go(page: Any, address: str) -> None:
-    """To another page as a link leads there, without loading all of it again."""
-    page.evaluate(
-        "(address) => { history.pushState(null, '', address); dispatchEvent(new PopStateEvent('popstate')); }", address
-    )
-    settled(page)
 
 
 def unfold(page: Any) -> None:
