@@ -195,10 +195,11 @@ def go(page: Any, address: str) -> None:
 # What a page has asked and not been answered, and what it will do by itself within a second.
 STIRS = """(() => {
     const stirs = (window.stirs = { asked: 0, due: new Set(), later: window.setTimeout.bind(window) });
-    const { fetch, clearTimeout, requestIdleCallback } = window;
-    const counted = (begin, act, given) => {
-        const id = begin((...told) => { stirs.due.delete(id); act(...told); }, ...given);
-        stirs.due.add(id);
+    const { fetch, clearTimeout } = window;
+    const idle = window.requestIdleCallback.bind(window), cancelIdle = window.cancelIdleCallback.bind(window);
+    const counted = (sort, begin, act, given) => {
+        const id = begin((...told) => { stirs.due.delete(`${sort} ${id}`); act(...told); }, ...given);
+        stirs.due.add(`${sort} ${id}`);
         return id;
     };
     window.fetch = (...given) => {
@@ -206,10 +207,11 @@ STIRS = """(() => {
         return fetch(...given).finally(() => { stirs.asked -= 1; });
     };
     window.setTimeout = (act, pause = 0, ...given) =>
-        typeof act === "function" && pause < 1000 ? counted(stirs.later, act, [pause, ...given])
+        typeof act === "function" && pause < 1000 ? counted("timer", stirs.later, act, [pause, ...given])
             : stirs.later(act, pause, ...given);
-    window.clearTimeout = (id) => { stirs.due.delete(id); clearTimeout(id); };
-    window.requestIdleCallback = (act, how) => counted(requestIdleCallback.bind(window), act, [how]);
+    window.clearTimeout = (id) => { stirs.due.delete(`timer ${id}`); clearTimeout(id); };
+    window.requestIdleCallback = (act, how) => counted("idle", idle, act, [how]);
+    window.cancelIdleCallback = (id) => { stirs.due.delete(`idle ${id}`); cancelIdle(id); };
 })()"""
 STILL = """() => new Promise((settle) => {
     const main = document.getElementById("main"), began = performance.now();
