@@ -41,6 +41,8 @@ STATUSES = {"active": 88, "superseded": 6, "stale": 3, "discarded": 2, "proposed
 TRUSTED = {"agent": 60, "tool": 25, "imported": 10, "user": 5}
 PAUSE = 0.12  # seconds between two keys of somebody who types 100 words a minute
 REST = 0.6  # seconds after the last key of a query: facets are counted
+AFTER = 1.0  # seconds until the browser has told of long tasks
+NOWHERE = "dec-00000000"  # an empty store has no memory to open: what is told then is drawn in the same place
 PATIENCE = 20_000  # milliseconds for one answer
 CLIENTS = 4  # that ask the viewer all the time while a hook asks for its context
 TURN = 8  # prompts before others are asked, or nobody
@@ -55,8 +57,8 @@ NOBODY, ANOTHER, ITS_OWN = "nobody looks", "another worker's viewer", "its own v
 WATCH = """(() => {
   performance.setResourceTimingBufferSize(10000);
   const seen = (window.seen = { key: 0, painted: [], long: [] });
-  new PerformanceObserver((list) => seen.long.push(...list.getEntries().map((each) => each.duration)))
-    .observe({ type: "longtask", buffered: true });
+  seen.observer = new PerformanceObserver((list) => seen.long.push(...list.getEntries().map((each) => each.duration)));
+  seen.observer.observe({ type: "longtask", buffered: true });
   document.addEventListener("keydown", (event) => { seen.key = event.timeStamp; }, true);
   new MutationObserver((changes) => {
     if (!seen.key || !changes.some((each) => each.target.id === "mem-list")) return;
@@ -72,11 +74,15 @@ WATCH = """(() => {
 FIRST = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
 DRAWN = """() => { const main = document.getElementById("main");
   return main && main.children.length && !main.hasAttribute("aria-busy") && performance.now(); }"""
+DETAILED = """() => document.querySelector(".mem-detail :is(#mem-title, .trouble)") && performance.now()"""
 ASKED = """(path) => performance.getEntriesByType("resource").filter((each) => new URL(each.name).pathname === path)
   .map((each) => each.duration)"""
 
 
 View = tuple[str, tuple[str, str]]  # an address, and the cookie that opens it
+
+
+HEAVIEST = "() => [...seen.long, ...seen.observer.takeRecords().map((each) => each.duration)]"  # all there are by now
 
 
 def main() -> None:
@@ -226,7 +232,7 @@ def measured(scratch: Path, running: ExitStack, given: argparse.Namespace) -> di
                 if turn:  # the first time warms up
                     first[name][at].append(page.evaluate(FIRST))
                     drawn[name][at].append(ready)
-                    long[name] += page.evaluate("seen.long")
+                    long[name] += settled(page)
     say("typing ...")
     keys: dict[str, list[float]] = {name: [] for name in homes}
     by_length: dict[str, dict[int, list[float]]] = {name: {} for name in homes}
@@ -242,9 +248,17 @@ def measured(scratch: Path, running: ExitStack, given: argparse.Namespace) -> di
             for at, each in enumerate(times, 1):
                 by_length[name].setdefault(at, []).append(each)
     for name, (page, _) in pages.items():
-        long[name] += page.evaluate("seen.long")
+        long[name] += settled(page)
         facets[name] = page.evaluate(ASKED, "/api/facets")
         answers[name] = page.evaluate(ASKED, "/api/memories")
+    say("bursts, the end of the list, and one memory ...")
+    opened: dict[str, list[float]] = {name: [] for name in homes}
+    for turn in range(given.opened + 1):
+        for name in chance.sample(list(homes), 2):
+            times, tasks = hurried(*pages[name], asked[turn % len(asked)])
+            if turn:
+                opened[name] += times
+            long[name] += tasks
     say("hooks ...")
     twin = Home(scratch / "twin")
     twin.prepare()
@@ -261,6 +275,7 @@ def measured(scratch: Path, running: ExitStack, given: argparse.Namespace) -> di
         "by_length": by_length,
         "answers": answers,
         "facets": facets,
+        "opened": opened,
         "long_tasks": long,
         "hooks": waited,
         "load": [round(each, 1) for each in os.getloadavg()],
@@ -308,6 +323,36 @@ def typed(pages: dict[str, tuple[Any, str]], text: str, chance: random.Random) -
             time.sleep(PAUSE)
     time.sleep(REST)
     return {name: page.evaluate("seen.painted") for name, (page, _) in pages.items()}
+
+
+def settled(page: Any) -> list[float]:
+    """Milliseconds of every long task, also of those that come a moment after the page was drawn."""
+    time.sleep(AFTER)
+    return list(page.evaluate(HEAVIEST))
+
+
+def hurried(page: Any, origin: str, text: str) -> tuple[list[float], list[float]]:
+    """Somebody in a hurry: keys without a pause, End thrice, a memory opened. What opening took, and long tasks."""
+    page.bring_to_front()
+    page.goto(f"{origin}/memories", wait_until="load")
+    page.wait_for_function(DRAWN, timeout=PATIENCE)
+    page.focus("#mem-q")
+    page.keyboard.type(text)  # not one answer is waited for
+    page.wait_for_function("(q) => new URL(location).searchParams.get('q') === q", arg=text.strip(), timeout=PATIENCE)
+    page.fill("#mem-q", "")
+    time.sleep(REST)
+    page.keyboard.press("ArrowDown")
+    for _ in range(3):
+        page.keyboard.press("End")
+    time.sleep(REST)
+    row = page.locator(".mem-results .row")
+    tasks = settled(page)
+    if not row.count():
+        page.goto(f"{origin}/memories/{NOWHERE}", wait_until="load")
+    else:
+        page.goto(f"{origin}{row.last.get_attribute('href')}", wait_until="load")
+    ready = page.wait_for_function(DETAILED, timeout=PATIENCE).json_value()
+    return [ready], tasks + settled(page)
 
 
 # ---- a hook beside the viewer
@@ -401,6 +446,7 @@ def report(found: dict[str, Any]) -> str:
         lines.append(_line(f"  key {at}", *both))
     lines.append(_line("  of it the answer", found["answers"]["empty"], found["answers"]["large"]))
     lines.append(_line("facets, after a rest", found["facets"]["empty"], found["facets"]["large"]))
+    lines.append(_line("a memory opened", found["opened"]["empty"], found["opened"]["large"], goal=True))
     longest = {name: max(each, default=0.0) for name, each in found["long_tasks"].items()}
     met = "met" if longest["large"] <= LONGEST else "missed"
     lines.append(f"longest task: {longest['empty']:.0f} empty, {longest['large']:.0f} large (goal <= {LONGEST}: {met})")

@@ -83,11 +83,11 @@ def evil() -> Iterator[ThreadingHTTPServer]:
 
 
 @pytest.fixture
-def page(browser: Any, fresh: Viewer) -> Iterator[Any]:
+def page(browser: Any, mine: Viewer) -> Iterator[Any]:
     """A page whose browser has the key. What is refused here counts for no visit, and what it says is meant to be."""
     context = browser.new_context()
-    name, text = fresh.cookie
-    context.add_cookies([{"name": name, "value": text, "url": fresh.origin, "httpOnly": True, "sameSite": "Strict"}])
+    name, text = mine.cookie
+    context.add_cookies([{"name": name, "value": text, "url": mine.origin, "httpOnly": True, "sameSite": "Strict"}])
     yield context.new_page()
     context.close()
 
@@ -109,20 +109,20 @@ def stored(viewer: Viewer) -> list[Any]:
 
 
 def test_a_page_on_another_port_reads_nothing_and_changes_nothing(
-    fresh: Viewer, page: Any, evil: ThreadingHTTPServer
+    mine: Viewer, page: Any, evil: ThreadingHTTPServer
 ) -> None:
-    visit(page, f"{fresh.origin}/memories")  # the cookie is there and good
-    before = stored(fresh)
+    visit(page, f"{mine.origin}/memories")  # the cookie is there and good
+    before = stored(mine)
     there = page.context.new_page()
     there.goto(f"http://127.0.0.1:{evil.server_address[1]}/")
-    id = next(iter(fresh.ids.values()))
+    id = next(iter(mine.ids.values()))
     body = json.dumps({"id": id, "ids": [id], "title": "forged", "kind": "note", "do": "promote", "yes": True})
-    told = {"origin": fresh.origin, "targets": targets(fresh), "body": body}
+    told = {"origin": mine.origin, "targets": targets(mine), "body": body}
     assert there.evaluate(ATTACK, told) == []
     for way in ("frame", "window", "events", "socket", "form"):
-        assert there.evaluate(WAYS[way], fresh.origin) == [], way
-    assert stored(fresh) == before
-    visit(page, f"{fresh.origin}/health")  # and our own page still works
+        assert there.evaluate(WAYS[way], mine.origin) == [], way
+    assert stored(mine) == before
+    visit(page, f"{mine.origin}/health")  # and our own page still works
 
 
 WAYS = {
@@ -166,10 +166,10 @@ WAYS = {
 
 
 def test_a_link_that_another_page_opens_shows_it_nothing_and_its_browser_the_viewer(
-    fresh: Viewer, page: Any, evil: ThreadingHTTPServer
+    mine: Viewer, page: Any, evil: ThreadingHTTPServer
 ) -> None:
     page.goto(f"http://127.0.0.1:{evil.server_address[1]}/")
-    link = fresh.link()
+    link = mine.link()
     for asked in ("cors", "no-cors"):
         assert page.evaluate(
             "([link, mode]) => fetch(link, {mode, credentials: 'include'}).then((got) => got.text()).catch(() => '')",
@@ -226,9 +226,9 @@ INJECTED = """() => new Promise((done) => setTimeout(() => {
 }, 0))"""
 
 
-def test_no_script_handler_or_style_that_is_put_into_our_page_has_any_effect(fresh: Viewer, page: Any) -> None:
+def test_no_script_handler_or_style_that_is_put_into_our_page_has_any_effect(mine: Viewer, page: Any) -> None:
     for path in ("/now", "/memories"):
-        visit(page, fresh.origin + path)
+        visit(page, mine.origin + path)
         assert page.evaluate(INJECTED) == {"could": [], "ran": [], "style": "static"}
 
 
@@ -254,33 +254,33 @@ OUT = """async (there) => {
 
 
 def test_nothing_in_our_page_can_send_anything_to_another_port(
-    fresh: Viewer, page: Any, evil: ThreadingHTTPServer
+    mine: Viewer, page: Any, evil: ThreadingHTTPServer
 ) -> None:
-    visit(page, f"{fresh.origin}/memories")
+    visit(page, f"{mine.origin}/memories")
     assert page.evaluate(OUT, f"http://127.0.0.1:{evil.server_address[1]}/") == []
     assert Evil.cookies == [], "nobody was asked"
 
 
 def test_the_cookie_that_another_port_is_sent_opens_nothing_by_itself(
-    fresh: Viewer, page: Any, evil: ThreadingHTTPServer
+    mine: Viewer, page: Any, evil: ThreadingHTTPServer
 ) -> None:
     """Browsers send it along, whatever we say: what is behind it must not hang on the cookie alone."""
     page.goto(f"http://127.0.0.1:{evil.server_address[1]}/")
-    assert any(fresh.cookie[1] in each for each in Evil.cookies)
-    told = http.client.HTTPConnection("127.0.0.1", fresh.port, timeout=10)
+    assert any(mine.cookie[1] in each for each in Evil.cookies)
+    told = http.client.HTTPConnection("127.0.0.1", mine.port, timeout=10)
     with closing(told):
         told.request("GET", "/api/projects", headers={"Cookie": Evil.cookies[0]})
         assert told.getresponse().status == 403, "without what only our own page says"
 
 
-def test_what_was_forgotten_is_not_shown_by_going_back(fresh: Viewer, page: Any) -> None:
+def test_what_was_forgotten_is_not_shown_by_going_back(mine: Viewer, page: Any) -> None:
     title = "zqxjkwvb is what the quokkas call it"
-    told = {"kind": "note", "title": title, "project_path": str(fresh.home.root.parent)}
-    id = fresh.client.post("/api/memories", told)["memories"][0]["id"]
-    visit(page, f"{fresh.origin}/memories/{id}")
+    told = {"kind": "note", "title": title, "project_path": str(mine.home.root.parent)}
+    id = mine.client.post("/api/memories", told)["memories"][0]["id"]
+    visit(page, f"{mine.origin}/memories/{id}")
     page.get_by_text(title).first.wait_for()
-    visit(page, f"{fresh.origin}/health")
-    fresh.client.post("/api/forget", {"ids": [id], "yes": True})
+    visit(page, f"{mine.origin}/health")
+    mine.client.post("/api/forget", {"ids": [id], "yes": True})
     page.go_back()
     settled(page)
     page.get_by_text("there is no").first.wait_for()
