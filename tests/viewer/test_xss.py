@@ -6,7 +6,8 @@ where a field is one text, one each where it is a list; every payload is the tit
 cuts a text (a prompt, a command, what it printed) they are told in pieces that it shows whole.
 
 Left out: of ids of sessions, which stand in addresses alone, one payload of each hundred is looked at as a page of its
-own; forms and dialogs are opened over every eighth hundred, for they show the same fields.
+own; forms, dialogs and toasts are opened over every twelfth hundred, for they show the same fields, and three payloads
+of each of these are typed into the box for words.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from foreword.payloads import Delivery
 from foreword.store.ledger import Spending
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import Trouble, note
-from foreword.types import Change, Injection, Item, Link, Memory, Project
+from foreword.types import Change, Event, Injection, Item, Link, Memory, Project
 from tests.viewer.conftest import Viewer, go, still, visit, watched, window
 from tests.viewer.filled import Filled, hooked, worker
 
@@ -176,6 +177,7 @@ def stored(store: SqliteStore, number: int, texts: Sequence[str], *, now: float)
         ),
         at_once=True,
     )
+    store.append(happened(number, texts, project=project, now=now))
     store.spend(Spending(now, joined, joined, purpose=joined, session=id, outcome=f"failed:{joined}"))
     return all_of_it.id
 
@@ -188,6 +190,31 @@ def pieces(texts: Sequence[str], most: int) -> list[str]:
             found.append("")
         found[-1] += f"\n{each}" if found[-1] else each
     return found
+
+
+def happened(number: int, texts: Sequence[str], *, project: str, now: float) -> list[Event]:
+    """Prompts, commands that fail and answers, each as long as a page shows it whole."""
+    about = {"session_id": session(number, texts), "cwd": "/"}
+    ran = {"tool_name": "Bash", "is_interrupt": False}
+    short: list[tuple[str, str, dict[str, Any]]] = [
+        *(("UserPromptSubmit", "prompt", {"prompt": each}) for each in pieces(texts, ASKED)),
+        *(
+            (
+                "PostToolUseFailure",
+                "tool_failure",
+                {**ran, "tool_input": {"command": each}, "error": f"Exit code 1\n{each}"},
+            )
+            for each in pieces(texts, RAN)
+        ),
+        *(("Stop", "stop", {"last_assistant_message": each}) for each in pieces(texts, ANSWERED)),
+    ]
+    return [
+        Event(
+            f"{number}-{place}", "claude-code", name, kind, about["session_id"], project, "/", now - 300 + place,
+            {**about, "hook_event_name": name, "tool_use_id": f"s{number}-{place}", **more}, lasting=True,
+        )
+        for place, (name, kind, more) in enumerate(short)
+    ]  # fmt: skip
 
 
 def told(client: Any, folder: Path, number: int, texts: Sequence[str], *, now: float) -> None:
@@ -208,18 +235,6 @@ def told(client: Any, folder: Path, number: int, texts: Sequence[str], *, now: f
         hooked(client, Delivery("claude-code", event, now + place, raw))
     strange = {"host": joined, "event": joined, "payload": {**known, "prompt": joined}, "at": now}
     client.post("/api/events", strange)
-    short: list[tuple[str, dict[str, Any]]] = [
-        *(("UserPromptSubmit", {"prompt": each}) for each in pieces(texts, ASKED)),
-        *(
-            ("PostToolUseFailure", {**use, "tool_input": {"command": each}, "error": f"Exit code 1\n{each}"})
-            for each in pieces(texts, RAN)
-        ),
-        *(("Stop", {"last_assistant_message": each}) for each in pieces(texts, ANSWERED)),
-    ]
-    for place, (event, more) in enumerate(short):
-        payload = {**known, "hook_event_name": event, "tool_use_id": f"s{number}-{place}", **more}
-        payload["tool_use_id"] = f"s{number}-{place}"
-        client.post("/api/events", {"host": "claude-code", "event": event, "payload": payload, "at": now + 5 + place})
 
 
 def _json(told: object) -> bytes:
@@ -343,9 +358,9 @@ def test_what_is_typed_asked_and_written_over_is_shown_as_it_is(wary, hostile, p
     proposals = wary.locator(".mem-row del")
     proposals.first.wait_for()
     assert proposals.count() >= 20
-    for number, texts in list(enumerate(payloads))[::8]:
+    for number, texts in list(enumerate(payloads))[::12]:
         go(wary, "/memories")
-        for each in texts[:5]:
+        for each in texts[:3]:
             wary.locator("#mem-q").fill(each)  # what is found is lit by the words
             still(wary)
         go(wary, f"/memories/{hostile.ids[str(number)]}")
@@ -366,12 +381,13 @@ def test_what_is_typed_asked_and_written_over_is_shown_as_it_is(wary, hostile, p
         wary.keyboard.press("Escape")
         wary.locator("dialog").wait_for(state="detached")
         go(wary, f"/memories?{urlencode({'project': key(number, texts), 'kind': 'decision'})}")
+        still(wary)
         wary.locator(".mem-tick input").first.check()
-        wary.keyboard.press("t")
+        wary.locator(".mem-bar [data-do=Tag]").click()  # not by its key: who has the focus in the box would type it
         wary.locator("dialog[open]").wait_for()
         wary.keyboard.press("Escape")
         wary.locator("dialog").wait_for(state="detached")
-        wary.keyboard.press("p")
+        wary.locator(".mem-bar [data-do=Pin]").click()
         wary.locator(".toast").first.wait_for()
         wary.keyboard.press("Escape")
 
