@@ -361,19 +361,18 @@ def test_what_is_typed_asked_and_written_over_is_shown_as_it_is(wary, hostile, p
     for number, texts in list(enumerate(payloads))[::12]:
         go(wary, "/memories")
         for each in texts[:3]:
-            wary.locator("#mem-q").fill(each)  # what is found is lit by the words
-            still(wary)
+            with wary.expect_response("**/api/memories?*"):
+                wary.locator("#mem-q").fill(each)  # what is found is lit by the words
         go(wary, f"/memories/{hostile.ids[str(number)]}")
-        still(wary)
-        assert wary.locator(".mem-change ins").count() > 0
+        wary.locator(".mem-change ins").first.wait_for()
         for button, opens in (("edit", "form[aria-label=Edit]"), ("supersede", "form[aria-label=Supersede]")):
             wary.locator(f"[data-do={button}]").click()
             wary.locator(opens).wait_for()
             if button == "edit":
                 assert wary.locator(f"{opens} [name=body]").input_value() == "\n".join(texts).replace("\r", "\n")
             else:
-                wary.locator(f"{opens} [name=find]").fill(texts[1])
-                still(wary)
+                with wary.expect_response("**/api/memories?*"):
+                    wary.locator(f"{opens} [name=find]").fill(texts[1])
             wary.keyboard.press("Escape")
             wary.locator(opens).wait_for(state="detached")
         wary.locator("[data-do=forget]").click()
@@ -381,7 +380,6 @@ def test_what_is_typed_asked_and_written_over_is_shown_as_it_is(wary, hostile, p
         wary.keyboard.press("Escape")
         wary.locator("dialog").wait_for(state="detached")
         go(wary, f"/memories?{urlencode({'project': key(number, texts), 'kind': 'decision'})}")
-        still(wary)
         wary.locator(".mem-tick input").first.check()
         wary.locator(".mem-bar [data-do=Tag]").click()  # not by its key: who has the focus in the box would type it
         wary.locator("dialog[open]").wait_for()
