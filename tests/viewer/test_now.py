@@ -60,8 +60,7 @@ def test_what_a_hook_says_appears_by_itself_and_is_announced(fresh_page, fresh):
     page.wait_for_function("text => document.querySelector('.moment q')?.textContent === text", arg=NEXT)
     assert prompts(page) == [NEXT, SECOND, FIRST]
     assert page.locator(CARDS).first.locator(".chip.good").text_content() == "new"
-    told = page.locator(CARDS, has_text="A score is the product of its factors")  # beside the newest that has some
-    assert [each.locator("q").text_content() for each in told.all()] == [NEXT]
+    assert page.locator(CARDS, has_text="A score is the product of its factors").count() == 1  # the newest with one
     page.locator("#said", has_text="New: for a prompt Where does the met office").wait_for(state="attached")
 
 

@@ -67,8 +67,6 @@ FOCUS = """async (place) => { const node = window.controls[place], until = perfo
     return node.getClientRects().length > 0; }"""
 KEYS = {"↓": "ArrowDown", "↑": "ArrowUp", "←": "ArrowLeft", "→": "ArrowRight", "Esc": "Escape"}
 BEFORE = {"t": "x", "u": "p"}  # a key that has nothing to do before another one was pressed
-# What does nothing, and is listed: at phone width an open memory hides the box for words.
-IDLE = {("/memories/", "phone"): {"/"}}
 LEADS = {"g n": "/now", "g t": "/timeline", "g m": "/memories", "g y": "/try", "g h": "/health"}  # of every page
 PATIENCE = 6.0  # seconds until something must have happened, on a busy machine
 MORE = 300  # controls that may come while a list is walked: it loads what is behind its end
@@ -358,7 +356,7 @@ def test_every_key_that_a_page_lists_does_something(walked, path, look):
             leads(page, keys, there)
     nothing = []
     for keys in told:
-        if keys in {*LEADS, "Escape", *IDLE.get((path, look.place), ())} or keys.startswith("Ctrl+"):
+        if keys in {*LEADS, "Escape"} or keys.startswith("Ctrl+"):
             continue  # there is nothing to leave, and nothing written: the page's own test presses them
         still(page)
         closed(page)

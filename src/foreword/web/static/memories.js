@@ -120,6 +120,13 @@ export async function show(root, page) {
     walk.previous();
   }
 
+  // On a phone a memory that is open hides the box.
+  async function toSearch() {
+    if (narrow() && here.opened.isOpen()) await here.opened.shut();
+    search.focus();
+    search.select();
+  }
+
   function above() {
     onto();
     walk.previous();
@@ -135,7 +142,7 @@ export async function show(root, page) {
   }
 
   page.keys({
-    "/": ["To the search box", () => (search.focus(), search.select())],
+    "/": ["To the search box", toSearch],
     j: ["Next memory", down],
     k: ["Previous memory", up],
     ArrowDown: ["Next memory", down],
