@@ -96,13 +96,16 @@ class Open:
     session: str = ""
     injection: str = ""
     project: str = ""
+    prompt: str = ""  # the key of one that is too long for its card
 
     def asks(self, path: str, method: str = "GET") -> Asked:
         """What the viewer's own page sends, and is answered."""
         names = {"/static/": "app.js", "/api/sessions/": self.session, "/api/injections/": self.injection}
         names |= {"/api/memories/": self.id, "/now/": self.session, "/timeline/": self.session, "/memories/": self.id}
+        names |= {"/api/prompts/": self.prompt}
+        more = {"/api/try": {"project": self.project}, "/api/prompts/": {"session": self.session}}
         target = f"{path}{names.get(path, '')}"
-        target += f"?{urlencode({'project': self.project})}" if (path, method) == ("/api/try", "GET") else ""
+        target += f"?{urlencode(more[path])}" if path in more and method == "GET" else ""
         page = is_page(ROUTES, target)
         fields = {
             "Host": f"127.0.0.1:{self.port}",
@@ -210,16 +213,19 @@ def furnished(here: Open, project: str) -> Open:
     here.client.post(f"/api/memories/{here.id}", {"body": "and sleep by day"})
     told = {"kind": "decision", "title": "Burrows are kept open", "project_path": project}
     here.client.post("/api/memories", told)
-    asked = urlencode({"host": "claude-code", "event": "SessionStart", "at": time.time()})
-    payload = {"session_id": "furnished", "cwd": project, "hook_event_name": "SessionStart", "source": "startup"}
-    status, _ = here.client._send("POST", f"/api/hook?{asked}", json.dumps(payload).encode())
-    assert status == 200
+    for event, more in (("SessionStart", {"source": "startup"}), ("UserPromptSubmit", {"prompt": "burrows " * 200})):
+        asked = urlencode({"host": "claude-code", "event": event, "at": time.time()})
+        payload = {"session_id": "furnished", "cwd": project, "hook_event_name": event, **more}
+        status, _ = here.client._send("POST", f"/api/hook?{asked}", json.dumps(payload).encode())
+        assert status == 200
 
     def given() -> list[dict[str, Any]]:
         return list(here.client.get("/api/injections", session_id="furnished")["injections"])
 
     wait_for(given)
     here.session, here.injection, here.project = "furnished", given()[0]["id"], given()[0]["project"]
+    moments = json.loads(here.send(here.asks("/api/now").raw).body)["moments"]
+    here.prompt = next(each["whole"] for each in moments if each["whole"])
     return here
 
 

@@ -59,9 +59,9 @@ def test_several_are_unpinned_brought_back_and_lose_a_tag(my_page, mine):
         said(page, words)
         assert {memory(mine, id)["pinned"] for id in ids} == {not off}
     page.keyboard.press("t")
-    page.get_by_role("dialog").get_by_label("Take away").fill("iron")
+    page.get_by_role("dialog").get_by_label("Remove").fill("iron")
     page.keyboard.press("Enter")
-    said(page, "3 memories tagged anew")
+    said(page, "ags changed on 3 memories")
     assert {tuple(memory(mine, id)["tags"]) for id in ids} == {("deck",)}
     page.keyboard.press("a")
     said(page, "3 memories set aside")

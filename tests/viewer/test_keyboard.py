@@ -46,7 +46,7 @@ def test_a_memory_is_found_opened_and_forgotten(my_page, mine):
     page.keyboard.type("rotten")  # the box for the reason has the focus
     tab_to(page, "Forget for good")
     page.keyboard.press("Enter")
-    page.locator(".mem-receipt", has_text="0 left").wait_for()
+    page.locator(".mem-receipt", has_text="none left").wait_for()
     assert page.evaluate("() => document.activeElement.matches('.mem-receipt')"), "what was done is read first"
     page.keyboard.press("Escape")
     page.locator(".mem-hint").wait_for()

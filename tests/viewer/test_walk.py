@@ -40,12 +40,12 @@ WALKS = [*((path, DESKTOP) for path in PAGES), *((path, PHONE) for path in ("/me
 every_walk = pytest.mark.parametrize(
     ("path", "look"), WALKS, indirect=["look"], ids=[f"{path}-{look}" for path, look in WALKS]
 )
-# Every control that a reader of this page could want: it is shown, and not switched off.
+# Every control that a reader of this page could want: it is shown, and not switched off. A toast goes by itself.
 SORTS = "a[href], button, input, select, textarea, summary, [tabindex]"
 CONTROLS = f"""() => [...document.querySelectorAll("{SORTS}")].filter(
     (node) => node.tabIndex >= 0 && !node.disabled && node.getClientRects().length
         && node.checkVisibility({{ visibilityProperty: true }})
-        && !node.closest("[inert]")
+        && !node.closest("[inert], #toasts")
         && !(node.type === "radio" && !node.checked && document.querySelector(`[name="${{node.name}}"]:checked`)))"""
 NAMED = """(node) => (node.getAttribute("aria-label") || node.labels?.[0]?.textContent || node.textContent || node.title
     || node.placeholder || "").trim().replace(/\\s+/g, " ")"""
