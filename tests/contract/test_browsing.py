@@ -216,13 +216,19 @@ def test_what_nearly_all_hold_is_found_in_the_newest_and_what_is_rare_wherever_i
             Memory("note", "x", "warp", project="p", created=-2e6),
         ]
     )
-    store.keep([Memory("note", f"a {n}", "the walrus waits", project="p", created=float(n)) for n in range(4_000)])
+    store.keep(
+        [
+            Memory("note", f"a {n}", "the walrus waits", project="p", tags=("sea",), created=float(n))
+            for n in range(4_000)
+        ]
+    )
     page = store.browse(Wanted(words="w"), limit=50)
     assert (len(page.memories), page.total) == (50, None)
     assert page.memories[0].created == 3_999.0
     assert store.browse(Wanted(words="waln")).memories == (first,)
     assert store.browse(Wanted(words="war")).memories == (rare,)
     assert store.browse(Wanted(words="wal")).memories[0] == first  # its title begins so
+    assert first not in store.browse(Wanted(words="wal", tag="sea")).memories  # and has no such tag
     told = store.facets(Wanted(words="w"))
     assert set(told.sampled) == set(FACETS)
     assert sum(count for _, count in told.counts["kind"]) >= 300

@@ -187,7 +187,8 @@ def test_nobody_without_the_key_makes_the_worker_hold_a_body(opened: Open) -> No
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_token_that_nobody_gave_makes_nobody_take_a_body(opened: Open, method: str) -> None:
     """Who awaits `100 Continue` is told no at once."""
-    asked = replace(opened.asks("/", method).but(cookie=None, content_length="2000000"), target="/?token=x", body=b"")
+    asked = opened.asks("/").but(cookie=None, content_length="2000000")
+    asked = replace(asked, method=method, target="/?token=x")
     refused(opened.send(asked.but(expect="100-continue").raw), method)
 
 

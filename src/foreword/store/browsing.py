@@ -200,7 +200,8 @@ class BrowsingReader(Reader):
         """Titles that begin with the words, however old."""
         sql = f"SELECT rowid FROM words WHERE words MATCH ? LIMIT {MOST_FIRST}"
         found = {place for (place,) in self._all(sql, (said.first,))} if said.first else set()
-        return self._newest(wanted, Among(found), most=MOST_FIRST)[0] if found else []
+        among = self._narrowed(wanted, "").and_(Among(found))
+        return self._newest(wanted, among, most=MOST_FIRST)[0] if found else []
 
     def _behind(self, wanted: Wanted, said: Typed, ordered: Sequence[int], *, most: int) -> list[int]:
         """Those that were not put in order, the newest first, until there are so many of both."""
