@@ -42,12 +42,19 @@ class Typed:
         """Whether so much of the last word is there that the index soon tells who holds it."""
         return not self.begun.isascii() or len(self.begun) >= LONG
 
-    def expression(self, *, begun: bool = True, cut: int = 0) -> str:
-        """What the index is asked: every word, the last without so many of its letters, or left out."""
+    def expression(self, *, begun: bool = True) -> str:
+        """What the index is asked: every word, the last as a beginning, or left out."""
         asked = [_asked(word) for word in self.whole]
         if begun and self.begun:
-            asked.append(_asked(self.begun[: len(self.begun) - cut], begun=True))
+            asked.append(_asked(self.begun, begun=True))
         return " AND ".join(f"({each})" for each in asked if each)
+
+    @property
+    def stems(self) -> str:
+        """What the index is asked for a word of which it keeps less than was typed: its shorter beginnings, whole."""
+        shorter = [any_of((self.begun[: len(self.begun) - cut].lower(),)) for cut in self.cuts()]
+        asked = [*(_asked(word) for word in self.whole), " OR ".join(shorter)]
+        return " AND ".join(f"({each})" for each in asked if each) if shorter else ""
 
     @property
     def first(self) -> str:

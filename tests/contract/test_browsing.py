@@ -156,6 +156,21 @@ def test_what_is_typed_letter_by_letter_is_found_at_every_letter(store):
             assert wanted in store.browse(Wanted(words=text[:end]), limit=200).memories, text[:end]
 
 
+def test_a_word_is_found_at_every_letter_also_where_a_name_begins_with_it(store):
+    """The index keeps `configur` of configuration, and all of ConfigurationLoader."""
+    kept = store.keep(
+        [
+            Memory("note", "The configuration is read once", project="p"),
+            Memory("note", "ConfigurationLoader is slow", project="p"),
+            Memory("note", "Nothing to configure", project="p"),
+        ]
+    )
+    for end in range(5, len("configuration") + 1):
+        text = "configuration"[:end]
+        found = {memory.id for memory in store.browse(Wanted(words=text), limit=200).memories}
+        assert {each.id for each in kept[: 2 if end > 8 else 3]} <= found, text
+
+
 def test_a_title_that_begins_with_the_words_is_first_whatever_its_age(store):
     filled(store)
     old, _ = store.keep(

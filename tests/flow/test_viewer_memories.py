@@ -83,7 +83,7 @@ def test_one_memory_is_told_with_where_it_is_from_and_what_it_is_linked_to(clien
     assert [each["said"] for each in told["history"]] == ["linked", "added"]
 
 
-def test_new_words_are_kept_in_no_project_that_is_switched_off(client, page, add, project):
+def test_new_words_are_kept_in_no_project_that_is_switched_off(client, page, add, project, root):
     old = add("decision", "Use Redis")
     wait_for(lambda: any(each["root"] == project for each in client.get("/api/projects")["projects"]))
     (Path(project) / ".foreword-off").write_text("capture\n")
@@ -91,6 +91,10 @@ def test_new_words_are_kept_in_no_project_that_is_switched_off(client, page, add
         page.post("/api/supersede", {"old": old, "title": "Use Valkey"})
     assert page.get(f"/api/memories/{old}")["memory"]["status"] == "active"
     page.post("/api/pin", {"id": old})  # what is there is the user's to govern
+    told = {"kind": "preference", "title": "Use tabs", "scope": "universal", "project_path": str(root)}
+    everywhere = client.post("/api/memories", told)["memories"][0]["id"]
+    with pytest.raises(BadRequest, match="read-only"):  # said in a folder where nothing is kept
+        client.post("/api/supersede", {"old": everywhere, "title": "Use spaces", "project_path": project})
 
 
 def test_what_holds_everywhere_is_not_ended_by_what_holds_in_one_project(page, add):

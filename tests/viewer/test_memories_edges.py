@@ -132,6 +132,33 @@ def test_the_way_back_from_a_receipt_leads_past_what_is_gone_and_loses_nothing_w
     page.wait_for_url(here)
 
 
+@pytest.mark.parametrize("look", [PHONE], indirect=True, ids=str)
+def test_on_a_phone_one_step_back_leads_from_a_receipt_to_the_list(my_page, mine, look):
+    page = my_page
+    kept(mine, "bollard", 2)
+    begin(page, mine, "?q=bollard")
+    page.locator(ROW).first.click()
+    told(page, "bollard 0")
+    page.locator("[data-do=forget]").click()
+    page.get_by_role("dialog").get_by_role("button", name="Forget for good").click()
+    page.locator(".mem-receipt").wait_for()
+    page.evaluate("history.back()")
+    page.locator(".mem-receipt").wait_for(state="detached")
+    page.locator(ROW, has_text="bollard 1").wait_for()
+
+
+def test_a_list_and_a_memory_that_were_not_had_once_are_asked_for_again(my_page, mine, watch):
+    watch.expects("ERR_FAILED")
+    page, (id,) = my_page, kept(mine, "hawser", 1)
+    for path in ("**/api/memories?*", f"**/api/memories/{id}", "**/api/facets?*"):
+        page.route(path, lambda asked: asked.abort(), times=1)
+    page.goto(f"{mine.origin}/memories/{id}?q=hawser")
+    told(page, "hawser 0")
+    page.locator(ROW, has_text="hawser 0").wait_for()
+    page.locator("details[data-facet=kind]").wait_for(state="attached")
+    page.locator(".trouble").first.wait_for(state="detached")
+
+
 def test_an_action_is_told_once_and_a_dry_run_that_got_no_answer_has_done_nothing(my_page, mine, watch):
     watch.expects("ERR_FAILED")
     page, (id,) = my_page, kept(mine, "cleat", 1)
@@ -288,7 +315,7 @@ def test_lists_that_are_not_whole_say_so(my_page, mine):
     begin(page, mine, "?view=waiting")
     page.locator(ENDS, has_text="are listed. Others follow as you decide.").wait_for()
     begin(page, mine, "?q=flotsam")
-    page.locator("details[data-facet=tag] p", has_text="The 20 most frequent").wait_for(state="attached")
+    page.locator("details[data-facet=tag] p", has_text="Up to 20 are listed").wait_for(state="attached")
 
 
 # -- the address, the way back, the focus ----------------------------------------------------------------------------

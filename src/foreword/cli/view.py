@@ -168,7 +168,7 @@ def _anew(client: Client, opened: dict[str, Any], *, tell: Callable[[Mapping[str
         return opened
     same = (again["port"], again["key"]) == (opened["port"], opened["key"])
     goes_on = "a page that is open goes on" if same else "a page that is open is at its end"
-    screen.aside(f"the viewer was opened again; {goes_on}. A new link:")
+    screen.aside(f"the viewer was opened again; {goes_on}; a new link was printed")
     with suppress(OSError):  # whoever read the first one may have left
         tell(again)
     return again

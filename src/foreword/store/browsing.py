@@ -277,11 +277,11 @@ class BrowsingReader(Reader):
     def _holding_all(self, said: Typed) -> Among:
         """The places that hold every word; a word of which the index has only the stem is looked for in the texts."""
         found = self._holders(said.expression())
-        for cut in said.cuts() if found.places == set() else ():
-            near, _ = self._index(said.expression(cut=cut), most=SAMPLE)
-            if near:
-                return Among(set(self._saying(sorted(near, reverse=True), said)))
-        return found
+        if found.places is None:
+            return found
+        near, _ = self._index(said.stems, most=FEW)
+        others = sorted(near - found.places, reverse=True)[:SAMPLE]
+        return found.or_(set(self._saying(others, said))) if others else found
 
     def _holders(self, expression: str) -> Among:
         """Those for which the index has it; where they are many, only how they are asked for."""

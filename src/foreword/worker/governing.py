@@ -217,6 +217,9 @@ class Governing:
         changes = asked.changes({name: told[name] for name in ("title", "body", "why", "fixed_by") if name in told})
         if "title" not in changes:
             raise BadRequest("nothing takes its place", hint="name a memory, or say with --title what is true now")
+        # Where it is said, and where it would be kept: a switch of either counts.
+        if told.get("project_path"):
+            self._refuse(self._project_of(str(told["project_path"])))
         if old.project:
             self._refuse(self._project_named(old.project))
         now = self._now()

@@ -93,7 +93,7 @@ async function show({ first = false, back = first } = {}) {
 function askAgain(signal) {
   const tries = history.state?.tries ?? 0; // there, because a script that was not had needs a reload
   const again = async () => {
-    if (["closed", "refused"].includes(stood()) || !isStuck()) return;
+    if (["closed", "refused"].includes(stood()) || !isLacking()) return;
     tried(tries + 1);
     try {
       if (lacking) await get("/api/projects", {}, { signal }); // a reload that nobody answers would end the page
@@ -142,14 +142,15 @@ function push(to) {
 
 // The way back or forth; where something half written stays, the address goes back to it.
 async function moved() {
-  if (address() === at) return void (nth = history.state?.nth ?? nth);
+  const there = history.state?.nth ?? nth;
+  if (address() === at && there === nth) return;
   const mine = guard;
   if (mine?.asking) return; // the same question answers for this step too
   if (mine?.holds()) mine.asking = true;
   if (mine?.asking && !(await mine.ask().finally(() => (mine.asking = false)))) {
-    const there = history.state?.nth;
-    if (address() === at) return;
-    if (Number.isInteger(there)) history.go(nth - there);
+    const now = history.state?.nth;
+    if (address() === at && now === nth) return;
+    if (Number.isInteger(now)) history.go(nth - now);
     else history.pushState({ nth }, "", at);
     return;
   }
@@ -190,7 +191,7 @@ const stood = () => document.getElementById("closed").dataset.how ?? "";
 function stands(how, why = "") {
   const note = document.getElementById("closed");
   const before = stood();
-  if (!how && !before && !lacking && isStuck()) show({ first: true }); // it was away for so short that nobody was told
+  if (!how && !before && !lacking && isLacking()) show({ first: true }); // it was away for so short that nobody was told
   if (how === before || (how === "lost" && before === "closed")) return; // it was told why
   note.dataset.how = how;
   note.hidden = !how;
@@ -198,7 +199,10 @@ function stands(how, why = "") {
   if ((!how || how === "newer") && isStuck()) location.reload(); // a module that was not had is not asked for again
 }
 
-// Whether it only tells that nobody answered; what somebody has begun to write is not taken from him.
+// Whether there is nothing but that nobody answered.
+const isLacking = () => main.querySelector(".page > [data-unanswered]") && !main.querySelector("textarea");
+
+// Whether something tells that nobody answered; what somebody has begun to write is not taken from him.
 const isStuck = () => main.querySelector("[data-unanswered]") && !main.querySelector("textarea");
 
 function follow(event) {

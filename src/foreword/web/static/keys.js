@@ -25,7 +25,7 @@ export function alsoOfPage(some) {
 }
 
 function pressed(event) {
-  if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
+  if (!event.key || event.defaultPrevented || event.isComposing || document.querySelector("dialog[open]")) return;
   const name = named(event);
   const whole = first ? `${first} ${name}` : name;
   const found = here[whole] ?? everywhere[whole] ?? (first ? (here[name] ?? everywhere[name]) : undefined);

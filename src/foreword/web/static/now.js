@@ -315,17 +315,18 @@ function text(told, { folds, page, first }) {
   const instead = make("div"); // what went wrong
   const made = fold(told, "text", "As the agent saw it", folds, first, block, instead);
   if (told.text !== null) return made;
-  const patient = page.patient();
+  let patient = null;
   const read = async () => {
     if (!made.open || !made.isConnected || block.textContent) return;
     try {
       const got = await get(`/api/injections/${encodeURIComponent(told.id)}`, {}, { signal: page.signal });
       fill(instead);
       block.textContent = got.injection.text || "Its text is no longer kept.";
-      patient.answered();
+      patient?.answered();
     } catch (error) {
       if (error.name === "AbortError") return;
       fill(instead, trouble(error));
+      patient ??= page.patient();
       patient.failed(error, read);
     }
     block.hidden = !block.textContent;

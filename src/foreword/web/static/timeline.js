@@ -15,7 +15,9 @@ const REST = 1_000; // milliseconds between two looks at what has changed
 export async function show(root, page) {
   if (page.path[1]) return tell(root, page, page.path[1]);
   const project = page.query.get("project") ?? "";
-  const before = history.state?.place ?? {}; // where it was left, by whatever way
+  const before = (page.back && history.state?.place) || {}; // where it was left, by whatever way
+  const place = { ...before };
+  let keeping = 0;
   const list = make("div", { class: "days", "aria-busy": "true" });
   const older = make("button", { type: "button", hidden: true, on: { click: () => more() } }, "Older sessions");
   const rows = new Rows(list, { open });
@@ -40,6 +42,8 @@ export async function show(root, page) {
   const left = before.id && rows.node(before.id);
   if (left) walk.choose(left); // how far it was scrolled, the frame knows
   list.addEventListener("focusin", ({ target }) => keep({ id: target.closest(".session")?.dataset.session ?? "" }));
+  list.addEventListener("click", write, true); // before a link is followed
+  addEventListener("beforeunload", write, { signal: page.signal }); // a reload leads there too
   page.live(later);
   const end = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && more(), { rootMargin: "400px" });
   end.observe(older);
@@ -115,15 +119,22 @@ export async function show(root, page) {
 
   function open(id) {
     keep({ id });
+    write();
     page.go(`/timeline/${encodeURIComponent(id)}`);
     history.replaceState({ ...history.state, from: "timeline" }, "");
   }
 
-  // Kept as it changes, not when the page is left: by then the address may be another's.
+  // Kept as it changes, not when the page is left: by then the address may be another's. A key that is held changes it
+  // thirty times a second, and a browser takes some two hundred of these in ten.
   function keep(some) {
-    const place = history.state?.place ?? {};
-    if (page.signal.aborted || Object.entries(some).every(([name, given]) => place[name] === given)) return;
-    history.replaceState({ ...history.state, place: { ...place, ...some } }, "");
+    Object.assign(place, some);
+    if (!keeping) keeping = setTimeout(write, 300);
+  }
+
+  function write() {
+    clearTimeout(keeping);
+    keeping = 0;
+    if (!page.signal.aborted) history.replaceState({ ...history.state, place: { ...place } }, "");
   }
 }
 

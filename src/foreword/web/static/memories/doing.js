@@ -135,10 +135,10 @@ export function doing(here) {
   // An entry of the log, or a run, as it was before; what that came to can be done again in the same way.
   const takeBack = ({ entry, run, name, again = false }) =>
     attempt(async () => {
-      const before = done;
-      done = done.filter((each) => each.run !== run || each.entry !== entry); // at once: the same key again means the one before
+      const mine = done.find((each) => each.run === run && each.entry === entry);
+      done = done.filter((each) => each !== mine); // at once: the same key again means the one before
       const got = await post("/api/undo", run ? { run } : { entry }).catch((error) => {
-        done = before;
+        if (mine) done = [...done, mine];
         throw error;
       });
       const refused = Object.values(got.refused);

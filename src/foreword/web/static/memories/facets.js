@@ -20,6 +20,8 @@ export function facets(here) {
   const groups = make("div", { class: "mem-groups" });
   const node = make("details", { class: "mem-facets", open: beside() }, make("summary", {}, "Filters"), groups);
 
+  const again = page.patient();
+
   async function tally() {
     if (page.signal.aborted || choice.view) return fill(groups, choice.view ? make("p", { class: "dim" }, "Filters are for all memories.") : null);
     tallied = performance.now();
@@ -27,10 +29,12 @@ export function facets(here) {
     try {
       const got = await count((signal) => asking.counts(choice, { signal: AbortSignal.any([signal, page.signal]) }));
       if (!got || page.signal.aborted) return;
+      again.answered();
       draw(got.facets, got.exact);
       if (asked === named(choice)) here.results.totals(got.total);
     } catch (error) {
       fill(groups, trouble(error));
+      again.failed(error, tally);
     }
   }
 
@@ -46,7 +50,7 @@ export function facets(here) {
           { open: is, "data-facet": name },
           make("summary", { "data-do": name }, label),
           make("ul", {}, values.map((each) => value(name, each))),
-          cut ? make("p", { class: "dim" }, `The ${TOP} most frequent; search for others.`) : null,
+          cut ? make("p", { class: "dim" }, `Up to ${TOP} are listed, the most frequent first.`) : null,
         );
       }),
       exact === false ? make("p", { class: "dim" }, "Some counts cover only the newest.") : null,

@@ -23,6 +23,8 @@ export function opened(here) {
   const node = make("section", { class: "mem-detail", "aria-label": "Memory" });
   page.signal.addEventListener("abort", () => clearTimeout(preview));
 
+  const patient = page.patient();
+
   async function reveal(id, { push = true, focus = false, quiet = false } = {}) {
     if (form && (!(await leave()) || page.signal.aborted)) return;
     if (push) here.results.note(); // what was typed a moment ago belongs to the entry that is left
@@ -41,6 +43,7 @@ export function opened(here) {
       if (!got || page.signal.aborted || choice.id !== id) return; // it was shut before it came
       if (quiet && told && same(told, got)) return;
       told = got;
+      patient.answered();
       page.name(told.memory.title);
       draw({ quiet });
       if (focus) {
@@ -53,6 +56,7 @@ export function opened(here) {
       told = null;
       page.name("");
       fill(node, back(), trouble(error));
+      patient.failed(error, () => choice.id === id && !told && !form && reveal(id, { push: false }));
     }
   }
 

@@ -20,6 +20,7 @@ const kept = { key: null, list: null }; // the last list, so that going back sho
 export function results(here) {
   const { page, choice } = here;
   const look = latest();
+  const again = page.patient();
   let list = { memories: [], next: null, total: null };
   let looking = null; // the question that is out
   let wanted = null; // how to look again, for what was typed or told meanwhile
@@ -186,6 +187,7 @@ export function results(here) {
         const count = quiet ? Math.max(ROWS, list.memories.length) : ROWS;
         const got = await look((signal) => (choice.view ? queue(signal) : fromTop(count, within(signal))));
         if (!got || page.signal.aborted) return;
+        again.answered();
         looked = performance.now();
         const still = quiet && drawnOnce && JSON.stringify(got.memories) === JSON.stringify(list.memories);
         list = got;
@@ -202,7 +204,11 @@ export function results(here) {
       await looking;
     } catch (error) {
       const unasked = quiet && drawnOnce && !wanted; // nobody typed or chose anything: what is read stays
-      if (!page.signal.aborted && !unasked) fill(rows, make("li", {}, trouble(error)));
+      if (!page.signal.aborted && !unasked) {
+        fill(rows, make("li", {}, trouble(error)));
+        drawnOnce = false;
+        again.failed(error, refresh);
+      }
     } finally {
       looking = null;
     }

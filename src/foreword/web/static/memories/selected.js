@@ -65,7 +65,7 @@ export function selected(here) {
     const before = picked.size;
     picked = new Map([...all].filter(([, each]) => each));
     drawn();
-    if (picked.size !== before) page.say(picked.size ? `${picked.size} selected` : "Nothing is selected");
+    if (picked.size !== before && !page.signal.aborted) page.say(picked.size ? `${picked.size} selected` : "Nothing is selected");
   }
 
   const leave = (ids) => change(new Map([...picked].filter(([id]) => !ids.includes(id))));
