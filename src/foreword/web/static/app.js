@@ -196,14 +196,12 @@ function stands(how, why = "") {
   note.dataset.how = how;
   note.hidden = !how;
   fill(note, (STANDS[how]?.(why) ?? []).map((each) => (each instanceof Node ? each : coded(each))));
-  if ((!how || how === "newer") && isStuck()) location.reload(); // a module that was not had is not asked for again
+  if ((!how || how === "newer") && isLacking()) location.reload(); // a module that was not had is not asked for again
 }
 
-// Whether there is nothing but that nobody answered.
+// Whether the page is only that nobody answered, and not a part of it, which asks again by itself; what somebody has begun
+// to write is not taken from him.
 const isLacking = () => main.querySelector(".page > [data-unanswered]") && !main.querySelector("textarea");
-
-// Whether something tells that nobody answered; what somebody has begun to write is not taken from him.
-const isStuck = () => main.querySelector("[data-unanswered]") && !main.querySelector("textarea");
 
 function follow(event) {
   const link = event.target.closest("a[href]");
