@@ -32,7 +32,7 @@ from foreword.typed import Typed, typed
 from foreword.types import KINDS, Memory
 from foreword.values import replace, value
 
-POOL = 300  # of more that hold the words, the newest are put in order: six pages, and the others follow by age
+POOL = 300  # of more that hold the words the newest are put in order, and the others follow; of a small memory all are
 # How a beginning is tried before the index is asked which words begin so: as many of the newest at a time, for as long
 # as so many of them hold it, until there are enough for some pages. Of a long beginning the index tells all of them
 # as soon, where these are few.

@@ -130,16 +130,20 @@ def _project(keeper: Keeper, key: str) -> Project:
 
 def _sessions(keeper: Keeper, project: Project, asked: str) -> list[Session]:
     last = list(keeper.store.sessions(project.key, limit=SESSIONS))
-    known = keeper.store.session(asked) if asked and asked not in {each.id for each in last} else None
-    return [*last, known] if known and keeper.registry.key(known.project) == project.key else last
+    known = _known(keeper, asked, project)
+    return [*last, known] if known and asked not in {each.id for each in last} else last
 
 
 def _session(keeper: Keeper, id: str, project: Project) -> str:
     """The session whose window counts, which must be one of the project's."""
-    found = keeper.store.session(id) if id else None
-    if id and (found is None or keeper.registry.key(found.project) != project.key):
+    if id and _known(keeper, id, project) is None:
         raise NotFound(f"there is no session {id[:80]!r} in this project", hint="leave it out for a new window")
     return id
+
+
+def _known(keeper: Keeper, id: str, project: Project) -> Session | None:
+    found = keeper.store.session(id) if id else None
+    return found if found and keeper.registry.key(found.project) == project.key else None
 
 
 def _model(keeper: Keeper, moment: str, session: str, host: str) -> str:
