@@ -60,8 +60,18 @@ def test_what_a_hook_says_appears_by_itself_and_is_announced(fresh_page, fresh):
     page.wait_for_function("text => document.querySelector('.moment q')?.textContent === text", arg=NEXT)
     assert prompts(page) == [NEXT, SECOND, FIRST]
     assert page.locator(CARDS).first.locator(".chip.good").text_content() == "new"
-    assert page.locator(CARDS, has_text="A score is the product of its factors").count() == 1  # the newest with one
     page.locator("#said", has_text="New: for a prompt Where does the met office").wait_for(state="attached")
+
+
+def test_what_a_score_is_stays_said_when_something_becomes_of_an_item(fresh_page, fresh):
+    page = fresh_page
+    visit(page, f"{fresh.origin}/now")
+    told = page.locator(CARDS, has_text="A score is the product of its factors")
+    assert told.count() == 1
+    id = told.locator(".item").first.get_attribute("data-memory")
+    fresh.client.post("/api/supersede", {"old": id, "title": "something else by now"})
+    told.get_by_text("It has since been superseded.").wait_for()  # its card was drawn anew
+    assert told.count() == 1
 
 
 def test_whoever_reads_keeps_place_focus_and_folds_when_something_new_comes(fresh_page, fresh):
