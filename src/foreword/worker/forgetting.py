@@ -195,8 +195,8 @@ class Forgetting:
             cut = [memory.id for memory in store.by_uid(sorted(cutter.cut))]
             removed = live.remove(going)
             sought = rest.without(cutter.left)
-            for words in (live.words(), *(copy.words() for copy in copies)):
-                sought = sought.without(held(words.encode("utf-8", "replace"), sought.telling))
+            for ask in sides:
+                sought = sought.without(held(ask(rows.made), sought.telling))
         finally:
             for copy in copies:
                 copy.close()

@@ -5,7 +5,7 @@ to the live database and to copies.
 """
 
 from foreword.store.forgetting.cutting import Cutter, stays, would_cut
-from foreword.store.forgetting.databases import MAGIC, Copy, Forgetter
+from foreword.store.forgetting.databases import MAGIC, Copy, Forgetter, made
 from foreword.store.forgetting.going import (
     Doomed,
     Execute,
@@ -29,6 +29,7 @@ __all__ = [
     "doomed",
     "going_of",
     "known_as",
+    "made",
     "projects",
     "stays",
     "told",

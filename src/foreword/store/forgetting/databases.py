@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -114,17 +115,7 @@ class Forgetter:
 
     def stones(self) -> Stones:
         """All tombstones, for the copies of this database."""
-
-        def question(execute: Execute) -> Stones:
-            ((key,),) = list(execute("SELECT value FROM meta WHERE key = ?", (KEY,)))
-            return Stones(key, tuple(execute("SELECT hash, what, at FROM tombstones")))
-
-        return self.ask(question)
-
-    def words(self) -> str:
-        """Every word of the words index: they are stems, which no text has."""
-        with self._reader() as connection:
-            return words_of(connection)
+        return self.ask(stones_of)
 
     def pieces(self) -> Iterator[bytes]:
         """The bytes of the file, read by SQLite: to open and close it besides would drop its locks."""
@@ -137,10 +128,26 @@ class Forgetter:
             file.xClose()
 
 
-def words_of(db: apsw.Connection) -> str:
+def stones_of(execute: Execute) -> Stones:
+    ((key,),) = list(execute("SELECT value FROM meta WHERE key = ?", (KEY,)))
+    return Stones(key, tuple(execute("SELECT hash, what, at FROM tombstones")))
+
+
+def made(execute: Execute) -> bytes:
+    """What is of our own making and may spell anything: stems, which no text has, and tombstones, as they are stored.
+
+    A hash of noise is noise: of thousands, one in a hundred times one has six letters of what it hides.
+    """
+    stones = stones_of(execute)
+    rows = (hash + what.encode() + struct.pack(">d", at) for hash, what, at in stones.rows)
+    return b"\n".join([words_of(execute).encode("utf-8", "replace"), stones.key.encode(), *rows])
+
+
+def words_of(execute: Execute) -> str:
+    """Every word of the words index."""
     with suppress(apsw.Error):
-        db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, row)")
-        return "\n".join(term for (term,) in db.execute("SELECT term FROM temp.vocabulary"))
+        execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, row)")
+        return "\n".join(term for (term,) in execute("SELECT term FROM temp.vocabulary"))
     return ""
 
 
@@ -185,9 +192,6 @@ class Copy:
                 db.execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
         scrub.sweep(db)
         return +changed
-
-    def words(self) -> str:
-        return words_of(self._db)
 
     def close(self) -> None:
         self._db.close()
