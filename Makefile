@@ -34,6 +34,7 @@ lint: style types  ## style, types and layers
 
 style: .venv/ready-to-test
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/python tests/clients/biome.py
 
 types: .venv/ready-to-test
 	@$(BIN)/mypy && $(BIN)/lint-imports

@@ -33,3 +33,4 @@ VERSIONS = {
     "copilot": Pinned("@github/copilot", "1.0.102", "copilot"),
 }
 AXE = Pinned("axe-core", "4.14.0", "axe-core", script="axe-core/axe.min.js")  # tells what a page keeps from people
+BIOME = Pinned("@biomejs/biome", "2.6.6", "biome")  # how the pages' code is laid out, and what is wrong in it

@@ -138,7 +138,7 @@ def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page
     assert (session["id"], session["host"], session["goes_on"]) == ("s1", "claude-code", True)
     assert (session["project_name"], session["title"]) == (Path(project).name, "does the checkout transport time out?")
     assert (start["text"], prompt["text"]) == (began, asked)
-    assert (start["name"], prompt["name"], prompt["prompt"]) == ("at session start", "for a prompt", PROMPT)
+    assert (start["moment"], prompt["moment"], prompt["prompt"]) == ("session_start", "prompt", PROMPT)
     assert 0 < prompt["tokens"] <= prompt["budget"] == 500
     assert {"checkout", "transport"} <= set(prompt["terms"])
     (item,) = prompt["items"]
@@ -171,7 +171,7 @@ def test_what_is_silent_says_why_and_what_was_among_it(page, host, project, fill
     assert (start["silent"], told["why"]) == (False, "told")
     assert told["says"] == "everything that fits was told already in this context window"
     assert told["nearest"]["title"] == "The checkout HTTPTransport retries twice"
-    assert (resumed["name"], resumed["why"]) == ("when the session was resumed", "told")
+    assert (resumed["source"], resumed["why"]) == ("resume", "told")
     filled.config.write_text("inject = false\n")
     wait_for(lambda: page.client.get("/api/line", project_path=project)["line"] == "foreword: silent")
     assert asks(host, project, "and the wombats?") == ""

@@ -26,19 +26,6 @@ NEAR = 5.0  # seconds between a prompt and what a plugin asks for it
 SETTLING = 2.0  # seconds: a prompt is kept at once, what it was given a moment later
 PROMPT = 600  # characters that are shown of a prompt
 TITLE = 90  # characters of one that stands for a title
-MOMENTS = {
-    "session_start": "at session start",
-    "prompt": "for a prompt",
-    "compaction": "for a compaction",
-    "question": "for a question",
-}
-SOURCES = {
-    "resume": "when the session was resumed",
-    "clear": "after a clear",
-    "compact": "after a compaction",
-    "fork": "when the session was forked",
-    "question": "for an agent that asked how things stand",
-}
 LAYERS = {
     "continuity": "where things stand",
     "sessions": "recent sessions",
@@ -194,7 +181,6 @@ def _moment(given: Injection, asked: Mapping[str, str]) -> dict[str, Any]:
     return {
         **answers.injection(given, text=True),
         "text": given.text or None,  # of older ones it is asked for alone
-        "name": _called(given.moment, given.source),
         **asked,
         "silent": False,
         "pending": False,
@@ -206,17 +192,11 @@ def _moment(given: Injection, asked: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _called(moment: str, source: str) -> str:
-    name = SOURCES.get(source, "") if moment == "session_start" else ""
-    return name or MOMENTS.get(moment, moment)
-
-
 def _silence(kept: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any]:
     """A moment that nothing was said at, and why; what came nearest, where that fell short."""
     nearest = {name: kept[name] for name in ("title", "score", "needed")}
     return {
-        **{name: kept[name] for name in ("id", "moment", "at", "why", "says", "away")},
-        "name": _called(kept["moment"], kept["source"]),
+        **{name: kept[name] for name in ("id", "moment", "source", "at", "why", "says", "away")},
         **asked,
         "silent": True,
         "pending": False,
@@ -231,7 +211,6 @@ def _untold(event: Event, *, now: float, off: str) -> dict[str, Any]:
     return {
         "id": event.key,
         "moment": "prompt",
-        "name": MOMENTS["prompt"],
         "at": event.at,
         **_asked(event),
         "silent": True,

@@ -16,7 +16,14 @@ const PAGES = {
 const OF_ONE = ["now", "timeline", "memories"]; // what is behind their name is one of theirs
 const NOWHERE = {
   title: "There is no such page",
-  show: (root) => root.append(make("h1", {}, NOWHERE.title), empty(make("p", {}, "Nothing here goes by ", make("code", {}, location.pathname), "."), make("p", {}, make("a", { href: "/now" }, "Go to Now"), ", or choose a page above."))),
+  show: (root) =>
+    root.append(
+      make("h1", {}, NOWHERE.title),
+      empty(
+        make("p", {}, "Nothing here goes by ", make("code", {}, location.pathname), "."),
+        make("p", {}, make("a", { href: "/now" }, "Go to Now"), ", or choose a page above."),
+      ),
+    ),
 };
 const THEMES = ["auto", "light", "dark"];
 const main = document.getElementById("main");
@@ -33,7 +40,8 @@ async function show({ first = false, back = first } = {}) {
   for (const each of document.querySelectorAll("dialog[open]")) each.close(); // what was asked there has nothing to do with this page
   if (lacking && !stood()) return location.reload();
   at = address();
-  const mine = (leaving = new AbortController());
+  const mine = new AbortController();
+  leaving = mine;
   const path = location.pathname.split("/").filter(Boolean).map(decoded);
   const name = nameOf(path);
   for (const link of document.querySelectorAll("nav a")) {
@@ -52,7 +60,9 @@ async function show({ first = false, back = first } = {}) {
       });
     }
     if (mine.signal.aborted) return;
-    const called = (own) => mine.signal.aborted || (document.title = [own, module.title, "Foreword"].filter(Boolean).join(" · "));
+    const called = (own) => {
+      if (!mine.signal.aborted) document.title = [own, module.title, "Foreword"].filter(Boolean).join(" · ");
+    };
     called("");
     fill(main, root);
     if (!first) {
@@ -66,7 +76,10 @@ async function show({ first = false, back = first } = {}) {
       signal: mine.signal,
       back, // whether somebody was here before: by the way back, or a reload
       go,
-      replace: (to) => (history.replaceState(history.state, "", to), (at = address())),
+      replace: (to) => {
+        history.replaceState(history.state, "", to);
+        at = address();
+      },
       push,
       name: called, // the tab and the history tell one memory or session from the other
       live: (fn) => lives.live(fn, mine.signal),
@@ -98,7 +111,7 @@ function askAgain(signal) {
     try {
       if (lacking) await get("/api/projects", {}, { signal }); // a reload that nobody answers would end the page
       if (!signal.aborted) show({ first: true });
-    } catch (error) {
+    } catch {
       if (!signal.aborted) askAgain(signal);
     }
   };
@@ -182,7 +195,10 @@ const STANDS = {
   lost: () => [`The viewer does not answer. ${BACK}`],
   closed: (why) => [`The viewer is closed: ${why}. ${AGAIN}`],
   refused: () => [`This page belongs to a viewer that was closed. ${AGAIN}`],
-  newer: () => ["Foreword was upgraded. ", make("button", { type: "button", on: { click: () => location.reload() } }, "Reload this page")],
+  newer: () => [
+    "Foreword was upgraded. ",
+    make("button", { type: "button", on: { click: () => location.reload() } }, "Reload this page"),
+  ],
 };
 
 const stood = () => document.getElementById("closed").dataset.how ?? "";
@@ -195,7 +211,10 @@ function stands(how, why = "") {
   if (how === before || (how === "lost" && before === "closed")) return; // it was told why
   note.dataset.how = how;
   note.hidden = !how;
-  fill(note, (STANDS[how]?.(why) ?? []).map((each) => (each instanceof Node ? each : coded(each))));
+  fill(
+    note,
+    (STANDS[how]?.(why) ?? []).map((each) => (each instanceof Node ? each : coded(each))),
+  );
   if ((!how || how === "newer") && isLacking()) location.reload(); // a module that was not had is not asked for again
 }
 
@@ -206,7 +225,14 @@ const isLacking = () => main.querySelector(".page > [data-unanswered]") && !main
 function follow(event) {
   const link = event.target.closest("a[href]");
   const plain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
-  if (!link || !plain || event.defaultPrevented || link.origin !== location.origin || link.getAttribute("href")[0] === "#") return;
+  if (
+    !link ||
+    !plain ||
+    event.defaultPrevented ||
+    link.origin !== location.origin ||
+    link.getAttribute("href")[0] === "#"
+  )
+    return;
   event.preventDefault();
   go(link.pathname + link.search);
 }
@@ -227,7 +253,10 @@ function theme() {
 
 document.addEventListener("click", follow);
 addEventListener("popstate", moved);
-addEventListener("pagehide", () => (left(), sessionStorage.setItem("places", JSON.stringify(Object.fromEntries([...places].slice(-50))))));
+addEventListener("pagehide", () => {
+  left();
+  sessionStorage.setItem("places", JSON.stringify(Object.fromEntries([...places].slice(-50))));
+});
 history.scrollRestoration = "manual";
 history.replaceState({ ...history.state, nth }, "");
 document.getElementById("help").addEventListener("click", keys.help);

@@ -11,7 +11,8 @@ export class Told extends Error {
 export function get(path, query = {}, { signal } = {}) {
   const said = new URLSearchParams();
   for (const [name, given] of Object.entries(query)) {
-    if (given !== "" && given !== null && given !== undefined && given !== false) said.set(name, given === true ? "1" : given);
+    if (given !== "" && given !== null && given !== undefined && given !== false)
+      said.set(name, given === true ? "1" : given);
   }
   return answer(`${path}${said.size ? `?${said}` : ""}`, { signal });
 }
@@ -22,10 +23,12 @@ export function post(path, body, { signal, changes = true } = {}) {
   return answer(path, { method: "POST", headers, body: JSON.stringify(body), signal }, { changes });
 }
 
-export const BACK = "It goes on by itself when it is back. If its command has ended, run `foreword view` again, and open the link that it prints.";
+export const BACK =
+  "It goes on by itself when it is back. If its command has ended, run `foreword view` again, and open the link that it prints.";
 
 async function answer(address, how, { changes = false } = {}) {
-  let got, told;
+  let got;
+  let told;
   try {
     got = await fetch(address, { credentials: "same-origin", redirect: "error", ...how });
     told = await got.json();
@@ -38,14 +41,18 @@ async function answer(address, how, { changes = false } = {}) {
   return told;
 }
 
-const WAIT = 2_000, LONGEST = 30_000; // milliseconds
+const WAIT = 2_000;
+const LONGEST = 30_000; // milliseconds
 export const pause = (tries) => Math.min(LONGEST, WAIT * 2 ** tries);
 
 // What got no answer is asked for again by itself, ever more seldom, until its page is left or has an answer.
 export function patient(signal) {
   let tries = 0;
   let timer = 0;
-  const answered = () => (clearTimeout(timer), (tries = 0));
+  const answered = () => {
+    clearTimeout(timer);
+    tries = 0;
+  };
   const failed = (error, again) => {
     clearTimeout(timer);
     if (error.status === 0 && !signal.aborted) timer = setTimeout(again, pause(tries++));
@@ -59,7 +66,8 @@ export function latest() {
   let before = null;
   return async (ask) => {
     before?.abort();
-    const mine = (before = new AbortController());
+    const mine = new AbortController();
+    before = mine;
     try {
       const told = await ask(mine.signal);
       return mine.signal.aborted ? null : told;

@@ -5,7 +5,7 @@ const PROPERTIES = new Set(["hidden", "disabled", "checked", "value", "selected"
 export function make(tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [name, given] of Object.entries(attributes ?? {})) {
-    if (given === null || given === undefined || given === false && !PROPERTIES.has(name)) continue;
+    if (given === null || given === undefined || (given === false && !PROPERTIES.has(name))) continue;
     if (name === "on") for (const [event, fn] of Object.entries(given)) node.addEventListener(event, fn);
     else if (PROPERTIES.has(name)) node[name] = given;
     else put(node, name, given === true ? "" : String(given));

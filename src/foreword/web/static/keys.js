@@ -82,9 +82,33 @@ export function help() {
 
 function table(title, keys) {
   const labels = Map.groupBy(Object.entries(keys), ([, [label]]) => label);
-  const rows = [...labels].map(([label, some]) => make("tr", {}, make("th", { scope: "row" }, some.map(([name], at) => [at ? " or " : "", make("span", {}, name.split(" ").map((each) => make("kbd", {}, shown(each))))])), make("td", {}, label)));
+  const rows = [...labels].map(([label, some]) =>
+    make(
+      "tr",
+      {},
+      make(
+        "th",
+        { scope: "row" },
+        some.map(([name], at) => [
+          at ? " or " : "",
+          make(
+            "span",
+            {},
+            name.split(" ").map((each) => make("kbd", {}, shown(each))),
+          ),
+        ]),
+      ),
+      make("td", {}, label),
+    ),
+  );
   return rows.length ? make("table", { class: "keys" }, make("caption", {}, title), make("tbody", {}, rows)) : null;
 }
 
 const SIGNS = { ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc" };
-const shown = (name) => (/^[A-Z]$/.test(name) ? `Shift+${name.toLowerCase()}` : name.split("+").map((each) => SIGNS[each] ?? each).join("+"));
+const shown = (name) =>
+  /^[A-Z]$/.test(name)
+    ? `Shift+${name.toLowerCase()}`
+    : name
+        .split("+")
+        .map((each) => SIGNS[each] ?? each)
+        .join("+");

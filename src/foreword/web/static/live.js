@@ -14,8 +14,15 @@ const looking = new Set();
 export function begin(told) {
   const hear = (said) => heard(said, told);
   tabs.addEventListener("message", ({ data }) => listening && hear(data));
-  const look = () => (document.hidden ? end() : start((said) => (hear(said), tabs.postMessage(said))));
-  document.addEventListener("visibilitychange", () => (look(), document.hidden || tell())); // whatever happened meanwhile
+  const pass = (said) => {
+    hear(said);
+    tabs.postMessage(said);
+  };
+  const look = () => (document.hidden ? end() : start(pass));
+  document.addEventListener("visibilitychange", () => {
+    look();
+    if (!document.hidden) tell(); // whatever happened meanwhile
+  });
   look();
 }
 
@@ -26,13 +33,15 @@ export function live(fn, signal) {
 
 function start(pass) {
   if (listening) return;
-  const mine = (listening = new AbortController());
+  const mine = new AbortController();
+  listening = mine;
   if (!navigator.locks) return listen(pass, mine.signal);
   tabs.postMessage({ name: "hello" });
-  const held = () => new Promise((settle) => {
-    mine.signal.addEventListener("abort", settle);
-    listen(pass, mine.signal);
-  });
+  const held = () =>
+    new Promise((settle) => {
+      mine.signal.addEventListener("abort", settle);
+      listen(pass, mine.signal);
+    });
   navigator.locks.request("live", { signal: mine.signal }, held).catch((error) => {
     if (error.name !== "AbortError") listen(pass, mine.signal);
   });
@@ -46,8 +55,13 @@ function end() {
 function listen(pass, signal) {
   if (signal.aborted) return;
   const source = new EventSource("/api/live");
-  signal.addEventListener("abort", () => (source.close(), (current = "")));
-  source.addEventListener("ready", ({ data }) => (current = JSON.parse(data).page));
+  signal.addEventListener("abort", () => {
+    source.close();
+    current = "";
+  });
+  source.addEventListener("ready", ({ data }) => {
+    current = JSON.parse(data).page;
+  });
   for (const name of ["ready", "stirred", "closed"]) {
     source.addEventListener(name, ({ data }) => pass({ name, ...JSON.parse(data) }));
   }

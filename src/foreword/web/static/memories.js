@@ -30,7 +30,21 @@ export async function show(root, page) {
   });
   const chosen = make("ul", { class: "mem-chosen", "aria-label": "Filters that are on" });
   // What its parts know of each other: each adds itself, and asks the others by name.
-  const here = { page, choice, root, search, chosen, becomes: [], narrow, tellTrouble, tellWaiting, askWaiting, viewed, cursor, back };
+  const here = {
+    page,
+    choice,
+    root,
+    search,
+    chosen,
+    becomes: [],
+    narrow,
+    tellTrouble,
+    tellWaiting,
+    askWaiting,
+    viewed,
+    cursor,
+    back,
+  };
   const all = make("a", { href: address(choice, { view: "", id: "" }) }, "All");
   const waiting = make("a", { href: address(choice, { view: "waiting", id: "" }) }, "Waiting for you");
   here.doing = doing(here);
@@ -41,8 +55,19 @@ export async function show(root, page) {
   here.opened = opened(here);
   fill(
     root,
-    make("div", { class: "head" }, make("h1", {}, title), make("nav", { class: "mem-views", "aria-label": "Views" }, all, waiting)),
-    make("form", { role: "search", class: "mem-search", on: { submit: (event) => event.preventDefault() } }, make("label", { for: "mem-q", class: "unseen" }, "Search memories"), search, make("kbd", { "aria-hidden": "true" }, "/")),
+    make(
+      "div",
+      { class: "head" },
+      make("h1", {}, title),
+      make("nav", { class: "mem-views", "aria-label": "Views" }, all, waiting),
+    ),
+    make(
+      "form",
+      { role: "search", class: "mem-search", on: { submit: (event) => event.preventDefault() } },
+      make("label", { for: "mem-q", class: "unseen" }, "Search memories"),
+      search,
+      make("kbd", { "aria-hidden": "true" }, "/"),
+    ),
     make("div", { class: "mem-panes" }, here.facets.node, here.results.node, here.opened.node),
     here.selected.bar,
   );
@@ -50,7 +75,10 @@ export async function show(root, page) {
 
   // Which of the two views it is, and whether a memory is open.
   function viewed() {
-    for (const [link, is] of [[all, !choice.view], [waiting, Boolean(choice.view)]]) {
+    for (const [link, is] of [
+      [all, !choice.view],
+      [waiting, Boolean(choice.view)],
+    ]) {
       if (is) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
@@ -60,7 +88,11 @@ export async function show(root, page) {
 
   function tellWaiting(got) {
     here.becomes = got.becomes;
-    fill(waiting, "Waiting for you", got.waiting ? [" ", make("span", { class: "chip warn" }, number(got.waiting))] : null);
+    fill(
+      waiting,
+      "Waiting for you",
+      got.waiting ? [" ", make("span", { class: "chip warn" }, number(got.waiting))] : null,
+    );
   }
 
   async function askWaiting() {
@@ -79,13 +111,20 @@ export async function show(root, page) {
   // -- keys
   // The memory whose row one stands on.
   function cursor() {
-    const on = document.activeElement?.closest?.(".mem-row") ?? here.results.all().find((each) => each.classList.contains("chosen"))?.closest(".mem-row");
+    const on =
+      document.activeElement?.closest?.(".mem-row") ??
+      here.results
+        .all()
+        .find((each) => each.classList.contains("chosen"))
+        ?.closest(".mem-row");
     return on?.dataset.of;
   }
 
   // Where who stood on something that is gone stands now: not in the box, where a key is a letter.
   function back() {
-    (here.results.of(cursor()) ?? here.results.all()[0] ?? document.getElementById("main")).focus({ preventScroll: true });
+    (here.results.of(cursor()) ?? here.results.all()[0] ?? document.getElementById("main")).focus({
+      preventScroll: true,
+    });
   }
 
   // Who stands on a row's box walks on from its row.
@@ -94,7 +133,7 @@ export async function show(root, page) {
     if (at) here.results.of(at.dataset.of)?.focus({ preventScroll: true });
   }
 
-  function escape(event) {
+  function stepBack(event) {
     if (here.opened.form()) return here.opened.leave();
     if (event.target === search && search.value) {
       search.value = choice.q = "";
@@ -133,7 +172,8 @@ export async function show(root, page) {
   }
 
   // What is done with one, and where some are selected, with all of them.
-  const each = (one, many) => (here.opened.form() ? null : here.selected.any() ? here.several[many]() : here.doing[one]());
+  const each = (one, many) =>
+    here.opened.form() ? null : here.selected.any() ? here.several[many]() : here.doing[one]();
 
   function ends(at) {
     here.results.whole();
@@ -148,8 +188,21 @@ export async function show(root, page) {
     ArrowDown: ["Next memory", down],
     ArrowUp: ["Previous memory", up],
     Home: ["First memory", () => ends(0)],
-    End: ["Last memory, and more of them", async () => (await here.results.next(), ends(-1))],
-    Enter: ["Open it", () => here.results.all().find((each) => each.classList.contains("chosen"))?.click()],
+    End: [
+      "Last memory, and more of them",
+      async () => {
+        await here.results.next();
+        ends(-1);
+      },
+    ],
+    Enter: [
+      "Open it",
+      () =>
+        here.results
+          .all()
+          .find((each) => each.classList.contains("chosen"))
+          ?.click(),
+    ],
     x: ["Select or deselect", () => cursor() && here.selected.toggle(cursor())],
     J: ["Extend the selection down", () => here.selected.extend(down)],
     K: ["Extend the selection up", () => here.selected.extend(above)],
@@ -158,16 +211,21 @@ export async function show(root, page) {
     e: ["Edit", here.doing.edit],
     p: ["Pin or unpin it, or all that are selected", () => each("pin", "pin")],
     a: ["Set it aside or bring it back, or all that are selected", () => each("aside", "putAside")],
-    t: ["Tags of all that are selected", () => (here.selected.any() ? here.several.tag() : toast("Select some memories first (x)"))],
+    t: [
+      "Tags of all that are selected",
+      () => (here.selected.any() ? here.several.tag() : toast("Select some memories first (x)")),
+    ],
     s: ["Supersede", here.doing.supersede],
     f: ["Forget it, or all that are selected: shows what will go, and asks", () => each("forget", "forget")],
     u: ["Undo what was done last", here.doing.undoLast],
     w: ["What waits for you", () => waiting.click()],
     "Ctrl+Enter": ["Save what is written", () => here.opened.form()?.submit()],
-    Escape: ["Back", escape],
+    Escape: ["Back", stepBack],
   });
 
-  addEventListener("beforeunload", (event) => here.opened.form()?.dirty() && event.preventDefault(), { signal: page.signal });
+  addEventListener("beforeunload", (event) => here.opened.form()?.dirty() && event.preventDefault(), {
+    signal: page.signal,
+  });
 
   // -- the box and the links
   search.addEventListener("input", () => {

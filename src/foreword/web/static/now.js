@@ -3,8 +3,32 @@
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
 import {
-  age, ageing, ago, chip, clock, day, empty, item, leading, line, many, memory, meter, momentIn, number, reorder, SCORED, sentence,
-  since, standing, toast, tokens, trouble, walkable, when,
+  age,
+  ageing,
+  ago,
+  chip,
+  clock,
+  day,
+  empty,
+  item,
+  leading,
+  line,
+  many,
+  memory,
+  meter,
+  momentIn,
+  number,
+  renew,
+  reorder,
+  SCORED,
+  sentence,
+  since,
+  standing,
+  toast,
+  tokens,
+  trouble,
+  walkable,
+  when,
 } from "./parts.js";
 
 export const title = "Now";
@@ -18,6 +42,13 @@ const FEW = 4; // items that are shown without being asked for, and of the newes
 const SOME = 12;
 const BAR = 60; // pixels at the top where the bar hides what lies below it
 
+const SOURCES = {
+  resume: "when the session was resumed",
+  clear: "after a clear",
+  compact: "after a compaction",
+  fork: "when the session was forked",
+  question: "for an agent that asked how things stand",
+};
 const NOTHING = "Nothing has been said to this session yet. What it is given appears here at its next prompt.";
 
 const folds = new Map(); // what somebody opened or closed, and the moment that was chosen last: the way back finds both
@@ -25,7 +56,10 @@ let at = "";
 
 export async function show(root, page) {
   const pinned = page.path[1] ?? "";
-  const toTop = () => (scrollTo({ top: 0, behavior: "instant" }), cards.choose(parts.feed.firstElementChild));
+  const toTop = () => {
+    scrollTo({ top: 0, behavior: "instant" });
+    cards.choose(parts.feed.firstElementChild);
+  };
   const parts = {
     head: make("div", { class: "now-head" }),
     note: make("p", { class: "now-note" }),
@@ -35,10 +69,18 @@ export async function show(root, page) {
   };
   const fresh = new Map(); // moment -> until when it is new
   const unseen = new Set(); // moments that came above what is read
-  let limit = MORE, shown = pinned, known = null, last = null, again = 0, asked = 0, answered = 0;
+  let limit = MORE;
+  let shown = pinned;
+  let known = null;
+  let last = null;
+  let again = 0;
+  let asked = 0;
+  let answered = 0;
 
   async function look() {
-    const mine = (asked += 1), session = shown;
+    asked += 1;
+    const mine = asked;
+    const session = shown;
     const told = await get("/api/now", { session, limit }, { signal: page.signal });
     if (mine < answered || session !== shown) return; // a later question was answered already, or is of another session
     answered = mine;
@@ -79,7 +121,9 @@ export async function show(root, page) {
   function drawFeed(told) {
     const before = known;
     known = new Set(told.moments.filter((each) => !each.pending).map((each) => each.id));
-    const came = before ? told.moments.filter((each) => known.has(each.id) && !before.has(each.id) && each.at >= newest(parts.feed)) : [];
+    const came = before
+      ? told.moments.filter((each) => known.has(each.id) && !before.has(each.id) && each.at >= newest(parts.feed))
+      : [];
     for (const each of came) fresh.set(each.id, performance.now() + FRESH);
     const lastSaid = told.moments.find((each) => !each.silent);
     const stay = place(parts.feed);
@@ -87,13 +131,21 @@ export async function show(root, page) {
     const rows = told.moments.map((each) => {
       const card = cards.get(each.id) ?? make("li", { class: "card moment", "data-id": each.id, tabindex: "-1" });
       const isNew = (fresh.get(each.id) ?? 0) > performance.now();
-      const said = JSON.stringify([each, isNew, each === lastSaid]);
-      if (card.said !== said) redraw(card, () => moment(each, { isNew, folds, page, first: !before && each === lastSaid, last: each === lastSaid, session: told.session }));
-      card.said = said;
+      renew(card, [each, isNew, each === lastSaid], () =>
+        moment(each, {
+          isNew,
+          folds,
+          page,
+          first: !before && each === lastSaid,
+          last: each === lastSaid,
+          session: told.session,
+        }),
+      );
       card.dataset.at = each.at;
       return card;
     });
-    if (rows.some((each, at) => parts.feed.children[at] !== each) || parts.feed.children.length !== rows.length) reorder(parts.feed, rows);
+    if (rows.some((each, at) => parts.feed.children[at] !== each) || parts.feed.children.length !== rows.length)
+      reorder(parts.feed, rows);
     if (!rows.length) fill(parts.feed, make("li", {}, empty(NOTHING)));
     stay();
     for (const each of came) unseen.add(each.id);
@@ -115,7 +167,8 @@ export async function show(root, page) {
   }
 
   function rest() {
-    if (limit >= MOST) return make("p", { class: "dim" }, `These are the newest ${number(MOST)} moments; no more are shown.`);
+    if (limit >= MOST)
+      return make("p", { class: "dim" }, `These are the newest ${number(MOST)} moments; no more are shown.`);
     return make("button", { type: "button", on: { click: older } }, "Show older moments");
   }
 
@@ -158,7 +211,10 @@ export async function show(root, page) {
     else page.say(by > 0 ? "This is the oldest of the last sessions" : "This is the newest session");
   };
   const cards = walkable(() => parts.feed.querySelectorAll(".moment"), { onto: (node) => (at = node.dataset.id) });
-  const chosen = () => document.activeElement?.closest?.(".moment") ?? parts.feed.querySelector(".chosen") ?? parts.feed.querySelector(".moment");
+  const chosen = () =>
+    document.activeElement?.closest?.(".moment") ??
+    parts.feed.querySelector(".chosen") ??
+    parts.feed.querySelector(".moment");
   const open = () => toggle(chosen()?.querySelector("details.text"));
   page.keys({
     j: ["Next moment", cards.next],
@@ -166,8 +222,19 @@ export async function show(root, page) {
     o: ["The text as the agent saw it", open],
     Enter: ["The text as the agent saw it", open],
     i: ["Its items", () => toggle(chosen()?.querySelector("details.of-items"))],
-    m: ["Open its memory", () => (document.activeElement.closest(".item") ?? chosen())?.querySelector(".item-title a, .silence a")?.click()],
-    t: ["Try it again", () => tried(last?.moments?.find((each) => each.id === chosen()?.dataset.id), last?.session, page)],
+    m: [
+      "Open its memory",
+      () => (document.activeElement.closest(".item") ?? chosen())?.querySelector(".item-title a, .silence a")?.click(),
+    ],
+    t: [
+      "Try it again",
+      () =>
+        tried(
+          last?.moments?.find((each) => each.id === chosen()?.dataset.id),
+          last?.session,
+          page,
+        ),
+    ],
     "[": ["Newer session", () => switchTo(-1)],
     "]": ["Older session", () => switchTo(1)],
     l: ["The session that goes on", () => page.go("/now")],
@@ -189,14 +256,22 @@ function drawHead(head, told, { pinned, go }) {
   const [top, about] = head.children;
   const name = called(session);
   const choosing = top.querySelector("select") === document.activeElement && top.session === session.id; // it may be unfolded
-  if (!choosing) renew(top, [session.id, name, told.sessions.map((each) => [each.id, each.title])], () => [make("h1", {}, name), switcher(told, go)]);
+  if (!choosing)
+    renew(top, [session.id, name, told.sessions.map((each) => [each.id, each.title])], () => [
+      make("h1", {}, name),
+      switcher(told, go),
+    ]);
   top.session = session.id;
   renew(about, [session, told.live], () => [
     make(
       "p",
       { class: "figures" },
       standing(session.goes_on, session.ended),
-      make("span", {}, make("a", { href: `/timeline?project=${encodeURIComponent(session.project)}` }, session.project_name)),
+      make(
+        "span",
+        {},
+        make("a", { href: `/timeline?project=${encodeURIComponent(session.project)}` }, session.project_name),
+      ),
       make("span", {}, session.host || "no host"),
       make("span", { title: when(session.started) }, `began ${near(session.started)} at ${clock(session.started)}`),
       make("span", {}, "last heard ", ago(session.last)),
@@ -204,30 +279,56 @@ function drawHead(head, told, { pinned, go }) {
       session.events ? make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, "the whole story") : null,
       pinned && told.live !== session.id ? make("a", { href: "/now" }, "the session that goes on") : null,
     ),
-    session.events ? null : make("p", { class: "dim" }, "Capture is off, so nobody knows its prompts or what was used: only what it was given is shown."),
+    session.events
+      ? null
+      : make(
+          "p",
+          { class: "dim" },
+          "Capture is off, so nobody knows its prompts or what was used: only what it was given is shown.",
+        ),
     session.totals.shown ? make("div", { class: "now-sums" }, sums(session.totals), ledger(session.ledger)) : null,
   ]);
 }
 
-const called = (session) => session.title || (session.events ? "A session without words yet" : "A session that is not captured");
+const called = (session) =>
+  session.title || (session.events ? "A session without words yet" : "A session that is not captured");
 
 function switcher(told, go) {
-  const all = told.sessions.some((each) => each.id === told.session.id) ? told.sessions : [told.session, ...told.sessions];
+  const all = told.sessions.some((each) => each.id === told.session.id)
+    ? told.sessions
+    : [told.session, ...told.sessions];
   const name = (each) => `${each.project_name} · ${shorten(each.title || each.host, 60)} · ${age(each.last)}`;
-  const select = leading(make("select", { id: "session", on: { change: () => go(`/now/${encodeURIComponent(select.value)}`) } }));
-  fill(select, all.map((each) => make("option", { value: each.id, selected: each.id === told.session.id }, name(each))));
+  const select = leading(
+    make("select", { id: "session", on: { change: () => go(`/now/${encodeURIComponent(select.value)}`) } }),
+  );
+  fill(
+    select,
+    all.map((each) => make("option", { value: each.id, selected: each.id === told.session.id }, name(each))),
+  );
   return make("label", { class: "field now-switch" }, make("span", {}, "Session"), select);
 }
 
 function sums(totals) {
-  const figures = [["tokens given", totals.tokens], ["items given", totals.shown], ["different memories", totals.memories], ["used", totals.used], ["not used", totals.ignored], ["not judged yet", totals.unjudged]];
-  return make("dl", { class: "totals" }, figures.map(([name, n]) => make("div", {}, make("dt", {}, name), make("dd", {}, number(n)))));
+  const figures = [
+    ["tokens given", totals.tokens],
+    ["items given", totals.shown],
+    ["different memories", totals.memories],
+    ["used", totals.used],
+    ["not used", totals.ignored],
+    ["not judged yet", totals.unjudged],
+  ];
+  return make(
+    "dl",
+    { class: "totals" },
+    figures.map(([name, n]) => make("div", {}, make("dt", {}, name), make("dd", {}, number(n)))),
+  );
 }
 
 function ledger(rows) {
   const meters = rows.filter((each) => each.spent || each.moment !== "question");
   const figures = (each) => make("span", { class: "n" }, `${number(each.spent)} of ${number(each.of)}`);
-  const row = (each) => make("p", {}, make("span", {}, momentIn("all", each.moment)), line(each.spent, each.of), figures(each));
+  const row = (each) =>
+    make("p", {}, make("span", {}, momentIn("all", each.moment)), line(each.spent, each.of), figures(each));
   const heading = make("p", { id: "now-window" }, "Tokens in its context window");
   return make("div", { class: "ledger", role: "group", "aria-labelledby": "now-window" }, heading, meters.map(row));
 }
@@ -237,7 +338,15 @@ function drawNote(note, told, { pinned, follow }) {
   const said = other ? other.id + other.title : "";
   if (note.said === said) return;
   note.said = said;
-  fill(note, other ? [`Another session goes on: ${other.project_name}, ${shorten(other.title || other.host, 80)} `, make("button", { type: "button", on: { click: follow } }, "Follow it")] : null);
+  fill(
+    note,
+    other
+      ? [
+          `Another session goes on: ${other.project_name}, ${shorten(other.title || other.host, 80)} `,
+          make("button", { type: "button", on: { click: follow } }, "Follow it"),
+        ]
+      : null,
+  );
 }
 
 // -- a moment -------------------------------------------------------------------------------------------------------
@@ -246,8 +355,19 @@ function moment(told, { isNew, folds, page, first, last, session }) {
   const about = make(
     "header",
     {},
-    make("p", { class: "figures" }, make("time", { datetime: new Date(told.at * 1000).toISOString(), title: when(told.at), "data-clock": true }, clock(told.at)), ago(told.at), isNew ? chip("new", "good") : null, told.away ? chip("by the hook alone, the worker was away") : null),
-    make("h2", {}, sentence(told.name), told.prompt ? [": ", make("q", {}, told.prompt)] : null),
+    make(
+      "p",
+      { class: "figures" },
+      make(
+        "time",
+        { datetime: new Date(told.at * 1000).toISOString(), title: when(told.at), "data-clock": true },
+        clock(told.at),
+      ),
+      ago(told.at),
+      isNew ? chip("new", "good") : null,
+      told.away ? chip("by the hook alone, the worker was away") : null,
+    ),
+    make("h2", {}, sentence(nameOf(told)), told.prompt ? [": ", make("q", {}, told.prompt)] : null),
   );
   if (told.silent) return [about, silence(told, session, page)];
   return [
@@ -256,7 +376,15 @@ function moment(told, { isNew, folds, page, first, last, session }) {
       "div",
       { class: "moment-cost" },
       meter(told.tokens, told.budget, `${number(told.tokens)} of ${tokens(told.budget)}`),
-      make("p", { class: "figures" }, make("span", {}, many(new Set(told.items.map((each) => each.memory)).size, "memory", "memories")), make("span", {}, `built in ${told.build_ms < 10 ? told.build_ms.toFixed(1) : Math.round(told.build_ms)} ms`), told.layers.length > 1 ? told.layers.map((each) => make("span", {}, `${each.name} ${number(each.tokens)}`)) : null),
+      make(
+        "p",
+        { class: "figures" },
+        make("span", {}, many(new Set(told.items.map((each) => each.memory)).size, "memory", "memories")),
+        make("span", {}, `built in ${told.build_ms < 10 ? told.build_ms.toFixed(1) : Math.round(told.build_ms)} ms`),
+        told.layers.length > 1
+          ? told.layers.map((each) => make("span", {}, `${each.name} ${number(each.tokens)}`))
+          : null,
+      ),
     ),
     text(told, { folds, page, first }),
     fold(
@@ -282,13 +410,32 @@ const UNKNOWN = "Nothing was said. The reason was not kept: no worker was runnin
 function silence(told, session, page) {
   if (told.pending) return make("p", { class: "dim" }, "Looking for what is worth saying.");
   const { nearest } = told;
-  const scores = nearest && told.why === "below" ? ` ${nearest.score.toFixed(3)}, needed ${nearest.needed.toFixed(3)}` : "";
+  const scores =
+    nearest && told.why === "below" ? ` ${nearest.score.toFixed(3)}, needed ${nearest.needed.toFixed(3)}` : "";
   return make(
     "div",
     { class: "silence" },
     make("p", {}, told.says ? `Nothing was said: ${told.says}.` : UNKNOWN),
-    nearest ? make("p", { class: "dim" }, told.why === "told" ? "Among it: " : "Nearest: ", nearest.title ? memory(nearest.memory, nearest.title) : "a memory that is no longer there", scores) : null,
-    told.prompt && told.why !== "off" ? make("p", {}, make("button", { type: "button", class: "again", on: { click: () => tried(told, session, page) } }, "Try this prompt")) : null,
+    nearest
+      ? make(
+          "p",
+          { class: "dim" },
+          told.why === "told" ? "Among it: " : "Nearest: ",
+          nearest.title ? memory(nearest.memory, nearest.title) : "a memory that is no longer there",
+          scores,
+        )
+      : null,
+    told.prompt && told.why !== "off"
+      ? make(
+          "p",
+          {},
+          make(
+            "button",
+            { type: "button", class: "again", on: { click: () => tried(told, session, page) } },
+            "Try this prompt",
+          ),
+        )
+      : null,
   );
 }
 
@@ -300,7 +447,9 @@ async function tried(told, session, page) {
     return void (error.name === "AbortError" || toast(sentence(error.message)));
   }
   const moment = !told || told.moment === "prompt" ? {} : { moment: told.moment };
-  page.go(`/try?${new URLSearchParams({ ...(session ? { project: session.project, session: session.id } : {}), ...moment })}`);
+  page.go(
+    `/try?${new URLSearchParams({ ...(session ? { project: session.project, session: session.id } : {}), ...moment })}`,
+  );
 }
 
 // A card shows the beginning of a long prompt.
@@ -311,7 +460,11 @@ async function allOf(told, session, page) {
 }
 
 function text(told, { folds, page, first }) {
-  const block = make("pre", { class: "block", tabindex: "0", role: "group", "aria-label": "As the agent saw it" }, told.text ?? "");
+  const block = make(
+    "pre",
+    { class: "block", tabindex: "0", role: "group", "aria-label": "As the agent saw it" },
+    told.text ?? "",
+  );
   const instead = make("div"); // what went wrong
   const made = fold(told, "text", "As the agent saw it", folds, first, block, instead);
   if (told.text !== null) return made;
@@ -338,7 +491,11 @@ function text(told, { folds, page, first }) {
 
 function one(entry, { layer }) {
   const gone = entry.status === "forgotten";
-  const told = { ...entry, title: entry.title || (gone ? "(no longer there)" : entry.memory), used: entry.used === null ? null : Number(entry.used) };
+  const told = {
+    ...entry,
+    title: entry.title || (gone ? "(no longer there)" : entry.memory),
+    used: entry.used === null ? null : Number(entry.used),
+  };
   const later = !gone && entry.status !== "active";
   return item(told, { layer, more: later ? make("p", { class: "dim how" }, since(entry.status)) : null });
 }
@@ -350,10 +507,24 @@ function asked(told) {
   return make(
     "div",
     { class: "moment-rest" },
-    looked.length ? make("p", {}, make("span", { class: "dim" }, "Looked for "), told.terms.map((each) => [chip(each), " "]), told.files.map((each) => [chip(each, "mono"), " "])) : null,
-    told.skipped.length ? make("p", { class: "dim" }, `Left out: ${[...Map.groupBy(told.skipped, (each) => each.why)].map(([why, some]) => `${some.map((each) => each.name).join(", ")} (${why})`).join("; ")}`) : null,
+    looked.length
+      ? make(
+          "p",
+          {},
+          make("span", { class: "dim" }, "Looked for "),
+          told.terms.map((each) => [chip(each), " "]),
+          told.files.map((each) => [chip(each, "mono"), " "]),
+        )
+      : null,
+    told.skipped.length ? make("p", { class: "dim" }, `Left out: ${leftOut(told.skipped).join("; ")}`) : null,
   );
 }
+
+// Each reason once, behind all that it is the reason for.
+const leftOut = (skipped) =>
+  [...Map.groupBy(skipped, (each) => each.why)].map(
+    ([why, some]) => `${some.map((each) => each.name).join(", ")} (${why})`,
+  );
 
 // A part that can be folded, and stays as somebody left it through every update.
 function fold(told, name, label, folds, isOpen, ...within) {
@@ -364,11 +535,18 @@ function fold(told, name, label, folds, isOpen, ...within) {
   return made;
 }
 
-const toggle = (details) => details && (details.open = !details.open);
+function toggle(details) {
+  if (details) details.open = !details.open;
+}
+
+// When it was given, and at a start how the session came to it.
+const nameOf = ({ moment, source }) => (moment === "session_start" && SOURCES[source]) || momentIn("at", moment);
 
 function inWords(told) {
-  const what = told.silent ? `nothing was said${told.says ? `, ${told.says}` : ""}` : `${many(told.items.length, "item")}, ${tokens(told.tokens)}`;
-  return `${told.name}${told.prompt ? ` ${shorten(told.prompt, 60)}` : ""}: ${what}`;
+  const what = told.silent
+    ? `nothing was said${told.says ? `, ${told.says}` : ""}`
+    : `${many(told.items.length, "item")}, ${tokens(told.tokens)}`;
+  return `${nameOf(told)}${told.prompt ? ` ${shorten(told.prompt, 60)}` : ""}: ${what}`;
 }
 
 // -- keeping still --------------------------------------------------------------------------------------------------
@@ -380,23 +558,7 @@ function place(feed) {
   return () => held?.isConnected && scrollBy({ top: held.getBoundingClientRect().top - top, behavior: "instant" });
 }
 
-// What did not change is left as it is.
-function renew(node, data, content) {
-  const said = JSON.stringify(data);
-  if (node.said !== said) redraw(node, content);
-  node.said = said;
-}
-
-// What is drawn anew keeps the focus on what had it.
-function redraw(card, content) {
-  const had = card !== document.activeElement && card.contains(document.activeElement) ? signOf(document.activeElement) : "";
-  fill(card, ...content());
-  if (had) ([...card.querySelectorAll("a, summary, button, pre")].find((each) => signOf(each) === had) ?? card).focus({ preventScroll: true });
-}
-
 const near = (seconds) => day(seconds).replace(/^(Today|Yesterday)$/, (word) => word.toLowerCase());
-
-const signOf = (node) => `${node.tagName} ${node.getAttribute("href") ?? ""} ${node.closest("details")?.className ?? ""}`;
 
 const newest = (feed) => Math.max(0, ...[...feed.children].map((each) => Number(each.dataset.at) || 0));
 
@@ -411,10 +573,18 @@ function welcome() {
     make(
       "ol",
       { class: "steps" },
-      step("Wire an agent: ", make("code", {}, "foreword install claude-code"), " (or opencode, codex, gemini, copilot, cursor)"),
+      step(
+        "Wire an agent: ",
+        make("code", {}, "foreword install claude-code"),
+        " (or opencode, codex, gemini, copilot, cursor)",
+      ),
       step("Fill the memory from what is there: ", make("code", {}, "foreword init"), " in a project"),
       step("Start the agent there, and ask it something"),
     ),
-    make("p", {}, "What it is given then appears here by itself: at the start of its session and for each prompt, word for word, with what it cost, why it was chosen and whether it was used."),
+    make(
+      "p",
+      {},
+      "What it is given then appears here by itself: at the start of its session and for each prompt, word for word, with what it cost, why it was chosen and whether it was used.",
+    ),
   );
 }

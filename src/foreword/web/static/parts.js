@@ -4,7 +4,14 @@ import { get } from "./ask.js";
 import { add, fill, make } from "./dom.js";
 
 const DAY = 86_400;
-const AGES = [[DAY * 365, "y"], [DAY * 30, "mo"], [DAY * 7, "w"], [DAY, "d"], [3600, "h"], [60, "min"]];
+const AGES = [
+  [DAY * 365, "y"],
+  [DAY * 30, "mo"],
+  [DAY * 7, "w"],
+  [DAY, "d"],
+  [3600, "h"],
+  [60, "min"],
+];
 
 // How long ago, as injected text says it: "2h ago".
 export function age(seconds, now = Date.now() / 1000) {
@@ -48,7 +55,8 @@ export function ago(seconds) {
 // While a page is open what it says of ages stays true.
 export function ageing(root, signal) {
   const tick = () => {
-    for (const each of root.querySelectorAll("time:not([data-clock])")) each.textContent = age(Date.parse(each.dateTime) / 1000);
+    for (const each of root.querySelectorAll("time:not([data-clock])"))
+      each.textContent = age(Date.parse(each.dateTime) / 1000);
   };
   const ticking = setInterval(tick, 20_000);
   signal.addEventListener("abort", () => clearInterval(ticking));
@@ -57,10 +65,11 @@ export function ageing(root, signal) {
 export const chip = (text, more = "") => make("span", { class: `chip ${more}`.trim() }, text);
 
 // How a session stands, in one word on every page: it goes on, it was told to have ended, or nothing is heard of it.
-export const standing = (goesOn, ended) => (goesOn ? make("span", { class: "pulse" }, "live") : chip(ended ? "ended" : "quiet"));
+export const standing = (goesOn, ended) =>
+  goesOn ? make("span", { class: "pulse" }, "live") : chip(ended ? "ended" : "quiet");
 
 // When something is given: what such a moment is called, alone and as a time, and several of them.
-export const MOMENTS = {
+const MOMENTS = {
   prompt: { one: "prompt", at: "for a prompt", all: "prompts" },
   session_start: { one: "session start", at: "at session start", all: "session start" },
   compaction: { one: "compaction", at: "for a compaction", all: "compactions" },
@@ -75,7 +84,13 @@ export const memory = (id, title) => make("a", { href: `/memories/${encodeURICom
 export function factors(why) {
   const told = Object.entries(why ?? {});
   const bars = told.map(([name, factor]) =>
-    make("li", {}, make("span", { class: "factor" }, name), make("span", { class: "figure" }, factor.toFixed(2)), bar(factor)),
+    make(
+      "li",
+      {},
+      make("span", { class: "factor" }, name),
+      make("span", { class: "figure" }, factor.toFixed(2)),
+      bar(factor),
+    ),
   );
   return told.length ? make("ul", { class: "factors", "aria-label": "Factors of the score" }, bars) : null;
 }
@@ -139,7 +154,8 @@ export function item(entry, { why = true, layer = false, more = null } = {}) {
 export const empty = (...words) => make("div", { class: "empty" }, ...words);
 
 // Words between backticks are typed as they are; a backtick alone is one.
-export const coded = (text) => text.split(/`([^`]+)`/).map((each, place) => (place % 2 ? make("code", {}, each) : each));
+export const coded = (text) =>
+  text.split(/`([^`]+)`/).map((each, place) => (place % 2 ? make("code", {}, each) : each));
 
 export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
@@ -147,12 +163,22 @@ export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1
 export const full = (words) => (/[.!?…]$/.test(words) ? words : `${words}.`);
 
 // What became of a memory that was another when it was read.
-const SINCE = { superseded: "been superseded", discarded: "been set aside", stale: "gone stale", active: "been brought back" };
+const SINCE = {
+  superseded: "been superseded",
+  discarded: "been set aside",
+  stale: "gone stale",
+  active: "been brought back",
+};
 export const since = (status) => (SINCE[status] ? `It has since ${SINCE[status]}.` : `It is ${status} now.`);
 
 export function trouble(error) {
   const words = sentence(error.message || String(error));
-  return make("div", { class: "trouble", role: "alert", "data-unanswered": error.status === 0 }, make("p", {}, make("strong", {}, coded(words))), error.hint ? make("p", {}, coded(error.hint)) : null);
+  return make(
+    "div",
+    { class: "trouble", role: "alert", "data-unanswered": error.status === 0 },
+    make("p", {}, make("strong", {}, coded(words))),
+    error.hint ? make("p", {}, coded(error.hint)) : null,
+  );
 }
 
 // A question that must be answered: resolves to what `read` reads from the form, or to null.
@@ -173,7 +199,8 @@ export function ask({ title, body = [], yes = "Yes", danger = false, read = () =
 }
 
 // What went wrong and the way out, as one reads it in a line.
-const troubled = (error) => [error.message || String(error), error.hint].filter(Boolean).map((each) => [coded(full(sentence(each))), " "]);
+const troubled = (error) =>
+  [error.message || String(error), error.hint].filter(Boolean).map((each) => [coded(full(sentence(each))), " "]);
 
 // What was done, for some seconds, and where there is one a way back; what went wrong, for as long as two sentences take.
 export const toastTrouble = (error) => toast(troubled(error), { seconds: 15 });
@@ -186,7 +213,11 @@ export function toast(words, { undo = null, seconds = undo ? 12 : 6 } = {}) {
     note.remove();
     if (held) (before?.isConnected ? before : document.getElementById("main")).focus({ preventScroll: true });
   };
-  if (undo) note.append(make("button", { type: "button", class: "quiet", on: { click: () => (gone(), undo()) } }, "Undo"));
+  const back = () => {
+    gone();
+    undo();
+  };
+  if (undo) note.append(make("button", { type: "button", class: "quiet", on: { click: back } }, "Undo"));
   document.getElementById("toasts").append(note);
   const late = () => (note.contains(document.activeElement) ? setTimeout(late, 2_000) : gone());
   setTimeout(late, seconds * 1_000);
@@ -196,15 +227,27 @@ export function toast(words, { undo = null, seconds = undo ? 12 : 6 } = {}) {
 export async function projects(page, { chosen = page.query.get("project") ?? "", all = "All projects", change } = {}) {
   const told = await get("/api/projects", {}, { signal: page.signal });
   const select = leading(make("select", { id: "project", on: { change: () => change(select.value) } }));
-  fill(select, all ? make("option", { value: "" }, all) : null, told.projects.map((each) => make("option", { value: each.key, selected: each.key === chosen }, each.name || each.key)));
+  fill(
+    select,
+    all ? make("option", { value: "" }, all) : null,
+    told.projects.map((each) =>
+      make("option", { value: each.key, selected: each.key === chosen }, each.name || each.key),
+    ),
+  );
   return make("label", { class: "field" }, make("span", {}, "Project"), select);
 }
 
 // A choice that leads to another address is there again with the focus: who goes along it by arrow keys goes on.
 let led = { id: "", until: 0 };
 export function leading(select) {
-  select.addEventListener("change", () => (led = { id: select.id, until: Date.now() + 3_000 }));
-  if (led.id === select.id && Date.now() < led.until) requestAnimationFrame(() => ((led.until = 0), select.focus({ preventScroll: true })));
+  const again = () => {
+    led.until = 0;
+    select.focus({ preventScroll: true });
+  };
+  select.addEventListener("change", () => {
+    led = { id: select.id, until: Date.now() + 3_000 };
+  });
+  if (led.id === select.id && Date.now() < led.until) requestAnimationFrame(again);
   return select;
 }
 
@@ -235,15 +278,39 @@ export function anew(node, draw) {
   return !held || node.contains(document.activeElement);
 }
 
+// What did not change is left as it is; what did is drawn anew, and where the keys were they stay.
+export function renew(node, data, drawing) {
+  const said = JSON.stringify(data);
+  if (node.said === said) return;
+  node.said = said;
+  if (!anew(node, () => fill(node, drawing(data)))) node.focus({ preventScroll: true });
+}
+
 // What can have the focus, each with a name that it has in the next drawing too.
 function signs(node) {
   const seen = new Map();
   const all = [...node.querySelectorAll("a, button, summary, select, input, textarea, [tabindex]")];
-  return new Map(all.map((each) => {
-    const name = [each.tagName, each.closest("[data-of]")?.dataset.of ?? "", each.getAttribute("aria-keyshortcuts") ?? each.dataset.do ?? each.getAttribute("href") ?? each.name ?? each.className].join(" ");
-    seen.set(name, (seen.get(name) ?? 0) + 1);
-    return [each, `${name} ${seen.get(name)}`];
-  }));
+  return new Map(
+    all.map((each) => {
+      const name = [
+        each.tagName,
+        ownerOf(each),
+        each.getAttribute("aria-keyshortcuts") ??
+          each.dataset.do ??
+          each.getAttribute("href") ??
+          each.name ??
+          each.className,
+      ].join(" ");
+      seen.set(name, (seen.get(name) ?? 0) + 1);
+      return [each, `${name} ${seen.get(name)}`];
+    }),
+  );
+}
+
+// The memory, or whatever else, that a node is about.
+function ownerOf(node) {
+  const { of, memory } = node.closest("[data-of], [data-memory]")?.dataset ?? {};
+  return of ?? memory ?? "";
 }
 
 // Up and down a list of nodes by keys; the one that is chosen has the focus.

@@ -2,11 +2,31 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { anew, chip, clock, coded, day, many, memory, momentIn, number, standing, tokens, walkable, when } from "./parts.js";
+import {
+  anew,
+  chip,
+  clock,
+  coded,
+  day,
+  many,
+  memory,
+  momentIn,
+  number,
+  standing,
+  tokens,
+  walkable,
+  when,
+} from "./parts.js";
 
 const REST = 3_000; // milliseconds between two looks at a session that goes on
 const MARKS = { NEW: "+ NEW", MODIFIED: "~ MODIFIED", DELETED: "− DELETED" };
-const SOURCES = { startup: "", resume: "it was resumed", clear: "in a cleared window", compact: "after a compaction", fork: "forked from another session" };
+const SOURCES = {
+  startup: "",
+  resume: "it was resumed",
+  clear: "in a cleared window",
+  compact: "after a compaction",
+  fork: "forked from another session",
+};
 const KEPT = {
   decision: "Decided",
   preference: "Rule",
@@ -30,8 +50,12 @@ const ABOUT = [
 
 export async function tell(root, page, id) {
   const back = () => (history.state?.from === "timeline" ? history.back() : page.go("/timeline"));
+  const up = (event) => {
+    event.preventDefault();
+    back();
+  };
   const body = make("div", { class: "story" });
-  root.append(make("p", {}, make("a", { href: "/timeline", on: { click: (event) => (event.preventDefault(), back()) } }, "← Timeline")), body);
+  root.append(make("p", {}, make("a", { href: "/timeline", on: { click: up } }, "← Timeline")), body);
   page.keys({ Escape: ["Back to the timeline", back] });
   let shown = null;
   try {
@@ -98,24 +122,59 @@ export async function tell(root, page, id) {
 export function changes(some) {
   const files = new Map();
   for (const each of some) files.set(each.file, [...(files.get(each.file) ?? []), each]);
-  return [...files].map(([file, functions]) => make("li", {}, make("code", { class: "dim" }, file), functions.map((each) => [" ", changed(each)])));
+  return [...files].map(([file, functions]) =>
+    make(
+      "li",
+      {},
+      make("code", { class: "dim" }, file),
+      functions.map((each) => [" ", changed(each)]),
+    ),
+  );
 }
 
 function changed({ function: name, what, signature }) {
-  return make("span", { class: "function", title: signature || null }, chip(MARKS[what] ?? what, `what ${what === "NEW" ? "good" : what === "DELETED" ? "bad" : "warn"}`), " ", make("code", {}, name));
+  return make(
+    "span",
+    { class: "function", title: signature || null },
+    chip(MARKS[what] ?? what, `what ${what === "NEW" ? "good" : what === "DELETED" ? "bad" : "warn"}`),
+    " ",
+    make("code", {}, name),
+  );
 }
 
 export const unsaid = ({ running }) => (running ? "Nothing has been said yet" : "Nothing was said");
 
 // How often a session saw a failure, where that is more than once.
-export const times = ({ times: count }) => (count > 1 ? make("span", { class: "dim" }, ` ${number(count)} times`) : null);
+export const times = ({ times: count }) =>
+  count > 1 ? make("span", { class: "dim" }, ` ${number(count)} times`) : null;
 
 // What came of a failure: fixed there, later or before in another session, or not yet.
 export function fate({ fix, open, by, later }) {
-  const where = by ? make("a", { href: `/timeline/${encodeURIComponent(by.session)}`, title: when(by.last) }, by.title || by.session.slice(0, 8)) : null;
+  const where = by
+    ? make(
+        "a",
+        { href: `/timeline/${encodeURIComponent(by.session)}`, title: when(by.last) },
+        by.title || by.session.slice(0, 8),
+      )
+    : null;
   const told = fix ? [": ", coded(fix)] : null;
-  if (later) return [make("span", { class: open ? "warn" : "good" }, open ? "fixed later in " : "✓ fixed later in "), where, open ? ", and it came back" : null, told];
-  if (by) return [make("span", { class: open ? "warn" : "dim" }, open ? "came back after it was fixed in " : "no longer seen; before, it was fixed in "), where, told];
+  if (later)
+    return [
+      make("span", { class: open ? "warn" : "good" }, open ? "fixed later in " : "✓ fixed later in "),
+      where,
+      open ? ", and it came back" : null,
+      told,
+    ];
+  if (by)
+    return [
+      make(
+        "span",
+        { class: open ? "warn" : "dim" },
+        open ? "came back after it was fixed in " : "no longer seen; before, it was fixed in ",
+      ),
+      where,
+      told,
+    ];
   if (fix) return [make("span", { class: open ? "warn" : "good" }, open ? "came back after" : "✓ fixed"), told];
   return make("span", { class: open ? "bad" : "dim" }, open ? "✗ not fixed yet" : "no longer seen");
 }
@@ -139,9 +198,10 @@ class Moments {
     const gone = new Set(this.told.filter((each) => !told.includes(each)));
     moments.forEach((each, at) => {
       const there = this.list.children[at];
-      const node = known.get(told[at]) ?? momentOf(each, moments[at - 1] ?? null, this.session);
-      if (node === there) return;
-      if (there && gone.has(this.told[at]) && known.get(this.told[at]) === there) carried(there, node);
+      const old = known.get(told[at]);
+      if (old && old === there) return;
+      const node = old ?? momentOf(each, moments[at - 1] ?? null, this.session);
+      if (!old && there && gone.has(this.told[at]) && known.get(this.told[at]) === there) carry(there, node);
       else this.list.insertBefore(node, there ?? null);
     });
     while (this.list.children.length > told.length) this.list.lastChild.remove();
@@ -150,19 +210,18 @@ class Moments {
 }
 
 // One moment that is told anew stands where it stood: unfolded, chosen and held as it was.
-function carried(before, after) {
-  const held = before.contains(document.activeElement);
-  const folds = [...before.querySelectorAll("details")].map((each) => each.open);
-  after.querySelectorAll("details").forEach((each, at) => (each.open = folds[at] ?? false));
+function carry(before, after) {
   after.classList.toggle("chosen", before.classList.contains("chosen"));
-  before.replaceWith(after);
-  if (held) after.focus({ preventScroll: true });
+  for (const { name, value } of after.attributes) before.setAttribute(name, value);
+  if (!anew(before, () => before.replaceChildren(...after.childNodes))) before.focus({ preventScroll: true });
 }
 
 function headOf(told) {
   const { session, about, handoff, given } = told;
   const left = handoff?.next.length ? [] : (about.next ?? []);
-  const points = ABOUT.map(([label, name]) => [label, name === "next" ? left : (about[name] ?? [])]).filter(([, some]) => some.length);
+  const points = ABOUT.map(([label, name]) => [label, name === "next" ? left : (about[name] ?? [])]).filter(
+    ([, some]) => some.length,
+  );
   const minutes = Math.max(1, Math.round((session.last - session.started) / 60));
   return [
     make("h1", {}, session.title || unsaid(session)),
@@ -181,7 +240,15 @@ function headOf(told) {
       "p",
       { class: "figures" },
       given.injections
-        ? [make("span", {}, `given ${many(given.items, "memory", "memories")} in ${tokens(given.tokens)}`), make("span", { class: given.used ? "used" : "" }, given.used ? `✓ ${number(given.used)} used` : session.running ? "none used so far" : "none used"), make("a", { href: `/now/${encodeURIComponent(session.id)}` }, "What it was given, and why")]
+        ? [
+            make("span", {}, `given ${many(given.items, "memory", "memories")} in ${tokens(given.tokens)}`),
+            make(
+              "span",
+              { class: given.used ? "used" : "" },
+              given.used ? `✓ ${number(given.used)} used` : session.running ? "none used so far" : "none used",
+            ),
+            make("a", { href: `/now/${encodeURIComponent(session.id)}` }, "What it was given, and why"),
+          ]
         : make("span", {}, "it was given nothing"),
       about.memory ? memory(about.memory, "Its summary") : null,
     ),
@@ -190,12 +257,47 @@ function headOf(told) {
       ? make(
           "dl",
           { class: "lines card about" },
-          points.map(([label, some]) => [make("dt", {}, label), make("dd", {}, make("ul", {}, some.map((each) => make("li", {}, each))))]),
-          handoff ? [make("dt", {}, "Handed over"), make("dd", {}, make("ul", {}, make("li", {}, memory(handoff.id, handoff.title)), steps("next", handoff.next), steps("in the way", handoff.blockers), steps("open", handoff.questions)))] : null,
+          points.map(([label, some]) => [
+            make("dt", {}, label),
+            make(
+              "dd",
+              {},
+              make(
+                "ul",
+                {},
+                some.map((each) => make("li", {}, each)),
+              ),
+            ),
+          ]),
+          handoff
+            ? [
+                make("dt", {}, "Handed over"),
+                make(
+                  "dd",
+                  {},
+                  make(
+                    "ul",
+                    {},
+                    make("li", {}, memory(handoff.id, handoff.title)),
+                    steps("next", handoff.next),
+                    steps("in the way", handoff.blockers),
+                    steps("open", handoff.questions),
+                  ),
+                ),
+              ]
+            : null,
         )
       : null,
-    told.left_out ? make("p", { class: "dim" }, `${many(told.left_out, "earlier moment")} left out: these are the last ${number(told.moments.length)}.`) : null,
-    told.silent ? make("p", { class: "dim" }, "What was said and run in it is not kept; this is what came of it.") : null,
+    told.left_out
+      ? make(
+          "p",
+          { class: "dim" },
+          `${many(told.left_out, "earlier moment")} left out: these are the last ${number(told.moments.length)}.`,
+        )
+      : null,
+    told.silent
+      ? make("p", { class: "dim" }, "What was said and run in it is not kept; this is what came of it.")
+      : null,
   ];
 }
 
@@ -208,7 +310,13 @@ function momentOf(told, before, session) {
     "li",
     { class: `moment ${kind}`, tabindex: "-1" },
     fresh ? make("p", { class: "day-of" }, day(told.at)) : null,
-    make("p", { class: "moment-head" }, make("time", { datetime: new Date(told.at * 1000).toISOString(), title: when(told.at) }, clock(told.at)), " ", make("strong", {}, label)),
+    make(
+      "p",
+      { class: "moment-head" },
+      make("time", { datetime: new Date(told.at * 1000).toISOString(), title: when(told.at) }, clock(told.at)),
+      " ",
+      make("strong", {}, label),
+    ),
     body ? make("div", { class: "moment-body" }, body) : null,
   );
 }
@@ -220,29 +328,113 @@ const TELL = {
   compaction: () => ["Compacted", "quiet", "the context window was summed up, and began again"],
   prompt: (told) => ["Asked", "asked", said(told)],
   answer: (told) => ["Answered", "answered", said(told)],
-  plan: (told) => ["Planned", "", make("ul", {}, told.todos.map((each) => make("li", {}, each.done ? "☑ " : "☐ ", each.text, each.done ? make("span", { class: "unseen" }, " (done)") : null)), told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null)],
-  edit: (told) => ["Changed", "changed", make("ul", {}, told.files.flatMap(({ file, functions }) => (functions.length ? changes(functions) : make("li", {}, make("code", { class: "dim" }, file)))))],
-  run: (told) => (told.failed ? ["✗ Failed", "failed", [ran(told), broke(told)]] : ["Ran", "", [ran(told), told.memory ? make("p", {}, memory(told.memory.id, told.memory.title)) : null]]),
-  failure: (told) => ["✗ Failed", "failed", [told.command ? make("p", {}, make("code", {}, told.command)) : null, broke({ failure: told.memory }), made(told.memory) ? make("p", {}, fate(told.memory)) : null]],
-  fixed: (told) => ["✓ Fixed", "fixed", [make("p", {}, memory(told.memory.id, told.memory.title)), make("p", {}, coded(told.text))]],
+  plan: (told) => [
+    "Planned",
+    "",
+    make(
+      "ul",
+      {},
+      told.todos.map((each) =>
+        make(
+          "li",
+          {},
+          each.done ? "☑ " : "☐ ",
+          each.text,
+          each.done ? make("span", { class: "unseen" }, " (done)") : null,
+        ),
+      ),
+      told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null,
+    ),
+  ],
+  edit: (told) => [
+    "Changed",
+    "changed",
+    make(
+      "ul",
+      {},
+      told.files.flatMap(({ file, functions }) =>
+        functions.length ? changes(functions) : make("li", {}, make("code", { class: "dim" }, file)),
+      ),
+    ),
+  ],
+  run: (told) =>
+    told.failed
+      ? ["✗ Failed", "failed", [ran(told), broke(told)]]
+      : ["Ran", "", [ran(told), told.memory ? make("p", {}, memory(told.memory.id, told.memory.title)) : null]],
+  failure: (told) => [
+    "✗ Failed",
+    "failed",
+    [
+      told.command ? make("p", {}, make("code", {}, told.command)) : null,
+      broke({ failure: told.memory }),
+      made(told.memory) ? make("p", {}, fate(told.memory)) : null,
+    ],
+  ],
+  fixed: (told) => [
+    "✓ Fixed",
+    "fixed",
+    [make("p", {}, memory(told.memory.id, told.memory.title)), make("p", {}, coded(told.text))],
+  ],
   given: (told, session) => ["Given", "given", given(told, session)],
-  kept: (told) => [KEPT[told.memory.kind] ?? told.memory.kind, "kept", [make("p", {}, memory(told.memory.id, told.memory.title), told.memory.status === "active" ? null : make("span", { class: "dim" }, ` (${told.memory.status})`)), told.text ? make("p", { class: "dim" }, told.text) : null]],
+  kept: (told) => [
+    KEPT[told.memory.kind] ?? told.memory.kind,
+    "kept",
+    [
+      make(
+        "p",
+        {},
+        memory(told.memory.id, told.memory.title),
+        told.memory.status === "active" ? null : make("span", { class: "dim" }, ` (${told.memory.status})`),
+      ),
+      told.text ? make("p", { class: "dim" }, told.text) : null,
+    ],
+  ],
 };
 
 // Whether the session itself fixed it: a moment of its own tells that.
 const made = ({ fix, by }) => Boolean(fix && !by);
 
-const said = (told) => [make("p", { class: "said" }, told.text, told.more ? "…" : ""), told.more ? make("p", { class: "dim" }, `${many(told.more, "more character")}`) : null];
+const said = (told) => [
+  make("p", { class: "said" }, told.text, told.more ? "…" : ""),
+  told.more ? make("p", { class: "dim" }, `${many(told.more, "more character")}`) : null,
+];
 
-const ran = (told) => make("p", {}, make("code", {}, told.command), told.times ? make("span", { class: "dim" }, ` ${told.times} times`) : null);
+const ran = (told) =>
+  make(
+    "p",
+    {},
+    make("code", {}, told.command),
+    told.times ? make("span", { class: "dim" }, ` ${told.times} times`) : null,
+  );
 
 // What a run ended in: the error in a line, the failure that it is, and the end of the output for who wants it.
 function broke({ failure, error, output, more }) {
   return [
     failure
-      ? make("p", {}, memory(failure.id, failure.title), failure.seen > 1 ? make("span", { class: "dim" }, ` seen ${number(failure.seen)} times${failure.times < failure.seen ? `, ${number(failure.times)} of them here` : ""}`) : null, made(failure) ? null : [" ", fate(failure)])
-      : error ? make("p", {}, error) : null,
-    output ? make("details", {}, make("summary", {}, more ? `The end of its output (${number(more)} characters before it)` : "Its output"), make("pre", { class: "block" }, output)) : null,
+      ? make(
+          "p",
+          {},
+          memory(failure.id, failure.title),
+          failure.seen > 1
+            ? make(
+                "span",
+                { class: "dim" },
+                ` seen ${number(failure.seen)} times${failure.times < failure.seen ? `, ${number(failure.times)} of them here` : ""}`,
+              )
+            : null,
+          made(failure) ? null : [" ", fate(failure)],
+        )
+      : error
+        ? make("p", {}, error)
+        : null,
+    output
+      ? make(
+          "details",
+          {},
+          make("summary", {}, more ? `The end of its output (${number(more)} characters before it)` : "Its output"),
+          make("pre", { class: "block" }, output),
+        )
+      : null,
   ];
 }
 
@@ -253,7 +445,20 @@ function given(told, session) {
     "details",
     {},
     make("summary", {}, words, told.used ? make("span", { class: "used" }, ` ✓ ${number(told.used)} used`) : null),
-    make("ul", {}, told.items.map((each) => make("li", {}, each.kind ? [chip(each.kind), " "] : null, memory(each.memory, each.title), each.used ? make("span", { class: "used", title: each.how || null }, " ✓ used") : null)), told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null),
+    make(
+      "ul",
+      {},
+      told.items.map((each) =>
+        make(
+          "li",
+          {},
+          each.kind ? [chip(each.kind), " "] : null,
+          memory(each.memory, each.title),
+          each.used ? make("span", { class: "used", title: each.how || null }, " ✓ used") : null,
+        ),
+      ),
+      told.more ? make("li", { class: "dim" }, `and ${number(told.more)} more`) : null,
+    ),
     make("p", {}, make("a", { href: `/now/${encodeURIComponent(session)}` }, "As the agent saw it, and why")),
   );
 }

@@ -2,7 +2,21 @@
 
 import { get } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { anew, clock, coded, day, empty, many, memory, number, projects, reorder, standing, trouble, walkable } from "./parts.js";
+import {
+  anew,
+  clock,
+  coded,
+  day,
+  empty,
+  many,
+  memory,
+  number,
+  projects,
+  reorder,
+  standing,
+  trouble,
+  walkable,
+} from "./parts.js";
 import { changes, fate, tell, times, unsaid } from "./story.js";
 
 export const title = "Timeline";
@@ -29,8 +43,10 @@ export async function show(root, page) {
   let waiting = 0;
 
   root.append(make("div", { class: "head" }, make("h1", {}, title)), list, make("p", { class: "older" }, older));
-  projects(page, { change: (key) => page.go(key ? `/timeline?project=${encodeURIComponent(key)}` : "/timeline") })
-    .then((choice) => root.firstChild.append(choice), () => {});
+  projects(page, { change: (key) => page.go(key ? `/timeline?project=${encodeURIComponent(key)}` : "/timeline") }).then(
+    (choice) => root.firstChild.append(choice),
+    () => {},
+  );
   page.keys({
     j: ["Next session", walk.next],
     k: ["Previous session", walk.previous],
@@ -45,9 +61,14 @@ export async function show(root, page) {
   list.addEventListener("click", write, true); // before a link is followed
   addEventListener("beforeunload", write, { signal: page.signal }); // a reload leads there too
   page.live(later);
-  const end = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && more(), { rootMargin: "400px" });
+  const end = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && more(), {
+    rootMargin: "400px",
+  });
   end.observe(older);
-  page.signal.addEventListener("abort", () => (end.disconnect(), clearTimeout(waiting)));
+  page.signal.addEventListener("abort", () => {
+    end.disconnect();
+    clearTimeout(waiting);
+  });
 
   async function first() {
     const told = await ask({ limit: Math.min(MOST, Math.max(PAGE, before.loaded ?? 0)) });
@@ -205,7 +226,11 @@ class Rows {
 const rowOf = (session) => make("article", { class: "card session", "data-session": session.id, tabindex: "-1" });
 
 function content(session, open) {
-  const link = make("a", { href: `/timeline/${encodeURIComponent(session.id)}`, on: { click: followed } }, session.title || unsaid(session));
+  const link = make(
+    "a",
+    { href: `/timeline/${encodeURIComponent(session.id)}`, on: { click: followed } },
+    session.title || unsaid(session),
+  );
   function followed(event) {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
@@ -220,11 +245,17 @@ function content(session, open) {
   ];
 }
 
-const span = ({ started, last }) => (clock(started) === clock(last) ? clock(last) : `${clock(started)} – ${clock(last)}`);
+const span = ({ started, last }) =>
+  clock(started) === clock(last) ? clock(last) : `${clock(started)} – ${clock(last)}`;
 
 function given({ given: { items, used, tokens } }) {
   if (!items) return null;
-  return make("span", { title: `${number(tokens)} tokens` }, `given ${many(items, "memory", "memories")}`, used ? [", ", make("span", { class: "used" }, `✓ ${number(used)} used`)] : null);
+  return make(
+    "span",
+    { title: `${number(tokens)} tokens` },
+    `given ${many(items, "memory", "memories")}`,
+    used ? [", ", make("span", { class: "used" }, `✓ ${number(used)} used`)] : null,
+  );
 }
 
 // What came of it, a line for each sort of thing.
@@ -239,13 +270,26 @@ function lines(session) {
   ];
   const told = sorts.filter(([, name]) => session[name].length);
   return told.length
-    ? make("dl", { class: "lines" }, told.map(([label, name, list]) => [make("dt", {}, label), make("dd", {}, make("ul", {}, list(session[name]), rest(session.more[name])))]))
+    ? make(
+        "dl",
+        { class: "lines" },
+        told.map(([label, name, list]) => [
+          make("dt", {}, label),
+          make("dd", {}, make("ul", {}, list(session[name]), rest(session.more[name]))),
+        ]),
+      )
     : null;
 }
 
 const rest = (count) => (count ? make("li", { class: "dim" }, `and ${number(count)} more`) : null);
 
-const link = (each) => make("li", {}, each.id ? memory(each.id, each.title) : each.title, each.status && each.status !== "active" ? make("span", { class: "dim" }, ` (${each.status})`) : null);
+const link = (each) =>
+  make(
+    "li",
+    {},
+    each.id ? memory(each.id, each.title) : each.title,
+    each.status && each.status !== "active" ? make("span", { class: "dim" }, ` (${each.status})`) : null,
+  );
 
 function failure(each) {
   return make("li", {}, memory(each.id, each.title), times(each), " ", fate(each));
@@ -254,6 +298,12 @@ function failure(each) {
 function nothing(project) {
   return empty(
     make("p", {}, project ? "No session of this project has been seen yet." : "No session has been seen yet."),
-    make("p", {}, coded("Sessions appear here as soon as an agent reports them: `foreword install claude-code` (or another host) wires one.")),
+    make(
+      "p",
+      {},
+      coded(
+        "Sessions appear here as soon as an agent reports them: `foreword install claude-code` (or another host) wires one.",
+      ),
+    ),
   );
 }

@@ -3,7 +3,22 @@
 import { get, latest, post } from "./ask.js";
 import { fill, make } from "./dom.js";
 import {
-  age, anew, chip, coded, empty, item, many, meter, momentIn, number, projects, SCORED, tokens, trouble, walkable,
+  age,
+  anew,
+  chip,
+  coded,
+  empty,
+  item,
+  many,
+  meter,
+  momentIn,
+  number,
+  projects,
+  reorder,
+  SCORED,
+  tokens,
+  trouble,
+  walkable,
 } from "./parts.js";
 
 export const title = "Try it";
@@ -18,11 +33,17 @@ const NOTHING = "Nothing is remembered yet: no project has been seen. Work with 
 let draft = ""; // the prompt stays out of the address and off the disk; here it lasts while the viewer is open
 
 // The prompt that the page begins with when it is shown next.
-export const bring = (prompt) => (draft = prompt);
+export function bring(prompt) {
+  draft = prompt;
+}
 
 export async function show(root, page) {
   const asked = { ...Object.fromEntries(page.query), prompt: draft };
-  const choice = await projects(page, { all: "", change: () => (form.otherProject(), choose()) });
+  const other = () => {
+    form.otherProject();
+    choose();
+  };
+  const choice = await projects(page, { all: "", change: other });
   const chosen = choice.querySelector("select");
   if (!chosen.options.length) {
     return void root.append(make("h1", {}, title), empty(coded(NOTHING)));
@@ -31,7 +52,12 @@ export async function show(root, page) {
   const result = make("section", { class: "try-result", "aria-label": "What would be injected" });
   const text = make("section", { class: "try-text", "aria-label": "As the agent would see it" });
   const rows = new Rows(result);
-  const head = make("div", { class: "head" }, make("h1", {}, title), make("p", { class: "dim" }, "Nothing that you try is kept or counted."));
+  const head = make(
+    "div",
+    { class: "head" },
+    make("h1", {}, title),
+    make("p", { class: "dim" }, "Nothing that you try is kept or counted."),
+  );
   root.append(head, form.card, form.budget, make("div", { class: "try-halves" }, result, text));
 
   let wanted = null; // the question that comes next
@@ -80,7 +106,10 @@ export async function show(root, page) {
       return void fill(text);
     }
     rows.draw(told);
-    const block = () => [make("h2", {}, "As the agent would see it"), make("pre", { class: "block", tabindex: "0" }, spoken(told))];
+    const block = () => [
+      make("h2", {}, "As the agent would see it"),
+      make("pre", { class: "block", tabindex: "0" }, spoken(told)),
+    ];
     anew(text, () => fill(text, told.text ? block() : null));
     point(null); // where the item stands that was chosen
     clearTimeout(quiet);
@@ -89,18 +118,47 @@ export async function show(root, page) {
   }
 
   function begin() {
-    const titles = form.choices.sessions.map((each) => each.title).filter(Boolean).slice(0, 3);
-    const use = (words) => ((form.prompt.value = words), form.prompt.focus(), ask());
-    const examples = titles.map((each) => make("button", { type: "button", on: { click: () => use(each) } }, each.length > 70 ? `${each.slice(0, 69)}…` : each));
-    return empty(make("p", {}, "Type what you would ask your agent, and see what it would be told first."), examples.length ? make("p", { class: "try-examples" }, "For example: ", examples) : null);
+    const titles = form.choices.sessions
+      .map((each) => each.title)
+      .filter(Boolean)
+      .slice(0, 3);
+    const use = (words) => {
+      form.prompt.value = words;
+      form.prompt.focus();
+      ask();
+    };
+    const examples = titles.map((each) =>
+      make(
+        "button",
+        { type: "button", on: { click: () => use(each) } },
+        each.length > 70 ? `${each.slice(0, 69)}…` : each,
+      ),
+    );
+    return empty(
+      make("p", {}, "Type what you would ask your agent, and see what it would be told first."),
+      examples.length ? make("p", { class: "try-examples" }, "For example: ", examples) : null,
+    );
   }
 
   // Everything but the prompt is in the address.
   function address() {
     const { moment, budget, session, host, form: shape } = form.said();
     const usual = form.range().usual;
-    const said = { project: chosen.value, moment: moment === "prompt" ? "" : moment, budget: budget === usual ? "" : budget, session, host, form: shape };
-    page.replace(`/try?${new URLSearchParams(Object.entries(said).filter(([, given]) => given !== "").map(([name, given]) => [name, String(given)]))}`);
+    const said = {
+      project: chosen.value,
+      moment: moment === "prompt" ? "" : moment,
+      budget: budget === usual ? "" : budget,
+      session,
+      host,
+      form: shape,
+    };
+    page.replace(
+      `/try?${new URLSearchParams(
+        Object.entries(said)
+          .filter(([, given]) => given !== "")
+          .map(([name, given]) => [name, String(given)]),
+      )}`,
+    );
   }
 
   // What can be chosen in the project; of two that were chosen in a row the latter counts.
@@ -126,13 +184,18 @@ export async function show(root, page) {
   };
   const point = (node) => {
     const row = node?.closest?.(".tried") ?? here();
-    for (const each of text.querySelectorAll("[data-memory]")) each.classList.toggle("pointed", each.dataset.memory === row?.dataset.memory);
+    for (const each of text.querySelectorAll("[data-memory]"))
+      each.classList.toggle("pointed", each.dataset.memory === row?.dataset.memory);
   };
   const walk = walkable(() => result.querySelectorAll(".tried"), { onto: point });
   result.addEventListener("pointerover", (event) => point(event.target));
   result.addEventListener("pointerleave", () => point(null));
   const here = () => result.querySelector(".tried:focus-within, .tried.chosen");
-  form.on({ ask, later: () => (clearTimeout(pause), (pause = setTimeout(ask, PAUSE))) });
+  const later = () => {
+    clearTimeout(pause);
+    pause = setTimeout(ask, PAUSE);
+  };
+  form.on({ ask, later });
   page.keys({
     "Ctrl+Enter": ["Ask now", ask],
     p: ["Write the prompt", () => form.prompt.focus()],
@@ -143,7 +206,10 @@ export async function show(root, page) {
     k: ["Previous item", walk.previous],
     o: ["Open the memory", () => here() && page.go(`/memories/${encodeURIComponent(here().dataset.memory)}`)],
   });
-  page.signal.addEventListener("abort", () => (clearTimeout(pause), clearTimeout(quiet)));
+  page.signal.addEventListener("abort", () => {
+    clearTimeout(pause);
+    clearTimeout(quiet);
+  });
   result.tabIndex = -1;
   await choose();
   page.live(() => {
@@ -171,7 +237,13 @@ const summary = (told) => `${many(told.items.length, "item")}, ${number(told.tok
 
 function controls(asked, project) {
   let choices = { moments: [], sessions: [], hosts: [], forms: [] };
-  const prompt = make("textarea", { id: "prompt", rows: "3", value: asked.prompt, spellcheck: "false", placeholder: "Why does the login test fail again?" });
+  const prompt = make("textarea", {
+    id: "prompt",
+    rows: "3",
+    value: asked.prompt,
+    spellcheck: "false",
+    placeholder: "Why does the login test fail again?",
+  });
   const moment = make("select", { id: "moment" });
   const session = make("select", { id: "session" });
   const host = make("select", { id: "host" });
@@ -190,8 +262,13 @@ function controls(asked, project) {
     session.value = asked.session = "";
   }
 
-  const range = () => choices.moments.find((each) => each.name === moment.value) ?? { least: 40, usual: 500, most: 2000 };
-  const options = (select, all, given) => fill(select, all.map(([key, words]) => make("option", { value: key, selected: key === given }, words)));
+  const range = () =>
+    choices.moments.find((each) => each.name === moment.value) ?? { least: 40, usual: 500, most: 2000 };
+  const options = (select, all, given) =>
+    fill(
+      select,
+      all.map(([key, words]) => make("option", { value: key, selected: key === given }, words)),
+    );
   const field = (words, control) => make("label", { class: "field" }, make("span", {}, words), control);
 
   function tell() {
@@ -213,10 +290,22 @@ function controls(asked, project) {
     choices = told;
     offered = true;
     const named = (each) => `${each.title || each.id.slice(0, 8)} (${each.host}, ${age(each.last)})`;
-    options(moment, told.moments.map((each) => [each.name, momentIn("one", each.name)]), moment.value || asked.moment || "prompt");
-    options(session, [["", "a new one"], ...told.sessions.map((each) => [each.id, named(each)])], session.value || asked.session);
+    options(
+      moment,
+      told.moments.map((each) => [each.name, momentIn("one", each.name)]),
+      moment.value || asked.moment || "prompt",
+    );
+    options(
+      session,
+      [["", "a new one"], ...told.sessions.map((each) => [each.id, named(each)])],
+      session.value || asked.session,
+    );
     options(host, [["", "any"], ...told.hosts.map((each) => [each.name, each.name])], host.value || asked.host);
-    options(shape, [["", "as the agent takes it"], ...told.forms.map((each) => [each, each])], shape.value || asked.form);
+    options(
+      shape,
+      [["", "as the agent takes it"], ...told.forms.map((each) => [each, each])],
+      shape.value || asked.form,
+    );
     more.open ||= Boolean(session.value || host.value || shape.value);
     reach(set ? Number(asked.budget ?? slider.value) : null);
     for (const each of ["budget", "moment", "session", "host", "form"]) delete asked[each]; // from now on they are chosen here
@@ -224,14 +313,42 @@ function controls(asked, project) {
 
   function on({ ask, later }) {
     prompt.addEventListener("input", later);
-    moment.addEventListener("change", () => ((set = false), reach(null), ask()));
+    moment.addEventListener("change", () => {
+      unset();
+      ask();
+    });
     for (const each of [session, host, shape]) each.addEventListener("change", ask);
-    slider.addEventListener("input", () => (moved(), ask()));
-    usual.addEventListener("click", () => ((set = false), reach(null), slider.focus(), ask())); // it hides itself
+    slider.addEventListener("input", () => {
+      moved();
+      ask();
+    });
+    usual.addEventListener("click", () => {
+      unset();
+      slider.focus(); // the button hides itself
+      ask();
+    });
   }
 
-  const moved = () => ((set = true), tell());
-  const more = make("details", { class: "try-more" }, make("summary", {}, "Session, agent, form"), make("div", { class: "try-choices" }, field("In session", session), field("Agent", host), field("Form of the text", shape)));
+  const moved = () => {
+    set = true;
+    tell();
+  };
+  const unset = () => {
+    set = false;
+    reach(null);
+  };
+  const more = make(
+    "details",
+    { class: "try-more" },
+    make("summary", {}, "Session, agent, form"),
+    make(
+      "div",
+      { class: "try-choices" },
+      field("In session", session),
+      field("Agent", host),
+      field("Form of the text", shape),
+    ),
+  );
   const card = make(
     "form",
     { class: "card", on: { submit: (event) => event.preventDefault() } },
@@ -240,7 +357,15 @@ function controls(asked, project) {
     make("div", { class: "try-choices" }, project, field("Moment", moment), more),
     note,
   );
-  const budget = make("div", { class: "try-budget" }, make("label", { for: "budget" }, "Budget"), slider, output, usual, spent);
+  const budget = make(
+    "div",
+    { class: "try-budget" },
+    make("label", { for: "budget" }, "Budget"),
+    slider,
+    output,
+    usual,
+    spent,
+  );
 
   return {
     card,
@@ -257,14 +382,31 @@ function controls(asked, project) {
     get choices() {
       return choices;
     },
-    said: () => ({ moment: moment.value, budget: Number(slider.value), session: session.value, host: host.value, form: shape.value }),
-    meter: (told) => fill(spent, told ? meter(told.tokens, told.budget, [summary(told), told.budget < Number(slider.value) ? " (what this window has left)" : ""].join("")) : null),
+    said: () => ({
+      moment: moment.value,
+      budget: Number(slider.value),
+      session: session.value,
+      host: host.value,
+      form: shape.value,
+    }),
+    meter: (told) =>
+      fill(
+        spent,
+        told
+          ? meter(
+              told.tokens,
+              told.budget,
+              [summary(told), told.budget < Number(slider.value) ? " (what this window has left)" : ""].join(""),
+            )
+          : null,
+      ),
     note: (told) => fill(note, told ? lookedFor(told) : null),
   };
 }
 
 function lookedFor({ moment, terms, build_ms }) {
-  if (!WORDED.includes(moment)) return "There are no words to match at this moment: what is recent, near and trusted comes.";
+  if (!WORDED.includes(moment))
+    return "There are no words to match at this moment: what is recent, near and trusted comes.";
   return terms.length ? ["Looked for: ", terms.map((each) => [chip(each), " "]), `in ${build_ms.toFixed(1)} ms`] : null;
 }
 
@@ -282,12 +424,12 @@ class Rows {
   }
 
   draw(told) {
-    const before = new Map([...this.rows].map(([id, row]) => [id, { top: row.node.getBoundingClientRect().top, is: row.is }]));
+    const before = new Map(
+      [...this.rows].map(([id, row]) => [id, { top: row.node.getBoundingClientRect().top, is: row.is }]),
+    );
     const wanted = this.nodes(told);
     const held = this.root.contains(document.activeElement) ? document.activeElement : null;
-    const here = new Set(wanted);
-    for (const child of [...this.root.children]) if (!here.has(child)) child.remove();
-    wanted.forEach((node, at) => this.root.children[at] !== node && this.root.insertBefore(node, this.root.children[at] ?? null));
+    reorder(this.root, wanted);
     if (held && held !== document.activeElement) (held.isConnected ? held : this.root).focus({ preventScroll: true }); // a row that moves loses it
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) this.glide(before);
   }
@@ -296,7 +438,10 @@ class Rows {
     const known = this.rows;
     this.rows = new Map();
     const row = (entry, is) => {
-      const found = known.get(entry.memory) ?? { node: make("div", { class: "tried", tabindex: "-1", "data-memory": entry.memory }), as: "" };
+      const found = known.get(entry.memory) ?? {
+        node: make("div", { class: "tried", tabindex: "-1", "data-memory": entry.memory }),
+        as: "",
+      };
       const as = JSON.stringify([entry, is]);
       if (found.as !== as) kept(found.node, () => fill(found.node, drawn(entry, is)));
       found.node.classList.toggle("left", is === "left");
@@ -310,16 +455,36 @@ class Rows {
       const left = told.left.filter((each) => each.layer === layer.name);
       const had = layer.skipped || `${number(layer.spent)} of ${tokens(layer.cap)}`;
       return [
-        several ? make("div", { class: "try-layer" }, make("h2", {}, layer.heading), make("p", { class: "figures" }, make("span", {}, had), make("span", {}, `at most ${layer.limit}`))) : null,
+        several
+          ? make(
+              "div",
+              { class: "try-layer" },
+              make("h2", {}, layer.heading),
+              make("p", { class: "figures" }, make("span", {}, had), make("span", {}, `at most ${layer.limit}`)),
+            )
+          : null,
         items.map((each) => row(each, "in")),
         groups(left, told, layer).map(([words, some]) => [line(words), some.map((each) => row(each, "left"))]),
       ];
     });
-    const rest = told.more ? make("p", { class: "dim try-rest" }, `${many(told.more, "more memory", "more memories")} further below`) : null;
+    const rest = told.more
+      ? make("p", { class: "dim try-rest" }, `${many(told.more, "more memory", "more memories")} further below`)
+      : null;
     const problems = told.problems.map((each) => make("p", { class: "warn" }, each));
-    const whole = told.text && !told.left.some((each) => NO_ROOM.includes(each.reason)) && !several ? line(`The budget holds all of it: ${tokens(told.budget - told.tokens)} to spare`) : null;
+    const whole =
+      told.text && !told.left.some((each) => NO_ROOM.includes(each.reason)) && !several
+        ? line(`The budget holds all of it: ${tokens(told.budget - told.tokens)} to spare`)
+        : null;
     const scored = told.items.length ? make("p", { class: "dim how" }, SCORED) : null;
-    return [problems, silent, scored, parts.map((each, at) => (at || several ? each : [each[0], each[1], whole, each[2]])), rest].flat(Infinity).filter(Boolean);
+    return [
+      problems,
+      silent,
+      scored,
+      parts.map((each, at) => (at || several ? each : [each[0], each[1], whole, each[2]])),
+      rest,
+    ]
+      .flat(Infinity)
+      .filter(Boolean);
   }
 
   // From where it stood to where it stands; what crossed the line is lit for a moment.
@@ -331,8 +496,19 @@ class Rows {
         continue;
       }
       const by = was.top - row.node.getBoundingClientRect().top;
-      if (by) row.node.animate([{ transform: `translateY(${by}px)` }, { transform: "none" }], { duration: 180, easing: "ease-out" });
-      if (was.is !== row.is) row.node.animate([{ backgroundColor: getComputedStyle(row.node).getPropertyValue("--mark") }, { backgroundColor: "transparent" }], 900);
+      if (by)
+        row.node.animate([{ transform: `translateY(${by}px)` }, { transform: "none" }], {
+          duration: 180,
+          easing: "ease-out",
+        });
+      if (was.is !== row.is)
+        row.node.animate(
+          [
+            { backgroundColor: getComputedStyle(row.node).getPropertyValue("--mark") },
+            { backgroundColor: "transparent" },
+          ],
+          900,
+        );
     }
   }
 }
@@ -341,14 +517,21 @@ class Rows {
 const kept = (node, draw) => anew(node, draw) || node.focus({ preventScroll: true });
 
 function drawn(entry, is) {
-  const says = is === "left" ? make("p", { class: "try-why" }, make("strong", {}, "Left out: "), entry.says) : entry.says ? make("p", { class: "try-why" }, entry.says) : null;
+  const says =
+    is === "left"
+      ? make("p", { class: "try-why" }, make("strong", {}, "Left out: "), entry.says)
+      : entry.says
+        ? make("p", { class: "try-why" }, entry.says)
+        : null;
   return item(entry, { more: [says, is === "left" ? make("pre", { class: "try-said" }, entry.line) : null] });
 }
 
 function groups(left, told, layer) {
   const kind = (each) => (NO_ROOM.includes(each.reason) ? 0 : each.reason === "threshold" ? 2 : 1);
   const words = [
-    left.some((each) => !["limit", "off"].includes(each.reason)) ? `The budget ends here: ${number(told.tokens)} of ${tokens(told.budget)}` : `Here it ends: at most ${many(layer.limit, "item")}`,
+    left.some((each) => !["limit", "off"].includes(each.reason))
+      ? `The budget ends here: ${number(told.tokens)} of ${tokens(told.budget)}`
+      : `Here it ends: at most ${many(layer.limit, "item")}`,
     "Not said again, or not by itself",
     `Below the threshold: ${layer.least.toFixed(3)} is needed`,
   ];

@@ -1,6 +1,15 @@
 // An address of the page of memories <-> what is chosen there: words, filters, the view, and the memory that is open.
 
-export const FACETS = { kind: "Kind", status: "Status", trust: "Trust", scope: "Scope", project: "Project", tag: "Tag", file: "File", pinned: "Pinned" };
+export const FACETS = {
+  kind: "Kind",
+  status: "Status",
+  trust: "Trust",
+  scope: "Scope",
+  project: "Project",
+  tag: "Tag",
+  file: "File",
+  pinned: "Pinned",
+};
 export const NAMES = Object.keys(FACETS);
 const ONE = new Set(["project", "tag", "file", "scope", "pinned"]); // their values may hold a comma
 
@@ -25,11 +34,16 @@ export const filtered = (choice) => Object.values(words(choice)).some(Boolean);
 // Two choices with the same name list the same memories.
 export const named = (choice) => JSON.stringify([choice.view, words(choice)]);
 
-export const chosenOf = (choice, name) => (choice[name] ? (ONE.has(name) ? [choice[name]] : choice[name].split(",")) : []);
+export const chosenOf = (choice, name) =>
+  choice[name] ? (ONE.has(name) ? [choice[name]] : choice[name].split(",")) : [];
 
 export function toggle(choice, name, text) {
   const before = chosenOf(choice, name);
-  const after = before.includes(text) ? before.filter((each) => each !== text) : ONE.has(name) ? [text] : [...before, text];
+  const after = before.includes(text)
+    ? before.filter((each) => each !== text)
+    : ONE.has(name)
+      ? [text]
+      : [...before, text];
   choice[name] = after.join(",");
   choice.view = "";
 }

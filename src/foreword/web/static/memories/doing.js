@@ -27,12 +27,16 @@ export function doing(here) {
       act(async (one) =>
         here.opened.write(
           successor(one, {
-            find: (q) => found(one, q).then((got) => got && got.memories, here.tellTrouble),
-            save: (given) => attempt(async () => {
-              const got = await post("/api/supersede", { old: one.id, ...given });
-              here.opened.written();
-              await after(`Superseded by “${got.by.title}”.`, { entry: got.entry.number, name: `superseded ${quoted(one)}` });
-            }),
+            find: (q) => found(one, q).then((got) => got?.memories, here.tellTrouble),
+            save: (given) =>
+              attempt(async () => {
+                const got = await post("/api/supersede", { old: one.id, ...given });
+                here.opened.written();
+                await after(`Superseded by “${got.by.title}”.`, {
+                  entry: got.entry.number,
+                  name: `superseded ${quoted(one)}`,
+                });
+              }),
             cancel: here.opened.leave,
           }),
         ),
@@ -89,7 +93,8 @@ export function doing(here) {
     },
   };
 
-  const found = (one, q) => pick((signal) => asking.successors(one, q, { signal: AbortSignal.any([signal, page.signal]) }));
+  const found = (one, q) =>
+    pick((signal) => asking.successors(one, q, { signal: AbortSignal.any([signal, page.signal]) }));
 
   const quoted = (one) => `“${one.title}”`;
 
@@ -183,9 +188,10 @@ export function doing(here) {
       autofocus: true,
       on: { keydown: (event) => event.key === "Enter" && event.preventDefault() },
     });
-    const [title, yes] = ids.length > 1
-      ? [`Forget these ${number(ids.length)} for good?`, `Forget ${number(ids.length)} for good`]
-      : ["Forget this for good?", "Forget for good"];
+    const [title, yes] =
+      ids.length > 1
+        ? [`Forget these ${number(ids.length)} for good?`, `Forget ${number(ids.length)} for good`]
+        : ["Forget this for good?", "Forget for good"];
     return ask({ title, body: [wouldGo(would), why], yes, danger: true, read: () => ({ why: why.value }) });
   }
 

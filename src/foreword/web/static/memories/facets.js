@@ -23,7 +23,8 @@ export function facets(here) {
   const again = page.patient();
 
   async function tally() {
-    if (page.signal.aborted || choice.view) return fill(groups, choice.view ? make("p", { class: "dim" }, "Filters are for all memories.") : null);
+    if (page.signal.aborted || choice.view)
+      return fill(groups, choice.view ? make("p", { class: "dim" }, "Filters are for all memories.") : null);
     tallied = performance.now();
     const asked = named(choice);
     try {
@@ -49,7 +50,11 @@ export function facets(here) {
           "details",
           { open: is, "data-facet": name },
           make("summary", { "data-do": name }, label),
-          make("ul", {}, values.map((each) => value(name, each))),
+          make(
+            "ul",
+            {},
+            values.map((each) => value(name, each)),
+          ),
           cut ? make("p", { class: "dim" }, `Up to ${TOP} are listed, the most frequent first.`) : null,
         );
       }),
@@ -57,13 +62,33 @@ export function facets(here) {
     ];
     const at = document.activeElement?.name;
     if (anew(groups, () => fill(groups, parts()))) return;
-    ([...groups.querySelectorAll("input")].find((each) => each.name === at) ?? here.search).focus({ preventScroll: true });
+    ([...groups.querySelectorAll("input")].find((each) => each.name === at) ?? here.search).focus({
+      preventScroll: true,
+    });
   }
 
   function value(name, { value: given, label, count: times }) {
     const text = String(given);
-    const box = make("input", { type: "checkbox", name, value: text, "data-do": `${name} ${text}`, checked: chosenOf(choice, name).includes(text), on: { change: () => toggled(name, text) } });
-    return make("li", {}, make("label", {}, box, make("span", { class: "mem-value", title: text }, label || text), " ", make("span", { class: "dim figure" }, number(times))));
+    const box = make("input", {
+      type: "checkbox",
+      name,
+      value: text,
+      "data-do": `${name} ${text}`,
+      checked: chosenOf(choice, name).includes(text),
+      on: { change: () => toggled(name, text) },
+    });
+    return make(
+      "li",
+      {},
+      make(
+        "label",
+        {},
+        box,
+        make("span", { class: "mem-value", title: text }, label || text),
+        " ",
+        make("span", { class: "dim figure" }, number(times)),
+      ),
+    );
   }
 
   function toggled(name, text) {
@@ -71,14 +96,23 @@ export function facets(here) {
     here.results.refresh();
   }
 
+  const clearAll = () => {
+    clear(choice);
+    here.results.refresh();
+  };
+
   // The filters that are on, each to be taken off; of what waits only a project is chosen.
   function chips() {
-    const on = NAMES.filter((name) => !choice.view || name === "project").flatMap((name) => chosenOf(choice, name).map((text) => [name, text]));
+    const on = NAMES.filter((name) => !choice.view || name === "project").flatMap((name) =>
+      chosenOf(choice, name).map((text) => [name, text]),
+    );
     const held = here.chosen.contains(document.activeElement);
     fill(
       here.chosen,
       on.map(([name, text]) => make("li", {}, off(name, text))),
-      on.length > 1 ? make("li", {}, make("button", { type: "button", class: "quiet", on: { click: () => (clear(choice), here.results.refresh()) } }, "Clear all")) : null,
+      on.length > 1
+        ? make("li", {}, make("button", { type: "button", class: "quiet", on: { click: clearAll } }, "Clear all"))
+        : null,
     );
     if (held) (here.chosen.querySelector("button") ?? here.search).focus({ preventScroll: true });
   }
@@ -87,7 +121,13 @@ export function facets(here) {
   function off(name, text) {
     const words = `${FACETS[name].toLowerCase()}: ${called(name, text)}`;
     const about = { type: "button", class: "chip mem-chip", on: { click: () => toggled(name, text) } };
-    return make("button", about, make("span", { class: "unseen" }, "Remove "), words, make("span", { "aria-hidden": "true" }, " ×"));
+    return make(
+      "button",
+      about,
+      make("span", { class: "unseen" }, "Remove "),
+      words,
+      make("span", { "aria-hidden": "true" }, " ×"),
+    );
   }
 
   // A value as people call it, where a row told.

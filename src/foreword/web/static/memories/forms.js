@@ -3,7 +3,21 @@
 import { fill, make } from "../dom.js";
 import { chip, since } from "../parts.js";
 
-const KINDS = ["summary", "handoff", "decision", "pattern", "failure", "observation", "change", "learning", "preference", "correction", "goal", "note", "project"];
+const KINDS = [
+  "summary",
+  "handoff",
+  "decision",
+  "pattern",
+  "failure",
+  "observation",
+  "change",
+  "learning",
+  "preference",
+  "correction",
+  "goal",
+  "note",
+  "project",
+];
 const LISTS = ["tags", "files", "functions"];
 const OF_KIND = { why: "decision", fixed_by: "failure" }; // fields that one kind has, shown with it or where something stands in them
 
@@ -14,11 +28,23 @@ export function editor(one, { version, save, cancel }) {
   const inputs = {
     title: make("input", { name: "title", value: was.title, required: true }),
     body: make("textarea", { name: "body", value: was.body, rows: 6 }),
-    kind: make("select", { name: "kind" }, KINDS.map((each) => make("option", { value: each, selected: each === was.kind }, each))),
+    kind: make(
+      "select",
+      { name: "kind" },
+      KINDS.map((each) => make("option", { value: each, selected: each === was.kind }, each)),
+    ),
     why: make("textarea", { name: "why", value: was.why, rows: 2 }),
     fixed_by: make("textarea", { name: "fixed_by", value: was.fixed_by, rows: 2 }),
     scope: make("input", { name: "scope", value: was.scope, required: true, list: "mem-scopes" }),
-    confidence: make("input", { name: "confidence", type: "number", required: true, min: 0, max: 1, step: "any", value: was.confidence }),
+    confidence: make("input", {
+      name: "confidence",
+      type: "number",
+      required: true,
+      min: 0,
+      max: 1,
+      step: "any",
+      value: was.confidence,
+    }),
     tags: make("input", { name: "tags", value: was.tags }),
     files: make("textarea", { name: "files", value: was.files, rows: 2 }),
     functions: make("textarea", { name: "functions", value: was.functions, rows: 2 }),
@@ -35,8 +61,11 @@ export function editor(one, { version, save, cancel }) {
     files: "Files, one a line",
     functions: "Functions, one a line",
   };
-  const hidden = (name) => name in OF_KIND && !began[name] && !inputs[name].value && inputs.kind.value !== OF_KIND[name];
-  const unhide = () => Object.keys(OF_KIND).forEach((name) => (inputs[name].closest("label").hidden = hidden(name)));
+  const hidden = (name) =>
+    name in OF_KIND && !began[name] && !inputs[name].value && inputs.kind.value !== OF_KIND[name];
+  const unhide = () => {
+    for (const name of Object.keys(OF_KIND)) inputs[name].closest("label").hidden = hidden(name);
+  };
   inputs.kind.addEventListener("change", unhide);
   const began = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value])); // as a browser normalises it
   const different = () => {
@@ -50,7 +79,9 @@ export function editor(one, { version, save, cancel }) {
     if (other === asOf) return;
     const fresh = texts(now);
     const theirs = Object.keys(inputs).filter((name) => String(fresh[name]) !== String(was[name]));
-    const both = theirs.filter((name) => inputs[name].value !== began[name] && inputs[name].value !== String(fresh[name]));
+    const both = theirs.filter(
+      (name) => inputs[name].value !== began[name] && inputs[name].value !== String(fresh[name]),
+    );
     const take = (names) => {
       for (const name of names) {
         inputs[name].value = fresh[name];
@@ -72,12 +103,24 @@ export function editor(one, { version, save, cancel }) {
       notice,
       make("p", {}, make("strong", {}, "Somebody changed this while you were writing.")),
       now.status === one.status ? null : make("p", {}, since(now.status)),
-      theirs.length > both.length ? make("p", {}, `Shown here as it is now: ${named(theirs.filter((name) => !both.includes(name)))}.`) : null,
-      !both.length ? null : [
-        make("p", {}, "You both changed these. Theirs reads:"),
-        make("dl", { class: "mem-dl" }, both.map(reads)),
-        make("p", { class: "actions" }, decides("Take theirs", () => (take(both), settle())), decides("Keep mine", settle)),
-      ],
+      theirs.length > both.length
+        ? make("p", {}, `Shown here as it is now: ${named(theirs.filter((name) => !both.includes(name)))}.`)
+        : null,
+      !both.length
+        ? null
+        : [
+            make("p", {}, "You both changed these. Theirs reads:"),
+            make("dl", { class: "mem-dl" }, both.map(reads)),
+            make(
+              "p",
+              { class: "actions" },
+              decides("Take theirs", () => {
+                take(both);
+                settle();
+              }),
+              decides("Keep mine", settle),
+            ),
+          ],
     );
     notice.hidden = false;
     notice.scrollIntoView({ block: "nearest" });
@@ -85,7 +128,11 @@ export function editor(one, { version, save, cancel }) {
   }
 
   function gone() {
-    fill(notice, make("p", {}, make("strong", {}, "It was forgotten while you were writing.")), make("p", {}, "There is nothing left to change: copy what you want to keep."));
+    fill(
+      notice,
+      make("p", {}, make("strong", {}, "It was forgotten while you were writing.")),
+      make("p", {}, "There is nothing left to change: copy what you want to keep."),
+    );
     notice.hidden = false;
   }
 
@@ -94,11 +141,21 @@ export function editor(one, { version, save, cancel }) {
     const decide = notice.hidden ? null : notice.querySelector("button");
     return decide ? decide.focus() : save({ ...different(), as_of: asOf });
   };
-  const made = form("Edit", [
-    notice,
-    Object.entries(inputs).map(([name, input]) => labelled(labels[name], input)),
-    make("datalist", { id: "mem-scopes" }, ["project", "universal", "language:python", "language:typescript", "language:go", "language:rust"].map((each) => make("option", { value: each }))),
-  ], { yes: "Save", go, cancel, dirty: () => Object.keys(different()).length > 0, first: inputs.title });
+  const made = form(
+    "Edit",
+    [
+      notice,
+      Object.entries(inputs).map(([name, input]) => labelled(labels[name], input)),
+      make(
+        "datalist",
+        { id: "mem-scopes" },
+        ["project", "universal", "language:python", "language:typescript", "language:go", "language:rust"].map((each) =>
+          make("option", { value: each }),
+        ),
+      ),
+    ],
+    { yes: "Save", go, cancel, dirty: () => Object.keys(different()).length > 0, first: inputs.title },
+  );
   unhide();
   return { ...made, id: one.id, changed, gone };
 }
@@ -106,7 +163,15 @@ export function editor(one, { version, save, cancel }) {
 // A memory's fields, each as one text that can be written in.
 function texts(one) {
   const scope = one.scope.startsWith("project:") ? "project" : one.scope;
-  const told = { title: one.title, body: one.body, kind: one.kind, why: one.detail.why ?? "", fixed_by: one.detail.fixed_by ?? "", scope, confidence: one.confidence };
+  const told = {
+    title: one.title,
+    body: one.body,
+    kind: one.kind,
+    why: one.detail.why ?? "",
+    fixed_by: one.detail.fixed_by ?? "",
+    scope,
+    confidence: one.confidence,
+  };
   for (const name of LISTS) told[name] = one[name].join(name === "tags" ? ", " : "\n");
   return told;
 }
@@ -114,7 +179,10 @@ function texts(one) {
 function meant(name, text) {
   if (name === "confidence") return Number(text);
   if (!LISTS.includes(name)) return text;
-  return text.split(name === "tags" ? "," : "\n").map((each) => each.trim()).filter(Boolean);
+  return text
+    .split(name === "tags" ? "," : "\n")
+    .map((each) => each.trim())
+    .filter(Boolean);
 }
 
 // What takes its place: a memory that is known, found as one types, or new words.
@@ -122,7 +190,12 @@ export function successor(one, { find, save, cancel }) {
   const title = make("input", { name: "title", maxlength: 1000, placeholder: "What is true now, in one line" });
   const body = make("textarea", { name: "body", rows: 3 });
   const why = make("textarea", { name: "why", rows: 2 });
-  const query = make("input", { type: "search", name: "find", autocomplete: "off", placeholder: "Words of the memory that takes its place" });
+  const query = make("input", {
+    type: "search",
+    name: "find",
+    autocomplete: "off",
+    placeholder: "Words of the memory that takes its place",
+  });
   const found = make("ul", { class: "mem-rows mem-pick", "aria-label": "Memories that may take its place" });
   let chosen = null; // the memory that takes its place; where there is none, the new words do
   const takes = make("p", { class: "mem-takes", role: "status" });
@@ -131,12 +204,20 @@ export function successor(one, { find, save, cancel }) {
   function choose(each) {
     chosen = each;
     for (const box of found.querySelectorAll("input")) box.checked = box.value === chosen?.id;
-    takes.textContent = chosen ? `“${chosen.title}” takes its place.${words() ? " The new words are not used." : ""}` : "";
+    takes.textContent = chosen
+      ? `“${chosen.title}” takes its place.${words() ? " The new words are not used." : ""}`
+      : "";
     lacks.hidden = true;
   }
 
   function option(each) {
-    const about = { type: "radio", name: "new", value: each.id, checked: each.id === chosen?.id, on: { change: () => choose(each) } };
+    const about = {
+      type: "radio",
+      name: "new",
+      value: each.id,
+      checked: each.id === chosen?.id,
+      on: { change: () => choose(each) },
+    };
     return make("li", {}, make("label", {}, make("input", about), " ", chip(each.kind), " ", each.title));
   }
 
@@ -156,13 +237,24 @@ export function successor(one, { find, save, cancel }) {
     lacks.hidden = Boolean(told());
     if (told()) save(told());
   };
-  const made = form("Supersede", [
-    make("p", { class: "dim" }, "The old one is kept, linked, and no longer shown."),
-    make("fieldset", {}, make("legend", {}, "With new words"), labelled("Title", title), labelled("Body", body), labelled("Why", why)),
-    make("fieldset", {}, make("legend", {}, "Or by a memory that is known"), labelled("Find", query), found),
-    takes,
-    lacks,
-  ], { yes: "Supersede", go, cancel, dirty: () => Boolean(chosen) || words(), first: title });
+  const made = form(
+    "Supersede",
+    [
+      make("p", { class: "dim" }, "The old one is kept, linked, and no longer shown."),
+      make(
+        "fieldset",
+        {},
+        make("legend", {}, "With new words"),
+        labelled("Title", title),
+        labelled("Body", body),
+        labelled("Why", why),
+      ),
+      make("fieldset", {}, make("legend", {}, "Or by a memory that is known"), labelled("Find", query), found),
+      takes,
+      lacks,
+    ],
+    { yes: "Supersede", go, cancel, dirty: () => Boolean(chosen) || words(), first: title },
+  );
   return { ...made, id: one.id, changed: () => {}, gone: () => {} };
 }
 
@@ -171,10 +263,24 @@ const labelled = (name, input) => make("label", {}, make("span", { class: "dim" 
 function form(name, children, { yes, go, cancel, dirty, first }) {
   const node = make(
     "form",
-    { class: "mem-form fields", "aria-label": name, on: { submit: (event) => { event.preventDefault(); go(); } } },
+    {
+      class: "mem-form fields",
+      "aria-label": name,
+      on: {
+        submit: (event) => {
+          event.preventDefault();
+          go();
+        },
+      },
+    },
     make("h2", {}, name),
     children,
-    make("p", { class: "actions" }, make("button", { type: "button", class: "quiet", on: { click: cancel } }, "Cancel ", make("kbd", {}, "Esc")), make("button", { type: "submit", class: "main" }, `${yes} `, make("kbd", {}, "Ctrl+Enter"))),
+    make(
+      "p",
+      { class: "actions" },
+      make("button", { type: "button", class: "quiet", on: { click: cancel } }, "Cancel ", make("kbd", {}, "Esc")),
+      make("button", { type: "submit", class: "main" }, `${yes} `, make("kbd", {}, "Ctrl+Enter")),
+    ),
   );
   return { node, dirty, submit: () => node.requestSubmit(), focus: () => first.focus() };
 }

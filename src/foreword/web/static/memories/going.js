@@ -7,12 +7,27 @@ import { chip, full, many, memory, number, sentence } from "../parts.js";
 export function wouldGo(would) {
   const more = would.more;
   return [
-    make("ul", { class: "mem-rows" }, would.memories.map((each) => make("li", {}, chip(each.kind), " ", each.title, " ", make("code", {}, each.id)))),
+    make(
+      "ul",
+      { class: "mem-rows" },
+      would.memories.map((each) => make("li", {}, chip(each.kind), " ", each.title, " ", make("code", {}, each.id))),
+    ),
     more ? make("p", {}, `… and ${many(more, "more memory", "more memories")}`) : null,
     counts("Rows that go", would.tables),
-    would.cut_memories.length ? make("p", {}, `These stay, without the passages that they quote: ${would.cut_memories.join(", ")}`) : null,
+    would.cut_memories.length
+      ? make("p", {}, `These stay, without the passages that they quote: ${would.cut_memories.join(", ")}`)
+      : null,
     would.copies.length ? make("p", {}, `Its text goes from these too: ${would.copies.join(", ")}`) : null,
-    make("details", {}, make("summary", {}, "Not ours to remove"), make("ul", { class: "mem-ul" }, would.not_ours.map((each) => make("li", {}, each)))),
+    make(
+      "details",
+      {},
+      make("summary", {}, "Not ours to remove"),
+      make(
+        "ul",
+        { class: "mem-ul" },
+        would.not_ours.map((each) => make("li", {}, each)),
+      ),
+    ),
     make("p", { class: "bad" }, full(sentence(would.undo))),
   ];
 }
@@ -32,8 +47,12 @@ export function receipt(told) {
     quoting.length ? make("p", {}, "These stay, without the passage that they quoted: ", quoting) : null,
     proof(told),
     told.left.length ? make("ul", { class: "bad" }, told.left.map(remnant)) : null,
-    missed ? make("p", { class: "warn" }, `${number(missed)} pieces were too many to look for; their rows are gone.`) : null,
-    told.not_looked_into.length ? make("p", { class: "warn" }, `Not looked into: ${told.not_looked_into.join(", ")}`) : null,
+    missed
+      ? make("p", { class: "warn" }, `${number(missed)} pieces were too many to look for; their rows are gone.`)
+      : null,
+    told.not_looked_into.length
+      ? make("p", { class: "warn" }, `Not looked into: ${told.not_looked_into.join(", ")}`)
+      : null,
     make("p", { class: "dim" }, `The receipt is entry ${told.entry} of the log. ${full(sentence(told.undo))}`),
   );
 }
@@ -48,15 +67,21 @@ export function shortly({ left, entry }) {
 function proof({ left, scanned, windows }) {
   const checked = `Checked ${many(scanned.files, "file")} for any trace of the text`;
   const pieces = (n) => many(n, "piece of six bytes", "pieces of six bytes");
-  const found = left.length ? make("p", {}, `${checked}: some is left.`) : make("p", { class: "good" }, `✓ ${checked}: none left.`);
+  const found = left.length
+    ? make("p", {}, `${checked}: some is left.`)
+    : make("p", { class: "good" }, `✓ ${checked}: none left.`);
   return [
-    windows.looked_for ? found : make("p", {}, "There was nothing to look for: every piece of the text stands in what stays too."),
+    windows.looked_for
+      ? found
+      : make("p", {}, "There was nothing to look for: every piece of the text stands in what stays too."),
     make(
       "details",
       {},
       make("summary", {}, "What was looked for"),
       make("p", {}, `${pieces(windows.looked_for)} that only the forgotten text had.`),
-      windows.in_what_stays ? make("p", {}, `Not ${pieces(windows.in_what_stays)} that what stays has too: they tell nothing.`) : null,
+      windows.in_what_stays
+        ? make("p", {}, `Not ${pieces(windows.in_what_stays)} that what stays has too: they tell nothing.`)
+        : null,
     ),
   ];
 }
@@ -66,5 +91,11 @@ function counts(name, told) {
   if (!all.length) return null;
   const heads = ["where", name.toLowerCase()].map((each) => make("th", { scope: "col" }, each));
   const rows = all.map(([where, count]) => make("tr", {}, make("td", {}, where), make("td", {}, number(count))));
-  return make("table", {}, make("caption", { class: "unseen" }, name), make("thead", {}, make("tr", {}, heads)), make("tbody", {}, rows));
+  return make(
+    "table",
+    {},
+    make("caption", { class: "unseen" }, name),
+    make("thead", {}, make("tr", {}, heads)),
+    make("tbody", {}, rows),
+  );
 }

@@ -10,7 +10,13 @@ const TRUST = {
   imported: "it was imported, or read on the web",
 };
 // A link as it reads from either of its ends.
-const BACK = { supersedes: "superseded by", resolves: "resolved by", "caused-by": "caused", "relates-to": "relates to", "part-of": "has as a part" };
+const BACK = {
+  supersedes: "superseded by",
+  resolves: "resolved by",
+  "caused-by": "caused",
+  "relates-to": "relates to",
+  "part-of": "has as a part",
+};
 const FORTH = { "caused-by": "caused by", "relates-to": "relates to", "part-of": "part of" };
 // Of a detail what is told elsewhere, or is a mark of our own.
 const OURS = new Set(["revised", "changes", "revises", "proposal", "seen_in", "against", "from"]);
@@ -24,7 +30,9 @@ export function detail(told, doing) {
       { class: "mem-head" },
       make("p", { class: "figures" }, chip(one.kind), ...marks(one), make("code", {}, one.id)),
       make("h2", { tabindex: "-1", id: "mem-title" }, one.title),
-      told.superseded_by ? make("p", { class: "warn" }, "Superseded by ", memory(told.superseded_by.id, told.superseded_by.title)) : null,
+      told.superseded_by
+        ? make("p", { class: "warn" }, "Superseded by ", memory(told.superseded_by.id, told.superseded_by.title))
+        : null,
       toolbar(told, doing),
     ),
     told.waits ? waits(told, doing) : null,
@@ -35,9 +43,25 @@ export function detail(told, doing) {
     named("Functions", one.functions, (each) => make("code", {}, each)),
     section("Where it is from", provenance(told, doing)),
     told.links.length ? section("Links", make("ul", { class: "mem-rows" }, told.links.map(link))) : null,
-    section("How it ranks now", make("p", { class: "figures" }, make("span", {}, `score ${told.score.toFixed(3)}`), make("span", {}, "without words to match")), factors(told.why)),
+    section(
+      "How it ranks now",
+      make(
+        "p",
+        { class: "figures" },
+        make("span", {}, `score ${told.score.toFixed(3)}`),
+        make("span", {}, "without words to match"),
+      ),
+      factors(told.why),
+    ),
     section("Shown and used", shown(told)),
-    section("History", make("ol", { class: "mem-rows" }, told.history.map((each) => entry(each, doing)))),
+    section(
+      "History",
+      make(
+        "ol",
+        { class: "mem-rows" },
+        told.history.map((each) => entry(each, doing)),
+      ),
+    ),
   ];
 }
 
@@ -65,7 +89,13 @@ function toolbar(told, doing) {
     "div",
     { class: "mem-tools", role: "group", "aria-label": "What you can do" },
     does.map(([name, key, fn, more]) => {
-      const about = { type: "button", class: more, "data-do": name.toLowerCase(), "aria-keyshortcuts": key, on: { click: fn } };
+      const about = {
+        type: "button",
+        class: more,
+        "data-do": name.toLowerCase(),
+        "aria-keyshortcuts": key,
+        on: { click: fn },
+      };
       return make("button", about, name, key ? [" ", make("kbd", {}, key)] : null);
     }),
   );
@@ -76,23 +106,48 @@ export const stands = (each) => each.undo && each.what !== "undo";
 
 export function waits(told, doing, { becomes = doing.becomes() } = {}) {
   const one = told.memory ?? told;
-  const button = (name, fn, more) => make("button", { type: "button", class: more, "data-do": name.toLowerCase(), on: { click: fn } }, name);
+  const button = (name, fn, more) =>
+    make("button", { type: "button", class: more, "data-do": name.toLowerCase(), on: { click: fn } }, name);
   if (told.waits === "proposal") {
-    const wider = one.detail.revises ? [] : [button("Accept everywhere", () => doing.decide(one, "accept", { scope: "universal" }))];
+    const wider = one.detail.revises
+      ? []
+      : [button("Accept everywhere", () => doing.decide(one, "accept", { scope: "universal" }))];
     return make(
       "div",
       { class: "mem-waits", role: "group", "aria-label": "It waits for your word" },
       make("p", {}, proposed(told, one)),
-      told.proposes.length ? make("ul", { class: "mem-rows" }, told.proposes.map((each) => change(each))) : null,
-      make("p", { class: "mem-tools" }, button("Accept", () => doing.decide(one, "accept"), "main"), wider, button("Refuse", () => doing.decide(one, "refuse"))),
+      told.proposes.length
+        ? make(
+            "ul",
+            { class: "mem-rows" },
+            told.proposes.map((each) => change(each)),
+          )
+        : null,
+      make(
+        "p",
+        { class: "mem-tools" },
+        button("Accept", () => doing.decide(one, "accept"), "main"),
+        wider,
+        button("Refuse", () => doing.decide(one, "refuse")),
+      ),
     );
   }
-  const select = make("select", { "aria-label": "What the note becomes", name: "as" }, becomes.map((each) => make("option", { value: each }, each)));
+  const select = make(
+    "select",
+    { "aria-label": "What the note becomes", name: "as" },
+    becomes.map((each) => make("option", { value: each }, each)),
+  );
   return make(
     "div",
     { class: "mem-waits", role: "group", "aria-label": "It waits for your word" },
     make("p", {}, "A raw note: make it what it is, or let it go."),
-    make("p", { class: "mem-tools" }, select, button("Promote", () => doing.decide(one, "promote", { as: select.value }), "main"), button("Discard", () => doing.decide(one, "discard"))),
+    make(
+      "p",
+      { class: "mem-tools" },
+      select,
+      button("Promote", () => doing.decide(one, "promote", { as: select.value }), "main"),
+      button("Discard", () => doing.decide(one, "discard")),
+    ),
   );
 }
 
@@ -105,13 +160,36 @@ function proposed(told, one) {
 const section = (name, ...children) => make("section", { class: "mem-part" }, make("h3", {}, name), ...children);
 
 function named(name, list, each) {
-  return list.length ? make("p", { class: "mem-named" }, make("span", { class: "dim" }, name), list.map((one) => [" ", each(one)])) : null;
+  return list.length
+    ? make(
+        "p",
+        { class: "mem-named" },
+        make("span", { class: "dim" }, name),
+        list.map((one) => [" ", each(one)]),
+      )
+    : null;
 }
 
-const facet = (name, text, doing) => make("button", { type: "button", class: "chip mem-chip", title: `All with this ${name}`, on: { click: () => doing.facet(name, text) } }, text);
+const facet = (name, text, doing) =>
+  make(
+    "button",
+    {
+      type: "button",
+      class: "chip mem-chip",
+      title: `All with this ${name}`,
+      on: { click: () => doing.facet(name, text) },
+    },
+    text,
+  );
 
 function rows(pairs) {
-  return make("dl", { class: "mem-dl" }, pairs.filter(([, told]) => told !== "" && told !== null && told !== undefined).map(([name, told]) => make("div", {}, make("dt", {}, name), make("dd", {}, told))));
+  return make(
+    "dl",
+    { class: "mem-dl" },
+    pairs
+      .filter(([, told]) => told !== "" && told !== null && told !== undefined)
+      .map(([name, told]) => make("div", {}, make("dt", {}, name), make("dd", {}, told))),
+  );
 }
 
 // What only this kind has: whatever its detail holds, by name.
@@ -123,8 +201,18 @@ function fields(given) {
 const bare = (each) => each === null || each === "" || (typeof each === "object" && !Object.keys(each).length);
 
 function plain(told) {
-  if (Array.isArray(told)) return make("ul", { class: "mem-ul" }, told.map((each) => make("li", {}, plain(each))));
-  if (told && typeof told === "object") return make("ul", { class: "mem-ul" }, Object.entries(told).map(([name, each]) => make("li", {}, `${name.replaceAll("_", " ")}: `, plain(each))));
+  if (Array.isArray(told))
+    return make(
+      "ul",
+      { class: "mem-ul" },
+      told.map((each) => make("li", {}, plain(each))),
+    );
+  if (told && typeof told === "object")
+    return make(
+      "ul",
+      { class: "mem-ul" },
+      Object.entries(told).map(([name, each]) => make("li", {}, `${name.replaceAll("_", " ")}: `, plain(each))),
+    );
   return typeof told === "string" ? make("span", { class: "mem-text" }, told) : String(told ?? "");
 }
 
@@ -134,8 +222,27 @@ function provenance(told, doing) {
   return rows([
     ["source", one.source],
     ["trust", [facet("trust", one.trust, doing), ` ${TRUST[one.trust] ?? ""}`]],
-    ["session", session ? make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, session.title || session.id) : one.session],
-    ["project", one.project ? make("button", { type: "button", class: "chip mem-chip", title: one.project, on: { click: () => doing.facet("project", one.project) } }, one.project_name) : ""],
+    [
+      "session",
+      session
+        ? make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, session.title || session.id)
+        : one.session,
+    ],
+    [
+      "project",
+      one.project
+        ? make(
+            "button",
+            {
+              type: "button",
+              class: "chip mem-chip",
+              title: one.project,
+              on: { click: () => doing.facet("project", one.project) },
+            },
+            one.project_name,
+          )
+        : "",
+    ],
     ["counts for", one.scope.startsWith("project:") ? "its project" : one.scope],
     ["created", [when(one.created), " (", ago(one.created), ")"]],
     ["confirmed", one.confirmed > one.created ? [when(one.confirmed), " (", ago(one.confirmed), ")"] : ""],
@@ -147,7 +254,16 @@ function provenance(told, doing) {
 
 function link(each) {
   const word = each.forth ? (FORTH[each.relation] ?? each.relation) : (BACK[each.relation] ?? each.relation);
-  return make("li", {}, make("span", { class: "dim" }, word), " ", chip(each.kind), " ", memory(each.id, each.title), each.status === "active" ? null : [" ", chip(each.status, "warn")]);
+  return make(
+    "li",
+    {},
+    make("span", { class: "dim" }, word),
+    " ",
+    chip(each.kind),
+    " ",
+    memory(each.id, each.title),
+    each.status === "active" ? null : [" ", chip(each.status, "warn")],
+  );
 }
 
 function shown(told) {
@@ -155,7 +271,14 @@ function shown(told) {
   if (!told.shown.length) return make("p", { class: "dim" }, "It was never shown to an agent.");
   const untold = use.shown - use.used - use.ignored;
   return [
-    make("p", { class: "figures" }, make("span", {}, `shown ${many(use.shown, "time")}`), make("span", { class: use.used ? "used" : "" }, `${use.used ? "✓ " : ""}used ${number(use.used)}`), make("span", {}, `– not used ${number(use.ignored)}`), untold ? make("span", {}, `· not judged ${number(untold)}`) : null),
+    make(
+      "p",
+      { class: "figures" },
+      make("span", {}, `shown ${many(use.shown, "time")}`),
+      make("span", { class: use.used ? "used" : "" }, `${use.used ? "✓ " : ""}used ${number(use.used)}`),
+      make("span", {}, `– not used ${number(use.ignored)}`),
+      untold ? make("span", {}, `· not judged ${number(untold)}`) : null,
+    ),
     make("ol", { class: "mem-rows" }, told.shown.map(once)),
   ];
 }
@@ -167,18 +290,46 @@ function once(each) {
   return make(
     "li",
     {},
-    make("p", { class: "figures" }, make("span", {}, each.moment.replaceAll("_", " ")), make("span", {}, each.layer), make("span", {}, tokens(each.tokens)), make("span", { class: kind }, words), ago(each.at)),
-    each.session ? make("p", {}, make("a", { href: `/timeline/${encodeURIComponent(each.session)}` }, each.about || `session ${each.session}`)) : null,
+    make(
+      "p",
+      { class: "figures" },
+      make("span", {}, each.moment.replaceAll("_", " ")),
+      make("span", {}, each.layer),
+      make("span", {}, tokens(each.tokens)),
+      make("span", { class: kind }, words),
+      ago(each.at),
+    ),
+    each.session
+      ? make(
+          "p",
+          {},
+          make("a", { href: `/timeline/${encodeURIComponent(each.session)}` }, each.about || `session ${each.session}`),
+        )
+      : null,
     why,
   );
 }
 
 function entry(each, doing) {
-  const undo = each.undo ? make("button", { type: "button", class: "quiet", "data-do": `undo-${each.number}`, on: { click: () => doing.undo(each) } }, each.what === "undo" ? "Do it again" : "Undo") : null;
+  const undo = each.undo
+    ? make(
+        "button",
+        { type: "button", class: "quiet", "data-do": `undo-${each.number}`, on: { click: () => doing.undo(each) } },
+        each.what === "undo" ? "Do it again" : "Undo",
+      )
+    : null;
   return make(
     "li",
     {},
-    make("p", { class: "figures" }, make("strong", {}, `${each.who} ${each.said}`), each.number ? make("span", {}, `entry ${each.number}`) : null, ago(each.at), each.undone ? make("span", {}, `taken back by entry ${each.undone}`) : null, undo),
+    make(
+      "p",
+      { class: "figures" },
+      make("strong", {}, `${each.who} ${each.said}`),
+      each.number ? make("span", {}, `entry ${each.number}`) : null,
+      ago(each.at),
+      each.undone ? make("span", {}, `taken back by entry ${each.undone}`) : null,
+      undo,
+    ),
     each.what === "add" || !each.why ? null : make("p", { class: "dim" }, each.why),
     each.changes.length ? make("ul", { class: "mem-ul" }, each.changes.map(change)) : null,
   );

@@ -67,17 +67,50 @@ export function opened(here) {
 
   function draw({ quiet = false } = {}) {
     const top = node.scrollTop;
-    const drawn = () => fill(node, back(), make("article", { class: "mem-one", "aria-labelledby": "mem-title" }, detail(told, here.doing)));
+    const drawn = () =>
+      fill(
+        node,
+        back(),
+        make("article", { class: "mem-one", "aria-labelledby": "mem-title" }, detail(told, here.doing)),
+      );
     const held = node.contains(document.activeElement);
-    const stays = quiet ? anew(node, drawn) : (drawn(), !held);
+    let stays = !held;
+    if (quiet) stays = anew(node, drawn);
+    else drawn();
     node.scrollTop = quiet ? top : 0;
     if (!stays) node.querySelector("#mem-title").focus({ preventScroll: true });
   }
 
-  const back = () => make("p", { class: "mem-back" }, make("button", { type: "button", class: "quiet", on: { click: shut } }, "← All results"));
+  const back = () =>
+    make(
+      "p",
+      { class: "mem-back" },
+      make("button", { type: "button", class: "quiet", on: { click: shut } }, "← All results"),
+    );
 
   function hint() {
-    fill(node, make("div", { class: "empty mem-hint" }, make("p", {}, "Choose a memory to see where it is from, what it is linked to, and where it was used."), make("p", {}, make("kbd", {}, "↓"), " ", make("kbd", {}, "↑"), " move, ", make("kbd", {}, "Enter"), " opens, ", make("kbd", {}, "x"), " selects, ", make("kbd", {}, "?"), " lists all keys")));
+    fill(
+      node,
+      make(
+        "div",
+        { class: "empty mem-hint" },
+        make("p", {}, "Choose a memory to see where it is from, what it is linked to, and where it was used."),
+        make(
+          "p",
+          {},
+          make("kbd", {}, "↓"),
+          " ",
+          make("kbd", {}, "↑"),
+          " move, ",
+          make("kbd", {}, "Enter"),
+          " opens, ",
+          make("kbd", {}, "x"),
+          " selects, ",
+          make("kbd", {}, "?"),
+          " lists all keys",
+        ),
+      ),
+    );
   }
 
   // A row that was moved to by keys: where one is open already, this one is shown instead.
@@ -108,7 +141,12 @@ export function opened(here) {
   let asked = null;
   function mayLeave() {
     if (!form?.dirty()) return true;
-    asked ??= ask({ title: "Discard your changes?", body: make("p", {}, "What you wrote here is not saved yet, and would not be kept."), yes: "Discard", danger: true }).finally(() => (asked = null));
+    asked ??= ask({
+      title: "Discard your changes?",
+      body: make("p", {}, "What you wrote here is not saved yet, and would not be kept."),
+      yes: "Discard",
+      danger: true,
+    }).finally(() => (asked = null));
     return asked;
   }
   page.guard(() => form?.dirty(), mayLeave);
@@ -117,7 +155,9 @@ export function opened(here) {
   async function again() {
     if (!form) return reveal(choice.id, { push: false, quiet: true });
     const mine = form;
-    const got = await open((signal) => asking.one(mine.id, { signal: AbortSignal.any([signal, page.signal]) })).catch((error) => (error.status === 404 ? { gone: true } : null));
+    const got = await open((signal) => asking.one(mine.id, { signal: AbortSignal.any([signal, page.signal]) })).catch(
+      (error) => (error.status === 404 ? { gone: true } : null),
+    );
     if (!got || page.signal.aborted || form !== mine) return;
     if (got.gone) return mine.gone();
     told = got;

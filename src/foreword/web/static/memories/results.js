@@ -39,7 +39,15 @@ export function results(here) {
   const rows = make("ul", { class: "mem-results", id: "mem-list", "aria-label": "Memories" });
   const more = make("button", { type: "button", class: "quiet", hidden: true, on: { click: () => next() } }, "More");
   const above = make("div", { class: "mem-above" }, counted, here.selected.button);
-  const node = make("section", { class: "mem-list", "data-scrolls": "list", "aria-label": "Results" }, above, here.chosen, rows, more, ends);
+  const node = make(
+    "section",
+    { class: "mem-list", "data-scrolls": "list", "aria-label": "Results" },
+    above,
+    here.chosen,
+    rows,
+    more,
+    ends,
+  );
   const within = (signal) => ({ signal: AbortSignal.any([signal, page.signal]) });
   const all = () => [...rows.querySelectorAll(".row")];
 
@@ -49,7 +57,8 @@ export function results(here) {
     list = kept.list;
     same = kept.key;
     paint({ whole: page.back });
-    return (drawnOnce = true);
+    drawnOnce = true;
+    return true;
   }
 
   function paint({ keep = false, whole = false } = {}) {
@@ -62,7 +71,12 @@ export function results(here) {
     const first = whole || reads || (keep && held) ? list.memories.length : inSight();
     unless(others);
     undrawn = null;
-    const stays = anew(rows, () => fill(rows, list.memories.slice(0, first).map((each) => row(each, words))));
+    const stays = anew(rows, () =>
+      fill(
+        rows,
+        list.memories.slice(0, first).map((each) => row(each, words)),
+      ),
+    );
     const instead = () => all()[Math.min(place, list.memories.length - 1)] ?? document.getElementById("main"); // what came in its place
     if (!stays) instead().focus({ preventScroll: true });
     rest();
@@ -121,12 +135,20 @@ export function results(here) {
 
   function ending(shown, total) {
     if (choice.view) return shown < total ? `The newest ${number(shown)} are listed. Others follow as you decide.` : "";
-    return list.next && shown >= MOST ? `The first ${number(shown)} are listed. More words or a filter lead to the others.` : "";
+    return list.next && shown >= MOST
+      ? `The first ${number(shown)} are listed. More words or a filter lead to the others.`
+      : "";
   }
 
   // A row as it was drawn, where nothing of it is another: it keeps its place, its height, and what was chosen in it.
   function row(each, words) {
-    const sign = JSON.stringify([each, age(each.created), String(words), address(choice, { id: "" }), choice.view ? here.becomes : null]);
+    const sign = JSON.stringify([
+      each,
+      age(each.created),
+      String(words),
+      address(choice, { id: "" }),
+      choice.view ? here.becomes : null,
+    ]);
     const before = lines.get(each.id);
     if (before?.sign === sign) return before.line;
     const line = rowOf(each, words);
@@ -135,7 +157,12 @@ export function results(here) {
   }
 
   function rowOf(each, words) {
-    const used = [each.used ? `✓ ${number(each.used)} used` : "", each.ignored ? `– ${number(each.ignored)} not used` : ""].filter(Boolean).join(" ");
+    const used = [
+      each.used ? `✓ ${number(each.used)} used` : "",
+      each.ignored ? `– ${number(each.ignored)} not used` : "",
+    ]
+      .filter(Boolean)
+      .join(" ");
     return make(
       "li",
       { class: "mem-row", "data-of": each.id },
@@ -195,7 +222,8 @@ export function results(here) {
         here.selected.listed({ same: same === key, whole: !list.next });
         same = key;
         here.viewed();
-        if (still) rest(); // what one reads, or is choosing, is left alone
+        if (still)
+          rest(); // what one reads, or is choosing, is left alone
         else paint({ keep: quiet, whole: page.back && !drawnOnce });
         drawnOnce = true;
       } while (wanted && !page.signal.aborted);
@@ -216,7 +244,11 @@ export function results(here) {
     if (performance.now() - noted > NOTED) note();
     here.facets.chips();
     clearTimeout(settled);
-    settled = setTimeout(() => (note(), recounted && here.facets.tally()), tallied ? SETTLED : 0);
+    const rest = () => {
+      note();
+      if (recounted) here.facets.tally();
+    };
+    settled = setTimeout(rest, tallied ? SETTLED : 0);
     tallied = true; // before, nobody types: filters are wanted as soon as the list is there
   }
 
@@ -246,7 +278,9 @@ export function results(here) {
   async function next() {
     if (looking || more.hidden) return;
     more.disabled = true;
-    const got = await look((signal) => asking.memories(choice, { limit: ROWS, after: list.next, ...within(signal) })).catch(here.tellTrouble);
+    const got = await look((signal) =>
+      asking.memories(choice, { limit: ROWS, after: list.next, ...within(signal) }),
+    ).catch(here.tellTrouble);
     more.disabled = false;
     if (!got || page.signal.aborted) return;
     undrawn?.(); // those come first
@@ -257,7 +291,10 @@ export function results(here) {
     rest();
   }
 
-  const seen = new IntersectionObserver((entries) => entries.some((each) => each.isIntersecting) && !more.hidden && next(), { rootMargin: "400px" });
+  const seen = new IntersectionObserver(
+    (entries) => entries.some((each) => each.isIntersecting) && !more.hidden && next(),
+    { rootMargin: "400px" },
+  );
   seen.observe(more);
   page.signal.addEventListener("abort", () => {
     seen.disconnect();
@@ -297,7 +334,10 @@ const unless = (number_) => (window.cancelIdleCallback ? cancelIdleCallback(numb
 
 // What finds the beginnings of words that are looked for; null for none.
 function litBy(q) {
-  const words = q.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter((each) => each.length > 1);
+  const words = q
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((each) => each.length > 1);
   return words.length ? new RegExp(`(?<![\\p{L}\\p{N}])(${words.join("|")})`, "giu") : null;
 }
 

@@ -10,7 +10,11 @@ export function selected(here) {
   if (!page.back) picked = new Map();
   let range = { from: "", to: "", before: new Map() }; // what Shift has reached, and what was selected before it
   const bar = make("div", { class: "mem-bar", role: "group", "aria-label": "With those selected", hidden: true });
-  const button = make("button", { type: "button", class: "quiet mem-select", on: { click: () => ticking(!isTicking()) } }, "Select");
+  const button = make(
+    "button",
+    { type: "button", class: "quiet mem-select", on: { click: () => ticking(!isTicking()) } },
+    "Select",
+  );
 
   const isTicking = () => here.root.classList.contains("is-ticking");
 
@@ -24,7 +28,13 @@ export function selected(here) {
   function tick(each) {
     const click = (event) => (event.shiftKey ? reach(each.id) : toggle(each.id));
     const name = `Select: ${each.title}`;
-    const box = make("input", { type: "checkbox", name: "selected", checked: picked.has(each.id), "aria-label": name, on: { click } });
+    const box = make("input", {
+      type: "checkbox",
+      name: "selected",
+      checked: picked.has(each.id),
+      "aria-label": name,
+      on: { click },
+    });
     return make("label", { class: "mem-tick" }, box);
   }
 
@@ -41,7 +51,15 @@ export function selected(here) {
     const [first, last] = [ids.indexOf(range.from), ids.indexOf(id)].sort((a, b) => a - b);
     if (first < 0) return toggle(id);
     range.to = id;
-    change(new Map([...range.before, ...here.results.memories().slice(first, last + 1).map((each) => [each.id, each])]));
+    change(
+      new Map([
+        ...range.before,
+        ...here.results
+          .memories()
+          .slice(first, last + 1)
+          .map((each) => [each.id, each]),
+      ]),
+    );
   }
 
   // A step with Shift: the row where it begins is selected, and the row where it leads; a step back gives up one.
@@ -65,7 +83,8 @@ export function selected(here) {
     const before = picked.size;
     picked = new Map([...all].filter(([, each]) => each));
     drawn();
-    if (picked.size !== before && !page.signal.aborted) page.say(picked.size ? `${picked.size} selected` : "Nothing is selected");
+    if (picked.size !== before && !page.signal.aborted)
+      page.say(picked.size ? `${picked.size} selected` : "Nothing is selected");
   }
 
   const leave = (ids) => change(new Map([...picked].filter(([id]) => !ids.includes(id))));
@@ -92,9 +111,42 @@ export function selected(here) {
     const listed = here.results.memories().length;
     return [
       make("strong", { class: "mem-bar-count" }, `${all.length} selected`),
-      make("div", { class: "mem-bar-does" }, here.several.of(all).map(({ name, key, count, fn, danger }) => make("button", { type: "button", class: danger ? "danger" : null, "data-do": name, "aria-keyshortcuts": key, on: { click: fn } }, `${name}${some(count)}`, key ? [" ", make("kbd", {}, key)] : null))),
-      listed > all.length ? make("button", { type: "button", class: "quiet", "data-do": "all", on: { click: () => change(new Map(here.results.memories().map((each) => [each.id, each]))) } }, `All ${many(listed, "row")}`) : null,
-      make("button", { type: "button", class: "quiet", "data-do": "clear", "aria-keyshortcuts": "Escape", on: { click: clear } }, "Clear ", make("kbd", {}, "Esc")),
+      make(
+        "div",
+        { class: "mem-bar-does" },
+        here.several.of(all).map(({ name, key, count, fn, danger }) =>
+          make(
+            "button",
+            {
+              type: "button",
+              class: danger ? "danger" : null,
+              "data-do": name,
+              "aria-keyshortcuts": key,
+              on: { click: fn },
+            },
+            `${name}${some(count)}`,
+            key ? [" ", make("kbd", {}, key)] : null,
+          ),
+        ),
+      ),
+      listed > all.length
+        ? make(
+            "button",
+            {
+              type: "button",
+              class: "quiet",
+              "data-do": "all",
+              on: { click: () => change(new Map(here.results.memories().map((each) => [each.id, each]))) },
+            },
+            `All ${many(listed, "row")}`,
+          )
+        : null,
+      make(
+        "button",
+        { type: "button", class: "quiet", "data-do": "clear", "aria-keyshortcuts": "Escape", on: { click: clear } },
+        "Clear ",
+        make("kbd", {}, "Esc"),
+      ),
     ];
   }
 
@@ -106,5 +158,20 @@ export function selected(here) {
     change(new Map(stays.map(([id, each]) => [id, now.get(id) ?? each])));
   }
 
-  return { bar, button, tick, toggle, reach, extend, clear, leave, listed, drawn, isTicking, any: () => picked.size > 0, all: () => [...picked.values()], ids: () => [...picked.keys()] };
+  return {
+    bar,
+    button,
+    tick,
+    toggle,
+    reach,
+    extend,
+    clear,
+    leave,
+    listed,
+    drawn,
+    isTicking,
+    any: () => picked.size > 0,
+    all: () => [...picked.values()],
+    ids: () => [...picked.keys()],
+  };
 }

@@ -30,13 +30,19 @@ export function several(here) {
   function pin() {
     const all = here.selected.all();
     const off = all.every((each) => each.pinned);
-    return done("/api/pin", all.filter((each) => each.pinned === off), { off }, (some) => `${some} ${off ? "no longer pinned" : "pinned"}`);
+    return done(
+      "/api/pin",
+      all.filter((each) => each.pinned === off),
+      { off },
+      (some) => `${some} ${off ? "no longer pinned" : "pinned"}`,
+    );
   }
 
   function putAside() {
     const all = here.selected.all();
     const shown = all.filter((each) => ["active", "stale"].includes(each.status));
-    if (shown.length) return done("/api/aside", shown, {}, (some) => `${some} set aside`, ": kept, and no longer shown");
+    if (shown.length)
+      return done("/api/aside", shown, {}, (some) => `${some} set aside`, ": kept, and no longer shown");
     return done("/api/aside", all, { off: true }, (some) => `${some} brought back`);
   }
 
@@ -45,7 +51,11 @@ export function several(here) {
     const has = [...new Set(all.flatMap((each) => each.tags ?? []))].sort();
     const add = make("input", { name: "add", autofocus: true, list: "mem-has-tags" });
     const remove = make("input", { name: "remove", list: "mem-has-tags" });
-    const list = (input) => input.value.split(",").map((each) => each.trim()).filter(Boolean);
+    const list = (input) =>
+      input.value
+        .split(",")
+        .map((each) => each.trim())
+        .filter(Boolean);
     const yes = await ask({
       title: `Tags of ${many(all.length, "memory", "memories")}`,
       body: make(
@@ -53,12 +63,17 @@ export function several(here) {
         { class: "fields" },
         make("label", {}, make("span", { class: "dim" }, "Add, with commas between"), add),
         make("label", {}, make("span", { class: "dim" }, "Remove"), remove),
-        make("datalist", { id: "mem-has-tags" }, has.map((each) => make("option", { value: each }))),
+        make(
+          "datalist",
+          { id: "mem-has-tags" },
+          has.map((each) => make("option", { value: each })),
+        ),
       ),
       yes: "Change tags",
       read: () => ({ add: list(add), remove: list(remove) }),
     });
-    if (yes && yes.add.length + yes.remove.length) return done("/api/tags", all, yes, (some) => `tags changed on ${some}`);
+    if (yes && yes.add.length + yes.remove.length)
+      return done("/api/tags", all, yes, (some) => `tags changed on ${some}`);
   }
 
   async function promote(notes) {
@@ -70,7 +85,14 @@ export function several(here) {
       yes: "Promote",
       read: () => ({ as: select.value }),
     });
-    if (yes) return done("/api/review", notes, { do: "promote", ...yes }, (some) => `${some} promoted`, `: each is a ${yes.as} now`);
+    if (yes)
+      return done(
+        "/api/review",
+        notes,
+        { do: "promote", ...yes },
+        (some) => `${some} promoted`,
+        `: each is a ${yes.as} now`,
+      );
   }
 
   const decide = (what, proposals) =>
@@ -84,7 +106,9 @@ export function several(here) {
       const got = await post(path, { ids: all.map((each) => each.id), ...body });
       const stays = Object.values(got.refused);
       const others = stays.length > 1 ? ", and others" : "";
-      const but = stays.length ? [` ${many(stays.length, "stays as it is", "stay as they are")}: `, coded(full(stays[0] + others))] : "";
+      const but = stays.length
+        ? [` ${many(stays.length, "stays as it is", "stay as they are")}: `, coded(full(stays[0] + others))]
+        : "";
       if (!got.changed.length) return toast(["Nothing was changed.", but]);
       const name = named(many(got.changed.length, "memory", "memories"));
       await after([sentence(name), more, ".", but], { run: got.run, name });
