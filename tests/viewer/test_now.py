@@ -171,6 +171,7 @@ def test_another_session_that_goes_on_does_not_take_the_place_of_the_one_that_is
     assert prompts(page)[0] == NEXT
     page.get_by_role("button", name="Follow it").click()
     page.wait_for_function("() => document.querySelector('.now-head h1').textContent.startsWith('Count the guests')")
+    assert page.locator("#session").input_value() == "other"
 
 
 def test_older_moments_and_their_texts_come_when_asked_for(fresh_page, fresh):

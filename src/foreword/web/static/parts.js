@@ -151,6 +151,14 @@ export function item(entry, { why = true, layer = false, more = null } = {}) {
   );
 }
 
+// Figures, each below its name.
+export const totals = (told) =>
+  make(
+    "dl",
+    { class: "totals" },
+    Object.entries(told).map(([name, said]) => make("div", {}, make("dt", {}, name), make("dd", {}, said))),
+  );
+
 export const empty = (...words) => make("div", { class: "empty" }, ...words);
 
 // Words between backticks are typed as they are; a backtick alone is one.
@@ -158,6 +166,8 @@ export const coded = (text) =>
   text.split(/`([^`]+)`/).map((each, place) => (place % 2 ? make("code", {}, each) : each));
 
 export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+
+export const shorten = (words, most) => (words.length > most ? `${words.slice(0, most - 1).trimEnd()}…` : words);
 
 // With a stop where it has none.
 export const full = (words) => (/[.!?…]$/.test(words) ? words : `${words}.`);
