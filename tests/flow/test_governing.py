@@ -7,7 +7,6 @@ import pty
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,7 @@ import pytest
 from foreword.client import Client
 from foreword.errors import BadRequest, NotFound
 from foreword.paths import Home
-from foreword.worker import life
-from tests.flow.conftest import Host, wait_for
+from tests.flow.conftest import Host, end_worker, wait_for
 from tests.flow.test_cli import SECRET, Shell, in_scratch
 from tests.flow.test_mcp import Agent, keep
 
@@ -392,8 +390,7 @@ def test_a_worker_that_is_killed_keeps_what_it_said_was_done(home: Home, project
     id = keep(client, project, "first")
     client.post(f"/api/memories/{id}", {"title": "second"})
     client.post("/api/pin", {"id": id})
-    os.kill(life.pid_of(home), 9)
-    time.sleep(0.1)
+    end_worker(home)
     client = start()
     memory = client.get(f"/api/memories/{id}")["memory"]
     assert (memory["title"], memory["pinned"]) == ("second", True)

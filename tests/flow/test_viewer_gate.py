@@ -28,7 +28,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from foreword.cli.view import HOLD_EVERY
+from foreword.cli.view import HOLD_EVERY, _anew
 from foreword.client import Client
 from foreword.errors import BadRequest, Conflict, ForewordError
 from foreword.hook import build
@@ -731,6 +731,21 @@ def test_a_page_goes_on_when_its_worker_was(view, home: Home, how: str) -> None:
     assert life.pid_of(home) != before
     assert command.ends(with_=signal.SIGINT)[0] == 0
     assert not is_open(url)
+
+
+def test_who_presses_ctrl_c_while_it_is_opened_again_closes_the_new_one(start, home: Home) -> None:
+    client = start()
+    opened = client.post("/api/view", {"do": "open"})
+    client.post("/api/view", {"do": "close"})
+
+    def pressed(_told: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _anew(client, opened, tell=pressed)
+    assert is_open(opened["url"])
+    client.post("/api/view", {"do": "leave", "holder": opened["holder"]})
+    assert not is_open(opened["url"])
 
 
 def test_where_the_port_is_taken_meanwhile_the_command_prints_another_link(view, home: Home) -> None:

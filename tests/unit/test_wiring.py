@@ -166,7 +166,7 @@ def claude_hooks(found: Setup) -> dict[str, dict[str, object]]:
 def test_opencodes_plugin_knows_both_paths_whatever_they_are_called(name):
     hook, socket = Path(f"/{name}/bin/foreword-hook"), Path(f"/{name}/run/worker.sock")
     [plugin] = [each for each in setup("opencode", hook=hook, socket=socket).changes if isinstance(each, Own)]
-    assert f'const SOCKET = "{socket}"\nconst HOOK = "{hook}"\n' in plugin.text
+    assert f'const SOCKET = "{socket}";\nconst HOOK = "{hook}";\n' in plugin.text
 
 
 @pytest.mark.parametrize("version", ["", "1.0.98 (Claude Code)", "2.0.75", "nightly"])

@@ -123,7 +123,7 @@ def _hold(
             if not told["open"]:
                 if not told.get("again"):
                     break
-                opened = _anew(client, opened, tell=again)
+                _anew(client, opened, tell=again)
             time.sleep(HOLD_EVERY)
     except KeyboardInterrupt:
         with suppress(ForewordError):  # a worker that left took the viewer along
@@ -157,18 +157,18 @@ def _held(client: Client, home: Home, holder: str) -> dict[str, Any]:
         time.sleep(0.2)
 
 
-def _anew(client: Client, opened: dict[str, Any], *, tell: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
-    """The viewer in a new worker, where the old one was: a page that is open gets in with the key that it has."""
+def _anew(client: Client, opened: dict[str, Any], *, tell: Callable[[Mapping[str, Any]], None]) -> None:
+    """Open it in a new worker, where the old one was: a page that is open gets in with the key that it has."""
     try:
         try:
             again = client.post("/api/view", {"do": "open", "port": opened["port"], "key": opened["key"]})
         except Conflict:  # somebody else has the port by now
             again = client.post("/api/view", {"do": "open"})
     except WorkerError:  # it left too: who holds next finds it so
-        return opened
+        return
     same = (again["port"], again["key"]) == (opened["port"], opened["key"])
+    opened.update(again)  # before anything is said: who presses Ctrl-C meanwhile closes the new one
     goes_on = "a page that is open goes on" if same else "a page that is open is at its end"
     screen.aside(f"the viewer was opened again; {goes_on}; a new link was printed")
     with suppress(OSError):  # whoever read the first one may have left
-        tell(again)
-    return again
+        tell(opened)
