@@ -67,9 +67,16 @@ def heard(
     got = recall(store, moment, recipe=recipe, threshold=threshold, spent=note, look=listen, **more)
     if isinstance(got, Recalled):
         return got, None
+    return got, kept(moment, got, best=best, recipe=recipe, threshold=threshold, used=used)
+
+
+def kept(
+    moment: Moment, got: Skipped, *, best: Ranked | None, recipe: Recipe, threshold: float, used: Mapping[str, int]
+) -> Silence:
+    """What is kept of a silence, without id and time; *best* of all that was weighed, *used* in the window so far."""
     why = reason(moment, got, best=best, threshold=threshold)
     given, allowed = _ledger(moment, recipe, used) if why == "used" else (0, 0)
-    return got, Silence(
+    return Silence(
         id="",
         moment=moment.name,
         source=moment.source,

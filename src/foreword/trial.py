@@ -77,6 +77,7 @@ class Trial:
     items: tuple[Entry, ...]
     left: tuple[Entry, ...]
     more: int  # left out beside those
+    best: Ranked | None = None  # of all that was weighed, whatever became of it
 
 
 def tried(
@@ -164,6 +165,7 @@ class _Telling:
             items=tuple(self._items()),
             left=tuple(chain.from_iterable(shared)),
             more=sum(map(len, left)) - sum(map(len, shared)),
+            best=max((some[0] for some in self.heard.found.values() if some), key=_score, default=None),
         )
 
     def _part(self, rule: LayerRule) -> Part:
@@ -233,7 +235,8 @@ class _Telling:
             part = "the threshold" if needed == self.threshold else f"{FAR:.0%} of the best"
             return "threshold", f"its score of {ranked.score:.3f} is below {needed:.3f}, {part}"
         if memory.id in self.heard.known:
-            return "shown", "already shown in this context window"
+            own = memory.session and memory.session == self.moment.session
+            return "shown", "it came up in this session itself" if own else "already shown in this context window"
         if asleep(memory):
             return "unsure", f"not sure enough: {memory.confidence:.2f}, and below {CERTAIN} it must be asked for"
         if rule.name == "rules" and memory.trust != "user":
@@ -282,6 +285,10 @@ def _shared(lists: Sequence[Sequence[Entry]], *, most: int) -> list[list[Entry]]
     turns = chain.from_iterable(zip_longest(*([(at, each) for each in some] for at, some in enumerate(lists))))
     taken = list(islice(filter(None, turns), most))
     return [[each for at, each in taken if at == place] for place in range(len(lists))]
+
+
+def _score(ranked: Ranked) -> float:
+    return ranked.score
 
 
 def _at_most(limit: int) -> str:

@@ -283,6 +283,35 @@ def test_a_memory_leaves_its_session_too_and_the_rest_of_the_session_stays(
     assert not any("[forgotten]" in title and "use" in title.split()[:1] for title in titles)
 
 
+def test_what_would_go_and_be_cut_is_told_before_as_it_is_afterwards(
+    home: Home, host: Host, start: Callable[[], Client], project: str
+) -> None:
+    client = start()
+    gone = noise(30)
+    prompts(client, project, "one", [f"let's use {gone} because it is quick", "let's use a queue because it is small"])
+    prompts(client, project, "two", [f"was {gone} not slow?"])
+    doomed = next(each for each in decided(client, project, 2) if gone in json.dumps(each))
+    host.context("UserPromptSubmit", {"session_id": "three", "cwd": project, "prompt": f"what of {doomed['title']}?"})
+    client.post(f"/api/memories/{doomed['id']}", {"title": f"Take {gone}"})
+    (home.root / "notes.txt").write_text(f"somebody wrote {gone}\nand this stays\n")
+    wait_for(lambda: host.spooled() == 0)
+    would = json.loads(run(home, "forget", doomed["id"], "--dry-run", "--json"))
+    receipt = forget(home, doomed["id"])
+    assert receipt["left"] == []
+    assert would["tables"]["log"] == 1
+    assert would["cut"]["events"] >= 2
+    assert would["cut"]["injection_texts"] == 1
+    assert would["files"]["notes.txt"] == 1
+    assert would["tables"] == receipt["removed"]
+    # What a prompt was searched for goes with the prompt's own words: it is cut before its table is come to.
+    assert {**receipt["cut"], "injections": 1} == would["cut"]
+    assert would["files"]["notes.txt"] == receipt["files"]["notes.txt"]
+
+    whole = json.loads(run(home, "forget", "--session", "one", "--dry-run", "--json"))
+    assert whole["tables"]["events"] == 6
+    assert "events" not in whole["cut"]  # those of the session go, and no other tells of it
+
+
 def test_a_hash_that_spells_what_is_forgotten_is_not_left_of_it(
     home: Home, start: Callable[[], Client], project: str
 ) -> None:

@@ -167,6 +167,15 @@ def test_an_edit_is_the_users_is_told_in_the_history_and_can_be_taken_back(page,
     assert [each["undo"] for each in after["history"]] == [True, False, False]  # an undo can itself be taken back
 
 
+def test_an_undo_that_names_nothing_takes_nothing_back(page, add):
+    page.post(f"/api/memories/{(id := add('decision', 'Use Redis'))}", {"title": "Use Valkey"})
+    for told in ({}, {"id": id}, {"ids": [id]}, {"entry": None}, {"run": ""}):
+        with pytest.raises(Refused) as refused:
+            page.post("/api/undo", told)
+        assert refused.value.status == 400
+    assert page.get(f"/api/memories/{id}")["memory"]["title"] == "Use Valkey"
+
+
 def test_a_pin_is_set_and_let_go(page, add):
     id = add("decision", "Use Redis")
     assert page.post("/api/pin", {"id": id})["memory"]["pinned"] is True

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from foreword import silences
 from foreword.client import Client
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.recipes import MOST_TOKENS, RECIPES
 from foreword.trial import REASONS
-from foreword.web.trial import LEAST_BUDGET, SESSIONS, WORDLESS
+from foreword.web.trial import LEAST_BUDGET, SESSIONS
 from foreword.worker import life
 from foreword.worker.measuring import RECALLS, SILENCES
 from tests.flow.viewing import Page, Refused
@@ -121,11 +122,18 @@ def test_silence_tells_its_reason_and_still_what_came_nearest(page, key):
         "/api/try", {"prompt": "which proxy is near the zebra crossing of the lighthouse?", "project": key}
     )
     assert (silent["text"], silent["tokens"], silent["items"]) == ("", 0, [])
-    assert silent["why"] == "nothing fits the moment"
-    assert silent["left"]
+    assert silent["why"] == silences.REASONS["below"]
+    assert silent["nearest"]["score"] == silent["left"][0]["score"] < silent["nearest"]["needed"]
     assert {each["reason"] for each in silent["left"]} == {"threshold"}
     assert silent["left"][0]["score"] == max(each["score"] for each in silent["left"])
-    assert page.post("/api/try", {"prompt": "and then?", "project": key})["why"] == WORDLESS
+    assert page.post("/api/try", {"prompt": "and then?", "project": key})["why"] == silences.WORDLESS
+
+
+def test_a_budget_that_holds_nothing_is_told_as_the_reason_and_no_lesser_score(page, key):
+    silent = page.post("/api/try", {"prompt": PROMPT, "project": key, "budget": LEAST_BUDGET})
+    assert {each["reason"] for each in silent["left"]} >= {"room"}
+    assert silent["why"] == silences.REASONS["room"].format(budget=LEAST_BUDGET)
+    assert silent["nearest"] is None
 
 
 def test_a_project_that_is_switched_off_says_so(page, key, project):

@@ -219,6 +219,13 @@ def test_what_the_window_holds_is_told_so(store):
     assert reasons(trial) == {first.id: "shown"}
 
 
+def test_what_came_up_in_the_session_itself_is_not_said_to_have_been_shown(store):
+    given, own = (each.id for each in store.keep([a_memory("walrus pool"), a_memory("walrus bay", session="s")]))
+    trial = a_trial(store, a_moment(session="s"), shown=lambda: frozenset([given, own]))
+    says = {each.memory.id: each.says for each in trial.left}
+    assert says == {given: "already shown in this context window", own: "it came up in this session itself"}
+
+
 def test_what_was_there_when_a_resumed_window_began_is_told_so(store):
     [old] = store.keep([a_memory("walrus old")])
     trial = a_trial(store, a_moment("session_start", source="resume", session="s"), begun=lambda: NOW - 10)

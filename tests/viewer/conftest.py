@@ -440,6 +440,23 @@ def fresh_page(windows: Callable[[Look], Any], fresh: Viewer, look: Look, watch:
 
 
 @pytest.fixture
+def unused(windows: Callable[[Look], Any], look: Look, watch: Watch) -> Iterator[tuple[Any, Viewer]]:
+    """A viewer over a memory that nobody has told anything yet."""
+    root = Path(tempfile.mkdtemp(prefix="fw-"))
+    home = Home(root=root / "h")
+    home.prepare()
+    (root / "new").mkdir()
+    try:
+        with worker(home, root / "user") as client:
+            viewer = Viewer(home, client, Filled({"new": str(root / "new")}))
+            with watched(windows(look), viewer, watch) as page:
+                yield page, viewer
+            viewer.close()
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
 def shot(look: Look) -> Callable[..., Path]:
     """Keeps a picture of a page: `shot(page, "memories")` -> artefacts/viewer/memories-phone-dark.png."""
 

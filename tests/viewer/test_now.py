@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from foreword.paths import Home
 from foreword.web.now import MOST, TEXTS
 from tests.flow.conftest import Host
-from tests.viewer.conftest import Viewer, every_look, settled, visit, watched
-from tests.viewer.filled import LIVE_PROMPTS, Filled, worker
+from tests.viewer.conftest import Viewer, every_look, settled, visit
+from tests.viewer.filled import LIVE_PROMPTS
 
 FIRST, SECOND = LIVE_PROMPTS
 NEXT = "Where does the met office time out, and which test shows it?"
@@ -188,23 +181,6 @@ def test_older_moments_and_their_texts_come_when_asked_for(fresh_page, fresh):
     oldest.locator("details.text summary").click()
     page.wait_for_function("() => [...document.querySelectorAll('.moment')].at(-1).querySelector('pre').textContent")
     assert page.get_by_role("button", name="Show older moments").count() == 0
-
-
-@pytest.fixture
-def unused(windows: Any, look: Any, watch: Any) -> Iterator[tuple[Any, Viewer]]:
-    """A viewer over a memory that nobody has told anything yet."""
-    root = Path(tempfile.mkdtemp(prefix="fw-"))
-    home = Home(root=root / "h")
-    home.prepare()
-    (root / "new").mkdir()
-    try:
-        with worker(home, root / "user") as client:
-            viewer = Viewer(home, client, Filled({"new": str(root / "new")}))
-            with watched(windows(look), viewer, watch) as page:
-                yield page, viewer
-            viewer.close()
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
 
 
 def test_before_anything_happened_it_says_what_to_do_first_and_goes_on_by_itself(unused):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import quote_plus
 
 import pytest
@@ -115,6 +116,40 @@ def test_silence_is_told_with_its_reason_and_the_best_below_the_threshold(shop):
     assert shop.locator(".tried.left").count() > 0
     shop.locator("#prompt").fill("and then?")
     shop.wait_for_selector("text=it names no topic")
+
+
+def test_a_budget_that_holds_nothing_is_the_reason_and_no_score_below_the_threshold_the_best(shop):
+    shop.locator("#budget").fill("40")
+    shop.wait_for_selector("text=what fits is too long for the budget of 40 tokens")
+    assert "is needed" not in shop.inner_text(".try-result .empty")
+
+
+def test_projects_that_are_seen_while_one_looks_can_be_chosen_and_told_apart_though_they_have_one_name(unused):
+    page, viewer = unused
+    visit(page, f"{viewer.origin}/try")
+    page.get_by_text("no project has been seen").wait_for()
+    for count, place in enumerate(("north", "south"), 1):
+        root = Path(viewer.projects["new"], place, "shop")
+        root.mkdir(parents=True)
+        told = {"kind": "decision", "title": f"Herons go {place}", "project_path": str(root)}
+        viewer.client.post("/api/memories", told)
+        page.wait_for_function(f"() => document.querySelector('#project')?.options.length === {count}")
+    assert sorted(page.locator("#project option").all_text_contents()) == ["shop (north/shop)", "shop (south/shop)"]
+    assert page.locator("#project").input_value().endswith("north/shop")  # as it was
+    page.locator("#project").select_option(label="shop (south/shop)")
+    page.locator("#prompt").fill("where do the herons go?")
+    page.locator(".tried", has_text="Herons go south").wait_for()
+    assert "Herons go north" not in page.inner_text("main")
+
+
+def test_a_project_that_nobody_knows_is_named_and_not_taken_for_another(page, viewer, watch):
+    watch.expects("404")
+    visit(page, f"{viewer.origin}/timeline?project=nope")
+    page.wait_for_selector("#project", state="attached")
+    assert page.locator("#project option:checked").text_content() == "nope (not known)"
+    visit(page, f"{viewer.origin}/try?project=nope")
+    page.get_by_text("no project is known as 'nope'").wait_for()
+    assert page.locator("#project").input_value() == "nope"
 
 
 def test_everything_but_the_prompt_is_in_the_address_and_comes_back_from_it(shop, viewer):

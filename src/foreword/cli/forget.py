@@ -71,8 +71,10 @@ def _wish(ids: list[str], *, session: str, project: str, match: str) -> dict[str
 
 def _tell(would: dict[str, Any]) -> None:
     """What would go, before anything does."""
-    rows = [[table, f"{count:,}"] for table, count in sorted(would["tables"].items())]
-    screen.table(rows, headings=("where", "rows that go"))
+    rows = [[table, f"{count:,} to go"] for table, count in sorted(would["tables"].items())]
+    rows += [[table, f"{count:,} to be cut"] for table, count in sorted(would["cut"].items())]
+    rows += [[name, f"{count:,} lines to go or be cut"] for name, count in sorted(would["files"].items())]
+    screen.table(rows, headings=("where", "what"))
     for each in would["memories"][:SHOWN]:
         screen.say(f"  {screen.memory(each)}")
     more = would["more"] + len(would["memories"][SHOWN:])
@@ -80,7 +82,8 @@ def _tell(would: dict[str, Any]) -> None:
         screen.say(f"  ... and {more:,} more memories")
     if would["cut_memories"]:
         screen.say(f"These stay, without the passages that they quote: {', '.join(would['cut_memories'])}")
-    screen.say("Copies of their text go too: from what else is kept, logs, exports in the home, and backups.")
+    if would["copies"]:
+        screen.say("Copies of their text go too, from")
     for name in would["copies"]:
         screen.say(f"  {name}")
     _tell_others(would)

@@ -52,9 +52,30 @@ def counts_as(key: str, known: Mapping[str, Known]) -> str:
     return (known[key].alias_of if key in known else "") or key
 
 
-def called(key: str, known: Mapping[str, Known]) -> str:
-    """What people call a project; of one that nobody named yet, how its key ends."""
+def names(known: Mapping[str, Known]) -> Callable[[str], str]:
+    """What people call each project; where several have one name, also how its key ends otherwise than theirs."""
+    same: dict[str, list[str]] = {}
+    for key, each in known.items():
+        if not each.alias_of:
+            same.setdefault(_called(key, known), []).append(key)
+
+    def name(key: str) -> str:
+        own = _called(key, known)
+        others = [other for other in same.get(own, ()) if other != key]
+        return f"{own} ({_apart(key, others)})" if others else own
+
+    return name
+
+
+def _called(key: str, known: Mapping[str, Known]) -> str:
+    """Its name; of one that nobody named yet, how its key ends."""
     return (known[key].name if key in known else "") or key.rpartition("/")[2] or key
+
+
+def _apart(key: str, others: Sequence[str]) -> str:
+    parts = key.split("/")
+    ends = ("/".join(parts[-length:]) for length in range(2, len(parts)))
+    return next((end for end in ends if not any(other.endswith(f"/{end}") for other in others)), key)
 
 
 @value

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadRequest
 from foreword.http import Request
 from foreword.routing import flag, whole, word, words
 from foreword.store.browsing import MOST_PAGE
-from foreword.store.registry import Known, called
+from foreword.store.registry import names
 from foreword.store.wanted import FACETS, SHOWN, Wanted
 from foreword.types import STATUSES, UNIVERSAL, Memory
 
@@ -28,9 +28,9 @@ def browse(keeper: Keeper, asked: Request) -> dict[str, Any]:
     started = time.perf_counter()
     limit = whole(asked, "limit", PAGE, most=MOST_PAGE) or PAGE
     page = keeper.store.browse(wanted_of(asked), after=word(asked, "after"), limit=limit)
-    registry = keeper.store.registry()
+    name = names(keeper.store.registry())
     return {
-        "memories": [_line(memory, registry) for memory in page.memories],
+        "memories": [_line(memory, name) for memory in page.memories],
         "next": page.next,
         "total": page.total,
         "took": round((time.perf_counter() - started) * 1000, 3),
@@ -40,14 +40,20 @@ def browse(keeper: Keeper, asked: Request) -> dict[str, Any]:
 def facets(keeper: Keeper, asked: Request) -> dict[str, Any]:
     """How many there are of each sort; `exact` is false where some were counted among the newest only."""
     found = keeper.store.facets(wanted_of(asked))
-    registry = keeper.store.registry()
+    name = names(keeper.store.registry())
     told = {
-        name: [
-            {"value": each, "label": _label(name, each, registry), "count": count} for each, count in found.counts[name]
+        facet: [
+            {"value": each, "label": _label(facet, each, name), "count": count} for each, count in found.counts[facet]
         ]
-        for name in FACETS
+        for facet in FACETS
     }
     return {"facets": told, "exact": not found.sampled, "sampled": list(found.sampled), "total": found.total}
+
+
+def projects(keeper: Keeper) -> dict[str, Any]:
+    """Every project, the last one first, as people tell it from the others."""
+    name = names(keeper.store.registry())
+    return {"projects": [{**each, "name": name(each["key"])} for each in keeper.projects.every()["projects"]]}
 
 
 def wanted_of(asked: Request) -> Wanted:
@@ -69,7 +75,7 @@ def wanted_of(asked: Request) -> Wanted:
     )
 
 
-def _line(memory: Memory, registry: Mapping[str, Known]) -> dict[str, Any]:
+def _line(memory: Memory, name: Callable[[str], str]) -> dict[str, Any]:
     return {
         "id": memory.id,
         "kind": memory.kind,
@@ -77,7 +83,7 @@ def _line(memory: Memory, registry: Mapping[str, Known]) -> dict[str, Any]:
         "gist": " ".join(memory.body[: 2 * GIST].split())[:GIST],
         "scope": memory.scope,
         "project": memory.project,
-        "project_name": called(memory.project, registry),
+        "project_name": name(memory.project),
         "status": memory.status,
         "trust": memory.trust,
         "confidence": memory.confidence,
@@ -90,7 +96,7 @@ def _line(memory: Memory, registry: Mapping[str, Known]) -> dict[str, Any]:
     }
 
 
-def _label(facet: str, each: str, registry: Mapping[str, Known]) -> str:
+def _label(facet: str, each: str, name: Callable[[str], str]) -> str:
     """What people call a value."""
     if facet == "pinned":
         return "pinned" if each == "1" else "not pinned"
@@ -98,5 +104,5 @@ def _label(facet: str, each: str, registry: Mapping[str, Known]) -> str:
         sort, _, rest = each.partition(":")
         if each == UNIVERSAL:
             return "everywhere"
-        return called(rest, registry) if sort == "project" else rest or sort
-    return (called(each, registry) or "none") if facet == "project" else each
+        return name(rest) if sort == "project" else rest or sort
+    return (name(each) or "none") if facet == "project" else each

@@ -14,7 +14,7 @@ from foreword.chronicle import PAST, chronicle
 from foreword.details import text
 from foreword.errors import NotFound
 from foreword.revise import REVISED, REVISES, version
-from foreword.store.registry import called
+from foreword.store.registry import names
 from foreword.types import Memory
 from foreword.values import fields
 
@@ -35,7 +35,7 @@ def about(keeper: Keeper, id: str) -> dict[str, Any]:
         raise NotFound(f"there is no memory {id[:80]!r}", hint="look for it by its words")
     sessions = _sessions(keeper, [memory.session, *(each["session"] for each in told["shown"])])
     return {
-        "memory": {**answers.memory(memory), "project_name": called(memory.project, store.registry())},
+        "memory": {**answers.memory(memory), "project_name": names(store.registry())(memory.project)},
         "version": version(memory),
         "session": sessions.get(memory.session),
         "links": _links(store, memory),
@@ -53,12 +53,12 @@ def about(keeper: Keeper, id: str) -> dict[str, Any]:
 
 def waiting(keeper: Keeper, *, project: str = "", limit: int = MOST_WAITING) -> dict[str, Any]:
     """What waits for the user's word in a project, or in all: proposals and notes, newest first, and how many."""
-    told, registry = keeper.review(project=project, most=limit), keeper.store.registry()
+    told, name = keeper.review(project=project, most=limit), names(keeper.store.registry())
     shown = {
         sort: [
             {
                 **each,
-                "project_name": called(each["project"], registry),
+                "project_name": name(each["project"]),
                 "proposes": _proposes(keeper.store, each),
                 "revises": _revises(keeper.store, each["detail"]),
                 "waits": "proposal" if sort == "proposals" else "note",

@@ -10,7 +10,7 @@ from foreword.deeds import deed_of
 from foreword.distill.sentences import cut
 from foreword.errors import NotFound
 from foreword.recipes import ledger_of
-from foreword.store.registry import called
+from foreword.store.registry import names
 from foreword.types import Project
 from foreword.values import fields
 from foreword.web.timeline import goes_on
@@ -132,10 +132,10 @@ def _about(
 def _told(keeper: Keeper, about: Mapping[str, Any]) -> dict[str, Any]:
     """A session in a line: its title is that of its summary, or else what it was asked first."""
     first = () if about["title"] else keeper.store.prompts(about["id"], limit=1, oldest=True)
-    names = ("id", "host", "project", "cwd", "started", "last", "ended", "events", "summary")
+    same = ("id", "host", "project", "cwd", "started", "last", "ended", "events", "summary")
     return {
-        **{name: about[name] for name in names},
-        "project_name": called(about["project"], keeper.registry.known()),
+        **{name: about[name] for name in same},
+        "project_name": names(keeper.registry.known())(about["project"]),
         "title": about["title"] or next((cut(_words(event), TITLE) for event in first), ""),
         "goes_on": goes_on(about["last"], about["ended"], now=keeper.now()),
     }

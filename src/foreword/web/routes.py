@@ -59,7 +59,7 @@ def routes_of(keeper: Keeper, live: Live) -> Routes:
         "/api/health/figures": {
             "GET": lambda asked: figures.of(word(asked, "project"), days=whole(asked, "days", 30, most=MOST_DAYS))
         },
-        "/api/projects": {"GET": lambda _: keeper.projects.every()},
+        "/api/projects": {"GET": lambda _: browsing.projects(keeper)},
         "/api/memories": {"GET": lambda asked: browsing.browse(keeper, asked)},
         "/api/facets": {"GET": lambda asked: browsing.facets(keeper, asked)},
         "/api/memories/": {

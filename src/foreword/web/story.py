@@ -10,6 +10,7 @@ from foreword.details import text, texts
 from foreword.distill.commands import command_of
 from foreword.distill.failures import failure_uid, outcome
 from foreword.distill.merge import fixes_of
+from foreword.store.registry import names
 from foreword.store.timeline import Given
 from foreword.types import KINDS, Change, Event, Injection, Memory, Session
 from foreword.values import fields
@@ -55,7 +56,7 @@ def story(keeper: Keeper, id: str) -> dict[str, Any]:
     moments.sort(key=lambda each: (each["at"], ORDER.get(each["what"], len(ORDER))))
     moments = _joined(moments)
     return {
-        "session": head(session, came, registry=registry, now=keeper.now(), prompt=prompts.get(session.id)),
+        "session": head(session, came, name=names(registry), now=keeper.now(), prompt=prompts.get(session.id)),
         "about": _about(session, came),
         "handoff": _handoff(came),
         "given": fields(store.given_to([session.id]).get(session.id, Given())),

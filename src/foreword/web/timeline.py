@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.deeds import deed_of
@@ -12,7 +12,7 @@ from foreword.distill.fixes import elsewhere, fate_of
 from foreword.distill.merge import fixes_of
 from foreword.distill.sentences import begun, cut
 from foreword.errors import BadRequest
-from foreword.store.registry import called, counts_as
+from foreword.store.registry import counts_as, names
 from foreword.store.timeline import Changed, Given
 from foreword.types import Change, Event, Memory, Session
 from foreword.values import fields
@@ -34,6 +34,7 @@ def timeline(keeper: Keeper, *, project: str = "", before: str = "", limit: int 
     """Sessions of a project and its aliases, or of all, behind *before*, and where the next ones begin."""
     store = keeper.store
     registry = store.registry()
+    name = names(registry)
     limit = max(1, limit)
     found = store.sessions_before(*_place(before), projects=_counting_as(project, registry), limit=limit + 1)
     shown = found[:limit]
@@ -50,7 +51,7 @@ def timeline(keeper: Keeper, *, project: str = "", before: str = "", limit: int 
     now = keeper.now()
     sessions = [
         {
-            **head(each, came[each.id], registry=registry, now=now, prompt=prompts.get(each.id)),
+            **head(each, came[each.id], name=name, now=now, prompt=prompts.get(each.id)),
             **_told(each, came[each.id], changed.get(each.id, Changed((), 0)), fixed=fixed),
             "given": fields(given.get(each.id, Given())),
         }
@@ -60,7 +61,7 @@ def timeline(keeper: Keeper, *, project: str = "", before: str = "", limit: int 
 
 
 def head(
-    session: Session, came: Sequence[Memory], *, registry: Mapping[str, Known], now: float, prompt: Event | None
+    session: Session, came: Sequence[Memory], *, name: Callable[[str], str], now: float, prompt: Event | None
 ) -> dict[str, Any]:
     """What a session is called: by its summary, or by its first prompt until there is one."""
     summary = summary_of(session, came)
@@ -69,7 +70,7 @@ def head(
         "id": session.id,
         "host": session.host,
         "project": session.project,
-        "project_name": called(session.project, registry),
+        "project_name": name(session.project),
         "started": session.started,
         "last": session.last,
         "ended": session.ended,

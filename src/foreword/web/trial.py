@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from foreword.errors import BadRequest, NotFound
 from foreword.hosts import FILES, find
 from foreword.jsontext import storable
-from foreword.rank import WORDED
 from foreword.recall import meant
 from foreword.recipes import MOST_TOKENS, Recipe
 from foreword.redact import redact
-from foreword.silences import WORDLESS
+from foreword.silences import says
 from foreword.trial import Entry, Part, Trial
 from foreword.types import FORMS, MOMENTS, Moment, Project, Recalled, Session, Skipped
 from foreword.values import fields
@@ -51,20 +50,20 @@ def trial(keeper: Keeper, told: Mapping[str, Any]) -> dict[str, Any]:
     about = {**asked, "range": _range(keeper.settings.recipes[moment.name])}
     if by := keeper.off(moment.project).inject:
         silent = Skipped(why=f"injection is switched off in this project ({by})", budget=moment.budget)
-        return {**about, "off": by, **_told(Trial(got=silent, layers=(), items=(), left=(), more=0))}
-    got = keeper.recalling.trial(moment)
-    wordless = moment.name in WORDED and not got.got.terms
-    return {**about, "off": "", **_told(got), **({"why": WORDLESS} if wordless else {})}
+        return {**about, "off": by, **_told(Trial(got=silent, layers=(), items=(), left=(), more=0), why=silent.why)}
+    got, silence = keeper.recalling.trial(moment)
+    nearest = {"score": silence.score, "needed": silence.needed} if silence and silence.why == "below" else None
+    return {**about, "off": "", **_told(got, why=says(silence) if silence else ""), "nearest": nearest}
 
 
-def _told(tried: Trial) -> dict[str, Any]:
+def _told(tried: Trial, *, why: str) -> dict[str, Any]:
     got = tried.got
     found = got if isinstance(got, Recalled) else None
     return {
         "text": found.text if found else "",
         "tokens": found.tokens if found else 0,
         "budget": got.budget,
-        "why": "" if isinstance(got, Recalled) else got.why,
+        "why": why,
         "build_ms": round(got.build_ms, 3),
         "terms": list(got.terms),
         "files": list(got.files),

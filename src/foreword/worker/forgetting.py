@@ -111,12 +111,13 @@ class Forgetting:
 
     # -- what would go ------------------------------------------------------------------------------------------
     def _would(self, wish: Wish) -> dict[str, Any]:
-        live = self._store().forgetting
+        store, live = self._store(), self._store().forgetting
         going = self._doomed(live, wish)
         traces = _traces(live.ask(lambda execute: list(rows.told(execute, going))), self._home)
         going = live.ask(lambda execute: rows.with_merged(execute, going, traces))
         about = live.ask(lambda execute: rows.going_of(execute, going))
-        apart = traces.without(_stays([live.ask], going, traces, kin=False))
+        cutter = _cutter([live.ask], going, traces)
+        cut, in_files = _cut(store, cutter, dry_run=True), self._in_files(cutter, going, dry_run=True)
         named = [
             {"id": each.id, "kind": each.kind, "title": each.title, "project": each.project} for each in about.memories
         ]
@@ -125,7 +126,9 @@ class Forgetting:
             "tables": dict(about.tables),
             "memories": named[:MOST_TITLES],
             "more": len(named[MOST_TITLES:]),
-            "cut_memories": list(live.ask(lambda execute: rows.would_cut(execute, going, traces, kin=apart))),
+            "cut": _told(cut),
+            "cut_memories": [memory.id for memory in store.by_uid(sorted(cutter.cut))],
+            "files": _told(in_files),
             "sessions": list(going.sessions),
             "projects": list(going.projects),
             "copies": [str(path.relative_to(self._home.root)) for path in _databases(self._home)],
@@ -182,9 +185,8 @@ class Forgetting:
             self._refining.drop()
             self._work.forget(going.near)
             sides = [live.ask, *(copy.ask for copy in copies)]
-            kin = traces.without(_stays(sides, going, traces, kin=False))
-            rest = kin.without(_stays(sides, going, kin, kin=True))
-            cutter = Cutter(going, known=traces, kin=kin, rest=rest)
+            cutter = _cutter(sides, going, traces)
+            rest = cutter.rest
             changed = _cut(store, cutter)
             live.cut_done(cutter, at=at)
             in_files = self._in_files(cutter, going)
@@ -214,8 +216,8 @@ class Forgetting:
             "sessions": len(going.sessions),
             "projects": len(going.projects),
             "removed": dict(removed),
-            "cut": {table: count for table, count in changed.items() if count},
-            "files": {name: count for name, count in in_files.items() if count},
+            "cut": _told(changed),
+            "files": _told(in_files),
             "cut_memories": cut,
             "tombstones": len(stones.rows),
             "windows": {
@@ -249,13 +251,13 @@ class Forgetting:
         more = live.ask(lambda execute: rows.with_merged(execute, going, traces))
         return (traces if more == going else _traces(told(more), self._home)), more
 
-    def _in_files(self, cutter: Cutter, going: Doomed) -> Counter[str]:
+    def _in_files(self, cutter: Cutter, going: Doomed, *, dry_run: bool = False) -> Counter[str]:
         """Logs, what was set aside, and any other text file in the home: how many lines changed in each."""
         changed: Counter[str] = Counter()
-        for each in files(self._home, cleaner=cutter, dry_run=False):
+        for each in files(self._home, cleaner=cutter, dry_run=dry_run):
             changed[each.table] += each.changed
         for path in _texts(self._home):
-            changed[_named(path, self._home)] += _rewritten(path, cutter, going)
+            changed[_named(path, self._home)] += _rewritten(path, cutter, going, dry_run=dry_run)
         return changed
 
 
@@ -349,15 +351,25 @@ def _stays(sides: Iterable[Callable[..., Any]], going: Doomed, traces: Traces, *
     return found
 
 
-def _cut(store: Store, cutter: Cutter) -> Counter[str]:
+def _cutter(sides: Sequence[Callable[..., Any]], going: Doomed, traces: Traces) -> Cutter:
+    kin = traces.without(_stays(sides, going, traces, kin=False))
+    return Cutter(going, known=traces, kin=kin, rest=kin.without(_stays(sides, going, kin, kin=True)))
+
+
+def _cut(store: Store, cutter: Cutter, *, dry_run: bool = False) -> Counter[str]:
+    """Take it out of every row that stays; how many, by table."""
     changed: Counter[str] = Counter()
     after: Sequence[object] = ()
     while True:
-        found = store.scrub(cutter, after=after)
+        found = store.scrub(cutter, after=after, dry_run=dry_run)
         changed[found.table] += found.changed
         after = found.after
         if not after:
             return changed
+
+
+def _told(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
 
 
 # ---- the files of the home
@@ -455,7 +467,7 @@ def _texts(home: Home) -> Iterator[Path]:
             yield path
 
 
-def _rewritten(path: Path, cutter: Cutter, going: Doomed) -> int:
+def _rewritten(path: Path, cutter: Cutter, going: Doomed, *, dry_run: bool) -> int:
     """A text file without it, whole or not at all; of an export of ours whole rows go. How many lines changed."""
     try:
         lines = path.read_bytes().decode("utf-8").split("\n")
@@ -463,8 +475,8 @@ def _rewritten(path: Path, cutter: Cutter, going: Doomed) -> int:
         return 0  # no text: where it holds something, the look at every byte tells
     ours = EXPORT in lines[0]
     clean = _export(lines, cutter, going) if ours else [cutter.text(line) for line in lines]
-    if clean == lines:
-        return 0
+    if clean == lines or dry_run:
+        return len(set(lines) - set(clean))
     handle, temporary = tempfile.mkstemp(prefix=".foreword-forget-", dir=path.parent)
     with open(handle, "wb") as out:
         out.write("\n".join(clean).encode())

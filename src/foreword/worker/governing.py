@@ -248,7 +248,10 @@ class Governing:
             found = self._store().log(run=str(run), limit=MOST_TAKEN_BACK)
             missing = f"the log has no run {str(run)[:80]!r}"
         else:
-            found = self._store().log(project=self._key(told), standing=True, limit=1)
+            key = self._key(told)
+            if not key:  # the last of anything would be somebody else's as well
+                raise BadRequest("say what is to be taken back", hint="send `entry`, `run`, or a `project_path`")
+            found = self._store().log(project=key, standing=True, limit=1)
             if found and found[0].who == "user" and found[0].run:  # what was chosen together was done by one key
                 found = self._store().log(run=found[0].run, standing=True, limit=MOST_TAKEN_BACK)
             missing = "there is nothing to take back"

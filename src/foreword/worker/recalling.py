@@ -19,7 +19,7 @@ from foreword.payloads import Delivery
 from foreword.query import query_of
 from foreword.recall import MOST_RECORDED, POOL, injection_of, look
 from foreword.recipes import Recipe
-from foreword.silences import heard
+from foreword.silences import heard, kept
 from foreword.store import Store
 from foreword.store.silences import Silence
 from foreword.trial import Trial, tried
@@ -147,9 +147,14 @@ class Recalling:
             self._store().record(injection_of(moment, got, id=id, at=at))
             return got, id
 
-    def trial(self, moment: Moment) -> Trial:
-        """What would be said at a moment, and what would not; nothing is recorded, counted or told."""
-        return self._asked(tried, moment)
+    def trial(self, moment: Moment) -> tuple[Trial, Silence | None]:
+        """What would be said at a moment, and what would not; if nothing is, why. Nothing is recorded or counted."""
+        got = self._asked(tried, moment)
+        if not isinstance(got.got, Skipped):
+            return got, None
+        settings, used = self._settings(), self._store().spent(moment.session)
+        recipe, threshold = settings.recipes[moment.name], thresholds(settings)[moment.name]
+        return got, kept(moment, got.got, best=got.best, recipe=recipe, threshold=threshold, used=used)
 
     def _asked(
         self,

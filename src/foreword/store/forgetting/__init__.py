@@ -4,7 +4,7 @@ going.py finds what goes and removes its rows, cutting.py takes its words out of
 to the live database and to copies.
 """
 
-from foreword.store.forgetting.cutting import Cutter, stays, would_cut
+from foreword.store.forgetting.cutting import Cutter, stays
 from foreword.store.forgetting.databases import MAGIC, Copy, Forgetter, made
 from foreword.store.forgetting.going import (
     Doomed,
@@ -34,5 +34,4 @@ __all__ = [
     "stays",
     "told",
     "with_merged",
-    "would_cut",
 ]

@@ -26,6 +26,9 @@ RAW = frozenset(
 )
 
 
+WHOLE = ("events", "injections", "ledger")  # rows of a session, which go with it
+
+
 class Cutter:
     """What takes traces out of every text: all of them near it, passages from its kin, words from afar.
 
@@ -33,7 +36,7 @@ class Cutter:
     """
 
     def __init__(self, going: Doomed, *, known: Traces, kin: Traces, rest: Traces) -> None:
-        self._known, self._kin, self._rest, self._is_kin = known, kin, rest, kinship(going)
+        self._known, self._kin, self.rest, self._is_kin = known, kin, rest, kinship(going)
         self._uids, self._near, self._ids = frozenset(going.uids), frozenset(going.near), frozenset(going.ids)
         self._sessions = frozenset(going.sessions)
         self.left: set[bytes] = set()  # windows that stand by chance in what other sessions were told
@@ -42,7 +45,7 @@ class Cutter:
 
     def text(self, text: str) -> str:
         """A text of ours."""
-        return self._rest.near(text)
+        return self.rest.near(text)
 
     def cell(self, table: str, name: str, text: str, *, row: Mapping[str, Any]) -> str:
         """A text of a row, by the rule of its table."""
@@ -50,18 +53,20 @@ class Cutter:
             return self._memory(name, text, row=row)
         if (table, name) not in RAW or (table == "marks" and row.get("name") == UNFINISHED):
             return text
+        if table in WHOLE and row.get("session") in self._sessions:
+            return text  # the row goes
         if table == "injection_texts":
             text = "\n".join(map(self._line, text.split("\n")))
-        there = self._rest.held(folded(text))
+        there = self.rest.held(folded(text))
         if not there:
             return text  # most of them, at one look
         if table == "events" and row.get("session") not in self._near:
-            clean = self._rest.far(text)
-            self.left |= there if clean == text else self._rest.held(clean.encode("utf-8", "replace"))
+            clean = self.rest.far(text)
+            self.left |= there if clean == text else self.rest.held(clean.encode("utf-8", "replace"))
             return clean
-        clean = self._rest.near(text)
+        clean = self.rest.near(text)
         # What JSON doubles may look like five letters of it and their escaped sixth: no text has that.
-        self.left |= {each for each in self._rest.held(clean.encode("utf-8", "replace")) if b"\\" in each}
+        self.left |= {each for each in self.rest.held(clean.encode("utf-8", "replace")) if b"\\" in each}
         return clean
 
     def _line(self, line: str) -> str:
@@ -162,16 +167,3 @@ def _as_it_will_be(
     if traces.held("\n".join(texts.values()).encode("utf-8", "replace")):
         texts = {name: cut(text) for name, text in texts.items()}
     return {**texts, "split": ""} if any(text != row[name] for name, text in texts.items()) else {}
-
-
-def would_cut(execute: Execute, going: Doomed, traces: Traces, *, kin: Traces) -> tuple[str, ...]:
-    """The ids of memories that stay, without a passage."""
-    found = []
-    is_kin, uids = kinship(going), frozenset(going.uids)
-    rows = execute(f"SELECT id, uid, session, superseded_by, {', '.join(TEXTS)} FROM memories")
-    for cells in rows:
-        row = dict(zip(("id", "uid", "session", "superseded_by", *TEXTS), cells, strict=True))
-        cut = kin.kin if is_kin(row) else traces.other
-        if row["uid"] not in uids and _as_it_will_be(row, cut, traces, sessions=frozenset(going.sessions)):
-            found.append(row["id"])
-    return tuple(found)

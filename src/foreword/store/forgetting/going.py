@@ -175,6 +175,7 @@ def going_of(execute: Execute, going: Doomed) -> Going:
     memories = reader.by_uid(list(going.uids))
     counts = {table: sum(_count(execute, table, *each) for each in some) for table, some in _conditions(going).items()}
     present = all_tables(execute)
+    counts["log"] = len(_patched(execute, going)) if "log" in present else 0
     paths: set[str] = set()
     hosts: dict[str, str] = {}
     for session in going.near:
@@ -263,11 +264,16 @@ def _remove_changes(execute: Execute, going: Doomed) -> int:
     return count
 
 
-def _forget_patches(execute: Execute, going: Doomed) -> int:
-    """Entries of the log stay, and tell no more than who did what to which memory, and when."""
+def _patched(execute: Execute, going: Doomed) -> list[tuple[int, str, str, str]]:
+    """The entries of the log that tell of it."""
     sql = f"""SELECT DISTINCT number, why, patch, project FROM log LEFT JOIN log_memories USING (number)
         WHERE memory IN {LIST} OR project IN {LIST}"""
-    rows = list(execute(sql, (as_list(going.ids), as_list(going.projects))))
+    return list(execute(sql, (as_list(going.ids), as_list(going.projects))))
+
+
+def _forget_patches(execute: Execute, going: Doomed) -> int:
+    """Entries of the log stay, and tell no more than who did what to which memory, and when."""
+    rows = _patched(execute, going)
     ids = frozenset(going.ids)
     for number, why, patch, project in rows:
         gone = project in going.projects

@@ -233,19 +233,34 @@ export function toast(words, { undo = null, seconds = undo ? 12 : 6 } = {}) {
   setTimeout(late, seconds * 1_000);
 }
 
-// A choice of project; the address has it as ?project=KEY.
+// A choice of project; the address has it as ?project=KEY. One that is seen meanwhile is there to be chosen too.
 export async function projects(page, { chosen = page.query.get("project") ?? "", all = "All projects", change } = {}) {
-  const told = await get("/api/projects", {}, { signal: page.signal });
   const select = leading(make("select", { id: "project", on: { change: () => change(select.value) } }));
-  fill(
-    select,
-    all ? make("option", { value: "" }, all) : null,
-    told.projects.map((each) =>
-      make("option", { value: each.key, selected: each.key === chosen }, each.name || each.key),
-    ),
-  );
+  const option = (key, name) => make("option", { value: key }, name || key);
+  const draw = (some, key) => {
+    const isUnknown = key && some.length && !some.some((each) => each.key === key);
+    fill(
+      select,
+      all ? option("", all) : null,
+      some.map((each) => option(each.key, each.name)),
+      isUnknown ? option(key, `${key} (not known)`) : null,
+    );
+    if (key) select.value = key;
+  };
+  let told = await known(page);
+  draw(told, chosen);
+  page.live(async () => {
+    const now = await known(page).catch(() => told); // whoever is not there is asked again with the rest of the page
+    if (select === document.activeElement || JSON.stringify(now.map(named)) === JSON.stringify(told.map(named))) return;
+    told = now;
+    draw(told, select.value);
+  });
   return make("label", { class: "field" }, make("span", {}, "Project"), select);
 }
+
+export const known = async (page) => (await get("/api/projects", {}, { signal: page.signal })).projects;
+
+const named = ({ key, name }) => [key, name];
 
 // A choice that leads to another address is there again with the focus: who goes along it by arrow keys goes on.
 let led = { id: "", until: 0 };

@@ -2,7 +2,7 @@
 
 import { get, latest, post } from "./ask.js";
 import { fill, make } from "./dom.js";
-import { anew, coded, empty, projects, trouble, walkable } from "./parts.js";
+import { anew, coded, empty, known, projects, trouble, walkable } from "./parts.js";
 import { controls, summary } from "./try/asking.js";
 import { Rows } from "./try/rows.js";
 
@@ -28,7 +28,11 @@ export async function show(root, page) {
   const choice = await projects(page, { all: "", change: other });
   const chosen = choice.querySelector("select");
   if (!chosen.options.length) {
-    return void root.append(make("h1", {}, title), empty(coded(NOTHING)));
+    root.append(make("h1", {}, title), empty(coded(NOTHING)));
+    return firstSeen(page, () => {
+      fill(root);
+      show(root, page);
+    });
   }
   const form = controls(asked, choice);
   const result = make("section", { class: "try-result", "aria-label": "What would be injected" });
@@ -201,6 +205,17 @@ export async function show(root, page) {
 }
 
 // The text, each item's line in a span of its own: who looks at an item sees where it stands.
+// A project that is seen while there was none: the page begins.
+function firstSeen(page, begin) {
+  let begun = false;
+  page.live(async () => {
+    const some = await known(page).catch(() => []);
+    if (begun || !some.length) return;
+    begun = true;
+    begin();
+  });
+}
+
 function spoken(told) {
   const parts = [];
   let from = 0;

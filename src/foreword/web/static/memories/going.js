@@ -14,6 +14,8 @@ export function wouldGo(would) {
     ),
     more ? make("p", {}, `… and ${many(more, "more memory", "more memories")}`) : null,
     counts("Rows that go", would.tables),
+    counts("Rows that stay without its words", would.cut),
+    counts("Lines of files that go or are cut", would.files),
     would.cut_memories.length
       ? make("p", {}, `These stay, without the passages that they quote: ${would.cut_memories.join(", ")}`)
       : null,

@@ -133,13 +133,13 @@ function groups(left, told, layer) {
 
 const line = (words) => make("p", { class: "try-line" }, make("span", {}, words));
 
-function silence(told) {
-  const best = told.left.find((each) => each.reason === "threshold");
-  const layer = best && told.layers.find((each) => each.name === best.layer);
+function silence({ why, nearest }) {
   return make(
     "div",
     { class: "empty" },
-    make("p", {}, make("strong", {}, "Nothing would be said"), `: ${told.why}.`),
-    best ? make("p", {}, `The best scores ${best.score.toFixed(3)}, and ${layer.least.toFixed(3)} is needed.`) : null,
+    make("p", {}, make("strong", {}, "Nothing would be said"), `: ${why}.`),
+    nearest
+      ? make("p", {}, `The best scores ${nearest.score.toFixed(3)}, and ${nearest.needed.toFixed(3)} is needed.`)
+      : null,
   );
 }
