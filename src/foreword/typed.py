@@ -27,6 +27,7 @@ class Typed:
     said: str  # all of it, in small letters
     whole: tuple[str, ...] = ()  # those that are complete
     begun: str = ""  # the one that is being typed
+    signs: tuple[str, ...] = ()  # what the index does not know: pictures, a single letter that is not ASCII
 
     @property
     def empty(self) -> bool:
@@ -95,13 +96,14 @@ def typed(text: str) -> Typed:
     """What *text* asks for: words that say nothing are left out, unless they are all there is."""
     parted = broken(text[:MOST_TYPED])
     tokens = parted.split()[:MOST_WORDS]
+    signs = tuple(dict.fromkeys(each for each in tokens if not each.isascii() and not _asked(each)))
     ends = parted[-1:].isspace() or len(tokens) == MOST_WORDS
-    begun = "" if ends or not tokens else tokens[-1]
-    said = tokens if ends else tokens[:-1]
+    begun = "" if ends or not tokens or tokens[-1] in signs else tokens[-1]
+    said = [each for each in (tokens[:-1] if begun else tokens) if each not in signs]
     telling = tuple(dict.fromkeys(each for each in said if each.lower() not in STOP_WORDS and _asked(each)))
     if not telling and not begun and said:
         begun = said[-1]
-    return Typed(said=plain(" ".join(tokens)).strip(), whole=telling, begun=begun)
+    return Typed(said=plain(" ".join(tokens)).strip(), whole=telling, begun=begun, signs=signs)
 
 
 def _asked(token: str, *, begun: bool = False) -> str:

@@ -224,6 +224,40 @@ def test_of_a_few_thousand_all_are_found_counted_and_put_in_order(store, words):
     assert len(all_pages(store, Wanted(words=words), limit=200)) == 701
 
 
+def test_what_the_index_does_not_know_is_found_in_the_texts(store):
+    party, tagged, done, umlaut = store.keep(
+        [
+            Memory("note", "Release party 🎉", project="p"),
+            Memory("note", "Cake", project="p", tags=("🎉",)),
+            Memory("decision", "Party is over", "✓ done 🎉", project="p"),
+            Memory("note", "Über alles", project="p"),
+        ]
+    )
+    for words, expected in {
+        "🎉": {party, tagged, done},
+        "🎉 ": {party, tagged, done},
+        "🎉 par": {party, done},
+        "party 🎉": {party, done},
+        "party 🎉 ✓": {done},
+        "✓": {done},
+        "→": set(),
+        "ü": {umlaut},
+        "🎉\ud800": set(),
+    }.items():
+        assert set(store.browse(Wanted(words=words)).memories) == expected, words
+        counts = dict(store.facets(Wanted(words=words)).counts["kind"])
+        assert counts == Counter(memory.kind for memory in expected), words
+
+
+def test_a_sign_that_very_many_have_is_found_in_all_of_them(store):
+    store.keep([Memory("note", f"{n} 🎉", project="p", tags=("t",), created=float(n)) for n in range(3_100)])
+    (old,) = store.keep([Memory("note", "🎉 walrus", project="p", created=-5.0)])
+    assert store.browse(Wanted(words="🎉"), limit=2).memories[0].created == 3_099.0
+    assert store.browse(Wanted(words="🎉 walr")).memories == (old,)
+    assert len(all_pages(store, Wanted(words="🎉"), limit=200)) == 3_101
+    assert len(all_pages(store, Wanted(words="🎉", tag="t"), limit=200)) == 3_100
+
+
 def test_what_nearly_all_hold_is_found_in_the_newest_and_what_is_rare_wherever_it_is(store):
     first, rare = store.keep(
         [

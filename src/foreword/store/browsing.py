@@ -26,6 +26,7 @@ from foreword.store.wanted import (
     choices,
     facets_of,
     having_tag,
+    holding_signs,
     naming_file,
 )
 from foreword.typed import Typed, typed
@@ -81,13 +82,15 @@ class BrowsingReader(Reader):
         self._known = known
         limit = max(1, min(limit, MOST_PAGE))
         said = typed(wanted.words)
+        wanted = replace(wanted, signs=" ".join(said.signs))
         if said.empty:
             return self._newest_page(wanted, after=after, limit=limit)
         return self._best_page(self._by_name(wanted), said, start=_number(after), limit=limit)
 
     def facets(self, wanted: Wanted, known: Counts) -> Facets:
         self._known = known
-        said, wanted = typed(wanted.words), self._by_name(wanted)
+        said = typed(wanted.words)
+        wanted = replace(self._by_name(wanted), signs=" ".join(said.signs))
         counts: dict[str, Counter[Any]] = {}
         sampled: set[str] = set()
         for names, but in facets_of(wanted):
@@ -331,7 +334,8 @@ class BrowsingReader(Reader):
             return [place for _, place in rows[:most]], len(rows)
         if among.marked and among.places is None:
             # What many have is met among the newest, with nobody asked who all of them are.
-            near = f"SELECT m.place, m.tags, m.files FROM memories m WHERE {where} {_NEWEST}"
+            looked_at = dict.fromkeys(f"m.{name}" for mark in among.marked for name in mark.columns)
+            near = f"SELECT m.place, {', '.join(looked_at)} FROM memories m WHERE {where} {_NEWEST}"
             asked = (*given, NEAR + 4 * most, *seen, most + 1)
             rows = self._all(f"SELECT m.place FROM ({near}) m WHERE true{shows} LIMIT ?", asked)
             if len(rows) > most:
@@ -362,10 +366,10 @@ class BrowsingReader(Reader):
         return " AND ".join(where), given
 
     def _narrowed(self, wanted: Wanted, but: str) -> Among:
-        """Those that have the tag and name the file; all where neither is asked for."""
+        """Those that have the tag, name the file and hold the signs; all where none of it is asked for."""
         tagged = self._once("tag", wanted.tag, having_tag) if but != "tag" else Among()
         filed = self._once("file", wanted.file, naming_file) if but != "file" else Among()
-        return tagged.and_(filed)
+        return tagged.and_(filed).and_(self._once("signs", wanted.signs, holding_signs))
 
     def _once(self, facet: str, what: str, mark_of: Callable[[str], Mark]) -> Among:
         """Who has this, looked for once: the page, its total and its facets ask for the same."""

@@ -19,6 +19,7 @@ class Wanted:
     """What is looked for; what is empty narrows nothing."""
 
     words: str = ""  # as typed so far
+    signs: str = ""  # of them what the index does not know, between spaces
     kinds: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     project: str = ""
@@ -35,6 +36,7 @@ class Mark:
 
     shows: str
     seen: tuple[str, ...]
+    columns: tuple[str, ...]  # that it looks at
     places: str = ""  # empty where no index tells
     given: tuple[str, ...] = ()
 
@@ -80,7 +82,16 @@ def choices(wanted: Wanted) -> dict[str, tuple[Any, ...]]:
 def having_tag(tag: str) -> Mark:
     """Who has exactly this tag."""
     quoted = listed([tag])[1:-1]
-    return Mark("instr(m.tags, ?) > 0", (quoted,), *_worded("tags", quoted))
+    return Mark("instr(m.tags, ?) > 0", (quoted,), ("tags",), *_worded("tags", quoted))
+
+
+def holding_signs(signs: str) -> Mark:
+    """Who has all of these somewhere in its texts, small or large."""
+    forms = [tuple(dict.fromkeys((each, each.lower(), each.upper()))) for each in signs.split()]
+    columns = ("title", "body", "tags")
+    each = (" OR ".join(f"instr(m.{name}, ?) > 0" for _ in some for name in columns) for some in forms)
+    seen = tuple(form for some in forms for form in some for _ in columns)
+    return Mark(" AND ".join(f"({any_of})" for any_of in each), seen, columns)
 
 
 def naming_file(file: str) -> Mark:
@@ -88,12 +99,12 @@ def naming_file(file: str) -> Mark:
     quoted = listed([file])[1:-1]
     if "/" not in file:
         shows = "(instr(m.files, ?) > 0 OR instr(m.files, ?) > 0)"
-        return Mark(shows, (quoted, f"/{quoted[1:]}"), *_worded("files", quoted))
+        return Mark(shows, (quoted, f"/{quoted[1:]}"), ("files",), *_worded("files", quoted))
     # Functions are no paths, so what is found here is a file; 0 is what follows the slash.
     folder = file.endswith("/")
     places = "SELECT c.place FROM units u JOIN code c ON c.unit = u.number WHERE u.name >= ? AND u.name < ?"
     until = f"{file[:-1]}0" if folder else f"{file}\0"
-    return Mark("instr(m.files, ?) > 0", (quoted[:-1] if folder else quoted,), places, (file, until))
+    return Mark("instr(m.files, ?) > 0", (quoted[:-1] if folder else quoted,), ("files",), places, (file, until))
 
 
 def _worded(column: str, quoted: str) -> tuple[str, tuple[str, ...]]:
