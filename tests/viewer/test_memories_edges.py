@@ -270,6 +270,15 @@ def test_a_long_list_keeps_its_rows_its_place_and_its_selection_and_says_where_i
     told(page, "ballast of lead")  # it is followed, though the list is too long to be
 
 
+def test_what_is_kept_below_the_rows_that_are_listed_is_counted(my_page, mine):
+    page = my_page
+    kept(mine, "dunnage", 60)
+    begin(page, mine, "?q=dunnage")
+    page.locator(".mem-count", has_text="60 memories").wait_for()
+    kept(mine, "dunnage of old", 1, created=1e8)
+    page.locator(".mem-count", has_text="61 memories").wait_for()
+
+
 @pytest.mark.parametrize("look", [PHONE], indirect=True, ids=str)
 def test_on_a_phone_the_line_that_one_reads_stays_when_something_is_kept(my_page, mine, look):
     page = my_page

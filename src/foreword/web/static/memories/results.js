@@ -244,11 +244,11 @@ export function results(here) {
     if (performance.now() - noted > NOTED) note();
     here.facets.chips();
     clearTimeout(settled);
-    const rest = () => {
+    const settle = () => {
       note();
       if (recounted) here.facets.tally();
     };
-    settled = setTimeout(rest, tallied ? SETTLED : 0);
+    settled = setTimeout(settle, tallied ? SETTLED : 0);
     tallied = true; // before, nobody types: filters are wanted as soon as the list is there
   }
 
