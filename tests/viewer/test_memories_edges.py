@@ -67,6 +67,22 @@ def test_forgetting_several_asks_before_it_takes_a_half_written_edit(my_page, mi
     told(page, "fairlead 2")
 
 
+def test_who_leaves_a_form_before_it_hears_that_all_was_forgotten_hears_it_then(my_page, mine, watch):
+    watch.expects("404")
+    page, (id,) = my_page, kept(mine, "topsail", 1)
+    begin(page, mine, f"/{id}?q=topsail")
+    told(page, "topsail 0")
+    page.keyboard.press("e")
+    page.get_by_role("form", name="Edit").wait_for()
+    held, waited = hold(page, f"**/api/memories/{id}")
+    mine.client.post("/api/forget", {"ids": [id]})
+    waited()
+    page.keyboard.press("Escape")
+    told(page, "topsail 0")
+    answer(page, f"**/api/memories/{id}", held)
+    page.locator(".mem-detail").get_by_text("There is no memory").wait_for()
+
+
 def test_who_left_before_anything_was_asked_is_not_asked_on_another_page(my_page, mine):
     page, (id,) = my_page, kept(mine, "sheave", 1)
     begin(page, mine, f"/{id}?q=sheave")

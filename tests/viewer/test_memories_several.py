@@ -193,3 +193,27 @@ def test_what_somebody_changes_during_an_edit_is_told_and_never_overwritten_unse
     page.keyboard.press("Control+Enter")
     told(page, "spinnaker of silk")
     assert (memory(mine, id)["title"], memory(mine, id)["tags"]) == ("spinnaker of silk", ["sail"])
+
+
+@pytest.mark.parametrize("look", [LOOKS[0], PHONE], indirect=True, ids=str)
+def test_what_was_forgotten_during_an_edit_does_not_come_back_when_the_form_is_left(my_page, mine, watch, look):
+    watch.expects("404")
+    page, (id, _) = my_page, kept(mine, f"foresail {look.place}", 2)
+    begin(page, mine, f"?q=foresail+{look.place}")
+    page.locator(ROW).first.click()
+    told(page, f"foresail {look.place} 0")
+    page.locator("[data-do=edit]").click()
+    form = page.get_by_role("form", name="Edit")
+    form.get_by_label("Title").fill("foresail of flax")
+    mine.client.post("/api/forget", {"ids": [id]})
+    form.get_by_text("It was forgotten while you were writing").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").get_by_role("button", name="Discard").click()
+    page.locator(".mem-detail").get_by_role("alert").get_by_text("There is no memory").wait_for()
+    assert page.locator(".mem-one").count() == 0
+    until_rows(page, 1)  # nor is it listed
+    assert "foresail" not in page.title()
+    assert page.evaluate("document.activeElement !== document.body")
+    page.keyboard.press("Escape")
+    until(page, "location.pathname === '/memories'")
+    page.locator(ROW, has_text=f"foresail {look.place} 1").wait_for()

@@ -19,6 +19,7 @@ export function opened(here) {
   const open = latest();
   let told = null; // all of the memory that is open
   let form = null; // what is being written
+  let lost = null; // why there is no such memory any more, while somebody writes
   let preview = 0;
   const node = make("section", { class: "mem-detail", "aria-label": "Memory" });
   page.signal.addEventListener("abort", () => clearTimeout(preview));
@@ -53,11 +54,15 @@ export function opened(here) {
     } catch (error) {
       if (page.signal.aborted || choice.id !== id) return;
       if (quiet && told && error.status !== 404) return; // nobody asked for this look: what was told stays
-      told = null;
-      page.name("");
-      fill(node, back(), trouble(error));
+      untold(error);
       patient.failed(error, () => choice.id === id && !told && !form && reveal(id, { push: false }));
     }
+  }
+
+  function untold(error) {
+    told = null;
+    page.name("");
+    fill(node, back(), trouble(error));
   }
 
   function marked() {
@@ -133,6 +138,7 @@ export function opened(here) {
 
   function write(made) {
     form = made;
+    lost = null;
     fill(node, made.node);
     made.focus();
   }
@@ -156,10 +162,15 @@ export function opened(here) {
     if (!form) return reveal(choice.id, { push: false, quiet: true });
     const mine = form;
     const got = await open((signal) => asking.one(mine.id, { signal: AbortSignal.any([signal, page.signal]) })).catch(
-      (error) => (error.status === 404 ? { gone: true } : null),
+      (error) => (error.status === 404 ? { gone: error } : null),
     );
-    if (!got || page.signal.aborted || form !== mine) return;
-    if (got.gone) return mine.gone();
+    if (!got || page.signal.aborted) return;
+    if (form !== mine) return !form && choice.id === mine.id ? again() : null; // it was left before the answer came
+    if (got.gone) {
+      [told, lost] = [null, got.gone]; // what is forgotten is not drawn again
+      page.name("");
+      return mine.gone();
+    }
     told = got;
     mine.changed(got.memory, got.version);
   }
@@ -171,6 +182,11 @@ export function opened(here) {
     if (told) {
       draw();
       node.querySelector("#mem-title").focus({ preventScroll: true });
+    } else if (lost) {
+      untold(lost);
+      if (here.narrow()) node.querySelector("button").focus({ preventScroll: true });
+      else here.back();
+      here.results.refresh({ quiet: true }); // nobody looked at the list while the form was there
     } else hint();
     return true;
   }
