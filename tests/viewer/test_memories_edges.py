@@ -309,6 +309,21 @@ def test_on_a_phone_the_line_that_one_reads_stays_when_something_is_kept(my_page
     until(page, f"Math.abs(document.querySelector('[data-id=\"{id}\"]').getBoundingClientRect().top - 100) < 30")
 
 
+@pytest.mark.parametrize("look", [PHONE], indirect=True, ids=str)
+def test_on_a_phone_what_saves_a_form_is_wholly_in_sight_wherever_one_writes(my_page, mine, look, shot):
+    page, (id,) = my_page, kept(mine, "spritsail", 1, body="\n".join(["a line of canvas"] * 40))
+    visit(page, f"{mine.origin}/memories/{id}")
+    page.locator("[data-do=edit]").tap()
+    save = page.get_by_role("form", name="Edit").locator(".actions")
+    save.wait_for()
+    for scrolled in ("0", "300", "document.documentElement.scrollHeight"):
+        page.evaluate(f"() => scrollTo(0, {scrolled})")
+        page.evaluate(FRAMES)
+        if scrolled == "0":
+            shot(page, "memory-edited")
+        assert save.evaluate("bar => bar.getBoundingClientRect().bottom <= innerHeight + 0.5")
+
+
 def test_a_look_that_fails_by_itself_takes_nothing_away(my_page, mine, watch):
     watch.expects("500")
     page, (id, _) = my_page, kept(mine, "bobstay", 2)
