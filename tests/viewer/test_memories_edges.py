@@ -310,6 +310,48 @@ def test_on_a_phone_the_line_that_one_reads_stays_when_something_is_kept(my_page
 
 
 @pytest.mark.parametrize("look", [PHONE], indirect=True, ids=str)
+@pytest.mark.parametrize("way", ["button", "key"])
+def test_on_a_phone_all_results_lead_back_to_the_line_that_one_left(my_page, mine, look, way):
+    page = my_page
+    begin(page, mine)
+    until_rows(page, 50)
+    page.evaluate("() => scrollTo(0, 500)")
+    page.evaluate(FRAMES)
+    row = page.locator(ROW).nth(
+        page.locator(ROW).evaluate_all("all => all.findIndex((each) => each.getBoundingClientRect().top > 250)")
+    )
+    id, before = row.get_attribute("data-id"), row.bounding_box()["y"]
+    top = f"document.querySelector('[data-id=\"{id}\"]').getBoundingClientRect().top"
+    row.tap()
+    page.locator("#mem-title").wait_for()
+    page.evaluate("() => scrollTo(0, 200)")
+    if way == "button":  # and lines that came above meanwhile move nothing
+        kept(mine, "a wagtail", 1, created=2e9)
+        page.locator(ROW, has_text="a wagtail 0").wait_for(state="attached")
+        page.get_by_role("button", name="All results").tap()
+    else:
+        page.keyboard.press("Escape")
+    until(page, f"document.activeElement.dataset.id === '{id}'")
+    page.evaluate(FRAMES)
+    assert abs(page.evaluate(top) - before) < 5
+
+
+@pytest.mark.parametrize("look", [PHONE], indirect=True, ids=str)
+def test_on_a_phone_who_went_on_to_another_memory_comes_back_to_its_row(my_page, mine, look):
+    page, ids = my_page, kept(mine, "bowsprit", 40)
+    mine.client.post("/api/links", {"source": ids[0], "relation": "relates-to", "target": ids[39]})
+    begin(page, mine, "?q=bowsprit")
+    until_rows(page, 40)
+    page.locator(ROW).first.tap()
+    told(page, "bowsprit 0")
+    page.locator(".mem-part", has_text="Links").get_by_role("link").tap()
+    told(page, "bowsprit 39")
+    page.get_by_role("button", name="All results").tap()
+    until(page, f"document.activeElement.dataset.id === '{ids[39]}'")
+    assert page.locator(ROW).last.evaluate("row => row.getBoundingClientRect().bottom <= innerHeight")
+
+
+@pytest.mark.parametrize("look", [PHONE], indirect=True, ids=str)
 def test_on_a_phone_what_saves_a_form_is_wholly_in_sight_wherever_one_writes(my_page, mine, look, shot):
     page, (id,) = my_page, kept(mine, "spritsail", 1, body="\n".join(["a line of canvas"] * 40))
     visit(page, f"{mine.origin}/memories/{id}")

@@ -2,7 +2,7 @@
 
 import { latest } from "../ask.js";
 import * as asking from "./asking.js";
-import { address } from "./choice.js";
+import { address, named } from "./choice.js";
 import { fill, make } from "../dom.js";
 import { receipt } from "./going.js";
 import { detail } from "./memory.js";
@@ -11,6 +11,8 @@ import { anew, ask, trouble } from "../parts.js";
 const PREVIEW = 120; // milliseconds that a row must stay chosen before all of it is read
 
 let last = ""; // the memory that was open last: who comes back stands on its row
+
+let left = null; // on a phone, where a memory hides the list: which list that was, and the line that one read there
 
 export const lastOpened = () => last;
 
@@ -23,12 +25,15 @@ export function opened(here) {
   let preview = 0;
   const node = make("section", { class: "mem-detail", "aria-label": "Memory" });
   page.signal.addEventListener("abort", () => clearTimeout(preview));
+  if (!page.back) left = null;
 
   const patient = page.patient();
 
   async function reveal(id, { push = true, focus = false, quiet = false } = {}) {
     if (form && (!(await leave()) || page.signal.aborted)) return;
     if (push) here.results.note(); // what was typed a moment ago belongs to the entry that is left
+    if (push && id && here.narrow() && !here.root.classList.contains("has-detail"))
+      left = { of: named(choice), line: here.results.reading() };
     choice.id = id;
     if (id) last = id;
     node.classList.remove("has-receipt");
@@ -133,7 +138,11 @@ export function opened(here) {
     if (form) return leave();
     const id = choice.id;
     await reveal("");
-    (here.results.of(id) ?? here.search).focus({ preventScroll: !here.narrow() });
+    const known = here.narrow() && left?.of === named(choice);
+    const near = known ? here.results.readOn(left.line) : null;
+    const to = here.results.of(id) ?? near ?? here.search;
+    to.focus({ preventScroll: known || !here.narrow() });
+    if (known && !inSight(to)) to.scrollIntoView({ block: "center" }); // a link led on from the row that was left
   }
 
   function write(made) {
@@ -225,6 +234,11 @@ export function opened(here) {
     written: () => (form = null),
     stay: () => clearTimeout(preview), // a row that was just moved to would be read a second time, and the first answer given up
   };
+}
+
+function inSight(node) {
+  const { top, bottom } = node.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight;
 }
 
 // Whether nothing is different but what changes with the clock.

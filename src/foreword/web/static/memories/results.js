@@ -104,11 +104,18 @@ export function results(here) {
     return { ids: below.map((each) => each.dataset.of), top: below[0].getBoundingClientRect().top, scrolled };
   }
 
-  function readOn({ ids, top, scrolled }) {
+  // On at that line, or at the top where nobody had scrolled; the row that stands there.
+  function readOn(line) {
+    const { ids, top, scrolled } = line ?? { ids: [], top: 0, scrolled: 0 };
+    undrawn?.();
     const drawn = new Map([...rows.children].map((each) => [each.dataset.of, each]));
     const row = drawn.get(ids.find((id) => drawn.has(id))); // the same row, or the next that is still there
+    const from = row ? [...rows.children].indexOf(row) : 0;
+    const near = [...rows.children].slice(from, from + inSight());
+    for (const each of near) each.style.contentVisibility = "visible"; // as high as they are, not as is guessed
     if (here.narrow()) scrollTo(0, row ? scrollY + row.getBoundingClientRect().top - top : scrolled);
     else node.scrollTop = row ? node.scrollTop + row.getBoundingClientRect().top - top : scrolled;
+    return row?.querySelector(".row");
   }
 
   const inSight = () => Math.ceil(Math.max(0, innerHeight - ABOVE) / LOW) + 1;
@@ -309,6 +316,8 @@ export function results(here) {
     mark,
     next,
     note,
+    reading,
+    readOn,
     refresh,
     memories: () => list.memories,
     more: () => Boolean(list.next),
