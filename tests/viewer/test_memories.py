@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from tests.viewer.conftest import every_look, visit
+from tests.viewer.conftest import LOOKS, every_look, visit
 
 ROW = ".mem-results .row"
 
@@ -58,6 +59,65 @@ def test_a_list_and_one_of_it_are_readable_at_any_width_and_nothing_scrolls_side
         page.get_by_role("button", name="All results").click()
         page.locator(ROW).first.wait_for()
         assert not page.locator("#mem-title").is_visible()
+
+
+RIGHT_TO_LEFT = "قرار: نستخدم UTC في كل الجداول (MySQL)."
+# Where the first word and the last stand in what is shown of a text, and in what room.
+STAND = """(node) => {
+    const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+    const side = (word) => {
+        for (texts.currentNode = node; texts.nextNode(); ) {
+            const at = texts.currentNode.data.indexOf(word), range = document.createRange();
+            if (at < 0) continue;
+            range.setStart(texts.currentNode, at);
+            range.setEnd(texts.currentNode, at + word.length);
+            return range.getBoundingClientRect();
+        }
+    };
+    const room = node.getBoundingClientRect(), [first, last] = [side("قرار"), side("MySQL")];
+    return { first: first.left, last: last?.right ?? -Infinity, within: first.right <= room.right + 1 };
+}"""
+
+
+@pytest.mark.parametrize("look", [LOOKS[0], LOOKS[-1]], indirect=True, ids=str)
+def test_words_that_run_from_right_to_left_do_so_wherever_they_stand(my_page, mine, look, shot):
+    tag = f"قرار {look} (MySQL)"
+    about = {"title": f"{RIGHT_TO_LEFT} {look}", "body": f"{RIGHT_TO_LEFT} " * 8, "tags": [tag]}
+    known = {"kind": "decision", "project_path": mine.projects["havn"], **about}
+    mine.client.post("/api/memories", known)
+    page = my_page
+    begin(page, mine, f"?tag={quote(tag)}&q=UTC")
+    until_rows(page, 1)
+
+    def runs(*places: str) -> None:
+        for place in places:
+            node = page.locator(place, has_text="قرار").first
+            stand = node.evaluate(STAND)
+            assert stand["last"] < stand["first"], place
+            assert stand["within"], f"{place} begins out of sight"
+
+    if look.place == "phone":
+        page.locator("details.mem-facets > summary").click()
+    page.locator("[data-facet=tag]").wait_for(state="attached")
+    shot(page, "memories-right-to-left")
+    runs(".row-title", ".row-gist", ".mem-chosen bdi", "[data-facet=tag] .mem-value")
+    page.locator(ROW).click()
+    told(page, RIGHT_TO_LEFT)
+    runs("#mem-title", ".mem-body", ".mem-named .mem-chip")
+    page.locator("[data-do=edit]").click()
+    form = page.get_by_role("form", name="Edit")
+    form.wait_for()
+    shot(page, "memory-edited-right-to-left")
+    for name in ("title", "body", "tags"):
+        assert form.locator(f"[name={name}]").evaluate("node => getComputedStyle(node).direction") == "rtl"
+    assert form.locator("[name=files]").evaluate("node => getComputedStyle(node).direction") == "ltr"
+    page.keyboard.press("Escape")
+    page.locator("[data-do=forget]").click()
+    runs("dialog bdi")
+    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    visit(page, f"{mine.origin}/memories")
+    page.locator("#mem-q").fill("قرار")
+    assert page.locator("#mem-q").evaluate("node => getComputedStyle(node).direction") == "rtl"
 
 
 def test_what_is_typed_narrows_the_list_at_once_and_stands_in_the_address(page, viewer):

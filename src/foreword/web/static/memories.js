@@ -21,6 +21,7 @@ export async function show(root, page) {
   const search = make("input", {
     type: "search",
     id: "mem-q",
+    dir: "auto",
     value: searched(choice),
     placeholder: "Search what is remembered",
     autocomplete: "off",

@@ -183,6 +183,7 @@ export function doing(here) {
     if (page.signal.aborted) return null; // nobody is asked on a page that has nothing to do with it
     const why = make("input", {
       name: "why",
+      dir: "auto",
       placeholder: "Why, for the log (may stay empty)",
       "aria-label": "Why, for the log",
       autofocus: true,

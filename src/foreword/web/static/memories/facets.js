@@ -84,7 +84,7 @@ export function facets(here) {
         "label",
         {},
         box,
-        make("span", { class: "mem-value", title: text }, label || text),
+        make("span", { class: "mem-value", dir: "auto", title: text }, label || text),
         " ",
         make("span", { class: "dim figure" }, number(times)),
       ),
@@ -119,13 +119,13 @@ export function facets(here) {
 
   // What takes a filter off; who hears it hears what is seen.
   function off(name, text) {
-    const words = `${FACETS[name].toLowerCase()}: ${called(name, text)}`;
     const about = { type: "button", class: "chip mem-chip", on: { click: () => toggled(name, text) } };
     return make(
       "button",
       about,
       make("span", { class: "unseen" }, "Remove "),
-      words,
+      `${FACETS[name].toLowerCase()}: `,
+      make("bdi", {}, called(name, text)),
       make("span", { "aria-hidden": "true" }, " ×"),
     );
   }

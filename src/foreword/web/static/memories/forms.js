@@ -26,15 +26,15 @@ export function editor(one, { version, save, cancel }) {
   let was = texts(one);
   let asOf = version;
   const inputs = {
-    title: make("input", { name: "title", value: was.title, required: true }),
-    body: make("textarea", { name: "body", value: was.body, rows: 6 }),
+    title: make("input", { name: "title", dir: "auto", value: was.title, required: true }),
+    body: make("textarea", { name: "body", dir: "auto", value: was.body, rows: 6 }),
     kind: make(
       "select",
       { name: "kind" },
       KINDS.map((each) => make("option", { value: each, selected: each === was.kind }, each)),
     ),
-    why: make("textarea", { name: "why", value: was.why, rows: 2 }),
-    fixed_by: make("textarea", { name: "fixed_by", value: was.fixed_by, rows: 2 }),
+    why: make("textarea", { name: "why", dir: "auto", value: was.why, rows: 2 }),
+    fixed_by: make("textarea", { name: "fixed_by", dir: "auto", value: was.fixed_by, rows: 2 }),
     scope: make("input", { name: "scope", value: was.scope, required: true, list: "mem-scopes" }),
     confidence: make("input", {
       name: "confidence",
@@ -45,9 +45,9 @@ export function editor(one, { version, save, cancel }) {
       step: "any",
       value: was.confidence,
     }),
-    tags: make("input", { name: "tags", value: was.tags }),
-    files: make("textarea", { name: "files", value: was.files, rows: 2 }),
-    functions: make("textarea", { name: "functions", value: was.functions, rows: 2 }),
+    tags: make("input", { name: "tags", dir: "auto", value: was.tags }),
+    files: make("textarea", { name: "files", dir: "auto", value: was.files, rows: 2 }),
+    functions: make("textarea", { name: "functions", dir: "auto", value: was.functions, rows: 2 }),
   };
   const labels = {
     title: "Title",
@@ -187,12 +187,18 @@ function meant(name, text) {
 
 // What takes its place: a memory that is known, found as one types, or new words.
 export function successor(one, { find, save, cancel }) {
-  const title = make("input", { name: "title", maxlength: 1000, placeholder: "What is true now, in one line" });
-  const body = make("textarea", { name: "body", rows: 3 });
-  const why = make("textarea", { name: "why", rows: 2 });
+  const title = make("input", {
+    name: "title",
+    dir: "auto",
+    maxlength: 1000,
+    placeholder: "What is true now, in one line",
+  });
+  const body = make("textarea", { name: "body", dir: "auto", rows: 3 });
+  const why = make("textarea", { name: "why", dir: "auto", rows: 2 });
   const query = make("input", {
     type: "search",
     name: "find",
+    dir: "auto",
     autocomplete: "off",
     placeholder: "Words of the memory that takes its place",
   });
@@ -218,7 +224,11 @@ export function successor(one, { find, save, cancel }) {
       checked: each.id === chosen?.id,
       on: { change: () => choose(each) },
     };
-    return make("li", {}, make("label", {}, make("input", about), " ", chip(each.kind), " ", each.title));
+    return make(
+      "li",
+      {},
+      make("label", {}, make("input", about), " ", chip(each.kind), " ", make("bdi", {}, each.title)),
+    );
   }
 
   const look = async () => {

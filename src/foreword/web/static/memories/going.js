@@ -10,7 +10,9 @@ export function wouldGo(would) {
     make(
       "ul",
       { class: "mem-rows" },
-      would.memories.map((each) => make("li", {}, chip(each.kind), " ", each.title, " ", make("code", {}, each.id))),
+      would.memories.map((each) =>
+        make("li", {}, chip(each.kind), " ", make("bdi", {}, each.title), " ", make("code", {}, each.id)),
+      ),
     ),
     more ? make("p", {}, `… and ${many(more, "more memory", "more memories")}`) : null,
     counts("Rows that go", would.tables),

@@ -176,6 +176,7 @@ const facet = (name, text, doing) =>
     {
       type: "button",
       class: "chip mem-chip",
+      dir: "auto",
       title: `All with this ${name}`,
       on: { click: () => doing.facet(name, text) },
     },
@@ -236,6 +237,7 @@ function provenance(told, doing) {
             {
               type: "button",
               class: "chip mem-chip",
+              dir: "auto",
               title: one.project,
               on: { click: () => doing.facet("project", one.project) },
             },

@@ -177,8 +177,8 @@ export function results(here) {
       make(
         "a",
         { class: "row", href: address(choice, { id: each.id }), "data-id": each.id },
-        make("span", { class: "row-title" }, lit(each.title, words)),
-        each.gist ? make("span", { class: "row-gist dim" }, lit(each.gist, words)) : null,
+        make("span", { class: "row-title", dir: "auto" }, lit(each.title, words)),
+        each.gist ? make("span", { class: "row-gist dim", dir: "auto" }, lit(each.gist, words)) : null,
         make(
           "span",
           { class: "figures" },

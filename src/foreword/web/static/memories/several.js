@@ -49,8 +49,8 @@ export function several(here) {
   async function tag() {
     const all = here.selected.all();
     const has = [...new Set(all.flatMap((each) => each.tags ?? []))].sort();
-    const add = make("input", { name: "add", autofocus: true, list: "mem-has-tags" });
-    const remove = make("input", { name: "remove", list: "mem-has-tags" });
+    const add = make("input", { name: "add", dir: "auto", autofocus: true, list: "mem-has-tags" });
+    const remove = make("input", { name: "remove", dir: "auto", list: "mem-has-tags" });
     const list = (input) =>
       input.value
         .split(",")
