@@ -38,6 +38,14 @@ def test_proposals_are_accepted_and_refused_together(my_page, mine):
     assert [memory(mine, id)["title"] for id in left] == ["transom 0", "transom 1"]
 
 
+def test_other_words_that_are_accepted_are_not_called_a_rule(my_page, mine):
+    page, (id,) = my_page, proposed(mine, "keelson", 1)
+    begin(page, mine, "?view=waiting")
+    page.locator(".mem-row", has_text="keelson").get_by_role("button", name="Accept").click()
+    said(page, "Accepted: the decision has these words now.")
+    assert memory(mine, id)["title"] == "keelson 0, in other words"
+
+
 def test_a_rule_is_accepted_for_everywhere(my_page, mine):
     page = my_page
     begin(page, mine, "?view=waiting")

@@ -76,7 +76,7 @@ export function doing(here) {
       attempt(async () => {
         const got = await post("/api/review", { do: what, id: one.id, ...more });
         const [name, words] = {
-          accept: ["accepted", "Accepted: it is a rule now."],
+          accept: ["accepted", acceptedAs(one, got.memory)],
           refuse: ["refused", "Refused."],
           promote: ["promoted", `Promoted: it is a ${got.memory.kind} now.`],
           discard: ["discarded", "Discarded."],
@@ -95,6 +95,13 @@ export function doing(here) {
 
   const found = (one, q) =>
     pick((signal) => asking.successors(one, q, { signal: AbortSignal.any([signal, page.signal]) }));
+
+  // What a proposal is after the user's yes.
+  function acceptedAs(proposal, became) {
+    if (proposal.detail.revises) return `Accepted: the ${became.kind} has these words now.`;
+    const rule = ["preference", "correction"].includes(became.kind);
+    return rule ? "Accepted: it is a rule now." : "Accepted: it may be shown now.";
+  }
 
   const quoted = (one) => `“${one.title}”`;
 
