@@ -78,6 +78,26 @@ def test_rows_are_selected_by_keys_and_pinned_and_taken_back_as_one(my_page, min
     assert "Extend the selection down" in page.get_by_role("dialog").inner_text()
 
 
+def test_a_tag_that_holds_a_comma_stays_whole_beside_others(my_page, mine):
+    page, (id, other) = my_page, kept(mine, "capstan", 2, tags=["a,b", "c d", "UPPER", "b"])
+    visit(page, f"{mine.origin}/memories/{id}")
+    page.locator("[data-do=edit]").click()
+    tags = page.get_by_role("form", name="Edit").get_by_label("Tags")
+    assert tags.input_value() == "a,b, c d, UPPER, b"
+    tags.fill("fresh, a,b, UPPER, b, a")
+    page.keyboard.press("Control+Enter")
+    said(page, "Revised: tags")
+    assert memory(mine, id)["tags"] == ["fresh", "a,b", "UPPER", "b", "a"]
+    begin(page, mine, "?q=capstan")
+    for n in range(2):
+        page.get_by_label(f"Select: capstan {n}").check()
+    page.keyboard.press("t")
+    page.get_by_role("dialog").get_by_label("Remove").fill("a,b, UPPER")
+    page.keyboard.press("Enter")
+    said(page, "Tags changed on 2 memories")
+    assert [memory(mine, each)["tags"] for each in (id, other)] == [["fresh", "b", "a"], ["c d", "b"]]
+
+
 def test_several_are_tagged_set_aside_and_forgotten_with_one_question(my_page, mine):
     page, ids = my_page, kept(mine, "windlass", 3)
     begin(page, mine, "?q=windlass")

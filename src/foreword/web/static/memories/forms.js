@@ -2,6 +2,7 @@
 
 import { fill, make } from "../dom.js";
 import { chip, since } from "../parts.js";
+import { tagsIn } from "./tags.js";
 
 const KINDS = [
   "summary",
@@ -24,6 +25,7 @@ const OF_KIND = { why: "decision", fixed_by: "failure" }; // fields that one kin
 // What changes the words of a memory: resolves to what is different, or null.
 export function editor(one, { version, save, cancel }) {
   let was = texts(one);
+  let tags = one.tags; // that are known
   let asOf = version;
   const inputs = {
     title: make("input", { name: "title", dir: "auto", value: was.title, required: true }),
@@ -70,7 +72,7 @@ export function editor(one, { version, save, cancel }) {
   const began = Object.fromEntries(Object.entries(inputs).map(([name, input]) => [name, input.value])); // as a browser normalises it
   const different = () => {
     const changed = Object.keys(inputs).filter((name) => inputs[name].value !== began[name]);
-    return Object.fromEntries(changed.map((name) => [name, meant(name, inputs[name].value)]));
+    return Object.fromEntries(changed.map((name) => [name, meant(name, inputs[name].value, tags)]));
   };
   const notice = make("div", { class: "trouble", role: "alert", hidden: true });
 
@@ -78,6 +80,7 @@ export function editor(one, { version, save, cancel }) {
   function changed(now, other) {
     if (other === asOf) return;
     const fresh = texts(now);
+    tags = now.tags;
     const theirs = Object.keys(inputs).filter((name) => String(fresh[name]) !== String(was[name]));
     const both = theirs.filter(
       (name) => inputs[name].value !== began[name] && inputs[name].value !== String(fresh[name]),
@@ -176,11 +179,12 @@ function texts(one) {
   return told;
 }
 
-function meant(name, text) {
+function meant(name, text, tags) {
   if (name === "confidence") return Number(text);
+  if (name === "tags") return tagsIn(text, tags);
   if (!LISTS.includes(name)) return text;
   return text
-    .split(name === "tags" ? "," : "\n")
+    .split("\n")
     .map((each) => each.trim())
     .filter(Boolean);
 }

@@ -3,6 +3,7 @@
 import { post } from "../ask.js";
 import { make } from "../dom.js";
 import { ask, coded, full, many, sentence, toast } from "../parts.js";
+import { tagsIn } from "./tags.js";
 
 export function several(here) {
   const { attempt, after, forgetAll } = here.doing;
@@ -51,11 +52,6 @@ export function several(here) {
     const has = [...new Set(all.flatMap((each) => each.tags ?? []))].sort();
     const add = make("input", { name: "add", dir: "auto", autofocus: true, list: "mem-has-tags" });
     const remove = make("input", { name: "remove", dir: "auto", list: "mem-has-tags" });
-    const list = (input) =>
-      input.value
-        .split(",")
-        .map((each) => each.trim())
-        .filter(Boolean);
     const yes = await ask({
       title: `Tags of ${many(all.length, "memory", "memories")}`,
       body: make(
@@ -70,7 +66,7 @@ export function several(here) {
         ),
       ),
       yes: "Change tags",
-      read: () => ({ add: list(add), remove: list(remove) }),
+      read: () => ({ add: tagsIn(add.value, has), remove: tagsIn(remove.value, has) }),
     });
     if (yes && yes.add.length + yes.remove.length)
       return done("/api/tags", all, yes, (some) => `tags changed on ${some}`);

@@ -12,6 +12,7 @@ export function controls(asked, project) {
   let choices = { moments: [], sessions: [], hosts: [], forms: [] };
   const prompt = make("textarea", {
     id: "prompt",
+    dir: "auto",
     rows: "3",
     value: asked.prompt,
     spellcheck: "false",
