@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import exp2
+from unicodedata import category
 
 from foreword.values import value
 from foreword.words import STOP_WORDS, any_of, broken, plain, root, terms
@@ -96,14 +97,27 @@ def typed(text: str) -> Typed:
     """What *text* asks for: words that say nothing are left out, unless they are all there is."""
     parted = broken(text[:MOST_TYPED])
     tokens = parted.split()[:MOST_WORDS]
-    signs = tuple(dict.fromkeys(each for each in tokens if not each.isascii() and not _asked(each)))
+    signs = tuple(dict.fromkeys(_plainly(each) for each in tokens if _is_sign(each)))
+    tokens = [each for each in tokens if not _is_sign(each) and any(map(str.isalnum, each))]
     ends = parted[-1:].isspace() or len(tokens) == MOST_WORDS
-    begun = "" if ends or not tokens or tokens[-1] in signs else tokens[-1]
-    said = [each for each in (tokens[:-1] if begun else tokens) if each not in signs]
+    begun = "" if ends or not tokens else tokens[-1]
+    said = tokens[:-1] if begun else tokens
     telling = tuple(dict.fromkeys(each for each in said if each.lower() not in STOP_WORDS and _asked(each)))
     if not telling and not begun and said:
         begun = said[-1]
     return Typed(said=plain(" ".join(tokens)).strip(), whole=telling, begun=begun, signs=signs)
+
+
+def _is_sign(token: str) -> bool:
+    """Whether it is a picture, an arrow and the like, or one letter, which the index does not keep; no punctuation."""
+    if token.isascii() or _asked(token):
+        return False
+    return (len(token) == 1 and token.isalpha()) or any(category(each)[0] == "S" for each in token)
+
+
+def _plainly(sign: str) -> str:
+    """Without what only chooses how it is drawn: some keyboards write it, others do not."""
+    return "".join(each for each in sign if category(each) != "Mn") or sign
 
 
 def _asked(token: str, *, begun: bool = False) -> str:

@@ -249,6 +249,21 @@ def test_what_the_index_does_not_know_is_found_in_the_texts(store):
         assert counts == Counter(memory.kind for memory in expected), words
 
 
+@pytest.mark.parametrize(
+    "words", ["don’t retry", "retry — login", "retry – log", "login …", "… ", "“login”", "it’s login"]
+)
+def test_what_phones_write_between_words_is_passed_over(store, words):
+    (kept,) = store.keep([Memory("note", "We don't retry the login", project="p")])
+    assert store.browse(Wanted(words=words)).memories == (kept,)
+
+
+def test_a_letter_is_no_longer_one_in_capitals(store):
+    kept = store.keep([Memory("note", "PASSWORD class", project="p"), Memory("note", "Die große Straße", project="p")])
+    assert store.browse(Wanted(words="ß")).memories == (kept[1],)
+    (heart,) = store.keep([Memory("note", "We \u2764 tests", project="p")])
+    assert store.browse(Wanted(words="\u2764\ufe0f")).memories == (heart,)
+
+
 def test_a_sign_that_very_many_have_is_found_in_all_of_them(store):
     store.keep([Memory("note", f"{n} 🎉", project="p", tags=("t",), created=float(n)) for n in range(3_100)])
     (old,) = store.keep([Memory("note", "🎉 walrus", project="p", created=-5.0)])

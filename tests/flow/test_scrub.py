@@ -20,6 +20,7 @@ from foreword.spool import append
 from foreword.store.scrub import Cleaner
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Change, Event, Injection, Memory, Vector
+from foreword.worker.scrub import files
 from tests.flow.conftest import CLEAN, end_worker
 from tests.planted import ALNUM, chars
 
@@ -156,3 +157,15 @@ def test_it_goes_on_where_it_was_stopped(leaky: Home) -> None:
     clean = [store.scrub(Cleaner(), after=after).changed for after in [()]]
     assert clean == [0]
     store.close()
+
+
+def test_a_look_that_changes_nothing_leaves_alone_what_another_is_writing(home: Home) -> None:
+    append(str(home.spool / "aside"), Delivery("x", "y", 5.0, json.dumps({"t": TOKEN}).encode()), most=1 << 20)
+    half = home.spool / "aside.new" / "current"
+    half.parent.mkdir()
+    half.write_bytes(b"half")
+    home.log.write_text(f"saw {TOKEN}\n")
+    found = list(files(home, cleaner=Cleaner(), dry_run=True))
+    assert [each.changed for each in found if each.seen] == [1, 1]
+    assert half.read_bytes() == b"half"
+    assert TOKEN in home.log.read_text()

@@ -130,7 +130,7 @@ class Open:
             "/api/aside": {"ids": [self.id]},
             "/api/tags": {"ids": [self.id], "add": ["forged"]},
             "/api/supersede": {"old": self.id, "title": "forged", "kind": "note"},
-            "/api/undo": {},
+            "/api/undo": {"project": self.project},
             "/api/forget": {"ids": [self.id], "yes": True},
             "/api/review": {"do": "promote", "id": self.id, "as": "decision"},
             "/api/try": {"project": self.project, "prompt": "forged"},

@@ -526,11 +526,12 @@ def test_a_full_disk_is_looked_at_and_changes_are_refused_whole_until_there_is_r
 
 def is_looked_at_and_refuses_changes(here: Open) -> None:
     small = here.home
+    done = here.client.post(f"/api/memories/{here.id}", {"title": "before"})
     changes: dict[str, dict[str, Any]] = {
         f"/api/memories/{here.id}": {"title": "in other words", "body": "w" * 9000},
         "/api/pin": {"id": here.id},
         "/api/supersede": {"old": here.id, "title": "instead " + "w" * 9000, "kind": "note"},
-        "/api/undo": {},
+        "/api/undo": {"entry": done["entry"]["number"]},
         "/api/review": {"do": "promote", "id": here.id, "as": "decision"},
         "/api/forget": {"ids": [here.id], "yes": True},
     }
@@ -540,7 +541,6 @@ def is_looked_at_and_refuses_changes(here: Open) -> None:
         asked = replace(here.asks("/api/pin", "POST").but(content_length=str(len(body))), target=path, body=body)
         return here.send(asked.raw)
 
-    here.client.post(f"/api/memories/{here.id}", {"title": "before"})  # there is something to take back
     before = stored(small)
     ballast = small.root / "ballast"
     with contextlib.suppress(OSError), open(ballast, "wb", buffering=0) as file:

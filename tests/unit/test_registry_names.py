@@ -32,3 +32,4 @@ def test_what_counts_as_another_needs_no_telling_apart_from_it():
 def test_a_key_without_folders_is_told_whole_and_one_that_nobody_has_seen_by_its_end():
     assert named(("one", "same", ""), ("two", "same", "")) == {"one": "same (one)", "two": "same (two)"}
     assert names({})("dir:/far/away") == "away"
+    assert names({}, also=["dir:/far/away", "dir:/near/away"])("dir:/far/away") == "away (far/away)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote_plus
@@ -128,6 +129,9 @@ def test_projects_that_are_seen_while_one_looks_can_be_chosen_and_told_apart_tho
     page, viewer = unused
     visit(page, f"{viewer.origin}/try")
     page.get_by_text("no project has been seen").wait_for()
+    visit(page, f"{viewer.origin}/timeline?project=x")
+    page.locator("#project option:checked", has_text="x (not known)").wait_for(state="attached")
+    visit(page, f"{viewer.origin}/try")
     for count, place in enumerate(("north", "south"), 1):
         root = Path(viewer.projects["new"], place, "shop")
         root.mkdir(parents=True)
@@ -140,6 +144,17 @@ def test_projects_that_are_seen_while_one_looks_can_be_chosen_and_told_apart_tho
     page.locator("#prompt").fill("where do the herons go?")
     page.locator(".tried", has_text="Herons go south").wait_for()
     assert "Herons go north" not in page.inner_text("main")
+
+
+def test_who_goes_along_projects_by_keys_goes_on_where_the_next_page_takes_its_time(page, viewer):
+    page.route("**/api/projects", lambda asked: (time.sleep(0.3), asked.continue_()))
+    visit(page, f"{viewer.origin}/timeline")
+    page.locator("#project").focus()
+    for _ in range(2):
+        before = page.url
+        page.keyboard.press("ArrowDown")
+        page.wait_for_function("before => location.href !== before", arg=before)
+        page.wait_for_function("() => document.activeElement?.id === 'project'")
 
 
 def test_a_project_that_nobody_knows_is_named_and_not_taken_for_another(page, viewer, watch):

@@ -83,7 +83,7 @@ def _tell(would: dict[str, Any]) -> None:
     if would["cut_memories"]:
         screen.say(f"These stay, without the passages that they quote: {', '.join(would['cut_memories'])}")
     if would["copies"]:
-        screen.say("Copies of their text go too, from")
+        screen.say("Copies of their text go too, from:")
     for name in would["copies"]:
         screen.say(f"  {name}")
     _tell_others(would)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -52,11 +52,14 @@ def counts_as(key: str, known: Mapping[str, Known]) -> str:
     return (known[key].alias_of if key in known else "") or key
 
 
-def names(known: Mapping[str, Known]) -> Callable[[str], str]:
-    """What people call each project; where several have one name, also how its key ends otherwise than theirs."""
+def names(known: Mapping[str, Known], *, also: Iterable[str] = ()) -> Callable[[str], str]:
+    """What people call each project; where several have one name, also how its key ends otherwise than theirs.
+
+    *also* are keys of which something is kept, though nobody has noted yet that they were seen.
+    """
     same: dict[str, list[str]] = {}
-    for key, each in known.items():
-        if not each.alias_of:
+    for key in dict.fromkeys((*known, *also)):
+        if key not in known or not known[key].alias_of:
             same.setdefault(_called(key, known), []).append(key)
 
     def name(key: str) -> str:

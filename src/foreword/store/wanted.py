@@ -87,7 +87,7 @@ def having_tag(tag: str) -> Mark:
 
 def holding_signs(signs: str) -> Mark:
     """Who has all of these somewhere in its texts, small or large."""
-    forms = [tuple(dict.fromkeys((each, each.lower(), each.upper()))) for each in signs.split()]
+    forms = [{each, *(form for form in (each.lower(), each.upper()) if len(form) == 1)} for each in signs.split()]
     columns = ("title", "body", "tags")
     each = (" OR ".join(f"instr(m.{name}, ?) > 0" for _ in some for name in columns) for some in forms)
     seen = tuple(form for some in forms for form in some for _ in columns)

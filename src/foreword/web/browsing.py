@@ -52,8 +52,9 @@ def facets(keeper: Keeper, asked: Request) -> dict[str, Any]:
 
 def projects(keeper: Keeper) -> dict[str, Any]:
     """Every project, the last one first, as people tell it from the others."""
-    name = names(keeper.store.registry())
-    return {"projects": [{**each, "name": name(each["key"])} for each in keeper.projects.every()["projects"]]}
+    every = keeper.projects.every()["projects"]
+    name = names(keeper.store.registry(), also=[each["key"] for each in every])
+    return {"projects": [{**each, "name": name(each["key"])} for each in every]}
 
 
 def wanted_of(asked: Request) -> Wanted:

@@ -16,6 +16,7 @@ from foreword.findings import BACKLOG, LATELY, NOTE, SETTLE, UNHEARD, WRONG, Fin
 from foreword.imports import TRANSCRIPTS
 from foreword.recipes import RECIPES
 from foreword.sizes import STORE, sized
+from foreword.store.registry import names
 from foreword.switches import chosen, off
 from foreword.trouble import noted
 from foreword.types import Project
@@ -211,12 +212,14 @@ def _switches(keeper: Keeper) -> list[dict[str, Any]]:
     """The projects in which something of their own is switched off, and by what."""
     choices = {**chosen(keeper.settings), "capture": True, "inject": True}
     rows = []
-    for key, known in keeper.registry.known().items():
+    registry = keeper.registry.known()
+    name = names(registry)
+    for key, known in registry.items():
         its = off(Project(key, known.name, known.root), choices) if not known.alias_of else None
         if its and (its.capture or its.inject):
             how = "off" if its.capture and its.inject else "read-only" if its.capture else "silent"
             by = sorted({each for each in (its.capture, its.inject) if each})
-            rows.append({"project": key, "name": known.name, "how": how, "by": ", ".join(by)})
+            rows.append({"project": key, "name": name(key), "how": how, "by": ", ".join(by)})
     return sorted(rows, key=lambda row: (row["name"], row["project"]))
 
 

@@ -126,7 +126,7 @@ class Forgetting:
             "tables": dict(about.tables),
             "memories": named[:MOST_TITLES],
             "more": len(named[MOST_TITLES:]),
-            "cut": _told(cut),
+            "cut": _told({**cut, "log": max(cut["log"], about.entries)}),
             "cut_memories": [memory.id for memory in store.by_uid(sorted(cutter.cut))],
             "files": _told(in_files),
             "sessions": list(going.sessions),
@@ -216,7 +216,7 @@ class Forgetting:
             "sessions": len(going.sessions),
             "projects": len(going.projects),
             "removed": dict(removed),
-            "cut": _told(changed),
+            "cut": _told({**changed, "log": max(changed["log"], about.entries)}),
             "files": _told(in_files),
             "cut_memories": cut,
             "tombstones": len(stones.rows),
@@ -353,7 +353,9 @@ def _stays(sides: Iterable[Callable[..., Any]], going: Doomed, traces: Traces, *
 
 def _cutter(sides: Sequence[Callable[..., Any]], going: Doomed, traces: Traces) -> Cutter:
     kin = traces.without(_stays(sides, going, traces, kin=False))
-    return Cutter(going, known=traces, kin=kin, rest=kin.without(_stays(sides, going, kin, kin=True)))
+    rest = kin.without(_stays(sides, going, kin, kin=True))
+    given = frozenset[str]().union(*(ask(lambda execute: rows.given_to(execute, going)) for ask in sides))
+    return Cutter(going, known=traces, kin=kin, rest=rest, given=given)
 
 
 def _cut(store: Store, cutter: Cutter, *, dry_run: bool = False) -> Counter[str]:
@@ -471,8 +473,8 @@ def _rewritten(path: Path, cutter: Cutter, going: Doomed, *, dry_run: bool) -> i
     """A text file without it, whole or not at all; of an export of ours whole rows go. How many lines changed."""
     try:
         lines = path.read_bytes().decode("utf-8").split("\n")
-    except UnicodeDecodeError:
-        return 0  # no text: where it holds something, the look at every byte tells
+    except (UnicodeDecodeError, FileNotFoundError):
+        return 0  # no text, or there for a moment only: where it holds something, the look at every byte tells
     ours = EXPORT in lines[0]
     clean = _export(lines, cutter, going) if ours else [cutter.text(line) for line in lines]
     if clean == lines or dry_run:

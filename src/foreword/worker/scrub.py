@@ -10,6 +10,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,11 @@ def _step(store: Store, home: Home, *, cleaner: Cleaner, after: Sequence[Any], d
 def files(home: Home, *, cleaner: Cleans, dry_run: bool) -> Iterator[Scrubbed]:
     """Logs, and what was set aside."""
     for path in sorted(home.logs.glob("*")):
-        yield _lines(path, cleaner=cleaner, dry_run=dry_run)
+        with suppress(FileNotFoundError):  # a log that was turned over meanwhile
+            yield _lines(path, cleaner=cleaner, dry_run=dry_run)
     for path in sorted((home.spool / "aside").glob("*")):
-        yield _records(path, cleaner=cleaner, dry_run=dry_run)
+        with suppress(FileNotFoundError):
+            yield _records(path, cleaner=cleaner, dry_run=dry_run)
 
 
 def _lines(path: Path, *, cleaner: Cleans, dry_run: bool) -> Scrubbed:
@@ -107,7 +110,7 @@ def _records(path: Path, *, cleaner: Cleans, dry_run: bool) -> Scrubbed:
             spool.append(folder, replace(record, raw=clean.encode()), most=1 << 40)
     if changed and not dry_run:
         os.replace(f"{folder}/current", path)
-    if os.path.isdir(folder):
+    if not dry_run and os.path.isdir(folder):
         for left in Path(folder).iterdir():
             left.unlink()
         os.rmdir(folder)

@@ -26,19 +26,22 @@ RAW = frozenset(
 )
 
 
-WHOLE = ("events", "injections", "ledger")  # rows of a session, which go with it
+WHOLE = ("events", "injections", "ledger")  # rows of a session, which go with it, as do the texts that it was given
 
 
 class Cutter:
     """What takes traces out of every text: all of them near it, passages from its kin, words from afar.
 
-    *known* are all traces, *kin* those that no other memory has, *rest* those that no memory has.
+    *known* are all traces, *kin* those that no other memory has, *rest* those that no memory has; *given* are the
+    injections that go.
     """
 
-    def __init__(self, going: Doomed, *, known: Traces, kin: Traces, rest: Traces) -> None:
+    def __init__(
+        self, going: Doomed, *, known: Traces, kin: Traces, rest: Traces, given: Set[str] = frozenset()
+    ) -> None:
         self._known, self._kin, self.rest, self._is_kin = known, kin, rest, kinship(going)
         self._uids, self._near, self._ids = frozenset(going.uids), frozenset(going.near), frozenset(going.ids)
-        self._sessions = frozenset(going.sessions)
+        self._sessions, self._given = frozenset(going.sessions), given
         self.left: set[bytes] = set()  # windows that stand by chance in what other sessions were told
         self.cut: set[str] = set()  # uids of memories that stay without a passage
         self.hide = self.text
@@ -53,7 +56,7 @@ class Cutter:
             return self._memory(name, text, row=row)
         if (table, name) not in RAW or (table == "marks" and row.get("name") == UNFINISHED):
             return text
-        if table in WHOLE and row.get("session") in self._sessions:
+        if (table in WHOLE and row.get("session") in self._sessions) or row.get("injection") in self._given:
             return text  # the row goes
         if table == "injection_texts":
             text = "\n".join(map(self._line, text.split("\n")))

@@ -47,6 +47,7 @@ class Going:
     """What forgetting would come to: rows by table, memories by their titles, and whose transcripts tell it too."""
 
     tables: Mapping[str, int]
+    entries: int  # of the log, which stay and tell no more of it
     memories: tuple[Memory, ...]
     transcripts: tuple[str, ...]
     hosts: Mapping[str, str]  # session -> host
@@ -175,7 +176,6 @@ def going_of(execute: Execute, going: Doomed) -> Going:
     memories = reader.by_uid(list(going.uids))
     counts = {table: sum(_count(execute, table, *each) for each in some) for table, some in _conditions(going).items()}
     present = all_tables(execute)
-    counts["log"] = len(_patched(execute, going)) if "log" in present else 0
     paths: set[str] = set()
     hosts: dict[str, str] = {}
     for session in going.near:
@@ -184,7 +184,15 @@ def going_of(execute: Execute, going: Doomed) -> Going:
         paths |= {path for (path,) in execute(sql, (session,)) if isinstance(path, str) and path}
         hosts |= dict(execute("SELECT id, host FROM sessions WHERE id = ?", (session,)))
     shown = {table: count for table, count in counts.items() if count and table in present}
-    return Going(tables=shown, memories=memories, transcripts=tuple(sorted(paths)), hosts=hosts)
+    entries = len(_patched(execute, going)) if "log" in present else 0
+    return Going(tables=shown, entries=entries, memories=memories, transcripts=tuple(sorted(paths)), hosts=hosts)
+
+
+def given_to(execute: Execute, going: Doomed) -> frozenset[str]:
+    """What its sessions were given, by id."""
+    sql = f"SELECT id FROM injections WHERE session IN {LIST}"
+    here = "injections" in all_tables(execute)
+    return frozenset(id for (id,) in execute(sql, (as_list(going.sessions),))) if here else frozenset()
 
 
 def remove(execute: Execute, going: Doomed) -> Counter[str]:
@@ -202,7 +210,7 @@ def remove(execute: Execute, going: Doomed) -> Counter[str]:
             removed[table] += _count(execute, table, where, ())
             execute(f"DELETE FROM {table} WHERE {where}")
     if "log" in present:
-        removed["log"] += _forget_patches(execute, going)
+        _forget_patches(execute, going)
     if "silences" in present:
         execute(f"UPDATE silences SET nearest = '', score = 0 WHERE nearest IN {LIST}", (as_list(going.ids),))
     execute(f"UPDATE memories SET superseded_by = '' WHERE superseded_by IN {LIST}", (as_list(going.ids),))
@@ -271,11 +279,10 @@ def _patched(execute: Execute, going: Doomed) -> list[tuple[int, str, str, str]]
     return list(execute(sql, (as_list(going.ids), as_list(going.projects))))
 
 
-def _forget_patches(execute: Execute, going: Doomed) -> int:
+def _forget_patches(execute: Execute, going: Doomed) -> None:
     """Entries of the log stay, and tell no more than who did what to which memory, and when."""
-    rows = _patched(execute, going)
     ids = frozenset(going.ids)
-    for number, why, patch, project in rows:
+    for number, why, patch, project in _patched(execute, going):
         gone = project in going.projects
         whole = json.loads(patch)
         kept = {id: each for id, each in whole.get("changed", {}).items() if id not in ids}
@@ -288,7 +295,6 @@ def _forget_patches(execute: Execute, going: Doomed) -> int:
             "UPDATE log SET why = ?, patch = ?, project = ? WHERE number = ?",
             ("" if gone or alone else why, json.dumps(less, ensure_ascii=False), "" if gone else project, number),
         )
-    return len(rows)
 
 
 def fixed_by(detail: Mapping[str, Any], sessions: Iterable[str]) -> list[str]:

@@ -10,6 +10,7 @@ export const title = "Health";
 
 const LOOK = 4_000; // milliseconds between two looks
 const COUNT = 15_000; // ... and between two counts of everything
+
 export async function show(root, page) {
   const part = sections(root);
   const chosen = {

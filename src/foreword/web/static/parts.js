@@ -235,10 +235,10 @@ export function toast(words, { undo = null, seconds = undo ? 12 : 6 } = {}) {
 
 // A choice of project; the address has it as ?project=KEY. One that is seen meanwhile is there to be chosen too.
 export async function projects(page, { chosen = page.query.get("project") ?? "", all = "All projects", change } = {}) {
-  const select = leading(make("select", { id: "project", on: { change: () => change(select.value) } }));
+  const select = make("select", { id: "project", on: { change: () => change(select.value) } });
   const option = (key, name) => make("option", { value: key }, name || key);
   const draw = (some, key) => {
-    const isUnknown = key && some.length && !some.some((each) => each.key === key);
+    const isUnknown = key && (all || some.length) && !some.some((each) => each.key === key);
     fill(
       select,
       all ? option("", all) : null,
@@ -255,7 +255,7 @@ export async function projects(page, { chosen = page.query.get("project") ?? "",
     told = now;
     draw(told, select.value);
   });
-  return make("label", { class: "field" }, make("span", {}, "Project"), select);
+  return make("label", { class: "field" }, make("span", {}, "Project"), leading(select));
 }
 
 export const known = async (page) => (await get("/api/projects", {}, { signal: page.signal })).projects;
@@ -309,6 +309,11 @@ export function renew(node, data, drawing) {
   if (node.said === said) return;
   node.said = said;
   if (!anew(node, () => fill(node, drawing(data)))) node.focus({ preventScroll: true });
+}
+
+// What stands there now was not drawn of anything: the next time it is drawn, whatever is told.
+export function stale(node) {
+  node.said = "";
 }
 
 // What can have the focus, each with a name that it has in the next drawing too.

@@ -29,9 +29,9 @@ export async function show(root, page) {
   const chosen = choice.querySelector("select");
   if (!chosen.options.length) {
     root.append(make("h1", {}, title), empty(coded(NOTHING)));
-    return firstSeen(page, () => {
-      fill(root);
-      show(root, page);
+    return page.live(async () => {
+      const some = await known(page).catch(() => []); // whoever does not answer is asked again
+      if (some.length) page.go(location.pathname + location.search);
     });
   }
   const form = controls(asked, choice);
@@ -205,17 +205,6 @@ export async function show(root, page) {
 }
 
 // The text, each item's line in a span of its own: who looks at an item sees where it stands.
-// A project that is seen while there was none: the page begins.
-function firstSeen(page, begin) {
-  let begun = false;
-  page.live(async () => {
-    const some = await known(page).catch(() => []);
-    if (begun || !some.length) return;
-    begun = true;
-    begin();
-  });
-}
-
 function spoken(told) {
   const parts = [];
   let from = 0;

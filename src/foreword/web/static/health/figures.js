@@ -1,7 +1,7 @@
 // What was given, what became of it and how the store grew -> plots and tables, over a span of days that is chosen.
 
 import { fill, make } from "../dom.js";
-import { many, momentIn, number, projects, renew, tokens, totals, trouble } from "../parts.js";
+import { many, momentIn, number, projects, renew, stale, tokens, totals, trouble } from "../parts.js";
 import { formats, plot, sized, spark } from "../plots.js";
 
 export const DAYS = [7, 30, 90];
@@ -67,7 +67,7 @@ export function figuresIn(root, { node: choice, choose }) {
   function fail(error) {
     turn += 1;
     drawn.hidden = rates.hidden = true;
-    sums.told = "";
+    stale(sums);
     fill(
       sums,
       error.status === 503 ? make("p", { class: "dim" }, "No figures while the store cannot be read.") : trouble(error),

@@ -80,7 +80,7 @@ export function editor(one, { version, save, cancel }) {
   function changed(now, other) {
     if (other === asOf) return;
     const fresh = texts(now);
-    tags = now.tags;
+    tags = [...new Set([...tags, ...now.tags])];
     const theirs = Object.keys(inputs).filter((name) => String(fresh[name]) !== String(was[name]));
     const both = theirs.filter(
       (name) => inputs[name].value !== began[name] && inputs[name].value !== String(fresh[name]),

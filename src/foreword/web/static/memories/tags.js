@@ -9,7 +9,7 @@ export function tagsIn(text, known) {
   const found = [];
   let at = 0;
   while (at < parts.length) {
-    const begins = ({ its }) => its.every((each, on) => each === parts[at + on]);
+    const begins = ({ tag, its }) => !found.includes(tag) && its.every((each, on) => each === parts[at + on]);
     const { tag, its } = whole.find(begins) ?? { tag: parts[at], its: [parts[at]] };
     found.push(tag);
     at += its.length;
