@@ -185,7 +185,7 @@ export async function show(root, page) {
     try {
       await look();
     } catch (error) {
-      if (error.name !== "AbortError" && ![0, 404].includes(error.status)) throw error;
+      if (error.name !== "AbortError" && error.status === undefined) throw error; // no answer: what is told stays
     }
   }
 
