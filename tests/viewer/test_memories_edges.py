@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.viewer.conftest import LOOKS, Look, settled, visit, watched, window
+from tests.viewer.conftest import LOOKS, Look, settled, still, visit, watched, window
 from tests.viewer.test_memories import ROW, begin, focused, rows, said, told, until, until_rows
 from tests.viewer.test_memories_several import bar, kept, memory, picked
 
@@ -183,6 +183,7 @@ def test_an_action_is_told_once_and_a_dry_run_that_got_no_answer_has_done_nothin
     page.keyboard.press("p")
     said(page, "Pinned: it ranks higher.")
     assert "Pinned" not in page.locator("#said").inner_text()  # both are read aloud: once is enough
+    still(page)
     page.route("**/api/forget", lambda asked: asked.abort())
     page.keyboard.press("f")
     toast = said(page, "The viewer does not answer.")
