@@ -12,9 +12,9 @@ def named(*projects: tuple[str, str, str]) -> dict[str, str]:
 
 
 def test_a_name_that_only_one_has_stays_alone():
-    assert named(("git.example/acme/shop", "shop", ""), ("dir:/work/pier", "", "")) == {
+    assert named(("git.example/acme/shop", "shop", ""), ("dir:/harbour/pier", "", "")) == {
         "git.example/acme/shop": "shop",
-        "dir:/work/pier": "pier",
+        "dir:/harbour/pier": "pier",
     }
 
 
