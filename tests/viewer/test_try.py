@@ -147,7 +147,7 @@ def test_projects_that_are_seen_while_one_looks_can_be_chosen_and_told_apart_tho
 
 
 def test_who_goes_along_projects_by_keys_goes_on_where_the_next_page_takes_its_time(page, viewer):
-    page.route("**/api/projects", lambda asked: (time.sleep(0.3), asked.continue_()))
+    page.route("**/api/projects", lambda asked: (time.sleep(0.1), asked.continue_()))
     visit(page, f"{viewer.origin}/timeline")
     page.locator("#project").focus()
     for _ in range(2):
