@@ -27,7 +27,6 @@ from foreword.web import routes as viewer
 from foreword.worker import server as worker
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "foreword"
 RANKING = (ROOT / "docs" / "ranking.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -92,17 +91,6 @@ def test_the_ranking_page_tells_kinds_scopes_tasks_and_thresholds_as_they_are() 
     assert tasks == rank.TASKS
     for setting, default, _ in table(RANKING, after="| setting | default |", width=3):
         assert DEFAULTS[setting.strip("`")] == float(default), setting
-
-
-def test_the_readme_names_every_module() -> None:
-    tree = README[README.index("src/foreword/\n") :]
-    tree = tree[: tree.index("```")]
-    found = [path.relative_to(PACKAGE) for ending in ("py", "sql", "toml") for path in PACKAGE.rglob(f"*.{ending}")]
-    apart = ("hosts", "cli", "migrations")  # one a host, a command, a step: the folder is named
-    named = {path.name for path in found if not path.name.startswith("__") and not set(apart) & set(path.parts)}
-    assert not [name for name in sorted(named) if not re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", tree)]
-    folders = {path.parts[0] for path in found if len(path.parts) > 1}
-    assert not [folder for folder in sorted(folders) if f"{folder}/" not in tree]
 
 
 @pytest.mark.parametrize("prompt", ["", "What did we do about waiting, list and mail?"])
