@@ -319,7 +319,7 @@ def test_forgetting_shows_what_will_go_asks_and_gives_a_receipt(my_page, mine):
     page.locator("[data-do=forget]").click()
     dialog.get_by_label("Why, for the log").fill("no longer mine to keep")
     dialog.get_by_role("button", name="Forget for good").click()
-    page.locator(".mem-receipt", has_text="for any trace of the text: none left").wait_for()
+    page.locator(".mem-receipt", has_text="of the text: none left").wait_for()
     page.locator(ROW, has_text="Close every response body").wait_for(state="detached")
     page.keyboard.press("Escape")
     page.locator(".mem-hint").wait_for()

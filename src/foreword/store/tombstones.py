@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from foreword.traces import MARK
 from foreword.types import Change, Event, Memory
 from foreword.uids import moved
+from foreword.verbatim import MARK
 
 KEY = "tombstones"  # in `meta`
 TITLE = 16  # characters from which on a title alone is told from any other
