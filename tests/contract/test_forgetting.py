@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import apsw
 import pytest
 from tests.contract.test_store import an_injection
@@ -12,7 +14,6 @@ from foreword.store.migrate import steps
 from foreword.store.sqlite import SqliteStore
 from foreword.traces import Traces
 from foreword.types import Change, Event, Item, Link, Memory, Query, Session
-from foreword.values import replace
 
 
 def a_memory(title, **more):
