@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.eval.datasets import read_sets
 from foreword import rank
 from foreword.config import SETTINGS
-from foreword.evaluate.sets import read
 from foreword.history import story
 from foreword.recall import recall
 from foreword.recipes import RECIPES
@@ -169,7 +169,7 @@ def test_the_script_that_makes_a_set_makes_one(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    (given,) = read([tmp_path / "set"])
+    (given,) = read_sets([tmp_path / "set"])
     assert made.stdout == "4 memories, 2 questions\n"
     assert [question.prompt for question in given.questions] == ["Change 2", "Change 3"]
     assert all(question.at < 1_700_000_000 + 180 and len(question.relevant) == 1 for question in given.questions)
