@@ -16,8 +16,8 @@ import pytest
 
 from bench.eval.datasets import read_sets
 from foreword import rank
+from foreword.cli.demo import load_story
 from foreword.config import SETTINGS
-from foreword.history import story
 from foreword.recall import recall
 from foreword.recipes import RECIPES
 from foreword.routing import Routes
@@ -100,7 +100,7 @@ def test_the_readme_shows_what_an_agent_sees(tmp_path: Path, prompt: str) -> Non
     moment = Moment(name="prompt" if prompt else "session_start", project=project, prompt=prompt, languages=())
     now = time.time()
     with closing(SqliteStore(tmp_path / "foreword.db", backups=tmp_path / "backups")) as store:
-        store.keep(story(project, now=now))
+        store.keep(load_story(project, now=now))
         threshold = DEFAULTS[f"threshold_{moment.name}"]
         got = recall(store, moment, recipe=RECIPES[moment.name], threshold=threshold, now=now)
     assert isinstance(got, Recalled)
