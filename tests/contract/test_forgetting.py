@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace as replace_of
+from dataclasses import replace
 
 import apsw
 import pytest
@@ -13,7 +13,6 @@ from foreword.amendments import Amendment
 from foreword.store import forgetting
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Change, Event, Item, Link, Memory, Query, Session
-from foreword.values import replace
 
 
 def a_memory(title, **more):
@@ -152,7 +151,7 @@ def test_copies_in_other_memories_are_cut_or_go_with_it(store):
     going = live.ask(lambda execute: forgetting.doomed(execute, ids=[one.id]))
     told = live.ask(lambda execute: list(forgetting.texts(execute, going)))
     cutter = forgetting.Cutter(going, told)
-    of_agent = replace_of(going, only="here")
+    of_agent = replace(going, only="here")
     assert live.ask(lambda execute: forgetting.with_copies(execute, of_agent, cutter.sentences)) == of_agent
     assert live.ask(lambda execute: forgetting.with_copies(execute, going, cutter.sentences)).ids == (one.id, same.id)
     store.scrub(cutter, after=("memories",))

@@ -18,7 +18,6 @@ from foreword.store.migrate import Step, migrate, steps
 from foreword.store.reading import SCHEMA
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Change, Event, Link, Memory
-from foreword.values import fields
 
 # A step as a later version may bring it: a new table filled from an old one, a column, a table made anew.
 LATER = Step(
@@ -272,7 +271,7 @@ print(left[0])
 
 
 def killed(path, after):
-    told = json.dumps([fields(LATER), fields(LATEST)])
+    told = json.dumps([vars(LATER), vars(LATEST)])
     return subprocess.run(
         [sys.executable, "-c", KILLED, str(path), str(after), told],
         capture_output=True,

@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from foreword.payloads import Delivery
 from foreword.spool import append
 from foreword.store import forgetting
 from foreword.types import Event, Link, Memory, Project
-from foreword.values import replace
 from foreword.worker.keeper import Keeper
 from foreword.worker.projects import united
 from tests.canaries import noise, standing

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from foreword.store.migrate import Step, known_schema, migrate, steps
 from foreword.store.reading import KNOWN_TABLES
 from foreword.store.writing import DAMAGED, indexed, texts_of
 from foreword.types import Memory
-from foreword.values import replace, value
 
 CODE_STEP = 4  # the migration that makes the tables of code, and fills them from the memories
 WAYS_OUT = {
@@ -36,7 +36,7 @@ WAYS_OUT = {
 MENDED = ("tables", "index", "code", "sightings", "later")
 
 
-@value
+@dataclass(frozen=True)
 class Opened:
     """The connection that writes, which file it opened, and what is wrong with that, by what it is about."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 import apsw
 
 from foreword.errors import NewerStore, StoreError
-from foreword.values import value
 
 
-@value
+@dataclass(frozen=True)
 class Step:
     """One migration: the schema it leads to, its SQL, and the tables whose count it may change."""
 

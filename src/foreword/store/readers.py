@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -15,7 +16,6 @@ from foreword.store.commits import told
 from foreword.store.mending import connection
 from foreword.store.reading import Reader
 from foreword.store.turns import Turns
-from foreword.values import value
 
 if TYPE_CHECKING:
     from foreword.store.browsing import BrowsingReader
@@ -72,7 +72,7 @@ class Readers:
             self._free.get().close()
 
 
-@value
+@dataclass(frozen=True)
 class Area(Generic[R]):
     """Where the reader of an area is, imported by the first who asks: a worker starts without."""
 

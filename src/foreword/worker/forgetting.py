@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from foreword.capture import project_at
+from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
-from foreword.jsontext import storable
 from foreword.learn.alike import alike
 from foreword.paths import Home
 from foreword.redact import redact
