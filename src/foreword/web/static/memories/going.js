@@ -64,9 +64,7 @@ function proof({ left, scanned, sentences }) {
   const sought = many(sentences.looked_for, "sentence");
   const checked = `Searched ${many(scanned.files, "file")} for ${sought} of the text`;
   return [
-    left.length
-      ? make("p", {}, `${checked}: some is left.`)
-      : make("p", { class: "good" }, `✓ ${checked}: none left.`),
+    left.length ? make("p", {}, `${checked}: some is left.`) : make("p", { class: "good" }, `✓ ${checked}: none left.`),
     sentences.too_short
       ? make("p", {}, `${many(sentences.too_short, "text")} too short to be looked for outside of the own session.`)
       : null,
