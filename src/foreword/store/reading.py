@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-SCHEMA = 8  # the newest schema this code can read; the number of the last migration
+SCHEMA = 8  # the version of store/schema.sql, and the newest that this code can read
 KNOWN_TABLES = (
     "memories",
     "vectors",
