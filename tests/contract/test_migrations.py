@@ -13,7 +13,7 @@ from dataclasses import asdict
 
 import apsw
 import pytest
-from tests.fixtures.make_store import HERE, ROOMS, content, rows
+from tests.fixtures.make_store import FIXTURES, HERE, ROOMS, content, rows
 from tests.flow.conftest import wait_for
 
 from foreword.errors import NewerStore, StoreError
@@ -25,7 +25,6 @@ from foreword.types import KINDS, Memory, Query, Vector
 from foreword.worker.distilling import Distilling
 from foreword.worker.refining import Refining
 
-FIXTURES = sorted(HERE.glob("store-v*.db.gz"))
 SCOPE = f"project:dir:{ROOMS}"
 
 
