@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.spool import deliveries
 from foreword.store.sqlite import SqliteStore
-from foreword.values import replace
 from foreword.worker import life
 
 SMALL, LARGE = 5_000, 100_000
@@ -245,11 +245,7 @@ class Bench:
 
     def _write_hook(self, home: Home, *, capture: bool = True) -> None:
         settings = replace(load(home, {}).settings, capture=capture)
-        home.hook.write_text(build.built(home, settings, worker=[]), encoding="utf-8")
-        home.hook_cache.write_bytes(build.cached())
-        for path, text in build.launchers(home).items():
-            path.write_text(text, encoding="utf-8")
-            path.chmod(0o700)
+        build.refresh(home, replace(settings, worker_autostart=False))
 
     # -- what came out ------------------------------------------------------------------------------------------
     def result(self) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from foreword import git, projects
 from foreword.errors import BadRequest
 from foreword.types import Memory, Project
-from foreword.values import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ PERSON = re.compile(
 )
 
 
-@value
+@dataclass(frozen=True)
 class Commit:
     """What `git log` tells of one commit, names cut to FILES and counted."""
 

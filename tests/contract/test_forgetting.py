@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.contract.test_store import an_injection
 
@@ -10,7 +12,6 @@ from foreword.store import forgetting
 from foreword.store.sqlite import SqliteStore
 from foreword.traces import Traces
 from foreword.types import Change, Event, Item, Link, Memory, Query, Session
-from foreword.values import replace
 
 
 def a_memory(title, **more):

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 
 import apsw
 import pytest
@@ -17,7 +18,6 @@ from foreword.errors import DamagedIndex, NewerStore, StoreError
 from foreword.store.reading import KNOWN_TABLES, SCHEMA
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Change, Event, Memory, Query
-from foreword.values import replace
 from foreword.words import terms
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,6 @@ from foreword.store.migrations import migrate
 from foreword.store.reading import SCHEMA
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Event, Memory
-from foreword.values import replace
 from tests.flow.conftest import CLEAN, Host, end_worker, wait_for
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"  # of base 32
@@ -73,7 +73,7 @@ def standing(root: Path, sought: set[bytes]) -> dict[str, set[bytes]]:
 
 def by_chance(home: Home, sought: set[bytes]) -> set[bytes]:
     """What six letters of a packed program happen to be; that no stored text is in it is a test of its own."""
-    data = home.hook.read_bytes() + home.hook_cache.read_bytes()
+    data = home.hook.read_bytes() + home.hook_client.read_bytes()
     return {data[at : at + 6] for at in range(len(data) - 5)} & sought
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ from foreword.deeds import Deed, Todo
 from foreword.distill import Draft, closed, distil, merged
 from foreword.distill.sentences import begun
 from foreword.types import Change, Edit, Memory, Project, Session
-from foreword.values import replace
 
 ROOMS = Project(key="rooms", name="rooms", root="/rooms")
 FAILED = """F..

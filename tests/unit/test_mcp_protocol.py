@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import foreword
+from foreword.encoding import dumps
 from foreword.errors import BadPayload
 from foreword.hosts import FILES
-from foreword.jsontext import dumps
 from foreword.mcp import protocol
 from foreword.mcp.protocol import GREETED, STATELESS, Call, Cancelled, Peer, answered, heard
 from foreword.mcp.tools import CATEGORIES, INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,12 +10,10 @@ import pytest
 
 from foreword.config import load, load_synonyms
 from foreword.evaluate.sets import read
-from foreword.hook.build import thresholds
 from foreword.paths import Home
-from foreword.recall import recall
+from foreword.recall import recall, thresholds
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Moment, Project, Recalled
-from foreword.values import replace
 from tests.everyday import DAY, EVERYDAY, TOPICAL, remembered
 
 NOW = 1_750_000_000.0

@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,6 @@ import typer
 from foreword.cli import door, screen
 from foreword.errors import BadRequest, ForewordError
 from foreword.sizes import sized
-from foreword.values import fields, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ RECORD_SECONDS = 1.0  # the next commit is milliseconds away
 HOOK_SECONDS = 10.0  # hosts give it five
 
 
-@value
+@dataclass(frozen=True)
 class Given:
     """What a hook printed, as an agent would see it, and the milliseconds from its start to its end."""
 
@@ -150,7 +150,7 @@ def _history(project: Project) -> tuple[list[Memory], str]:
 
 
 def _told(memory: Memory, project: Project) -> dict[str, Any]:
-    return {**fields(memory), "detail": dict(memory.detail), "scope": "project", "project_path": project.root}
+    return {**vars(memory), "detail": dict(memory.detail), "scope": "project", "project_path": project.root}
 
 
 def _asked(home: Home, event: str, project: Project, *, session: str, **more: str) -> Given:

@@ -405,8 +405,8 @@ def _product(*, family: str = "auto") -> Product:
 
     from foreword.config import load, load_synonyms
     from foreword.evaluate.scratch import Product
-    from foreword.hook.build import thresholds
     from foreword.paths import Home
+    from foreword.recall import thresholds
 
     with tempfile.TemporaryDirectory() as empty:
         home = Home(Path(empty))

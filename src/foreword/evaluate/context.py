@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ from foreword.fit import Layer, Line, fit
 from foreword.recipes import Recipe
 from foreword.tokens import count
 from foreword.types import Memory, Ranked, Skipped
-from foreword.values import replace, value
 
 if TYPE_CHECKING:
     from foreword.search import Searchable
@@ -41,7 +41,7 @@ NAMES = (
 )
 
 
-@value
+@dataclass(frozen=True)
 class Block:
     """What was put in front of one prompt; nothing at all has no tokens."""
 

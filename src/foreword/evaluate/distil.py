@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from foreword.deeds import Deed
@@ -12,7 +13,6 @@ from foreword.evaluate.scratch import Product, scratch
 from foreword.evaluate.sets import Set
 from foreword.tokens import count
 from foreword.types import Memory, Project, Session
-from foreword.values import replace
 from foreword.words import told_in
 
 FIRST = 5  # sessions that somebody would look at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from foreword.errors import BadRequest
 from foreword.evaluate.measures import mean
 from foreword.evaluate.sets import Line, lines
 from foreword.tokens import FAMILIES, count
-from foreword.values import value
 
 MOST_ERROR = 0.08  # the specification's mean error per family
 MOST_UNDER = -0.10  # a count that is too low breaks a budget, so no category may be further below
@@ -19,7 +19,7 @@ COLUMNS = {family: family.replace("-", "_").replace(".", "_") for family in FAMI
 FORM = f"each line is an object with category, text and counts under {', '.join(COLUMNS.values())}, or some of them"
 
 
-@value
+@dataclass(frozen=True)
 class Sample:
     """A text, and what it costs by family."""
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 from foreword.evaluate.measures import NAMES, auc, mean, measured
 from foreword.evaluate.scratch import Scored, Scratch
 from foreword.evaluate.sets import Question, Set
-from foreword.values import value
 
 RATIOS = ("ndcg_at_10", "r_at_10")
 SHARES = (*NAMES, "silent", "auc_unanswerable")
 
 
-@value
+@dataclass(frozen=True)
 class Asked:
     """One question, with what the product and plain search found for it."""
 
@@ -25,7 +25,7 @@ class Asked:
     covered: tuple[Scored, ...]  # plain search's first ten, by how much of the prompt they hold
 
 
-@value
+@dataclass(frozen=True)
 class Result:
     """All questions of one set."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -18,7 +19,6 @@ from foreword.recipes import Recipe
 from foreword.store.baseline import PlainIndex, plain_words
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Memory, Moment, Project, Ranked, Recalled, Skipped
-from foreword.values import replace, value
 
 if TYPE_CHECKING:
     from foreword.search import Searchable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BATCH = 500  # memories in a commit
 
 
-@value
+@dataclass(frozen=True)
 class Product:
     """What Foreword is set to, as its doors would pass it on."""
 
@@ -38,7 +38,7 @@ class Product:
     family: str
 
 
-@value
+@dataclass(frozen=True)
 class Scored:
     """A memory that was found, and what the finder thinks of it."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from foreword.encoding import storable
 from foreword.errors import BadRequest
-from foreword.jsontext import storable
 from foreword.types import KINDS, Memory
-from foreword.values import replace, value
 
 MEMORIES, QUERIES = "memories.jsonl", "queries.jsonl"
 FORM = (
@@ -19,7 +19,7 @@ FORM = (
 )
 
 
-@value
+@dataclass(frozen=True)
 class Question:
     """A prompt at a time, with the memories that would help and the files that were really changed."""
 
@@ -30,7 +30,7 @@ class Question:
     relevant: Mapping[str, int]  # the id of a memory -> its grade; empty where silence is the right answer
 
 
-@value
+@dataclass(frozen=True)
 class Set:
     """The memories of one project and what is asked of them; a memory's `uid` is its id in the file."""
 

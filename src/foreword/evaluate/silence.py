@@ -8,6 +8,7 @@ and for the plain share of the prompt's words that a memory holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf, nextafter
 from typing import Any
 
@@ -16,7 +17,6 @@ from foreword.evaluate.retrieval import Asked, Result, best
 from foreword.evaluate.scratch import Scored, Scratch
 from foreword.evaluate.sets import Question
 from foreword.rank import worth_saying
-from foreword.values import value
 
 PROMPTS = 2_250  # of one set to another in all: about what ten sets ask of themselves
 # Points of a curve, in percent of silence; closer at the end, where a memory that knows its place should stand.
@@ -26,7 +26,7 @@ KEPT, SILENT = 0.95, 0.9  # the two ends at which one number tells a curve
 _Hits = Callable[[Asked], Sequence[Scored]]
 
 
-@value
+@dataclass(frozen=True)
 class Stray:
     """The best that the memory of one project has for a prompt of another."""
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from foreword.jsontext import storable
+from foreword.encoding import storable
 from foreword.types import Memory
 
 STOP = frozenset(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.store.reading import SESSION, THERE, Reader
 from foreword.types import Injection, Session
-from foreword.values import value
 
 UNTOLD = "untold"  # how an item was judged of which nobody can tell: its window is closed, and nothing speaks
 
 
-@value
+@dataclass(frozen=True)
 class Verdict:
     """Whether an item of an injection was used, and what tells it; None: nobody can tell."""
 
@@ -22,7 +22,7 @@ class Verdict:
     how: str = ""  # fetched, file, function, command or words; or UNTOLD
 
 
-@value
+@dataclass(frozen=True)
 class Use:
     """How many items were given, and what became of them; the rest cannot be told, or not yet."""
 

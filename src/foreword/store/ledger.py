@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from foreword.store.reading import Reader
-from foreword.values import value
 
 ASKED = "asked"  # the outcome of a call that has not ended, or that a crash ended: its estimate counts
 
 
-@value
+@dataclass(frozen=True)
 class Spending:
     """One call of a model, made or refused; its number is given by the store."""
 

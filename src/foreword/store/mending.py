@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from foreword.store.migrations import check_version, execute_all, migrate, schem
 from foreword.store.reading import KNOWN_TABLES
 from foreword.store.writing import DAMAGED, indexed, texts_of
 from foreword.types import Memory
-from foreword.values import replace, value
 
 # Which memory names which file or function. What some other hand wrote as no list names nothing.
 _NAMED = " UNION ".join(
@@ -40,7 +40,7 @@ WAYS_OUT = {
 MENDED = ("tables", "index", "code", "sightings", "later")
 
 
-@value
+@dataclass(frozen=True)
 class Opened:
     """The connection that writes, which file it opened, and what is wrong with that, by what it is about."""
 
