@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from eval.baseline import plain_words
 from store import (
     BIGGEST,
     FUNCTION_WORDS,
@@ -40,7 +41,6 @@ from foreword.config import load, load_synonyms
 from foreword.paths import Home
 from foreword.recall import thresholds
 from foreword.store import finding
-from foreword.store.baseline import plain_words
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.reading import Reader
 from foreword.store.sqlite import SqliteStore

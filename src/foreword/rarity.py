@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 # Rows that every store is thought to have besides its own: in a store of three, two are not many. 0 to 1,000 were
-# tried on the sets of `foreword eval`; from 100 on the order hardly changes.
+# tried on the sets of `make eval`; from 100 on the order hardly changes.
 IMAGINED = 200
 
 

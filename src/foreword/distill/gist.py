@@ -142,7 +142,7 @@ def concepts(texts: Sequence[str], *, most: int = 12, covered: str = "") -> tupl
     shown: dict[str, str] = {}
     for text in texts:
         inside = set(_INSIDE.findall(text[:8000]))
-        for token in set(_NAME.findall(text[:8000])):
+        for token in dict.fromkeys(_NAME.findall(text[:8000])):  # in order: the first spelling is the one that is shown
             low = token.lower().strip("._-/")
             if len(low) < 3 or low in GENERIC or low in said or low.isdigit() or not terms(low):
                 continue
