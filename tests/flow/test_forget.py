@@ -282,7 +282,7 @@ def test_killed_at_every_step_it_is_finished_by_the_next_worker(
     payload = {"prompt": f"use {text}"}
     store.append([Event("k", "claude-code", "UserPromptSubmit", "prompt", "s", key, "/", 5.0, payload)])
     store.close()
-    shutil.copy(home.database, home.backups / "memory-schema-5.db")
+    shutil.copy(home.database, home.backups / "memory-schema-8.db")
     home.log.write_text(f"saw {text}\n")
     environ = {**CLEAN, "PYTHONPATH": ":".join(sys.path), "FOREWORD_HOME": str(home.root)}
 

@@ -5,15 +5,14 @@ Ordinary Python, but the standard library alone: the client runs with `-I -S`, s
 
 from __future__ import annotations
 
-import fcntl
 import os
-import sqlite3
 import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from foreword import spool, switches, trouble
@@ -28,6 +27,9 @@ from foreword.recall import caps, injection_of, recall, thresholds
 from foreword.redact import redact
 from foreword.store.reading import SCHEMA, Reader
 from foreword.types import GOING_ON, TOOL_BEGIN, Moment, Recalled, Skipped, stands
+
+if TYPE_CHECKING:
+    import sqlite3
 
 START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop makes six a minute at most
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER")  # of the agent's environment, for the worker
@@ -169,6 +171,8 @@ def context_for(
 
 def recalled(here: Offline, moment: Moment, *, now: float, until: float) -> Recalled | Skipped | str | None:
     """Run the recall pipeline over a read-only connection; None where there is no database yet."""
+    import sqlite3  # not every interpreter has it, and the event must be spooled all the same
+
     database = here.home.database
     try:
         mode = database.stat().st_mode
@@ -191,10 +195,12 @@ def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until:
         moment = replace(moment, project=reader.counts_as(moment.project))
     if moment.stable and schema == SCHEMA and (first := _standing(here, moment, reader)):
         return str(first["text"])
-    shown: frozenset[str] = frozenset()
-    spent: Mapping[str, int] = {}
-    if moment.session and schema == SCHEMA:  # an older one knows no ledger until a worker has been there
-        shown, spent = _window(here, moment, reader)
+
+    @cache
+    def window() -> tuple[frozenset[str], Mapping[str, int]]:
+        counted = moment.session and schema == SCHEMA  # an older one knows no ledger until a worker has been there
+        return _window(here, moment, reader) if counted else (frozenset(), {})
+
     settings = here.settings
     found = recall(
         reader,
@@ -202,8 +208,8 @@ def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until:
         recipe=settings.recipes[moment.name],
         threshold=thresholds(settings)[moment.name],
         now=now,
-        shown=lambda: shown,
-        spent=lambda: spent,
+        shown=lambda: window()[0],
+        spent=lambda: window()[1],
         begun=lambda: reader.begun(moment.session),
         synonyms=load_synonyms(here.home)[0],
         expired=lambda: time.monotonic() > until,
@@ -284,6 +290,8 @@ def _just_started(stamp: Path) -> bool:
 
 def _may_start(stamp: Path) -> bool:
     """Tell whether nobody has started a worker for a while; of many hooks at once, one is first."""
+    import fcntl  # not on Windows
+
     fd = os.open(stamp, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -301,6 +309,8 @@ def _may_start(stamp: Path) -> bool:
 
 def _connect(path: Path) -> sqlite3.Connection:
     """Open read-only; where not even the folder can be written to, the file is taken as nobody's but ours."""
+    import sqlite3
+
     for mode in ("mode=ro", "mode=ro&immutable=1"):
         connection = sqlite3.connect(f"file:{quote(str(path))}?{mode}", uri=True, timeout=0.05)
         try:

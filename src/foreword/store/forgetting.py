@@ -1,7 +1,7 @@
 """Remove memories, sessions and projects from a database: their rows, and verbatim copies of their texts in other rows.
 
-Works on the live database and on backups, whatever schema of ours those have. Rows are counted and removed by the same
-conditions, so that a preview shows what will go. docs/forget.md says what happens to which table.
+Works on the live database and on backups. Rows are counted and removed by the same conditions, so that a preview shows
+what will go. docs/forget.md says what happens to which table.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import apsw
 from foreword.errors import StoreError
 from foreword.store import scrub
 from foreword.store.log import LogWriter
+from foreword.store.migrations import check_version
 from foreword.store.reading import Reader
-from foreword.store.tombstones import KEY, SQL, Tombstones, texts_of
+from foreword.store.tombstones import KEY, Tombstones, texts_of
 from foreword.types import EMPTY, Memory
 from foreword.verbatim import MARK, Sentences, each_string
 from foreword.words import told_in
@@ -159,13 +160,12 @@ def texts(execute: Execute, going: Doomed) -> Iterator[str]:
     sql = f"SELECT {', '.join(TEXTS)} FROM memories WHERE kind <> 'change' AND uid IN {LIST}"
     for row in execute(sql, (as_list(going.uids),)):
         yield from _strings_of(row)
-    if "log" in _tables(execute):
-        named = f"SELECT DISTINCT l.patch FROM log l JOIN log_memories USING (number) WHERE memory IN {LIST}"
-        for (patch,) in execute(named, (as_list(going.ids),)):
-            changed = json.loads(patch).get("changed", {})
-            for id in set(changed) & set(going.ids):
-                for name in set(changed[id]) & set(TEXTS):
-                    yield from _strings(changed[id][name])
+    named = f"SELECT DISTINCT l.patch FROM log l JOIN log_memories USING (number) WHERE memory IN {LIST}"
+    for (patch,) in execute(named, (as_list(going.ids),)):
+        changed = json.loads(patch).get("changed", {})
+        for id in set(changed) & set(going.ids):
+            for name in set(changed[id]) & set(TEXTS):
+                yield from _strings(changed[id][name])
     for session in going.sessions:
         room = MOST_PROMPTS
         for (payload,) in execute("SELECT payload FROM events WHERE session = ? AND kind = 'prompt'", (session,)):
@@ -180,18 +180,13 @@ def texts(execute: Execute, going: Doomed) -> Iterator[str]:
 
 def preview(execute: Execute, going: Doomed) -> Preview:
     """Count what would go, by table, and name whose own files tell it too."""
-    present = _tables(execute)
-    counts = {
-        table: sum(_count(execute, table, *each) for each in some)
-        for table, some in _conditions(going).items()
-        if table in present
-    }
+    counts = {table: _count(execute, table, *each) for table, each in _conditions(going).items()}
     sql = f"""SELECT DISTINCT json_extract(payload, '$.transcript_path') FROM events
         WHERE session IN {LIST} AND json_valid(payload)"""
     paths = [path for (path,) in execute(sql, (as_list(going.near),)) if isinstance(path, str) and path]
     return Preview(
         tables={table: count for table, count in counts.items() if count},
-        entries=len(_log_entries(execute, going)) if "log" in present else 0,
+        entries=len(_log_entries(execute, going)),
         memories=Reader(execute, failures=(apsw.Error,)).by_uid(list(going.uids)),
         transcripts=tuple(sorted(paths)),
     )
@@ -250,8 +245,6 @@ def cutter(asks: Sequence[Callable[..., Any]], going: Doomed, told: Sequence[str
 
 def _given(execute: Execute, going: Doomed) -> frozenset[str]:
     """Return the injections whose texts go: those of its sessions, and those that told its memories."""
-    if not {"injections", "injection_items"} <= _tables(execute):
-        return frozenset()
     sql = f"""SELECT id FROM injections WHERE session IN {LIST} OR project IN {LIST}
         UNION SELECT injection FROM injection_items WHERE memory IN {LIST}"""
     return frozenset(
@@ -288,26 +281,18 @@ def _rekey(execute: Execute, tombstones: Tombstones, *, at: float) -> None:
 
 def remove(execute: Execute, going: Doomed) -> Counter[str]:
     """Delete its rows, inside the transaction of whoever calls; return how many, by table."""
-    present = _tables(execute)
     ids = as_list(going.ids)
     removed: Counter[str] = Counter()
     _unindex(execute, going)
     removed["changes"] += _remove_changes(execute, going)
-    if "terms" in {each[1] for each in execute("PRAGMA table_info(injections)")}:
-        told = f"SELECT injection FROM injection_items WHERE memory IN {LIST}"
-        execute(f"UPDATE injections SET terms = '[]' WHERE id IN ({told})", (ids,))
-    for table, some in _conditions(going).items():
-        for where, given in some if table in present else ():
-            removed[table] += _count(execute, table, where, given)
-            execute(f"DELETE FROM {table} WHERE {where}", given)
-    for table, where in (("vectors", _PLACELESS), ("code", _PLACELESS), ("units", _UNNAMED)):
-        if table in present:
-            removed[table] += _count(execute, table, where, ())
-            execute(f"DELETE FROM {table} WHERE {where}")
-    if "log" in present:
-        _strip_log(execute, going)
-    if "silences" in present:
-        execute(f"UPDATE silences SET nearest = '', score = 0 WHERE nearest IN {LIST}", (ids,))
+    told = f"SELECT injection FROM injection_items WHERE memory IN {LIST}"
+    execute(f"UPDATE injections SET terms = '[]' WHERE id IN ({told})", (ids,))
+    unused = {"vectors": (_PLACELESS, ()), "code": (_PLACELESS, ()), "units": (_UNNAMED, ())}
+    for table, (where, given) in {**_conditions(going), **unused}.items():
+        removed[table] += _count(execute, table, where, given)
+        execute(f"DELETE FROM {table} WHERE {where}", given)
+    _strip_log(execute, going)
+    execute(f"UPDATE silences SET nearest = '', score = 0 WHERE nearest IN {LIST}", (ids,))
     execute(f"UPDATE memories SET superseded_by = '' WHERE superseded_by IN {LIST}", (ids,))
     return +removed
 
@@ -316,7 +301,7 @@ _PLACELESS = "place NOT IN (SELECT place FROM memories)"
 _UNNAMED = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
 
 
-def _conditions(going: Doomed) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
+def _conditions(going: Doomed) -> dict[str, tuple[str, tuple[Any, ...]]]:
     """Return which rows of which table go; what names others comes first."""
     ids, sessions, projects = as_list(going.ids), as_list(going.sessions), as_list(going.projects)
     here = f"(session IN {LIST} OR project IN {LIST})"
@@ -328,23 +313,23 @@ def _conditions(going: Doomed) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
       OR substr(name, -length(value) - 1) = ' ' || value)"""
     telling = f"injection IN (SELECT injection FROM injection_items WHERE memory IN {LIST}) OR {given}"
     return {
-        "links": [(f"source IN {LIST} OR target IN {LIST}", (ids, ids))],
-        "access": [(f"memory IN {LIST} OR session IN {LIST}", (ids, sessions))],
-        "sightings": [(f"memory IN {LIST} OR session IN {LIST}", (ids, sessions))],
-        "injection_texts": [(telling, (ids, *both))],
-        "injection_items": [(f"memory IN {LIST} OR {given}", (ids, *both))],
-        "injections": [(here, both)],
-        "silences": [(here, both)],
-        "events": [(here, both)],
-        "changes": [(here, both)],
-        "ledger": [(f"session IN {LIST}", (sessions,))],
-        "sessions": [(f"id IN {LIST} OR project IN {LIST}", both)],
-        "memories": [(f"uid IN {LIST}", (as_list(going.uids),))],
-        "owners": [(f"scope IN {LIST} AND number NOT IN (SELECT owner FROM memories)", (scopes,))],
-        "projects": [(f"key IN {LIST}", (projects,))],
-        "tallies": [(f"project IN {LIST}", (projects,))],
-        "marks": [(naming, (named,))],
-        "moved": [(f"what = 'memories' AND row IN {LIST}", (ids,))],
+        "links": (f"source IN {LIST} OR target IN {LIST}", (ids, ids)),
+        "access": (f"memory IN {LIST} OR session IN {LIST}", (ids, sessions)),
+        "sightings": (f"memory IN {LIST} OR session IN {LIST}", (ids, sessions)),
+        "injection_texts": (telling, (ids, *both)),
+        "injection_items": (f"memory IN {LIST} OR {given}", (ids, *both)),
+        "injections": (here, both),
+        "silences": (here, both),
+        "events": (here, both),
+        "changes": (here, both),
+        "ledger": (f"session IN {LIST}", (sessions,)),
+        "sessions": (f"id IN {LIST} OR project IN {LIST}", both),
+        "memories": (f"uid IN {LIST}", (as_list(going.uids),)),
+        "owners": (f"scope IN {LIST} AND number NOT IN (SELECT owner FROM memories)", (scopes,)),
+        "projects": (f"key IN {LIST}", (projects,)),
+        "tallies": (f"project IN {LIST}", (projects,)),
+        "marks": (naming, (named,)),
+        "moved": (f"what = 'memories' AND row IN {LIST}", (ids,)),
     }
 
 
@@ -499,9 +484,10 @@ class Copy:
         try:
             self._db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
             self._db.set_busy_timeout(1000)
+            check_version(self._db)
             self._db.execute("SELECT 1 FROM memories, meta LIMIT 1").fetchall()  # else it is none of ours
-        except apsw.Error as exc:
-            raise StoreError(f"no database of ours that can be read: {exc}", hint="remove it by hand") from exc
+        except (apsw.Error, StoreError) as exc:
+            raise StoreError(f"no backup that can be changed: {exc}", hint="remove it by hand") from exc
 
     def ask(self, question: Callable[[Execute], T]) -> T:
         return question(self._db.execute)
@@ -512,7 +498,6 @@ class Copy:
         db.pragma("journal_mode", "delete")
         tombstones = Tombstones(db.execute, failures=(apsw.Error,))
         with db:
-            db.execute(SQL)
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, stones[0]))
             db.executemany("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", stones[1])
             _bury(db.execute, tombstones, cutter.going, at=at)
@@ -528,8 +513,7 @@ class Copy:
             tombstones.bury("cut", sorted(cutter.cut), at=at)
             _rekey(db.execute, tombstones, at=at)
             changed += remove(db.execute, cutter.going).total()
-            if "marks" in _tables(db.execute):
-                db.execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
+            db.execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
         scrub.sweep(db)
         return changed
 
@@ -539,8 +523,7 @@ class Copy:
 
 def _bury(execute: Execute, tombstones: Tombstones, going: Doomed, *, at: float) -> None:
     """Write a tombstone for everything that goes."""
-    new = "pinned" in {each[1] for each in execute("PRAGMA table_info(memories)")}
-    memories = Reader(execute, failures=(apsw.Error,)).by_uid(list(going.uids)) if new else ()
+    memories = Reader(execute, failures=(apsw.Error,)).by_uid(list(going.uids))
     loose = f"SELECT key FROM events WHERE session = '' AND project IN {LIST}"
     tombstones.bury("memory", going.uids, at=at)
     tombstones.bury("text", (text for memory in memories for text in texts_of(memory)), at=at)
@@ -567,10 +550,6 @@ def _as_object(text: str) -> dict[str, Any]:
         told = json.loads(text)
         return told if isinstance(told, dict) else {}
     return {}
-
-
-def _tables(execute: Execute) -> frozenset[str]:
-    return frozenset(name for (name,) in execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
 
 
 def _count(execute: Execute, table: str, where: str, given: Sequence[Any]) -> int:

@@ -34,7 +34,7 @@ class Use:
 class JudgedReader(Reader):
     """The questions about use, of one read-only connection."""
 
-    def unjudged(self, session: str, *, limit: int) -> tuple[Injection, ...]:
+    def unjudged(self, session: str, *, limit: int = 500) -> tuple[Injection, ...]:
         # What is still before the agent's eyes may be used after it was thought to be over.
         newest = self._injections(
             f"""j.session = ?1 AND j.session <> '' AND EXISTS (SELECT 1 FROM injection_items i WHERE i.injection = j.id
@@ -43,7 +43,7 @@ class JudgedReader(Reader):
         )
         return newest[::-1]
 
-    def overdue(self, *, since: float, before: float, limit: int) -> tuple[Session, ...]:
+    def overdue(self, *, since: float, before: float, limit: int = 20) -> tuple[Session, ...]:
         rows = self._all(
             f"""SELECT {SESSION} FROM sessions WHERE last BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM injections j
             JOIN injection_items i ON i.injection = j.id
@@ -52,7 +52,7 @@ class JudgedReader(Reader):
         )
         return tuple(Session(*row) for row in rows)
 
-    def fetched(self, session: str, *, since: float) -> tuple[tuple[str, float], ...]:
+    def fetched(self, session: str, *, since: float = 0.0) -> tuple[tuple[str, float], ...]:
         rows = self._all(
             "SELECT memory, at FROM access WHERE session = ?1 AND session <> '' AND at >= ?2 ORDER BY at, memory",
             (session, since),

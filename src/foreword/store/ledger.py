@@ -33,7 +33,7 @@ PUT = """INSERT OR REPLACE INTO ledger
 class LedgerReader(Reader):
     """The questions about models, of one read-only connection."""
 
-    def spendings(self, *, since: float, limit: int) -> tuple[Spending, ...]:
+    def spendings(self, since: float = 0.0, limit: int = 20) -> tuple[Spending, ...]:
         rows = self._all(
             """SELECT at, provider, model, purpose, session, tokens_in, tokens_out, ms, outcome, number FROM ledger
             WHERE at >= ? ORDER BY at DESC, number DESC LIMIT ?""",

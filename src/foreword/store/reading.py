@@ -13,7 +13,7 @@ from foreword.encoding import dumps, loads
 from foreword.store.finding import FOREVER, FROM, MEMORY, Finder, marks, memory_of, texts
 from foreword.types import GOING_ON, KINDS, Change, Event, Hit, Injection, Item, Link, Memory, Project, Query, Session
 
-SCHEMA = 8  # the newest schema this code can read; the number of the last migration
+SCHEMA = 8  # the version of store/schema.sql, and the newest that this code can read
 KNOWN_TABLES = (
     "memories",
     "vectors",

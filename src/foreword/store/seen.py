@@ -47,7 +47,7 @@ class SeenReader(Reader):
         )
         return tuple(Session(*row) for row in rows)
 
-    def prompts(self, session: str, *, limit: int, oldest: bool = False) -> tuple[Event, ...]:
+    def prompts(self, session: str, *, limit: int = 20, oldest: bool = False) -> tuple[Event, ...]:
         rows = self._all(
             f"""SELECT {EVENT} FROM events
             WHERE session = ? AND kind = 'prompt' ORDER BY number {"" if oldest else "DESC"} LIMIT ?""",

@@ -124,7 +124,7 @@ class StatisticsReader(TallyReader):
             ahead=ahead[0][0],
         )
 
-    def totals(self, project: str) -> Totals:
+    def totals(self, project: str = "") -> Totals:
         here, given = _of(project)
         upto = ", ".join(f"sum(build_ms <= {bound})" for bound in BOUNDS)
         moments = self._all(
