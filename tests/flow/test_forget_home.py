@@ -92,7 +92,9 @@ def test_no_canary_of_one_memory_is_left_and_every_canary_of_the_others_stays(
     made = kept(
         keeper,
         *(
-            Memory("decision", each[0], ". ".join(each[1:]), session=f"s{at}", uid=f"u{at}", detail={"why": noise(rng)})
+            Memory(
+                "decision", each[0], ". ".join(each[1:]), session=f"s{at}", uid=f"u{at}", detail={"why": noise(rng, 14)}
+            )
             for at, each in enumerate(texts)
         ),
     )
@@ -151,7 +153,7 @@ def test_a_memory_whose_project_was_merged_goes_from_the_backup_of_before_and_st
 ) -> None:
     first, second = kept(
         keeper,
-        Memory("decision", "the payroll database is at ten dot four", uid="dec:a:1"),
+        Memory("decision", "payroll at ten four", uid="dec:a:1"),
         Memory("failure", "short", uid="fai:a:1"),
     )
     before = back_up(home, keeper)
@@ -206,6 +208,17 @@ def test_undo_neither_brings_it_back_nor_leads_to_it(keeper: Keeper) -> None:
     keeper.store.undo(keeper.store.log(numbers=[entry.number]), who="user", at=keeper.now())
     (now,) = keeper.store.by_id([old.id])
     assert (now.superseded_by, keeper.store.linked(old.id)) == ("", ())
+
+
+def test_imports_bring_no_cut_sentence_back_into_memories_and_events(keeper: Keeper) -> None:
+    said = "The payroll database is at ten dot four"
+    event = prompt("k", f"you know: {said}", session="t")
+    keeper.store.append([event])
+    one, other = kept(keeper, Memory("decision", said, uid="u1"), Memory("note", f"As told: {said}", uid="u2"))
+    assert forget(keeper, ids=[one.id])["cut_memories"] == [other.id]
+    keeper.store.bring([other], events=[event, replace(event, at=6.0)])
+    assert [memory.title for _, memory in keeper.store.page()] == ["As told: [forgotten]"]
+    assert keeper.store.counts()["events"] == 1
 
 
 @pytest.mark.parametrize("match", ["100%", "_", "a*b", '"x" OR y', "it's", "\\", "%'); --"])
