@@ -272,7 +272,7 @@ class Bench:
             "memories": {"small": SMALL, "large": self.given.large},
             "asked": {"small": self._asked(SMALL), "large": self._asked(self.given.large)},
             "build_ms": builds,
-            "spooled_though_worker_up": {name: _spooled(home) for name, home in self.workers.items()},
+            "away_though_worker_up": {name: _away(home) for name, home in self.workers.items()},
             "spooled_while_away": {name: _waiting(home) for name, home in self.away.items()},
             "variants": {
                 name: {
@@ -346,12 +346,9 @@ def answering(path: str) -> Iterator[None]:
         os.waitpid(pid, 0)
 
 
-def _spooled(home: Home) -> int:
-    """How many hooks found the worker late; those runs timed the fallback."""
-    for line in Client(home).text("/api/metrics").splitlines():
-        if 'what="spooled"' in line:
-            return int(line.rsplit(" ", 1)[1])
-    return 0
+def _away(home: Home) -> int:
+    """How many contexts hooks built without the worker; those runs timed the fallback."""
+    return int(Client(home).get("/api/stats", days=1)["injections"]["away"])
 
 
 def _waiting(home: Home) -> int:

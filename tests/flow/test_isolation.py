@@ -46,7 +46,7 @@ OF_A_PROJECT = {
 # Ids that somebody types: the user may reach other projects by them, from the command line.
 BY_HAND = {"GET /api/memories/", "GET /api/sessions/", "GET /api/injections/"}
 NO_WORDS = {
-    "GET /api/health", "GET /api/metrics", "GET /api/hosts", "GET /api/projects", "GET /api/model", "GET /api/tidy",
+    "GET /api/health", "GET /api/hosts", "GET /api/projects", "GET /api/model", "GET /api/tidy",
     "GET /api/view",
 }  # fmt: skip
 WRITING = {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.seen import Seen
     from foreword.store.silences import Silence
-    from foreword.store.statistics import Counted, Totals
+    from foreword.store.statistics import Counted
     from foreword.store.tallies import Size
     from foreword.store.timeline import Changed, Given
     from foreword.store.wanted import Wanted
@@ -354,9 +354,6 @@ class Store(Protocol):
 
     def statistics(self, *, project: str, since: float, until: float, first: str, last: str) -> Counted:
         """What was counted of a project, or of all, between two times, and on the days from *first* to *last*."""
-
-    def totals(self, project: str = "") -> Totals:
-        """What was counted of a project, or of all, since the store began."""
 
     def size(self) -> Size:
         """How large the store is, and how much of that is in use."""

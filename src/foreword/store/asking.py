@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from foreword.store.ledger import Spending
     from foreword.store.seen import Seen
     from foreword.store.silences import Silence
-    from foreword.store.statistics import Counted, Totals
+    from foreword.store.statistics import Counted
     from foreword.store.tallies import Size
     from foreword.store.timeline import Changed, Given
     from foreword.store.vectors import Nearest
@@ -260,10 +260,6 @@ class Asking(Writing):
         self._flush()
         asked: dict[str, Any] = {"project": project, "since": since, "until": until, "first": first, "last": last}
         return self._ask_of(STATISTICS, lambda reader: reader.statistics(**asked))
-
-    def totals(self, project: str = "") -> Totals:
-        self._flush()
-        return self._ask_of(STATISTICS, lambda reader: reader.totals(project))
 
     def size(self) -> Size:
         return self._ask_of(TALLIES, lambda reader: reader.size())

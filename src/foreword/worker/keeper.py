@@ -6,7 +6,6 @@ import logging
 import os
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -75,7 +74,6 @@ class Keeper:
         self._choose = choose  # the characters of new ids
         self.started = now()
         self.asked = time.monotonic()
-        self.counted: Counter[str] = Counter()
         day_ago = self.now() - 86_400
         self._told = {trouble.what for trouble in noted(str(home.trouble)) if trouble.at > day_ago}
         self._unsaid: dict[str, str] = {}
@@ -129,7 +127,6 @@ class Keeper:
             off=self.off,
             hush=self._hush,
             tell=self.tell,
-            counted=self.counted,
         )
         self._given = Given(
             store=lambda: self.store,
@@ -146,7 +143,6 @@ class Keeper:
             given=self._given,
             project_of=self._project,
             off=self.off,
-            counted=self.counted,
         )
         self._sessions = Sessions(
             store=lambda: self.store, project_of=self._project, distilling=self._distilling, given=self._given
@@ -419,12 +415,6 @@ class Keeper:
         named = self.registry.counted(Project(project_key, "", ""))
         project = self._project(project_path) if project_path else named
         return self._measuring.stats(project=project.key, name=project.name, days=days)
-
-    def metrics(self, *, project_path: str = "") -> str:
-        """Prometheus text; without a path, of all projects and without a name of any."""
-        project = self._project(project_path).key if project_path else ""
-        most = self.settings.store_max_mb * 1024 * 1024
-        return self._measuring.metrics(project=project, most_bytes=most, since_start=self.counted)
 
     def model(self, *, ledger: int = 0) -> dict[str, Any]:
         told = {"ledger": self._refining.spendings(limit=ledger)} if ledger else {}

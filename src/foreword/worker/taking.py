@@ -6,7 +6,6 @@ import logging
 import os
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -53,12 +52,11 @@ class Taking:
         off: Callable[[Project | None], Off],
         hush: Callable[[Project, Silence], None],
         tell: Callable[[str, str], None],
-        counted: Counter[str],
     ) -> None:
         self._home, self._store, self._settings = home, store, settings
         self._registry, self._callers, self._work = registry, callers, work
         self._distilling, self._watching = distilling, watching
-        self._off, self._hush, self._tell, self._counted = off, hush, tell, counted
+        self._off, self._hush, self._tell = off, hush, tell
         self._draining = threading.Lock()
 
     # -- at once ------------------------------------------------------------------------------------------------
@@ -140,7 +138,7 @@ class Taking:
                 self._store().record(given, at_once=not any(each.wanted for each in told))  # else with the events
                 if not given.tokens:
                     self._hush(Project(given.project, "", ""), of_hook(given))
-            self._counted["spooled"] += sum(self.remember(told))
+            self.remember(told)
         except StoreError:
             raise  # the store's trouble, not theirs: they wait
         except Exception as exc:
