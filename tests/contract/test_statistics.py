@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.statistics import charts, figures, span
+from foreword.statistics import figures, span
 from foreword.store.ledger import Spending
 from foreword.types import KINDS, MOMENTS, Event, Injection, Item, Memory, Session
 from foreword.values import replace
@@ -104,7 +104,6 @@ def test_figures_are_what_a_naive_recount_finds(shared_store, told, days):
         assert sum(each <= times["median"] + 0.001 for each in taken) * 2 >= len(taken)
         assert sum(each <= times["p95"] + 0.001 for each in taken) * 100 >= 95 * len(taken)
     assert got["memories"]["by_kind"] == dict.fromkeys(KINDS, 1)
-    charts(got)
 
 
 def test_another_project_is_not_counted(store):
@@ -135,7 +134,6 @@ def test_an_empty_store_has_figures_and_no_rates(store):
     assert got["tokens"] == {"given": 0, "per_injection": None, "per_used_item": None}
     assert got["items"]["hit_rate"] is None
     assert [each["injections"] for each in got["injections"]["by_day"]] == [0] * 7
-    assert charts(got) == []
 
 
 @pytest.mark.parametrize("now", [0.0, 1.0, 4e9, 2e11], ids=["1970", "a second later", "2096", "far ahead"])

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -85,13 +84,11 @@ def test_retrieval_tells_each_set_and_the_mean_as_json(run: Run, sets: Path) -> 
     assert "silence" not in answer
 
 
-def test_retrieval_prints_a_table_and_draws_it(run: Run, sets: Path, tmp_path: Path) -> None:
-    said = run("retrieval", sets / "shop", sets / "zoo", "--silence", "--plot", "found.svg")
+def test_retrieval_prints_a_table(run: Run, sets: Path) -> None:
+    said = run("retrieval", sets / "shop", sets / "zoo", "--silence")
     assert [line.split()[0] for line in said.stdout.splitlines()[:4]] == ["set", "shop", "zoo", "mean"]
     assert "1.000 / 1.000" in said.stdout
     assert "<- the product's threshold" in said.stdout
-    drawn = ElementTree.parse(tmp_path / "found.svg").getroot()
-    assert len([each for each in drawn.iter() if each.tag.endswith("polyline")]) == 2
 
 
 def test_silence_tells_the_whole_curve_as_json(run: Run, sets: Path) -> None:
@@ -109,15 +106,14 @@ def test_the_environment_may_set_what_is_measured(run: Run, sets: Path) -> None:
     assert answer["mean"]["ndcg_at_10"] == 1.0  # what is found has no threshold
 
 
-def test_context_tells_worth_and_cost_by_budget(run: Run, sets: Path, tmp_path: Path) -> None:
+def test_context_tells_worth_and_cost_by_budget(run: Run, sets: Path) -> None:
     answer = answered(run("context", sets, "--budget", "250", "--family", "o200k", "--json"))
     assert (answer["budget"], answer["family"]) == (250, "o200k")
     assert [row["budget"] for row in answer["curve"]] == [100, 200, 250, 300, 500, 800, 1200, 2000]
     assert (answer["mean"]["relevant_share"], answer["mean"]["files_share"]) == (1.0, 1.0)
     assert answer["mean"]["baseline"].keys() == {"recency", "fts5"}
-    said = run("context", sets, "--plot", "budget.svg")
+    said = run("context", sets)
     assert "At 500 tokens (claude-4.7)" in said.stdout
-    ElementTree.parse(tmp_path / "budget.svg")
 
 
 def test_tokens_tells_families_and_categories(run: Run, tmp_path: Path) -> None:
@@ -135,8 +131,6 @@ def test_tokens_tells_families_and_categories(run: Run, tmp_path: Path) -> None:
     ("words", "says"),
     [
         (("retrieval", "nowhere"), "nowhere is not a folder"),
-        (("retrieval", "sets", "--plot", "x.png"), "no name for an SVG"),
-        (("retrieval", "sets", "--plot", "no/x.svg"), "there is no folder"),
         (("retrieval", "sets/shop", "--silence"), "two sets or more"),
         (("context", "sets", "--family", "morse"), "unknown tokenizer family"),
         (("tokens", "nowhere.jsonl"), "nowhere.jsonl is missing"),

@@ -8,13 +8,11 @@ from contextlib import ExitStack
 from math import log2
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword import plot
 from foreword.errors import BadRequest
 from foreword.evaluate import context, estimates, measures, retrieval, silence
 from foreword.evaluate.scratch import Product, Scratch, scratch
@@ -405,58 +403,3 @@ def test_a_broken_sample_is_told(tmp_path: Path, line: dict[str, Any], says: str
 def test_the_estimator_passes_on_the_samples_beside_the_repository() -> None:
     answer = estimates.estimates(estimates.read(SHARED / "tokens" / "samples.jsonl"))
     assert [each["family"] for each in answer["families"] if not each["passes"]] == []
-
-
-# ---- plots
-
-CURVE = plot.Line(name="Foreword", points=((0.0, 1.0), (0.5, 0.8), (1.0, 0.1)), mark=1, mark_name="threshold 0.06")
-
-
-def test_a_plot_is_well_formed_whatever_the_names() -> None:
-    charts = [
-        plot.Lines(title='<b> & "quotes"', x="x", y="y", lines=(CURVE,)),
-        plot.Bars(title="bars", y="share", names=("a<b", "\x1b[31m", "x" * 80), series=(("one", (0.1, 0.2, 0.0)),)),
-    ]
-    drawn = ElementTree.fromstring(plot.svg(charts))
-    words = [each.text for each in drawn.iter() if each.tag.endswith("text")]
-    assert {'<b> & "quotes"', "a<b", "\N{REPLACEMENT CHARACTER}[31m", "Foreword", "threshold 0.06"} <= set(words)
-    assert (drawn.get("width"), drawn.get("height")) == (str(plot.WIDTH), str(2 * plot.HEIGHT))
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.tuples(st.floats(0, 1e6, allow_subnormal=False), st.floats(0, 1e6, allow_subnormal=False)), min_size=1)
-)
-def test_every_point_lies_inside_its_chart(points: list[tuple[float, float]]) -> None:
-    drawn = plot.svg([plot.Lines(title="t", x="x", y="y", lines=(plot.Line(name="n", points=tuple(points)),))])
-    for dot in ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}circle"):
-        assert plot.LEFT - 0.1 <= float(dot.get("cx", "")) <= plot.WIDTH - plot.RIGHT + 0.1
-        assert plot.TOP - 0.1 <= float(dot.get("cy", "")) <= plot.HEIGHT
-
-
-@pytest.mark.parametrize("many", [1, 5, 10, 30])
-def test_no_words_of_a_plot_lie_on_others(many: int) -> None:
-    names = tuple(f"conversation-{number}" for number in range(many))
-    bars = plot.Bars(title="Bars", y="share", names=names, series=(("one", (0.5,) * many), ("two", (0.7,) * many)))
-    lines = plot.Lines(title="Lines", x="what it costs", y="share", lines=(CURVE,))
-    for chart in (bars, lines):
-        boxes = []
-        for each in ElementTree.fromstring(plot.svg([chart])).iter("{http://www.w3.org/2000/svg}text"):
-            if "rotate" not in each.get("transform", ""):
-                boxes.append(box(each))
-        for place, one in enumerate(boxes):
-            assert one[0] >= 0
-            assert one[2] <= plot.WIDTH
-            assert not [other for other in boxes[place + 1 :] if overlap(one, other)]
-
-
-def box(text: ElementTree.Element) -> tuple[float, float, float, float]:
-    size = float(text.get("font-size", "12"))
-    width = len(text.text or "") * plot.LETTER * size / 12
-    left = float(text.get("x", "")) - {"start": 0, "middle": width / 2, "end": width}[text.get("text-anchor", "start")]
-    low = float(text.get("y", ""))
-    return left, low - size * 0.8, left + width, low + size * 0.2
-
-
-def overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

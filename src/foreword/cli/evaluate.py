@@ -1,4 +1,4 @@
-"""Sets of questions with known answers -> how good the product is, beside a baseline, as a table, JSON or a plot."""
+"""Sets of questions with known answers -> how good the product is, beside a baseline, as a table or JSON."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foreword.cli import screen
-from foreword.cli.drawing import Plot, check_plot, draw
 from foreword.cli.memories import Json
 from foreword.errors import BadRequest
 
 if TYPE_CHECKING:
     from foreword.evaluate.scratch import Product
-    from foreword.plot import Bars, Lines
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -43,7 +41,6 @@ def retrieval(
     sets: Sets,
     *,
     silence: Annotated[bool, typer.Option("--silence", help="Also ask each set the prompts of the others.")] = False,
-    plot: Plot = None,
     json: Json = False,
 ) -> None:
     """Measure how well memories are found, against plain SQLite full-text search.
@@ -56,14 +53,13 @@ def retrieval(
     Examples:
       foreword eval retrieval bench/replay bench/locomo bench/devmem
       foreword eval retrieval bench/replay/datasette --json
-      foreword eval retrieval bench --silence --plot found.svg
+      foreword eval retrieval bench --silence
     """
     from foreword.evaluate import retrieval as asking
     from foreword.evaluate import silence as keeping
     from foreword.evaluate.scratch import scratch
     from foreword.evaluate.sets import read
 
-    check_plot(plot)
     given, product = read(sets), _product()
     if silence and len(given) < 2:
         raise BadRequest("--silence needs two sets or more", hint="name another folder: its prompts are the strangers")
@@ -79,8 +75,6 @@ def retrieval(
         screen.as_json(answer)
     else:
         _print_retrieval(answer)
-    if plot:
-        draw(plot, _retrieval_charts(answer))
 
 
 @app.command()
@@ -91,7 +85,6 @@ def context(
     family: Annotated[
         str, typer.Option(metavar="F", help="The tokenizer that counts: claude-4.7, claude-3 or o200k.")
     ] = "claude-4.7",
-    plot: Plot = None,
     json: Json = False,
 ) -> None:
     """Measure what the block in front of a prompt is worth, and what it costs.
@@ -103,7 +96,7 @@ def context(
     \b
     Examples:
       foreword eval context bench/replay
-      foreword eval context bench/replay --budget 300 --plot budget.svg
+      foreword eval context bench/replay --budget 300
     """
     from foreword.evaluate import context as worth
     from foreword.evaluate.scratch import scratch
@@ -112,7 +105,6 @@ def context(
 
     if family not in FAMILIES:
         raise BadRequest(f"unknown tokenizer family {family!r}", hint=f"one of {', '.join(FAMILIES)}")
-    check_plot(plot)
     given, product = read(sets), _product(family=family)
     budgets = sorted({*worth.BUDGETS, budget})
     blocks = []
@@ -126,8 +118,6 @@ def context(
         screen.as_json(answer)
     else:
         _print_context(answer)
-    if plot:
-        draw(plot, _context_charts(answer))
 
 
 @app.command()
@@ -329,71 +319,6 @@ def _both(ours: float | None, plain: float | None) -> str:
 
 def _number(given: float | None, *, digits: int = 3) -> str:
     return "-" if given is None else f"{given:.{digits}f}"
-
-
-# ---- charts
-
-
-def _retrieval_charts(answer: dict[str, Any]) -> list[Lines | Bars]:
-    from foreword.plot import Bars, Line, Lines
-
-    rows = answer["sets"]
-    charts: list[Lines | Bars] = [
-        Bars(
-            title="What is found: nDCG@10 by set",
-            y="nDCG@10",
-            names=tuple(row["name"] for row in rows),
-            series=(
-                ("Foreword", tuple(row["ndcg_at_10"] or 0.0 for row in rows)),
-                ("plain FTS5", tuple(row["baseline"]["ndcg_at_10"] or 0.0 for row in rows)),
-            ),
-        )
-    ]
-    if "silence" in answer:
-        told = answer["silence"]
-        lines = [
-            Line(
-                name=name,
-                points=tuple((point["silent"], point["r_at_10_kept"] or 0.0) for point in curve),
-                mark=next((number for number, point in enumerate(curve) if "product" in point), None),
-                mark_name=f"threshold {told['threshold']:g}",
-            )
-            for name, curve in (("Foreword", told["curve"]), ("plain share of words", told["baseline"]["curve"]))
-        ]
-        charts.append(
-            Lines(
-                title="Silence: what each threshold silences, and what it costs",
-                x="share of other projects' prompts that are answered with nothing",
-                y="R@10 kept at home",
-                lines=tuple(lines),
-            )
-        )
-    return charts
-
-
-def _context_charts(answer: dict[str, Any]) -> list[Lines | Bars]:
-    from foreword.plot import Line, Lines
-
-    def chart(title: str, y: str, name: str) -> Lines:
-        methods = {"Foreword": None, "plain FTS5": "fts5", "newest first": "recency"}
-        lines = []
-        for label, method in methods.items():
-            rows = [row["baseline"][method] if method else row for row in answer["curve"]]
-            points = zip(answer["curve"], rows, strict=True)
-            lines.append(
-                Line(
-                    name=label,
-                    points=tuple((float(at["budget"]), row[name]) for at, row in points if row[name] is not None),
-                )
-            )
-        return Lines(title=title, x="budget in tokens", y=y, lines=tuple(line for line in lines if line.points))
-
-    charts = [
-        chart("What a block names: relevant memories by budget", "relevant memories, share", "relevant_share"),
-        chart("Files of the memories in a block: those that were changed then", "files, share", "files_share"),
-        chart("What a useful memory costs", "tokens for each", "tokens_per_useful"),
-    ]
-    return [each for each in charts if each.lines]
 
 
 # ---- what is set, and how it goes
