@@ -139,7 +139,7 @@ SETTINGS: tuple[Setting, ...] = (
         "str",
         "",
         "Let a model of yours improve the summaries of sessions.",
-        choices=("off", "anthropic", "openai", "claude"),
+        choices=("off", "anthropic", "openai"),
     ),
     Setting("model_name", "", "model", "", "The model that is asked."),
     Setting(
