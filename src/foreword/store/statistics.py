@@ -140,7 +140,7 @@ class StatisticsReader(TallyReader):
     def _arrived(self, first: str, last: str) -> tuple[tuple[str, int], ...]:
         """What came between the beginning of a day and that of the next one that was noted: numbers only grow."""
         days = self.days()
-        stood = [each.before.get("events", 0) for each in days]
+        stood = [each.events for each in days]
         stood += self._all("SELECT ifnull(max(number), 0) FROM events", ())[0]
         came: Counter[str] = Counter()
         for day, (then, until) in zip(days, pairwise(stood), strict=True):
