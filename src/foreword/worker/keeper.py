@@ -53,7 +53,6 @@ from foreword.worker.scrub import scrub
 from foreword.worker.sessions import Sessions
 from foreword.worker.taking import Taking
 from foreword.worker.tidying import Tidying
-from foreword.worker.watch import Watching, untold
 from foreword.worker.work import EVENTS, Work
 
 log = logging.getLogger("foreword")
@@ -95,13 +94,6 @@ class Keeper:
             deny=lambda: self.settings.deny_paths,
             counts_as=self.registry.key,
         )
-        self._watching = Watching(
-            store=lambda: self.store,
-            settings=lambda: self.settings,
-            project_of=self._project,
-            hosts=self.wiring,
-            tell=self.tell,
-        )
         self.courtesy = Courtesy()
         self._measuring = Measuring(store=lambda: self.store, now=now)
         self.recalling = Recalling(
@@ -123,7 +115,6 @@ class Keeper:
             callers=self.callers,
             work=self._work,
             distilling=self._distilling,
-            watching=self._watching,
             off=self.off,
             hush=self._hush,
             tell=self.tell,
@@ -277,7 +268,6 @@ class Keeper:
                 self.tell("store", problem)
             self._meaning.catch_up(self._store)
             self._distilling.look()
-            self._watching.look()
             self._measuring.look()
             self._pruning.look()
             self._tidying.look()
@@ -313,7 +303,6 @@ class Keeper:
         self._tidying.close()
         self._meaning.close()
         self._distilling.close()
-        self._watching.close()
         self._refining.close()
         self._work.close()
         self._moments.close()
@@ -388,7 +377,7 @@ class Keeper:
     def hosts(self) -> dict[str, Any]:
         """What was seen of each host that ever told something, and which of its sessions went on untold."""
         self._taking.catch_up()
-        return {"hosts": {each.host: answers.host(each, untold(self.store, each.host)) for each in self.store.seen()}}
+        return {"hosts": {each.host: answers.host(each) for each in self.store.seen()}}
 
     def wiring(self) -> Mapping[str, wired.Wired]:
         """Of every host that can be wired, how much of that stands in its files."""

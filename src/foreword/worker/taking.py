@@ -26,7 +26,6 @@ from foreword.worker import asked
 from foreword.worker.callers import Callers
 from foreword.worker.distilling import Distilling
 from foreword.worker.registry import Registry
-from foreword.worker.watch import Watching
 from foreword.worker.work import Work
 
 log = logging.getLogger("foreword")
@@ -48,14 +47,13 @@ class Taking:
         callers: Callers,
         work: Work,
         distilling: Distilling,
-        watching: Watching,
         off: Callable[[Project | None], Off],
         hush: Callable[[Project, Silence], None],
         tell: Callable[[str, str], None],
     ) -> None:
         self._home, self._store, self._settings = home, store, settings
         self._registry, self._callers, self._work = registry, callers, work
-        self._distilling, self._watching = distilling, watching
+        self._distilling = distilling
         self._off, self._hush, self._tell = off, hush, tell
         self._draining = threading.Lock()
 
@@ -92,7 +90,6 @@ class Taking:
         for each, fresh in zip(told, new, strict=True):
             if fresh:
                 self._distilling.saw(each.event.kind, each.event.session)
-                self._watching.saw(each.event.kind, host=each.event.host, session=each.event.session)
         return new
 
     # -- by the spool -------------------------------------------------------------------------------------------
