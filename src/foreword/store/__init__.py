@@ -166,14 +166,14 @@ class Store(Protocol):
     def merge_project(
         self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float
     ) -> Moved:
-        """Make everything of a project another's, all or nothing, and its key an alias; logged, and can be undone.
+        """Make everything of a project another's, all or nothing, and its key an alias; logged, and cannot be undone.
 
         Uids become those of the new project. Where one exists there already, *unite* puts the two together, the known
         one first; the one that came stays as superseded by it.
         """
 
-    def gather_project(self, key: str, *, into: str, entry: int) -> None:
-        """Bring along what was written under a key in the moment a merge, by its entry, made it an alias."""
+    def gather_project(self, key: str, *, into: str) -> None:
+        """Bring along what was written under a key in the moment a merge made it an alias."""
 
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:

@@ -240,8 +240,8 @@ class SqliteStore(Asking):
         self._flush()
         return self._registered(lambda: self._projects.merge(key, into=into, unite=unite, who=who, at=at))
 
-    def gather_project(self, key: str, *, into: str, entry: int) -> None:
-        self._write(lambda: self._projects.gather(key, into=into, entry=entry))
+    def gather_project(self, key: str, *, into: str) -> None:
+        self._write(lambda: self._projects.gather(key, into=into))
 
     # -- keeping itself well -----------------------------------------------------------------------------------
     def index(self) -> int:
