@@ -176,26 +176,6 @@ def test_an_undo_that_names_nothing_takes_nothing_back(page, add):
     assert page.get(f"/api/memories/{id}")["memory"]["title"] == "Use Valkey"
 
 
-def test_a_pin_is_set_and_let_go(page, add):
-    id = add("decision", "Use Redis")
-    assert page.post("/api/pin", {"id": id})["memory"]["pinned"] is True
-    assert page.post("/api/pin", {"id": id, "off": True})["memory"]["pinned"] is False
-    with pytest.raises(Refused, match="not pinned"):
-        page.post("/api/pin", {"id": id, "off": True})
-
-
-def test_what_took_its_place_is_named_on_both_sides(page, add):
-    old, new = add("decision", "Use Redis"), add("decision", "Use Valkey")
-    page.post("/api/supersede", {"old": old, "new": new})
-    told = page.get(f"/api/memories/{old}")
-    assert told["memory"]["status"] == "superseded"
-    assert told["superseded_by"]["id"] == new
-    links = page.get(f"/api/memories/{new}")["links"]
-    assert [(each["relation"], each["forth"], each["id"]) for each in links] == [("supersedes", True, old)]
-    made = page.post("/api/supersede", {"old": new, "title": "Use nothing", "why": "it is fast enough"})["by"]
-    assert page.get(f"/api/memories/{made['id']}")["memory"]["detail"]["why"] == "it is fast enough"
-
-
 def test_nothing_of_another_project_takes_a_memorys_place(client, page, add, tmp_path):
     folder = tmp_path / "other"
     folder.mkdir()
@@ -206,18 +186,6 @@ def test_nothing_of_another_project_takes_a_memorys_place(client, page, add, tmp
     with pytest.raises(Refused, match="another project"):
         page.post("/api/supersede", {"old": old, "new": other, "project_path": str(folder)})
     assert page.get(f"/api/memories/{old}")["memory"]["status"] == "active"
-
-
-def test_forgetting_tells_what_will_go_then_does_it_and_gives_a_receipt(page, add):
-    id = add("decision", "The zanzibar treaty stands")
-    would = page.post("/api/forget", {"ids": [id], "dry_run": True})
-    assert [each["id"] for each in would["memories"]] == [id]
-    assert page.get(f"/api/memories/{id}")["memory"]["status"] == "active"
-    receipt = page.post("/api/forget", {"ids": [id]})
-    assert (receipt["memories"], receipt["left"]) == (1, [])
-    with pytest.raises(Refused) as told:
-        page.get(f"/api/memories/{id}")
-    assert told.value.status == 404
 
 
 def test_what_waits_is_counted_shown_with_the_words_it_would_replace_and_decided(client, page, add, project):
@@ -244,12 +212,6 @@ def test_what_waits_is_counted_shown_with_the_words_it_would_replace_and_decided
     assert page.get("/api/review", project=key)["waiting"] == 0
 
 
-def test_an_id_that_nobody_knows_is_told_so(page):
-    with pytest.raises(Refused) as told:
-        page.get("/api/memories/dec-00000000")
-    assert told.value.status == 404
-
-
 # -- several at once ---------------------------------------------------------------------------------------------
 
 
@@ -273,16 +235,6 @@ def test_several_are_pinned_in_one_run_that_is_taken_back_and_done_again_as_one(
     assert all(page.get(f"/api/memories/{id}")["memory"]["pinned"] for id in ids)
 
 
-def test_what_was_last_done_is_all_that_was_chosen_together(client, page, add, project):
-    ids = [add("decision", f"Buoy {n} is green") for n in range(3)]
-    got = page.post("/api/pin", {"ids": ids})
-    last = client.post("/api/undo", {"project_path": project, "preview": True})["entries"]
-    assert [each["number"] for each in last] == sorted(got["entries"], reverse=True)
-    page.post("/api/undo", {"entry": got["entries"][0]})
-    left = client.post("/api/undo", {"project_path": project, "preview": True})["entries"]
-    assert {each["number"] for each in left} == set(got["entries"][1:])
-
-
 def test_what_is_set_aside_is_kept_out_of_sight_and_brought_back(client, page, add):
     ids = [add("decision", "Cranes are yellow"), add("failure", "the crane squeaks")]
     gone = add("decision", "Cranes are red")
@@ -299,20 +251,6 @@ def test_what_is_set_aside_is_kept_out_of_sight_and_brought_back(client, page, a
     assert back["changed"] == ids
     assert sorted(back["refused"]) == sorted([gone, proposed])
     assert [status(page, id) for id in ids] == ["active", "active"]
-
-
-def test_several_that_wait_are_decided_together_and_what_does_not_wait_stays(client, page, add):
-    notes = [add("note", "oil the winch"), add("note", "paint the hull")]
-    other = add("decision", "Hulls are painted in May")
-    got = page.post("/api/review", {"do": "promote", "ids": [*notes, other], "as": "goal"})
-    assert got["changed"] == notes
-    assert "cannot be promoted" in got["refused"][other]
-    became = [page.get(f"/api/memories/{id}")["superseded_by"]["id"] for id in notes]
-    assert {page.get(f"/api/memories/{id}")["memory"]["kind"] for id in became} == {"goal"}
-    page.post("/api/undo", {"run": got["run"]})
-    assert [status(page, id) for id in notes] == ["active", "active"]
-    with pytest.raises(Refused, match="unknown answer"):
-        page.post("/api/review", {"do": "explode", "ids": notes})
 
 
 def test_what_one_decision_changes_another_of_the_same_run_leaves_alone(client, page, add):
@@ -358,12 +296,6 @@ def test_a_list_that_makes_no_sense_changes_nothing_and_is_told(page, add, path)
         assert told.value.told["hint"]
     assert len(page.get(f"/api/memories/{id}")["history"]) == 1
     assert len(page.post(path, {"ids": [f"dec-{n:08}" for n in range(500)], **more})["refused"]) == 500
-
-
-def test_nobody_but_the_user_does_it_to_several(client, add):
-    id = add("decision", "Buoys are counted")
-    with pytest.raises(BadRequest, match="only the user"):
-        client.post("/api/pin", {"ids": [id], "by": "codex"})
 
 
 def test_an_edit_of_what_somebody_changed_meanwhile_is_refused(client, page, add):

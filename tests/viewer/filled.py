@@ -30,6 +30,7 @@ from foreword.values import fields
 from foreword.worker import life
 from tests.everyday import remembered
 from tests.flow.conftest import PATIENT, Host, end_worker, wait_for
+from tests.flow.viewing import is_gone
 from tests.month.claude import Claude, Clock
 from tests.month.product import Product
 from tests.month.story import DAY, FIRST, SESSIONS, Step, Told
@@ -74,14 +75,6 @@ def worker(home: Home, user: Path) -> Iterator[Client]:
             end_worker(home)
             if pid:  # it lets its lock go before it has ended, and whoever removes the home must not be in its way
                 wait_for(lambda: is_gone(pid))
-
-
-def is_gone(pid: int) -> bool:
-    """Whether a process has ended, also one whose parent has yet to take notice."""
-    try:
-        return os.waitpid(pid, os.WNOHANG)[0] == pid
-    except ChildProcessError:
-        return not Path(f"/proc/{pid}").exists()
 
 
 def fill(home: Home, folder: Path) -> Filled:
