@@ -96,21 +96,6 @@ def test_what_is_typed_letter_by_letter_is_found_at_every_letter(store):
             assert wanted in store.browse(Wanted(words=text[:end]), limit=200).memories, text[:end]
 
 
-def test_a_word_is_found_at_every_letter_also_where_a_name_begins_with_it(store):
-    """The index keeps `configur` of configuration, and all of ConfigurationLoader."""
-    kept = store.keep(
-        [
-            Memory("note", "The configuration is read once", project="p"),
-            Memory("note", "ConfigurationLoader is slow", project="p"),
-            Memory("note", "Nothing to configure", project="p"),
-        ]
-    )
-    for end in range(5, len("configuration") + 1):
-        text = "configuration"[:end]
-        found = {memory.id for memory in store.browse(Wanted(words=text), limit=200).memories}
-        assert {each.id for each in kept[: 2 if end > 8 else 3]} <= found, text
-
-
 def test_a_title_that_begins_with_the_words_is_first_whatever_its_age(store):
     filled(store)
     old, _ = store.keep(
@@ -164,15 +149,6 @@ def test_what_the_index_does_not_know_is_found_in_the_texts(store):
 def test_what_phones_write_between_words_is_passed_over(store, words):
     (kept,) = store.keep([Memory("note", "We don't retry the login", project="p")])
     assert store.browse(Wanted(words=words)).memories == (kept,)
-
-
-def test_a_sign_that_very_many_have_is_found_in_all_of_them(store):
-    store.keep([Memory("note", f"{n} 🎉", project="p", tags=("t",), created=float(n)) for n in range(3_100)])
-    (old,) = store.keep([Memory("note", "🎉 walrus", project="p", created=-5.0)])
-    assert store.browse(Wanted(words="🎉"), limit=2).memories[0].created == 3_099.0
-    assert store.browse(Wanted(words="🎉 walr")).memories == (old,)
-    assert len(all_pages(store, Wanted(words="🎉"), limit=200)) == 3_101
-    assert len(all_pages(store, Wanted(words="🎉", tag="t"), limit=200)) == 3_100
 
 
 def test_what_nearly_all_hold_is_found_in_the_newest_and_what_is_rare_wherever_it_is(store):

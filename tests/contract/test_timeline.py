@@ -144,15 +144,6 @@ def test_the_compaction_of_a_session_finds_what_others_saw_again(store):
     assert store.by_recency(replace(query, session="nobody")) == ()
 
 
-def test_what_a_window_said_itself_is_known_there_also_when_others_said_it_again(store):
-    before, since = store.keep([seen_by("a", "b", of="b", title=f"at {at}", created=at) for at in (4.0, 6.0)])
-    start = {"moment": "session_start", "source": "startup"}
-    store.record(replace(injection("start"), at=5.0, **start))
-    assert store.shown("a") == {since.id}
-    assert store.shown("b") == {before.id, since.id}
-    assert store.shown("c") == frozenset()
-
-
 def test_who_saw_what_is_made_anew_with_the_index_and_goes_with_the_memory(store):
     kept = store.keep([seen_by("a", "b", of="b"), seen_by("a", "c", of="c", title="other")])
     before = told_by(store, "a", "b", "c")

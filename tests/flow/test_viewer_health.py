@@ -12,15 +12,12 @@ import pytest
 
 from foreword.client import Client
 from foreword.config.editing import change
-from foreword.hosts import find
-from foreword.install.found import place_of
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store.ledger import Spending
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import Trouble, note
 from foreword.types import Injection, Item, Memory
-from foreword.wiring import Entry
 from tests import retimed
 from tests.flow.conftest import wait_for
 from tests.flow.test_watch import SESSION, tell
@@ -129,34 +126,6 @@ def test_a_session_that_died_is_told_with_what_brings_it_in(
     assert "foreword import claude-code" in found["way_out"]
     assert told["ok"]
     assert told["says"].startswith("All is well: 1 agent heard this week")
-
-
-def test_a_host_that_is_wired_in_part_is_wrong(ask: Ask, home: Home, user: Path) -> None:
-    setup = find("claude-code").setup(place_of(home, {"HOME": str(user)}))
-    assert setup is not None
-    one = next(each for each in setup.changes if isinstance(each, Entry) and each.append)
-    said: Any = [one.value]
-    for key in reversed(one.keys):
-        said = {key: said}
-    one.file.parent.mkdir(exist_ok=True)
-    one.file.write_text(json.dumps(said))
-    told = ask()
-    (host,) = [each for each in told["hosts"] if each["host"] == "claude-code"]
-    assert host["wired"] == "partly"
-    assert host["lacks"]
-    assert not told["ok"]
-    assert any("foreword install claude-code" in each["way_out"] for each in told["findings"])
-
-
-def test_the_ledger_of_a_model_is_told_while_one_is_on(ask: Ask, home: Home) -> None:
-    fill(home)
-    for name, text in {"name": "m-1", "url": "http://127.0.0.1:9", "provider": "openai"}.items():
-        change(home, f"model_{name}", text)
-    model = ask()["model"]
-    assert model["on"]
-    assert (model["provider"], model["model"], model["spent_tokens"]) == ("openai", "m-1", 80)
-    assert [(each["outcome"], each["tokens_in"]) for each in model["ledger"]] == [("refused:cap", 30), ("ok", 30)]
-    assert {each["name"] for each in ask()["settings"]} >= {"model_name", "model_url", "model_provider"}
 
 
 def test_the_same_trouble_is_one_entry_and_the_newest_is_first(ask: Ask, home: Home) -> None:

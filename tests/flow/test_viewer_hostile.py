@@ -103,14 +103,6 @@ def lines_of(here: Open) -> int:
     return sum(1 for row in rows if row[1].endswith(f":{here.port:04X}") and row[3] == "01")
 
 
-def test_a_body_that_is_too_long_is_refused_in_words(opened: Open) -> None:
-    body = b'{"prompt": "' + b"x" * (10 << 20) + b'"}'
-    asked = replace(opened.asks("/api/try", "POST").but(content_length=str(len(body))), body=body)
-    got = opened.send(asked.raw)
-    assert got.status == 400
-    assert b"at most" in got.body
-
-
 def test_however_many_pages_listen_the_viewer_still_answers_and_their_threads_come_free(opened: Open) -> None:
     with contextlib.ExitStack() as stack:
         for _ in range(60):
@@ -136,26 +128,6 @@ def _until(line: socket.socket, word: bytes) -> bytes:
 def threads(here: Open) -> int:
     tasks = Path(f"/proc/{life.pid_of(here.home)}/task")
     return len(list(tasks.iterdir())) if tasks.exists() else 0
-
-
-def test_a_viewer_that_was_open_leaves_no_thread(home: Home, start) -> None:
-    client = start()
-
-    def looked() -> Open:
-        here = open_(home)
-        for path, method in EVERY:
-            if method == "GET" and path != "/api/live":
-                here.send(here.asks(path).raw)
-        with socket.create_connection(("127.0.0.1", here.port), timeout=10) as line:
-            line.sendall(here.asks("/api/live").raw)
-            _until(line, b"event: ready")
-            client.post("/api/view", {"do": "close"})
-        return here
-
-    before = threads(here := looked())
-    for _ in range(3):
-        looked()
-    wait_for(lambda: threads(here) <= before + 1)  # some are made when they are first needed; a viewer has eighteen
 
 
 # -- content ---------------------------------------------------------------------------------------------------------

@@ -216,15 +216,3 @@ def test_every_session_tells_a_failure_that_several_saw_and_which_of_them_fixed_
     client.post("/api/forget", {"session": "fixer"})
     left = {each["id"]: each["failures"] for each in ask("/api/timeline")["sessions"]}
     assert [(each["by"], each["fix"]) for some in left.values() for each in some] == [(None, None)] * 2
-
-
-def test_a_command_that_fails_again_in_another_way_is_told_twice(client: Client, project: str, ask: Ask) -> None:
-    errors = ("ModuleNotFoundError: No module named 'httpx'", "ZeroDivisionError: division by zero")
-    runs = [run(f"r{at}", "pytest -q", error=f"Exit code 1\n{errors[at // 2]}") for at in range(3)]
-    tell(client, project, "s1", ("SessionStart", {"source": "startup"}), *runs, ("SessionEnd", {"reason": "exit"}))
-    distilled(client, "s1")
-    told = [each for each in ask("/api/sessions/s1")["moments"] if each["what"] == "run"]
-    assert [(each["error"], each.get("times", 1), each["failure"]["title"]) for each in told] == [
-        (errors[0], 2, errors[0]),
-        (errors[1], 1, errors[1]),
-    ]

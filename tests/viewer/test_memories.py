@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -165,22 +164,6 @@ def test_undo_twice_in_a_row_takes_back_two_things(page, viewer):
     assert (memory(viewer, id)["status"], memory(viewer, id)["pinned"]) == ("active", False)
 
 
-def test_undo_of_a_memory_takes_back_its_own_change_and_says_which(page, viewer):
-    first, second = keep(viewer, "marlin", 2)
-    viewer.client.post("/api/pin", {"id": second})
-    open_list(page, viewer, f"/{first}?q=marlin")
-    shows(page, "marlin 0")
-    page.keyboard.press("p")
-    toast(page, "Pinned")
-    page.locator(ROW, has_text="marlin 1").click()
-    shows(page, "marlin 1")
-    page.locator("[data-do=undo]").click()
-    toast(page, "Taken back: pinned “marlin 1”.")
-    page.keyboard.press("u")  # what was done last here
-    toast(page, "Taken back: pinned “marlin 0”.").get_by_role("button", name="Undo").click()
-    toast(page, "Done again: pinned “marlin 0”.")
-
-
 # -- several at once, and what waits ---------------------------------------------------------------------------------
 
 
@@ -308,29 +291,6 @@ def test_an_edit_that_makes_no_sense_is_told_and_nothing_is_lost(page, viewer, w
     assert memory(viewer, id)["confidence"] == before
 
 
-def test_what_supersedes_is_chosen_by_arrows_and_only_what_is_seen_is_used(page, viewer):
-    ids = keep(viewer, "hawser", 4)
-    open_list(page, viewer, f"/{ids[0]}?q=hawser")
-    shows(page, "hawser 0")
-    page.keyboard.press("s")
-    form = page.get_by_role("form", name="Supersede")
-    form.get_by_role("button", name="Supersede").click()
-    form.get_by_text("Say what is true now, or choose a memory.").wait_for()
-    form.get_by_label("Title").fill("a chain, no hawser")
-    form.get_by_label("Find").fill("hawser")
-    radios = form.get_by_role("radio")
-    radios.nth(2).wait_for()
-    radios.first.check()
-    page.keyboard.press("ArrowDown")
-    assert radios.nth(1).is_checked()
-    form.get_by_role("status").get_by_text("takes its place. The new words are not used.").wait_for()
-    form.get_by_label("Find").fill("zzzqqq")
-    form.get_by_text("Nothing like that.").wait_for()
-    assert form.get_by_role("status").inner_text() == ""
-    page.keyboard.press("Control+Enter")
-    page.locator(".mem-head", has_text="Superseded by a chain, no hawser").wait_for()
-
-
 def test_a_half_written_edit_is_not_lost_by_leaving_or_forgetting_others(page, viewer, watch):
     watch.expects("^dialog")
     id, *_ = keep(viewer, "halyard", 3)
@@ -450,35 +410,6 @@ def test_the_way_back_from_a_receipt_leads_past_what_is_gone(page, viewer, look)
     assert page.locator(".trouble").count() == 0
 
 
-def test_a_dry_run_that_got_no_answer_has_done_nothing_and_an_action_may_have(page, viewer, watch):
-    watch.expects("ERR_FAILED")
-    (id,) = keep(viewer, "thimble", 1)
-    open_list(page, viewer, f"/{id}?q=thimble")
-    shows(page, "thimble 0")
-    page.route("**/api/forget", lambda asked: asked.abort())
-    page.keyboard.press("f")
-    assert "look whether" not in toast(page, "The viewer does not answer.").inner_text()
-    page.route("**/api/pin", lambda asked: asked.abort())
-    page.keyboard.press("p")
-    toast(page, "The viewer does not answer: look whether this was done.")
-
-
-def test_a_look_that_fails_by_itself_takes_nothing_away(page, viewer, watch):
-    watch.expects("500")
-    id, _ = keep(viewer, "bobstay", 2)
-    open_list(page, viewer, f"/{id}?q=bobstay")
-    shows(page, "bobstay 0")
-    said = '{"error": "no luck", "hint": "none"}'
-    fail = {"status": 500, "content_type": "application/json", "body": said}
-    page.route(re.compile(r"/api/memories[/?]"), lambda asked: asked.fulfill(**fail))
-    with page.expect_response("**/api/memories?*"), page.expect_response(f"**/api/memories/{id}"):
-        viewer.client.post(f"/api/memories/{id}", {"title": "bobstay of wire"})
-    still(page)
-    assert page.locator(".trouble").count() == 0
-    assert rows(page) == ["bobstay 0", "bobstay 1"]
-    shows(page, "bobstay 0")
-
-
 def test_what_is_typed_while_the_list_looks_again_by_itself_is_counted_too(page, viewer):
     open_list(page, viewer)
     still(page)
@@ -500,32 +431,6 @@ def test_what_somebody_else_keeps_comes_by_itself_and_takes_neither_focus_nor_ch
     keep(viewer, "heron", 1, kind="note")
     page.locator(ROW, has_text="heron").wait_for()
     assert page.evaluate("document.activeElement.value") == "pattern"
-
-
-def test_lists_that_are_not_whole_say_so(page, viewer):
-    keep(viewer, "jetsam", 101, kind="note")
-    keep(viewer, "flotsam", 1, tags=[f"tag{n}" for n in range(21)])
-    open_list(page, viewer, "?view=waiting")
-    page.locator(".mem-ends", has_text="are listed. Others follow as you decide.").wait_for()
-    open_list(page, viewer, "?q=flotsam")
-    page.locator("details[data-facet=tag] p", has_text="Up to 20 are listed").wait_for(state="attached")
-
-
-def test_the_same_address_is_no_step_and_what_was_typed_last_is_in_the_one_that_is_left(page, viewer):
-    keep(viewer, "capstone", 3)
-    open_list(page, viewer)
-    page.locator("#mem-q").press_sequentially("capston")
-    until_rows(page, 3)
-    page.locator("#mem-q").press_sequentially("e")
-    page.keyboard.press("Enter")
-    page.locator("#mem-title").wait_for()
-    count = page.evaluate("history.length")
-    page.locator(f"{ROW}[aria-current]").click()
-    still(page)
-    assert page.evaluate("history.length") == count
-    page.evaluate("history.back()")
-    until(page, "location.pathname === '/memories'")
-    assert page.evaluate("new URL(location).searchParams.get('q')") == "capstone"
 
 
 # -- phones ----------------------------------------------------------------------------------------------------------
@@ -567,17 +472,3 @@ def test_on_a_phone_one_reads_on_at_the_same_line_whatever_comes(page, viewer, l
     page.locator(ROW, has_text="bowsprit second 0").wait_for(state="attached")
     page.get_by_role("button", name="All results").tap()
     until(page, f"document.activeElement.dataset.id === '{id}' && {stays}")
-
-
-@on_a_phone
-def test_on_a_phone_what_saves_a_form_is_wholly_in_sight_wherever_one_writes(page, viewer, look, shot):
-    (id,) = keep(viewer, "spritsail", 1, body="\n".join(["a line of canvas"] * 40))
-    visit(page, f"{viewer.origin}/memories/{id}")
-    page.locator("[data-do=edit]").tap()
-    save = page.get_by_role("form", name="Edit").locator(".actions")
-    save.wait_for()
-    for scrolled in ("0", "300", "document.documentElement.scrollHeight"):
-        page.evaluate(f"() => scrollTo(0, {scrolled})")
-        page.evaluate(FRAMES)
-        assert save.evaluate("bar => bar.getBoundingClientRect().bottom <= innerHeight + 0.5")
-    shot(page, "memory-edited")

@@ -12,7 +12,6 @@ from urllib.parse import quote_plus
 import pytest
 
 from foreword.payloads import Delivery
-from foreword.web.now import TEXTS
 from foreword.worker import life
 from tests.viewer.conftest import Viewer, playwright, settled, still, visit
 from tests.viewer.filled import LIVE_PROMPTS, hooked
@@ -84,68 +83,7 @@ def test_a_prompt_without_an_answer_is_told_as_silence_with_what_came_nearest(fr
     assert f"Nearest: {told['title']} {told['score']:.3f}, needed {told['needed']:.3f}" in near
 
 
-def test_keys_lead_through_moments_sessions_and_memories(page, viewer):
-    visit(page, f"{viewer.origin}/now/{viewer.sessions['live']}")
-    page.wait_for_selector(CARDS)
-    press(page, "j", "j")
-    assert page.evaluate("document.activeElement.querySelector('q').textContent") == FIRST
-    press(page, "k", "Enter")
-    newest = page.locator(f"{CARDS}.chosen details.text")
-    assert newest.get_attribute("open") is None  # it was open, as the newest is
-    press(page, "o")
-    assert newest.get_attribute("open") is not None
-    for key, session in (("]", "codex"), ("[", "live")):
-        press(page, key)
-        page.wait_for_url(f"{viewer.origin}/now/{viewer.sessions[session]}")
-        settled(page)  # the address is the next page's before its keys are
-        page.wait_for_selector(".now-head h1")
-    press(page, "j", "m")
-    page.wait_for_url(f"{viewer.origin}/memories/*")
-    page.go_back()
-    until(page, "document.activeElement.matches('.moment.chosen')")
-
-
-def test_what_was_not_had_says_so_in_its_place_and_comes_when_asked_again(page, viewer, watch):
-    watch.expects("503")
-    asked = {"project_path": viewer.projects["havn"], "session_id": "texts", "moment": "compaction"}
-    for number in range(TEXTS + 2):
-        viewer.client.get("/api/context", **asked, prompt="bookings", budget=900 + number)
-    visit(page, f"{viewer.origin}/now/texts")
-    page.wait_for_selector(CARDS)
-    older = page.get_by_role("button", name="Show older moments")
-    page.route("**/api/now?*", lambda asked: asked.fulfill(**LOCKED))
-    older.click()
-    page.locator(".trouble", has_text="The database is locked").wait_for()
-    page.unroute("**/api/now?*")
-    older.click()
-    until(page, f"document.querySelectorAll('.moment').length === {TEXTS + 2}")
-    page.route("**/api/injections/*", lambda asked: asked.fulfill(**LOCKED))
-    text = page.locator(CARDS).last.locator("details.text")
-    text.locator("summary").click()
-    text.locator(".trouble", has_text="The database is locked").wait_for()
-    page.unroute("**/api/injections/*")
-    text.locator("summary").click()
-    text.locator("summary").click()
-    text.locator("pre").wait_for()
-    assert text.locator(".trouble").count() == 0
-
-
 # Each factor of a page: its figure, and how far its bar reaches from the middle, to the left below 0.
-BARS = """() => [...document.querySelectorAll(".factors li")].filter((each) => each.checkVisibility()).map((each) => {
-    const whole = each.querySelector(".bar-of").getBoundingClientRect(), bar = each.querySelector(".bar-of > span");
-    const { left, right } = bar?.getBoundingClientRect() ?? { left: 0, right: 0 };
-    const middle = whole.left + whole.width / 2, half = whole.width / 2;
-    const reach = !bar ? 0 : left < middle - 1 ? (left - middle) / half : (right - middle) / half;
-    return [Number(each.querySelector(".figure").textContent), reach]; })"""
-
-
-def test_a_factor_that_lowers_the_score_reaches_to_the_left_and_one_that_raises_it_to_the_right(page, viewer):
-    visit(page, f"{viewer.origin}/now/{viewer.sessions['live']}")
-    page.wait_for_selector(".factors")
-    bars = page.evaluate(BARS)
-    assert {figure < 1 for figure, _ in bars} == {True, False}
-    for figure, reach in bars:
-        assert abs(reach - min(1, figure - 1)) < 0.05
 
 
 def test_before_anything_happened_pages_say_what_to_do_first_and_go_on_by_themselves(unused):
@@ -176,17 +114,6 @@ def test_before_anything_happened_pages_say_what_to_do_first_and_go_on_by_themse
 
 def chosen(page: Any) -> str:
     return str(page.evaluate("document.activeElement.dataset.session ?? ''"))
-
-
-def test_a_failure_of_another_host_stands_with_what_fixed_it(page, viewer):
-    visit(page, f"{viewer.origin}/timeline/{viewer.sessions['codex'][:8]}")
-    failed = page.locator(".moment.failed").first
-    assert "tests/test_stock.py" in failed.inner_text()
-    failed.locator("summary").click()
-    assert "DeadlockDetected" in failed.locator("pre").inner_text()
-    assert "shop/stock.py" in page.locator(".moment.fixed").inner_text()
-    page.locator(".moment.fixed a").click()
-    page.wait_for_url("**/memories/fai-*")
 
 
 def test_older_sessions_come_at_the_end_and_the_way_back_leads_to_the_same_place(fresh_page, fresh, watch):
@@ -354,21 +281,6 @@ def test_keys_change_the_budget_walk_the_items_and_open_one(shop):
     still(shop)
     press(shop, "Escape", "j", "o")
     shop.wait_for_url("**/memories/*")
-
-
-def test_the_window_of_a_session_a_host_and_a_form_can_be_chosen(viewer, page):
-    text = "document.querySelector('.try-text pre')?.textContent.startsWith"
-    visit(page, f"{viewer.origin}/try?project=&moment=session_start")
-    page.locator("#project").select_option(label="havn")
-    page.wait_for_selector(".tried")
-    page.get_by_text("Session, agent, form").click()
-    page.locator("#host").select_option("opencode")
-    until(page, f"{text}('<foreword_context')")
-    page.locator("#form").select_option("codes")
-    until(page, f"{text}('--- foreword: havn')")
-    page.locator("#session").select_option(viewer.sessions["live"])
-    until(page, f"location.search.includes('session={viewer.sessions['live']}')")
-    until(page, "/already|used|left/.test(document.querySelector('.try-result').textContent)")
 
 
 def test_of_two_projects_that_are_chosen_in_a_row_the_latter_is_offered(viewer, page, watch):

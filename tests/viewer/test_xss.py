@@ -74,7 +74,10 @@ GUARD = """(() => {
 })()"""
 
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(500)]  # some hundred pages in each test, on a machine that may be busy
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.timeout(500),
+]  # some hundred pages in each test
 
 
 @pytest.fixture(scope="module")
