@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +14,6 @@ from foreword.errors import BadRequest
 from foreword.store import browsing
 from foreword.store.wanted import FACETS, SHOWN, Wanted
 from foreword.types import STATUSES, TRUSTS, Memory
-from foreword.values import replace
 
 KINDS = ("note", "decision", "failure")
 SCOPES = ("project:here", "project:there", "language:python", "universal")
