@@ -71,7 +71,7 @@ def prompt(key: str, text: str, *, session: str) -> Event:
 
 
 def merge(keeper: Keeper, key: str, into: str) -> None:
-    assert keeper.store.merge_project(key, into=into, unite=united, who="user", at=keeper.now()).entry
+    keeper.store.merge_project(key, into=into, unite=united, who="user", at=keeper.now())
 
 
 def back_up(home: Home, keeper: Keeper) -> Path:
