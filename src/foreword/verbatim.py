@@ -22,7 +22,8 @@ FEW = 64  # sentences up to which each is searched for by itself, at the speed o
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|[\r\n]+")
 _AROUND = " \t\r\n.,;:!?…。！？\"'`*_#>-"  # stripped from both ends, so that a copy without its full stop is found
-_BLANK = re.compile(r"(?:\\+[nrt]|\s)+|\\+")
+# Every run of white space and its escapes but a single blank, and backslashes.
+_BLANK = re.compile(r"(?: (?=\s|\\+[nrt])|[^\S ]|\\+[nrt])(?:\\+[nrt]|\s)*|\\+")
 
 
 class Sentences:
@@ -149,12 +150,11 @@ class _Plain:
         parts, starts, origins, size, done = [], [0], [0], 0, 0
         for run in _BLANK.finditer(text):
             blank = " " if run[0].strip("\\") else ""
-            if run[0] != blank:
-                parts += [text[done : run.start()], blank]
-                size += run.start() - done + len(blank)
-                done = run.end()
-                starts.append(size)
-                origins.append(done)
+            parts += [text[done : run.start()], blank]
+            size += run.start() - done + len(blank)
+            done = run.end()
+            starts.append(size)
+            origins.append(done)
         return cls(_lower("".join((*parts, text[done:]))), starts, origins)
 
     def origin(self, at: int) -> int:
