@@ -45,13 +45,9 @@ def main() -> None:
     asked, _, why = asked_before(sys.argv).partition(" ")
     call = host, event, float(asked or at), raw, head, total
     limit = deadline_for(event, total)
-    until = began + limit
+    until, worker_until = began + limit, began + limit * WORKER_SHARE
     try:
-        answer = (
-            answer_offline(call, until=until, why=why)
-            if asked
-            else ask_worker(call, until=began + limit * WORKER_SHARE)
-        )
+        answer = answer_offline(call, until=until, why=why) if asked else ask_worker(call, until=worker_until)
     except (FileNotFoundError, ConnectionRefusedError):
         answer = answer_offline(call, until=until, why="")  # no worker yet: the ordinary case of a first call
     except Exception as exc:
