@@ -214,14 +214,6 @@ def test_one_that_is_still_being_written_is_told_where_there_is_no_other(world: 
     assert "still going on" in batch.problems[0]
 
 
-def test_a_known_session_is_not_even_read(world: World) -> None:
-    rooms = world.project("rooms")
-    path = Claude(rooms.root, session="live-captured").prompt("known").into(world.claude)
-    batches = world.read(rooms, known=lambda id: id == "live-captured")
-    assert [(batch.session, batch.memories, batch.done) for batch in batches] == [(None, (), 1)]
-    assert path.exists()
-
-
 def test_a_fork_and_its_origin_tell_everything_once(world: World) -> None:
     rooms = world.project("rooms")
     origin = Claude(rooms.root, session="origin").prompt("shared").answer("yes")
