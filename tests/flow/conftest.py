@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +19,9 @@ from foreword.config import load
 from foreword.hook import build
 from foreword.paths import Home
 from foreword.worker import life
+from tests.scratch import end_worker, scratch_home, until, wait_for
+
+__all__ = ["CLEAN", "PATIENT", "PYTHON", "Host", "end_worker", "until", "wait_for"]
 
 # What is tested here is what happens, not how fast: the machine may be busy.
 PATIENT = {
@@ -87,7 +88,7 @@ def host(home: Home) -> Host:
 
 @pytest.fixture
 def start(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Client]]:
-    """Starts this home's worker; whatever worker sits there at the end is ended."""
+    """Starts this home's worker; whatever lives there at the end is ended, by its id."""
     monkeypatch.setenv("FOREWORD_HOME", str(home.root))
     for name, text in PATIENT.items():
         monkeypatch.setenv(name, text)
@@ -102,36 +103,16 @@ def start(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], 
     end_worker(home)
 
 
-def end_worker(home: Home, *, how: int = signal.SIGKILL) -> None:
-    """End the worker of this home, by its id, and wait until it is gone."""
-    for _ in until(10):
-        pid = life.pid_of(home)
-        if not pid:
-            return
-        try:
-            os.kill(pid, signal.SIGCONT)
-            os.kill(pid, how)
-        except ProcessLookupError:
-            return
-        try:
-            os.waitpid(pid, 0)
-        except ChildProcessError:
-            time.sleep(0.02)
-
-
-def until(seconds: float) -> Iterator[None]:
-    """Tries until the time is over."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        yield
-        time.sleep(0.02)
-
-
-def wait_for(what: Callable[[], object], *, seconds: float = 20) -> None:
-    for _ in until(seconds):
-        if what():
-            return
-    raise AssertionError("it did not happen in time")
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Client]:
+    """One home and its worker for all tests of a module that have projects and sessions of their own."""
+    with scratch_home() as home, pytest.MonkeyPatch.context() as patch:
+        for name, text in PATIENT.items():
+            patch.setenv(name, text)
+        life.start(home)
+        patch.undo()  # what others of this process start is none of its business
+        yield Client(home, seconds=20)
+        end_worker(home)
 
 
 @pytest.fixture

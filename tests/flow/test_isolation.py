@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from foreword.types import FORMS, KINDS, MOMENTS, STATUSES, Change, Event, Injec
 from foreword.values import replace
 from foreword.worker import tools
 from foreword.worker.server import routes_of
+from tests.flow.commands import foreword
 from tests.flow.conftest import CLEAN, Host, end_worker, wait_for
 
 Said = Iterator[tuple[str, str]]  # where, and what was told there
@@ -356,14 +355,8 @@ def _typed(home: Home, place: Place) -> Said:
         ["goal", "list", "--all"],
         ["context", EVERYWHERE],
     ):
-        ended = subprocess.run(
-            [sys.executable, "-m", "foreword", *words],
-            cwd=place.folder,
-            env={**CLEAN, "FOREWORD_HOME": str(home.root), "HOME": str(home.root)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
+        ended = foreword(
+            *words, cwd=place.folder, env={**CLEAN, "FOREWORD_HOME": str(home.root), "HOME": str(home.root)}
         )
         assert ended.returncode == 0, (words, ended.stderr)
         yield " ".join(words), ended.stdout + ended.stderr

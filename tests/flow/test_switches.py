@@ -17,7 +17,8 @@ from foreword.spool import deliveries
 from foreword.store.sqlite import SqliteStore
 from foreword.switches import FILE
 from foreword.types import Memory
-from tests.flow.conftest import CLEAN, PATIENT, PYTHON, Host, end_worker, wait_for
+from tests.flow.commands import foreword
+from tests.flow.conftest import CLEAN, PATIENT, Host, end_worker, wait_for
 from tests.flow.test_mcp import Agent
 
 # Each switch as a setting of the user's or as the repository's own file; what is kept and what is told then.
@@ -129,15 +130,8 @@ def test_a_status_line_says_so(filled: Home, host: Host, start, project, what, l
 
 
 def run(home: Home, folder: str, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    ended = subprocess.run(
-        [PYTHON, "-m", "foreword", *words],
-        cwd=folder,
-        env={**CLEAN, **PATIENT, "FOREWORD_HOME": str(home.root), "HOME": str(Path(folder).parent)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    environ = {**CLEAN, **PATIENT, "FOREWORD_HOME": str(home.root), "HOME": str(Path(folder).parent)}
+    ended = foreword(*words, cwd=folder, env=environ)
     assert ended.returncode == code, (words, ended.stdout, ended.stderr)
     return ended
 

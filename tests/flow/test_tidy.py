@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from contextlib import closing, suppress
@@ -22,6 +21,7 @@ from foreword.store.sqlite import SqliteStore
 from foreword.types import Memory, Session
 from foreword.values import fields
 from foreword.worker import life
+from tests.flow.commands import foreword
 from tests.flow.conftest import CLEAN, end_worker, wait_for
 
 KILLS = 10
@@ -54,16 +54,8 @@ def as_it_is(home: Home, project: str) -> tuple[dict, set]:
 
 
 def cli(home: Home, project: str, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "foreword", "tidy", *words],
-        check=False,
-        cwd=project,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-        env={**CLEAN, "HOME": str(home.root), "FOREWORD_HOME": str(home.root)},
-    )
+    environ = {**CLEAN, "HOME": str(home.root), "FOREWORD_HOME": str(home.root)}
+    return foreword("tidy", *words, cwd=project, env=environ)
 
 
 def test_the_plan_is_shown_first_and_nothing_is_done_without_a_yes(home, project, start):

@@ -1,0 +1,122 @@
+"""Create scratch homes, and end every process that lives in one before it is removed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from foreword.paths import Home
+from foreword.worker import life
+
+GOES = 20.0  # seconds in which a killed process is gone, on a machine that swaps
+LEAVES = 5.0  # and in which one that was asked to leave has left; only a test that fails waits for so long
+
+
+@dataclass(frozen=True)
+class Process:
+    """A running process, with the command that started it."""
+
+    pid: int
+    command: str
+
+
+@contextmanager
+def scratch_home() -> Iterator[Home]:
+    """Yield a prepared home whose socket path is short enough; fail when something still runs in it at the end."""
+    with scratch_folder() as root:
+        made = Home(root / "h")
+        made.prepare()
+        yield made
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield a folder with a short path; at the end nothing may run in it any more, and it is removed."""
+    root = Path(tempfile.mkdtemp(prefix="fw-"))
+    try:
+        yield root
+    finally:
+        for _ in until(LEAVES):
+            if not processes_in(root):
+                break
+        left = end_processes(root)
+        shutil.rmtree(root)
+    assert not left, "the test left processes in its home: " + "; ".join(f"{p.pid} {p.command}" for p in left)
+
+
+def end_worker(home: Home, *, how: int = signal.SIGKILL) -> None:
+    """End all that runs in *home*: its worker, one that is just starting, MCP servers, importers, their children."""
+    end_processes(home.root, how=how)
+
+
+def end_processes(folder: Path, *, how: int = signal.SIGKILL) -> list[Process]:
+    """End every process that lives in *folder*, by its id, and return them when all are gone."""
+    ended: dict[int, Process] = {}
+
+    def none_left() -> bool:
+        living = processes_in(folder)
+        for each in living:
+            ended[each.pid] = each
+            with suppress(ProcessLookupError):
+                os.kill(each.pid, signal.SIGCONT)  # a stopped one hears no SIGTERM
+                os.kill(each.pid, how)
+            with suppress(ChildProcessError):  # our own child stays a zombie until it is waited for
+                os.waitpid(each.pid, os.WNOHANG)
+        return not living
+
+    wait_for(none_left, seconds=GOES)
+    return list(ended.values())
+
+
+def processes_in(folder: Path) -> list[Process]:
+    """Return the processes that name *folder* in their environment or command: a worker does from its first moment.
+
+    The lock of a home knows a worker only when it has taken its seat, and a hook returns long before that.
+    """
+    if not Path("/proc/self/environ").exists():  # macOS: what holds the lock, and no more
+        homes = (Home(root) for root in (folder, folder / "h"))
+        return [Process(pid, "foreword.worker") for each in homes if (pid := life.pid_of(each))]
+    needle = os.fsencode(folder)
+    found = []
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        if pid == os.getpid():
+            continue
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            if needle in command or _names(Path(f"/proc/{pid}/environ").read_bytes(), needle):
+                found.append(Process(pid, command.replace(b"\0", b" ").decode(errors="replace").strip()))
+        except OSError:  # it has ended, or is another user's
+            continue
+    return found
+
+
+def _names(environ: bytes, needle: bytes) -> bool:
+    """Whether FOREWORD_HOME is *needle* or lies below it; PWD and the like may name it by chance."""
+    return any(
+        value == needle or value.startswith(needle + b"/")
+        for name, _, value in (line.partition(b"=") for line in environ.split(b"\0"))
+        if name == b"FOREWORD_HOME"
+    )
+
+
+def until(seconds: float) -> Iterator[None]:
+    """Yield every 20 ms until the time is over."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield
+        time.sleep(0.02)
+
+
+def wait_for(what: Callable[[], object], *, seconds: float = 20) -> None:
+    """Return as soon as *what* is true; fail when it is not in time."""
+    for _ in until(seconds):
+        if what():
+            return
+    raise AssertionError(f"it did not happen within {seconds:g} s")
