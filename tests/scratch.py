@@ -76,34 +76,28 @@ def end_processes(folder: Path, *, how: int = signal.SIGKILL) -> list[Process]:
 
 
 def processes_in(folder: Path) -> list[Process]:
-    """Return the processes that name *folder* in their environment or command: a worker does from its first moment.
+    """Return the processes that live in *folder*: by their environment, their command, or their working folder.
 
-    The lock of a home knows a worker only when it has taken its seat, and a hook returns long before that.
+    The lock of a home knows a worker only when it has taken its seat, and the hook that starts it returns long before.
     """
     if not Path("/proc/self/environ").exists():  # macOS: what holds the lock, and no more
         homes = (Home(root) for root in (folder, folder / "h"))
         return [Process(pid, "foreword.worker") for each in homes if (pid := life.pid_of(each))]
-    needle = os.fsencode(folder)
     found = []
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        if pid == os.getpid():
-            continue
-        try:
+        with suppress(OSError):  # it has ended, or is another user's
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
-            if needle in command or _names(Path(f"/proc/{pid}/environ").read_bytes(), needle):
+            if pid != os.getpid() and (os.fsencode(folder) in command or _lives_in(folder, pid)):
                 found.append(Process(pid, command.replace(b"\0", b" ").decode(errors="replace").strip()))
-        except OSError:  # it has ended, or is another user's
-            continue
     return found
 
 
-def _names(environ: bytes, needle: bytes) -> bool:
-    """Whether FOREWORD_HOME is *needle* or lies below it; PWD and the like may name it by chance."""
-    return any(
-        value == needle or value.startswith(needle + b"/")
-        for name, _, value in (line.partition(b"=") for line in environ.split(b"\0"))
-        if name == b"FOREWORD_HOME"
-    )
+def _lives_in(folder: Path, pid: int) -> bool:
+    if Path(f"/proc/{pid}/cwd").readlink().is_relative_to(folder):
+        return True
+    named = b"FOREWORD_HOME=" + os.fsencode(folder)
+    lines = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return any(line == named or line.startswith(named + b"/") for line in lines)
 
 
 def until(seconds: float) -> Iterator[None]:

@@ -18,7 +18,7 @@ from foreword.client import Client
 from foreword.config import load
 from foreword.hook import build
 from foreword.paths import Home
-from foreword.worker import life
+from tests.flow.forked import start_worker
 from tests.scratch import end_worker, scratch_home, until, wait_for
 
 __all__ = ["CLEAN", "PATIENT", "PYTHON", "Host", "end_worker", "until", "wait_for"]
@@ -94,10 +94,8 @@ def start(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], 
         monkeypatch.setenv(name, text)
 
     def started() -> Client:
-        life.start(home)
-        client = Client(home, seconds=20)
-        client.get("/api/health")  # it has read its settings and written its hook
-        return client
+        start_worker(home, os.environ)  # answers: it has read its settings and written its hook
+        return Client(home, seconds=20)
 
     yield started
     end_worker(home)
@@ -106,11 +104,8 @@ def start(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Client]:
     """One home and its worker for all tests of a module that have projects and sessions of their own."""
-    with scratch_home() as home, pytest.MonkeyPatch.context() as patch:
-        for name, text in PATIENT.items():
-            patch.setenv(name, text)
-        life.start(home)
-        patch.undo()  # what others of this process start is none of its business
+    with scratch_home() as home:
+        start_worker(home, {**os.environ, **PATIENT})
         yield Client(home, seconds=20)
         end_worker(home)
 

@@ -28,8 +28,8 @@ from foreword.config import SETTINGS
 from foreword.paths import Home
 from foreword.trouble import Trouble, note
 from foreword.worker import life
-from tests.flow.commands import Shell, scratch_shell
 from tests.flow.conftest import wait_for
+from tests.flow.forked import Shell, scratch_shell
 from tests.flow.viewing import Page
 
 ROOT = Path(__file__).parents[2]

@@ -16,8 +16,8 @@ import pytest
 from foreword.client import Client
 from foreword.errors import BadRequest, NotFound
 from foreword.paths import Home
-from tests.flow.commands import Shell, scratch_shell
 from tests.flow.conftest import Host, end_worker, wait_for
+from tests.flow.forked import Shell, scratch_shell
 from tests.flow.test_mcp import Agent, keep
 
 SECRET = "ghp_" + "a1B2" * 9

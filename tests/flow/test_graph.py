@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flow.commands import foreword
+from tests.flow.forked import foreword
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: no repository to ask")
 

@@ -17,8 +17,8 @@ import pytest
 from foreword.client import Client
 from foreword.paths import Home
 from foreword.worker import life
-from tests.flow.commands import foreword
 from tests.flow.conftest import end_worker, until, wait_for
+from tests.flow.forked import foreword
 from tests.scratch import scratch_folder
 
 SECRET = "ghp_" + "a1B2" * 9

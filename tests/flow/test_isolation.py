@@ -22,8 +22,8 @@ from foreword.types import FORMS, KINDS, MOMENTS, STATUSES, Change, Event, Injec
 from foreword.values import replace
 from foreword.worker import tools
 from foreword.worker.server import routes_of
-from tests.flow.commands import foreword
 from tests.flow.conftest import CLEAN, Host, end_worker, wait_for
+from tests.flow.forked import foreword
 
 Said = Iterator[tuple[str, str]]  # where, and what was told there
 

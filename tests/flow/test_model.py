@@ -14,8 +14,8 @@ from foreword.trouble import noted
 from foreword.worker import life
 from tests import endpoint
 from tests.endpoint import silent, status
-from tests.flow.commands import foreword
 from tests.flow.conftest import end_worker, wait_for
+from tests.flow.forked import foreword
 from tests.talking import data, said
 
 KEY = "k-" + "walrus-1"

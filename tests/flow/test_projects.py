@@ -12,8 +12,8 @@ from foreword.client import Client
 from foreword.config import load
 from foreword.errors import BadRequest, NotFound
 from foreword.paths import Home
-from tests.flow.commands import foreword
 from tests.flow.conftest import CLEAN, Host, end_worker, wait_for
+from tests.flow.forked import foreword
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from foreword.paths import Home
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import noted
 from foreword.types import Event, Memory
-from tests.flow.commands import foreword
 from tests.flow.conftest import CLEAN, Host, wait_for
+from tests.flow.forked import foreword
 
 DAY = 86_400
 OLD = 30  # days of history

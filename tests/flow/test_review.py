@@ -17,7 +17,7 @@ import pytest
 from foreword.client import Client
 from foreword.errors import BadRequest, NotFound
 from foreword.paths import Home
-from tests.flow import commands
+from tests.flow import forked
 from tests.flow.conftest import CLEAN, until, wait_for
 
 clock = itertools.count()
@@ -75,7 +75,7 @@ def twice(client: Client, project: str) -> dict[str, Any]:
 
 
 def foreword(home: Home, folder: str, *words: str, code: int = 0) -> str:
-    ended = commands.foreword(*words, cwd=folder, env={**CLEAN, "FOREWORD_HOME": str(home.root)})
+    ended = forked.foreword(*words, cwd=folder, env={**CLEAN, "FOREWORD_HOME": str(home.root)})
     assert "Traceback" not in ended.stderr
     assert ended.returncode == code, (ended.stdout, ended.stderr)
     return ended.stdout if not code else ended.stderr

@@ -16,8 +16,8 @@ from foreword.projects import resolve
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Injection, Item, Memory
 from tests.exposition import families
-from tests.flow.commands import foreword
 from tests.flow.conftest import CLEAN, end_worker
+from tests.flow.forked import foreword
 
 SECRET = "quetzalcoatl"  # a word of another project
 PROMPT = "why does the transport time out?"

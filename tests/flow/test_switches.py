@@ -17,8 +17,8 @@ from foreword.spool import deliveries
 from foreword.store.sqlite import SqliteStore
 from foreword.switches import FILE
 from foreword.types import Memory
-from tests.flow.commands import foreword
 from tests.flow.conftest import CLEAN, PATIENT, Host, end_worker, wait_for
+from tests.flow.forked import foreword
 from tests.flow.test_mcp import Agent
 
 # Each switch as a setting of the user's or as the repository's own file; what is kept and what is told then.

@@ -21,8 +21,8 @@ from foreword.store.sqlite import SqliteStore
 from foreword.types import Memory, Session
 from foreword.values import fields
 from foreword.worker import life
-from tests.flow.commands import foreword
 from tests.flow.conftest import CLEAN, end_worker, wait_for
+from tests.flow.forked import foreword
 
 KILLS = 10
 
