@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test test-all test-viewer soak lint style types clients e2e contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy bench-viewer month clean help
+.PHONY: run test test-all test-viewer soak lint style types clients e2e fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy bench-viewer month clean help
 SHELL := /bin/bash
 # Tests start hundreds of workers: without bytecode each compiles the package, 2.5 s of a core instead of 0.7.
 unexport PYTHONDONTWRITEBYTECODE
@@ -48,9 +48,6 @@ style: .venv/ready-to-test
 
 types: .venv/ready-to-test
 	@$(BIN)/mypy && $(BIN)/lint-imports
-
-contract-hosts: .venv/ready-to-test  ## every recorded payload, whole and in pieces, through real hook processes
-	@FOREWORD_ALL=1 $(BIN)/python -m pytest -q tests/flow/test_host_bytes.py
 
 fuzz-private: .venv/ready-to-test  ## 50,000 ways to write <private>, none of which may leave a byte
 	@FOREWORD_FORMS=50000 $(BIN)/python -m pytest -q tests/unit/test_private.py

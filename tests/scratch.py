@@ -52,16 +52,22 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def end_worker(home: Home, *, how: int = signal.SIGKILL) -> None:
-    """End all that runs in *home*: its worker, one that is just starting, MCP servers, importers, their children."""
-    end_processes(home.root, how=how)
+    """End the worker of *home*, also one that is just starting, by its id, and return when it is gone."""
+
+    def is_worker(each: Process) -> bool:
+        return "foreword.worker" in each.command or each.pid == life.pid_of(home)
+
+    end_processes(home.root, how=how, which=is_worker)
 
 
-def end_processes(folder: Path, *, how: int = signal.SIGKILL) -> list[Process]:
-    """End every process that lives in *folder*, by its id, and return them when all are gone."""
+def end_processes(
+    folder: Path, *, how: int = signal.SIGKILL, which: Callable[[Process], bool] = lambda _: True
+) -> list[Process]:
+    """End what lives in *folder* (workers, MCP servers, importers), by id, and return it when it is gone."""
     ended: dict[int, Process] = {}
 
     def none_left() -> bool:
-        living = processes_in(folder)
+        living = [each for each in processes_in(folder) if which(each)]
         for each in living:
             ended[each.pid] = each
             with suppress(ProcessLookupError):

@@ -102,12 +102,18 @@ def start(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], 
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[Client]:
-    """One home and its worker for all tests of a module that have projects and sessions of their own."""
+def shared_home() -> Iterator[Home]:
+    """One home with a worker for all tests of a module that have projects and sessions of their own."""
     with scratch_home() as home:
         start_worker(home, {**os.environ, **PATIENT})
-        yield Client(home, seconds=20)
+        yield home
         end_worker(home)
+
+
+@pytest.fixture(scope="module")
+def worker(shared_home: Home) -> Client:
+    """The worker of the shared home."""
+    return Client(shared_home, seconds=20)
 
 
 @pytest.fixture
