@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test test-all test-viewer soak lint style types clients e2e fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy bench-viewer month clean help
+.PHONY: run test test-all test-viewer soak lint style types clients e2e fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy bench-viewer eval month clean help
 SHELL := /bin/bash
 # Tests start hundreds of workers: without bytecode each compiles the package, 2.5 s of a core instead of 0.7.
 unexport PYTHONDONTWRITEBYTECODE
@@ -32,7 +32,7 @@ test-viewer: .venv/ready-to-test  ## the viewer alone, in a real browser; pictur
 	@$(PYTEST) tests/viewer $(ARGS)
 
 soak: .venv/python  ## `make test` N times in fresh clones, while both cores have other work (N=4)
-	@tests/soak.sh $(or $(N),4)
+	@tests/soak.sh $(or $(N),4) "$(ARGS)"
 
 e2e: .venv/ready-to-test  ## real agents from npm against a fake model: install, remember, recall, uninstall (ARGS=codex ...)
 	@$(BIN)/python tests/e2e/run.py $(ARGS)
@@ -51,6 +51,9 @@ types: .venv/ready-to-test
 
 fuzz-private: .venv/ready-to-test  ## 50,000 ways to write <private>, none of which may leave a byte
 	@FOREWORD_FORMS=50000 $(BIN)/python -m pytest -q tests/unit/test_private.py
+
+eval: .venv/ready-to-test  ## how well it finds, keeps silent and spends tokens, on ../shared/bench (ARGS="DIR --compare FILE")
+	@$(BIN)/python -m bench.eval $(ARGS)
 
 bench-hook: .venv/ready-to-test  ## what a hook costs, as multiples of a bare interpreter
 	@$(BIN)/python bench/hook.py $(ARGS)

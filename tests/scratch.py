@@ -92,10 +92,20 @@ def processes_in(folder: Path) -> list[Process]:
     found = []
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         with suppress(OSError):  # it has ended, or is another user's
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            command = _command(pid)
             if pid != os.getpid() and (os.fsencode(folder) in command or _lives_in(folder, pid)):
                 found.append(Process(pid, command.replace(b"\0", b" ").decode(errors="replace").strip()))
     return found
+
+
+def _command(pid: int) -> bytes:
+    """Return the command line of a process. In the middle of exec it has none, and who spawned it goes on already."""
+    command = b""
+    for _ in until(LEAVES):
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        if command or not Path(f"/proc/{pid}/exe").readlink():  # a zombie and a kernel thread have no program
+            break
+    return command
 
 
 def _lives_in(folder: Path, pid: int) -> bool:

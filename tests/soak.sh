@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Run `make test` N times in fresh clones with an empty HOME, while every core has other work too.
 #
-#     tests/soak.sh [N]
+#     tests/soak.sh [N [what pytest understands]]
 #
 # Prints how long each run took, what failed in it, and the slowest 20 tests of the last one; ends with 1 when a run
 # failed. FOREWORD_CLIENTS is passed on: without it each run would install npm's packages again.
 set -uo pipefail
 runs=${1:-4}
+args=${2:-}
 root=$(cd "$(dirname "$0")/.." && pwd)
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/soak-XXXXXX")
 clients=${FOREWORD_CLIENTS:-${XDG_CACHE_HOME:-$HOME/.cache}/foreword/clients}
@@ -36,7 +37,7 @@ for run in $(seq "$runs"); do
 	log=$scratch/$run/log
 	began=$SECONDS
 	if HOME=$scratch/$run/home FOREWORD_CLIENTS=$clients PIP_CACHE_DIR=$pip_cache \
-		make -C "$clone" --no-print-directory test ARGS="--durations=20 -rf" >"$log" 2>&1; then
+		make -C "$clone" --no-print-directory test ARGS="--durations=20 $args" >"$log" 2>&1; then
 		echo "run $run: $((SECONDS - began)) s: $(tail -n 1 "$log")"
 	else
 		failed=$((failed + 1))

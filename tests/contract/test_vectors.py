@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import apsw
 import numpy as np
 import pytest
@@ -11,7 +13,6 @@ from foreword.errors import StoreError
 from foreword.store import vectors as stored
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Memory, Query, Vector
-from foreword.values import replace
 
 DIM = 16
 

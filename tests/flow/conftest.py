@@ -18,6 +18,7 @@ from foreword.client import Client
 from foreword.config import load
 from foreword.hook import build
 from foreword.paths import Home
+from foreword.worker import life
 from tests.flow.forked import start_worker
 from tests.scratch import end_worker, scratch_home, until, wait_for
 
@@ -29,6 +30,10 @@ PATIENT = {
     "FOREWORD_DEADLINE_START_MS": "3000",
     "FOREWORD_DEADLINE_HUGE_MS": "4000",
 }
+# What a hook that a test writes is given of each limit, in seconds: more than a user may choose.
+UNHURRIED = {
+    "deadline_prompt": 15.0, "deadline_start": 15.0, "deadline_huge": 15.0, "deadline_stdin": 20.0, "deadline_all": 25.0
+}  # fmt: skip
 CLEAN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 
 
@@ -37,12 +42,21 @@ class Host:
 
     def __init__(self, home: Home) -> None:
         self.home = home
+        self.environ: dict[str, str] = {}
 
     def write_hook(self, *, worker: list[str] | None = None, **environ: str) -> None:
-        """hook.py as the worker writes it; by default one that starts no worker."""
+        """Write the hook as the worker does, by default one that starts no worker, and call it with *environ*.
+
+        It has all the time it needs, unless *environ* sets a deadline.
+        """
+        self.environ = environ
         settings = load(self.home, {**PATIENT, **environ}).settings
-        self.home.hook.write_text(build.built(self.home, settings, worker=worker or []))
-        self.home.hook_cache.write_bytes(build.cached())
+        self.home.hook_client.parent.mkdir(mode=0o700, exist_ok=True)
+        for path, text in build.files(self.home, settings, worker=worker or []).items():
+            path.write_text(text)
+        if not any(name.startswith("FOREWORD_DEADLINE") for name in environ):
+            config = build.config(self.home, settings, worker=worker or []) | UNHURRIED
+            self.home.hook.write_text(build.HOOK.format(library=str(self.home.hook_client.parent), config=config))
 
     def tell(
         self, event: str, payload: object, *, host: str = "claude-code", **environ: str
@@ -54,7 +68,7 @@ class Host:
             input=raw,
             capture_output=True,
             timeout=30,
-            env={**CLEAN, **environ},
+            env={**CLEAN, **self.environ, **environ},
         )
 
     def context(self, event: str, payload: object, **more: Any) -> str:
@@ -64,7 +78,12 @@ class Host:
         return json.loads(ended.stdout)["hookSpecificOutput"]["additionalContext"] if ended.stdout else ""
 
     def stored(self) -> list[dict[str, Any]]:
-        """The payloads of all events in the database, read by the standard library."""
+        """The payloads of all events in the database, read by the standard library.
+
+        Where a worker runs, what waits for it is waited for: one that was slow once is no failure of anything.
+        """
+        if life.pid_of(self.home):
+            wait_for(lambda: self.spooled() == 0)
         connection = sqlite3.connect(f"file:{self.home.database}?mode=ro", uri=True)
         try:
             return [
@@ -77,7 +96,7 @@ class Host:
         """Bytes that wait; where a worker takes a file under another name meanwhile, it is looked again."""
         for _ in range(100):
             with suppress(FileNotFoundError):
-                return sum(path.stat().st_size for path in self.home.spool.iterdir())
+                return sum(path.stat().st_size for path in self.home.spool.iterdir() if path.is_file())
         raise AssertionError("the spool is never at rest")
 
 

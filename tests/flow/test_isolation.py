@@ -10,6 +10,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from foreword.client import Client
 from foreword.paths import Home
 from foreword.store.sqlite import SqliteStore
 from foreword.types import FORMS, KINDS, MOMENTS, STATUSES, Change, Event, Injection, Item, Link, Memory
-from foreword.values import replace
 from foreword.worker import tools
 from foreword.worker.server import routes_of
 from tests.flow.conftest import CLEAN, Host, end_worker, wait_for

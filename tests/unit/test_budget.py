@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,6 @@ from foreword.recipes import RECIPES
 from foreword.render import FORMS
 from foreword.tokens import DEAREST, FAMILIES, count
 from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Recalled
-from foreword.values import replace
 
 NOW = 1_800_000_000.0
 YEAR = 365 * 86400.0

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from foreword.remember import read, remember
 from foreword.rollouts import TAIL, codex_exit, copilot_answer
 from foreword.store.sqlite import SqliteStore
 from foreword.types import EVENTS, Edit, Event, Project
-from foreword.values import replace
 
 HERE = Path(__file__).resolve().parents[1]
 PAYLOADS, GOLDEN = HERE / "payloads", HERE / "golden"

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from foreword import git, history, projects
+from foreword.cli.demo import load_story
 from foreword.errors import BadRequest
-from foreword.history import FILES, Commit, changed, commits, memory_of, story
+from foreword.history import FILES, Commit, changed, commits, memory_of
 from foreword.types import KINDS, TRUSTS, Memory, Project
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: real histories untested")
@@ -359,7 +360,7 @@ def test_what_git_complains_of_reaches_the_user(tmp_path: Path, monkeypatch: pyt
         list(commits(str(tmp_path)))
 
 
-# ---- the story
+# ---- the story of the demo
 
 
 DETAIL = {
@@ -376,37 +377,27 @@ DETAIL = {
 
 
 def test_the_story_shows_each_kind_with_the_fields_of_its_kind():
-    told = story(Project(key="dir:/x", name="x", root="/x"), now=NOON)
-    assert {memory.kind for memory in told} == set(DETAIL) <= set(KINDS)
-    for memory in told:
+    memories = load_story(Project(key="dir:/x", name="x", root="/x"), now=NOON)
+    assert {memory.kind for memory in memories} == set(DETAIL) <= set(KINDS)
+    for memory in memories:
         assert set(memory.detail) == DETAIL[memory.kind]
         assert memory.trust in TRUSTS
+        assert memory.trust == "user" or memory.kind not in ("preference", "correction")  # a rule is the user's
         assert memory.title
         assert "\n" not in memory.title
-
-
-def test_only_what_the_user_says_in_the_story_is_a_rule():
-    told = story(Project(key="dir:/x", name="x", root="/x"), now=NOON)
-    assert all(memory.trust == "user" for memory in told if memory.kind in ("preference", "correction"))
-
-
-def test_the_story_is_of_its_project_in_the_past_newest_first_and_the_same_each_time():
-    project = Project(key="dir:/x", name="x", root="/x")
-    told = story(project, now=NOON)
-    assert told == story(project, now=NOON)
-    assert {(memory.project, memory.scope) for memory in told} == {("dir:/x", "project:dir:/x")}
-    assert all(memory.source == ("user" if memory.trust == "user" else "story") for memory in told)
-    ages = [NOON - memory.created for memory in told]
+    ages = [NOON - memory.created for memory in memories]
     assert ages == sorted(ages)
-    assert min(ages) > 0
-    assert max(ages) < 60 * 86400
+    assert 0 < min(ages) < max(ages) < 60 * 86400
 
 
-def test_two_projects_can_have_the_story_in_one_store():
-    told = [story(Project(key=key, name="x", root="/x"), now=NOON) for key in ("dir:/x", "dir:/y")]
-    uids = {memory.uid for each in told for memory in each}
-    assert len(uids) == 2 * len(told[0])
-    assert all(uid.startswith("story:") for uid in uids)
+def test_the_story_can_be_kept_for_two_projects_in_one_store(store):
+    stories = [load_story(Project(key=key, name="x", root="/x"), now=NOON) for key in ("dir:/x", "dir:/y")]
+    for memories in stories:
+        store.keep(memories)
+    for memories, key in zip(stories, ("dir:/x", "dir:/y"), strict=True):
+        kept = store.by_uid([memory.uid for memory in memories])
+        assert {(memory.project, memory.scope) for memory in kept} == {(key, f"project:{key}")}
+        assert len(kept) == len(memories)
 
 
 # ---- what is changed

@@ -87,7 +87,7 @@ class TestWhere:
             "synonyms": "/h/synonyms.toml",
             "database": "/h/memory.db",
             "hook": "/h/hook.py",
-            "hook_cache": "/h/hook.cache",
+            "hook_client": "/h/lib/foreword_hook.py",
             "launcher": "/h/bin/foreword-hook",
             "mcp": "/h/bin/foreword-mcp",
             "installed": "/h/installed",

@@ -1,6 +1,7 @@
 """rank: one formula, every factor told, the same order every time."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -26,9 +27,8 @@ from foreword.rank import (
     weighed,
     worth_saying,
 )
-from foreword.rarity import logarithm, rarity
+from foreword.rarity import rarity
 from foreword.types import KINDS, MOMENTS, Hit, Memory, Near, Query, Ranked
-from foreword.values import replace
 from foreword.words import GENERIC
 
 NOW = 1_000_000_000.0
@@ -346,11 +346,6 @@ def test_every_kind_has_its_weights_and_the_specifications_are_kept():
 
 def test_nothing_found_is_nothing_ranked():
     assert ranked() == rank({"words": []}, query=ASKED, now=NOW, moment="prompt") == ()
-
-
-@given(st.floats(1, 1e9))
-def test_the_light_logarithm_is_the_logarithm(number):
-    assert logarithm(number) == pytest.approx(math.log(number), abs=2e-6)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))

@@ -30,7 +30,6 @@ from foreword.models.schema import BadShape, checked
 from foreword.redact import redact
 from foreword.tokens import count
 from foreword.types import TRUSTS
-from foreword.values import fields
 from tests.talking import FULL
 
 FENCE = "f00dfeed12345678"
@@ -95,7 +94,7 @@ def test_nothing_usable_is_none_and_nothing_to_read_is_not_asked():
 
 
 def test_there_is_no_place_for_a_rule():
-    assert fields(SCHEMA)["fields"].keys() == EMPTY.keys()
+    assert vars(SCHEMA)["fields"].keys() == EMPTY.keys()
     assert not {"preference", "correction", "rule", "kind", "scope"} & set(Refined.__match_args__)
 
 

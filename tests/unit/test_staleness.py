@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from foreword.tidy import About
 from foreword.tidy.staleness import LESS_SURE, plan
 from foreword.types import Change, Memory, Project
-from foreword.values import replace
 
 HERE = Project(key="here", name="here", root="/here")
 NOW = 30 * 86_400.0

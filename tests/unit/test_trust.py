@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,6 @@ from foreword.recall import recall
 from foreword.recipes import RECIPES
 from foreword.store.sqlite import SqliteStore
 from foreword.types import FORMS, KINDS, TRUSTS, Memory, Moment, Project, Ranked, Recalled
-from foreword.values import replace
 from foreword.worker.tools import _whole
 
 NOW = 1_800_000_000.0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.jsontext import storable
+from foreword.encoding import storable
 from foreword.typed import MOST_TYPED, typed
 
 INDEX = apsw.Connection(":memory:")

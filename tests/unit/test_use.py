@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given as examples
 from hypothesis import settings
@@ -11,7 +13,6 @@ from foreword.deeds import Deed
 from foreword.store.judged import UNTOLD
 from foreword.types import Edit, Injection, Item, Memory
 from foreword.use import MOST_FILES, Footprint, judge
-from foreword.values import replace
 
 P = "git:shop"
 ROOT = "/home/ana/shop"
