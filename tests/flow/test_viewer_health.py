@@ -18,9 +18,6 @@ from foreword.store.ledger import Spending
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import Trouble, note
 from foreword.types import Injection, Item, Memory
-from tests import retimed
-from tests.flow.conftest import wait_for
-from tests.flow.test_watch import SESSION, tell
 from tests.flow.viewing import Page
 
 Ask = Callable[..., dict[str, Any]]
@@ -104,28 +101,6 @@ def test_a_worker_whose_store_is_broken_tells_why_and_the_way_out(ask: Ask, home
     assert not told["worker"]["ok"]
     assert any("cannot open" in each["what"] for each in told["troubles"])
     assert "cannot open" in ask("/api/health/figures", status=503)["error"]
-
-
-def test_a_session_that_died_is_told_with_what_brings_it_in(
-    ask: Ask, start: Callable[[], Client], project: str, tmp_path: Path
-) -> None:
-    client = start()
-    path = tmp_path / "projects" / "p" / f"{SESSION}.jsonl"
-    about = {"cwd": project, "transcript_path": str(path)}
-    tell(client, "SessionStart", session=SESSION, at=NOW - 7200, source="startup", **about)
-    tell(client, "UserPromptSubmit", session=SESSION, at=NOW - 7199, prompt="Fix the test", **about)
-    retimed.write(path, "claude-code", first=NOW - 7200, last=NOW - 600, more=(retimed.prompt("claude-code"),))
-    tell(client, "SessionStart", session="next", at=NOW, source="startup", cwd=project)
-    wait_for(lambda: client.get("/api/hosts")["hosts"]["claude-code"]["died"])
-    told = ask()
-    (host,) = [each for each in told["hosts"] if each["host"] == "claude-code"]
-    assert [each["session"] for each in host["died"]] == [SESSION]
-    assert (host["sessions"], host["here"], host["last_event"]["name"]) == (2, True, "SessionStart")
-    (found,) = [each for each in told["findings"] if each["check"] == "claude-code"]
-    assert found["state"] == "note"
-    assert "foreword import claude-code" in found["way_out"]
-    assert told["ok"]
-    assert told["says"].startswith("All is well: 1 agent heard this week")
 
 
 def test_the_same_trouble_is_one_entry_and_the_newest_is_first(ask: Ask, home: Home) -> None:

@@ -35,7 +35,6 @@ SEEN: dict[str, Any] = {
     "last_injection": {"at": NOW - 7300, "moment": "prompt", "tokens": 412},
     "sessions": 12,
     "events": 300,
-    "died": [],
 }
 WELL = hosts.Standing(
     host="codex",
@@ -68,7 +67,6 @@ WRONGS = {
     "is gone": replace(WELL, strays=("/old/bin/foreword-hook",)),
     "runs no hooks": replace(WELL, wired=Wired(SETUP, 2, off="features.hooks is false in config.toml")),
     "not trusted": replace(WELL, trust={"sessionStart": "trusted", "stop": "modified"}),
-    "capture is dead": replace(WELL, silent=NOW - 3600),
 }
 
 
@@ -105,13 +103,6 @@ def test_one_that_was_wired_by_hand_and_is_heard_is_well():
     (finding,) = said(replace(WELL, wired=Wired(SETUP)))
     assert finding.state == OK
     assert "uninstall" in finding.says  # which nobody can tell from it for a week
-
-
-def test_a_session_that_died_stays_in_sight_for_a_week():
-    one = {"session": "abcdefgh-1", "project": "p", "since": NOW - 9000, "until": NOW - 8000, "told": NOW - 100}
-    for told, shown in ((NOW - 100, True), (NOW - 8 * 86_400, False)):
-        found = said(replace(WELL, seen={**SEEN, "died": [{**one, "told": told}]}))
-        assert any("abcdefgh" in each.says and "foreword import codex" in each.way_out for each in found) is shown
 
 
 def test_troubles_of_its_hooks_are_counted():
