@@ -63,7 +63,7 @@ def capture(
     cut = raw.pop(CUT, None) if delivery.head >= 0 else None
     shown = raw
     if any(sign in delivery.raw for sign in _CALLS):
-        from foreword.redact.denied import without_denied  # 0.1 ms that a prompt need not pay
+        from foreword.redact.files import without_denied  # 0.1 ms that a prompt need not pay
 
         shown = without_denied(raw, more=deny)
     payload: dict[str, Any] = redact_all(each_text(shown, hide) if hide else shown)

@@ -93,7 +93,7 @@ def opens_private(part: bytes) -> bool:
     if not part.isascii() or b"\\u" in part:
         if "foreword.redact" not in sys.modules:
             load()
-        from foreword.redact.private import may_open
+        from foreword.redact.private_tags import may_open
 
         if may_open(part):
             return True

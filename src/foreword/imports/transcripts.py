@@ -19,7 +19,7 @@ from foreword.imports.marks import left, marked
 from foreword.jsontext import storable
 from foreword.projects import remote
 from foreword.redact import redact
-from foreword.redact.denied import denied
+from foreword.redact.files import denied
 from foreword.transcripts import Peek, deeds, peek
 from foreword.types import Change, Link, Memory, Project, Session
 from foreword.values import replace, value

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import apsw
 
 from foreword.redact import redact, redact_all
-from foreword.redact.denied import without_denied
+from foreword.redact.files import without_denied
 from foreword.types import EMPTY, Memory
 from foreword.values import replace, value
 from foreword.words import terms
