@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.redact.denied import MARK
+from foreword.redact.files import MARK
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Edit, Event, Project, Session
 from foreword.worker.distilling import AT_ONCE, LARGEST, Distilling, _changes_of, _text
