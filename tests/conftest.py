@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -47,6 +47,21 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"no samples: {SHARED.name}/ is not beside this checkout")
     return SHARED
+
+
+@pytest.fixture
+def make_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], SqliteStore]]:
+    """`make_store()` opens an empty store; all are closed at the end."""
+    opened: list[SqliteStore] = []
+
+    def make() -> SqliteStore:
+        folder = tmp_path_factory.mktemp("store")
+        opened.append(SqliteStore(folder / "memory.db", backups=folder / "backups"))
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        each.close()
 
 
 @pytest.fixture
