@@ -16,7 +16,8 @@ from hypothesis import settings
 from foreword.paths import Home
 from foreword.store.sqlite import SqliteStore
 
-settings.register_profile("foreword", deadline=None)  # what is promised holds on a busy machine too
+# What is promised holds on a busy machine too; a hundred examples of each property take most of the suite's time.
+settings.register_profile("foreword", deadline=None, max_examples=40)
 settings.load_profile("foreword")
 
 # Hundreds of workers are started here: without bytecode each compiles the package, 2.5 s of a core instead of 0.7.

@@ -1,5 +1,6 @@
 """caps: what a host takes in one output is never passed, whatever is known and however high the budgets are set."""
 
+import itertools
 import random
 
 import pytest
@@ -107,8 +108,10 @@ def test_no_store_and_no_budget_ever_passes_the_cap(seed, many, moment, form, bu
         assert_whole(got, moment=moment, form=form, budget=budget, cap=cap)
 
 
-@table("host", ["claude-code", "codex", "cursor"])
-@table("script", TITLES)
+@table(
+    "host, script",
+    [*itertools.product(("claude-code", "codex", "cursor"), ("English", "Japanese", "emoji")), ("codex", "paths")],
+)
 def test_a_host_that_takes_ten_thousand_gets_nearly_as_much_whatever_the_script(host, script):
     rand, cap = random.Random(7), cap_of(host, raised={})
     kinds = [kind for kind in KINDS if kind != "goal"]

@@ -299,6 +299,7 @@ NESTED = {
 }
 
 
+@pytest.mark.long
 @table("name", sorted(NESTED))
 def test_no_depth_of_nesting_ends_the_process(name: str):
     """In a process of its own: the parsers are C, and would take this one with them."""

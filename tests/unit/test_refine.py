@@ -276,6 +276,7 @@ def payloads(shared: Path) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+@pytest.mark.long
 def test_hostile_texts_stay_quoted_on_the_way_in(shared):
     for payload in payloads(shared):
         prompt = prompt_of(excerpts=[payload])
@@ -285,6 +286,7 @@ def test_hostile_texts_stay_quoted_on_the_way_in(shared):
         assert asked.startswith("Report on")
 
 
+@pytest.mark.long
 def test_a_model_that_obeys_them_gets_nothing_through_but_plain_lines(shared):
     """The model repeats the payload in every field; what it never read cannot bring an address or a name in."""
     address = re.compile(r"https?://|www\.|\S@\S+\.\S")

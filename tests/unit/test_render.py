@@ -243,6 +243,7 @@ def texts_of(given):
             yield from texts_of(each)
 
 
+@pytest.mark.long
 def test_hostile_texts_stay_in_their_place_in_every_form():
     if not CORPORA.exists():
         pytest.skip(f"no corpora at {CORPORA}: some 2,500 hostile texts are NOT tried in this run")

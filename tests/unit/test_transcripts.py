@@ -417,11 +417,12 @@ def test_long_texts_keep_their_ends_and_are_not_taken_for_whole(tmp_path: Path):
     assert all(not edit.whole and not edit.after for edit in deed.edits)
 
 
-@table("shift", (0, 16, 40))
+@table("shift", range(0, 44, 4))
 def test_half_a_secret_at_a_cut_is_gone(shift: int) -> None:
     around = lines.HALF - shift
     text = "a " * (around // 2) + KEY + " b" * 200_000 + " " + KEY + "c " * ((lines.HALF - 40 + shift) // 2)
-    assert not any(KEY[:n] in cut(text) for n in range(9, len(KEY)))
+    said = cut(text)
+    assert not any(KEY[:n] in said for n in range(9, len(KEY)))
 
 
 @table("before", ["<private>secret plan ", "-----BEGIN PRIVATE KEY-----\nMIIsecret "])
