@@ -12,10 +12,12 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import apsw
+from eval.baseline import plain_words
 from store import (
     BIGGEST,
     FUNCTION_WORDS,
@@ -36,15 +38,13 @@ from store import (
 
 from foreword import recall, render
 from foreword.config import load, load_synonyms
-from foreword.hook.build import thresholds
 from foreword.paths import Home
+from foreword.recall import thresholds
 from foreword.store import finding
-from foreword.store.baseline import plain_words
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.reading import Reader
 from foreword.store.sqlite import SqliteStore
 from foreword.types import UNIVERSAL, Memory, Moment, Project, Recalled, Skipped
-from foreword.values import value
 from foreword.words import any_of, terms
 
 TIMES, GROWS = 3.0, 5.0  # the goals: at most so many plain queries; and from 10,000 to a million memories
@@ -96,7 +96,7 @@ class Code:
         return self._chance.choices(self.files, weights=self._weights, k=count)
 
 
-@value
+@dataclass(frozen=True)
 class Topic:
     """What one session is about."""
 

@@ -17,6 +17,7 @@ import threading
 import time
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,6 @@ from foreword.store import writing
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.sqlite import SqliteStore
 from foreword.types import KINDS, POSTINGS, Event, Memory, Query
-from foreword.values import replace
 from foreword.words import any_of, terms
 
 PROJECTS = 50

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,7 +31,6 @@ from foreword.client import Client
 from foreword.paths import Home
 from foreword.store.sqlite import SqliteStore
 from foreword.types import KINDS, UNIVERSAL, Injection, Item, Memory, Project, Session
-from foreword.values import replace
 from foreword.worker import life
 
 RATIO, LONGEST = 3.0, 200  # the goals: p95 against the empty store's, and milliseconds of the longest task

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil, floor, log10
 from xml.sax.saxutils import escape
-
-from foreword.values import value
 
 WIDTH, HEIGHT = 760, 400  # of one chart; several stand below each other
 LEFT, RIGHT, TOP = 64, 24, 48
@@ -17,7 +16,7 @@ NAMED = 22  # letters of a bar's name
 STEPS = 5  # on an axis, about
 
 
-@value
+@dataclass(frozen=True)
 class Line:
     """Points in the order of x; `mark` names one that matters, by its place."""
 
@@ -27,7 +26,7 @@ class Line:
     mark_name: str = ""
 
 
-@value
+@dataclass(frozen=True)
 class Lines:
     """A chart of lines over a measured x."""
 
@@ -37,7 +36,7 @@ class Lines:
     lines: tuple[Line, ...]
 
 
-@value
+@dataclass(frozen=True)
 class Bars:
     """A chart with a bunch of bars for each name."""
 

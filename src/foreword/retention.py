@@ -7,9 +7,8 @@ its own date says so, and enough days that brought something to record came afte
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
-
-from foreword.values import value
 
 BORNE_OUT = 3  # days to the next one that a day with something to record bears out: people have weekends
 # What never goes by itself, whatever its status: rules, and what was decided, learned and aimed at.
@@ -44,7 +43,7 @@ SETTINGS = {
 }
 
 
-@value
+@dataclass(frozen=True)
 class Limits:
     """How many days each class is kept, 0 for ever; and how many bytes all of it may have, 0 for any."""
 
@@ -52,7 +51,7 @@ class Limits:
     most_bytes: int = 0
 
 
-@value
+@dataclass(frozen=True)
 class Day:
     """A day on which a worker ran: its place in the order of days as they came, and where everything stood."""
 
@@ -62,7 +61,7 @@ class Day:
     before: Mapping[str, int]  # table, or owner of memories -> the highest number that had arrived when it began
 
 
-@value
+@dataclass(frozen=True)
 class Prunable:
     """What of a class goes: how many rows, about how many bytes, and from when to when they are."""
 

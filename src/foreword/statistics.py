@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from foreword.plot import Bars, Line, Lines
 from foreword.store.statistics import Counted
 from foreword.types import KINDS, MOMENTS
-from foreword.values import value
 
 RECALLS, SILENCES = "recalls:", "silences:"  # what is tallied of each moment
 NOTES = (
@@ -19,7 +19,7 @@ NOTES = (
 )
 
 
-@value
+@dataclass(frozen=True)
 class Span:
     """Some local days up to today: their names, and the times between which they lie."""
 

@@ -10,12 +10,12 @@ import heapq
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.deeds import UNSAID, own_words
 from foreword.hosts import text_of
 from foreword.rollouts import at, last_lines
-from foreword.values import value
 
 GRACE = 60.0  # seconds: a hook tells within five, what was spooled is taken in within one, and clocks differ a little
 ENOUGH = 3  # tools that came back untold: one or two may be of a kind that its host tells nobody of
@@ -25,7 +25,7 @@ PROMPTS = 10  # of a transcript that are enough
 FILES = 5  # newest ones that are read
 
 
-@value
+@dataclass(frozen=True)
 class Tail:
     """The times at the end of a transcript at which its host must have told something."""
 

@@ -10,10 +10,9 @@ import json
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
-
-from foreword.values import replace, value
 
 WINDOW = 6  # bytes: random noise of 32 letters has a billion of them, so that one that is found was not met by chance
 MARK = "[forgotten]"
@@ -26,7 +25,7 @@ CHUNK = 32 * 1024  # bytes that are looked through at once: a few milliseconds i
 _NUMBERS = frozenset(b"0123456789 -:.,/+tz_")  # what numbers, days and times are made of
 
 
-@value
+@dataclass(frozen=True)
 class Traces:
     """What is known of forgotten texts: their windows, those that nothing else has, and how ordinary text looks."""
 

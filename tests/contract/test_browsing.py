@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from time import monotonic
 
 import pytest
@@ -15,7 +16,6 @@ from foreword.store import browsing
 from foreword.store.counts import SLOW, Counts
 from foreword.store.wanted import FACETS, SHOWN, Wanted
 from foreword.types import STATUSES, TRUSTS, Memory
-from foreword.values import replace
 
 KINDS = ("note", "decision", "failure")
 SCOPES = ("project:here", "project:there", "language:python", "universal")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tables import table
 
 from foreword.store.judged import UNTOLD, Use, Verdict
 from foreword.types import Event, Injection, Item, Memory
-from foreword.values import replace
 
 VERDICTS = st.sampled_from([(True, "file"), (True, "words"), (False, ""), (None, UNTOLD)])
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,6 @@ from foreword.models.ledger import DAY, Ledger, Metered, OpenCircuit, OverCap
 from foreword.models.schema import Text
 from foreword.store.ledger import ASKED, Spending
 from foreword.tokens import count
-from foreword.values import replace
 
 PROMPT, SYSTEM = "walrus " * 50, "be brief"
 EXPECTED = count(f"{SYSTEM}\n{PROMPT}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,6 @@ from hypothesis import strategies as st
 from foreword.amendments import Amendment, Logged
 from foreword.errors import Conflict
 from foreword.types import Link, Memory
-from foreword.values import replace
 
 TEXT = st.text(max_size=40)
 

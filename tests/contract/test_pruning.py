@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -13,7 +14,6 @@ from foreword.retention import CLASSES, Limits
 from foreword.store.pruning import PARTS
 from foreword.store.silences import Silence
 from foreword.types import KINDS, Change, Event, Injection, Item, Link, Memory, Query, Session
-from foreword.values import replace
 
 DAY = 86_400
 FIRST = datetime(2026, 1, 1, 12)

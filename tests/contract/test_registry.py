@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from foreword.errors import BadRequest
@@ -9,7 +11,6 @@ from foreword.store.registry import NAMING
 from foreword.store.silences import Silence
 from foreword.types import Change, Event, Injection, Item, Link, Memory, Project, Query, Vector
 from foreword.uids import moved, said_uid
-from foreword.values import replace
 
 OLD, NEW = "dir:/old", "git:example.com/a/new"
 

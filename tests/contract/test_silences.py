@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 from foreword.store import forgetting
 from foreword.store.silences import Silence
 from foreword.types import Event, Injection, Memory
-from foreword.values import replace
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 fresh = itertools.count()

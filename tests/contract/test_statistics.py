@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from itertools import count
 
@@ -16,7 +17,6 @@ from foreword.exposition import exposition
 from foreword.statistics import charts, figures, span
 from foreword.store.ledger import Spending
 from foreword.types import KINDS, MOMENTS, Event, Injection, Item, Memory, Session
-from foreword.values import replace
 from foreword.worker.measuring import Measuring
 
 NOW = datetime(2026, 11, 16, 12).timestamp()

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import unicodedata
+from dataclasses import replace
 
 import apsw
 import pytest
@@ -22,7 +23,6 @@ from foreword.errors import BadRequest, StoreError
 from foreword.store.sqlite import SqliteStore
 from foreword.store.writing import SAME_EVENT_SECONDS
 from foreword.types import BASE32, KINDS, Change, Event, Injection, Item, Link, Memory, Query
-from foreword.values import replace
 from foreword.words import terms
 
 # Composed for trouble: NUL, astral, bidi, combining, zero width, CJK, quotes and what full-text queries are made of.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,6 @@ from foreword.distill.merge import evidence_of
 from foreword.paths import Home
 from foreword.tidy.duplicates import ALIKE, alike
 from foreword.types import TRUSTS, Change, Memory, Project, Query, Session
-from foreword.values import fields, replace
 from foreword.worker import tidying
 from foreword.worker.importing import Courtesy
 from foreword.worker.tidying import Tidying, settle_choices
@@ -66,7 +66,7 @@ def everything(store, project: Project) -> dict[str, Memory]:
 
 
 def links(store, memories) -> set[tuple[str, str, str]]:
-    return {tuple(fields(link).values()) for id in memories for link in store.linked(id)}
+    return {tuple(vars(link).values()) for id in memories for link in store.linked(id)}
 
 
 def did(store, run: str) -> set[tuple[str, tuple[str, ...]]]:

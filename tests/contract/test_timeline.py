@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,6 @@ from foreword.store import forgetting
 from foreword.store.judged import Verdict
 from foreword.store.timeline import Given
 from foreword.types import Change, Event, Injection, Item, Memory, Query, Session
-from foreword.values import replace
 
 fresh = itertools.count()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import apsw
 import numpy as np
@@ -13,7 +14,6 @@ from foreword.errors import StoreError
 from foreword.store import vectors as stored
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Memory, Query, Vector
-from foreword.values import replace
 
 DIM = 16
 

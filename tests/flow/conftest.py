@@ -36,12 +36,15 @@ class Host:
 
     def __init__(self, home: Home) -> None:
         self.home = home
+        self.environ: dict[str, str] = {}
 
     def write_hook(self, *, worker: list[str] | None = None, **environ: str) -> None:
-        """hook.py as the worker writes it; by default one that starts no worker."""
+        """Write the hook as the worker does, by default one that starts no worker, and call it with *environ*."""
+        self.environ = environ
         settings = load(self.home, {**PATIENT, **environ}).settings
-        self.home.hook.write_text(build.built(self.home, settings, worker=worker or []))
-        self.home.hook_cache.write_bytes(build.cached())
+        self.home.hook_client.parent.mkdir(mode=0o700, exist_ok=True)
+        for path, text in build.files(self.home, settings, worker=worker or []).items():
+            path.write_text(text)
 
     def tell(
         self, event: str, payload: object, *, host: str = "claude-code", **environ: str
@@ -53,7 +56,7 @@ class Host:
             input=raw,
             capture_output=True,
             timeout=30,
-            env={**CLEAN, **environ},
+            env={**CLEAN, **self.environ, **environ},
         )
 
     def context(self, event: str, payload: object, **more: Any) -> str:

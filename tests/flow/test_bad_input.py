@@ -16,6 +16,7 @@ from foreword.errors import StoreError, WorkerError
 from foreword.hook import build
 from foreword.paths import Home
 from foreword.projects import resolve
+from foreword.store.migrations import OLDEST
 from foreword.store.reading import SCHEMA
 from foreword.store.sqlite import SqliteStore
 from foreword.trouble import noted
@@ -164,19 +165,23 @@ def test_a_socket_path_that_is_too_long_is_told_and_the_hook_manages(tmp_path: P
     assert there.spooled() > 0
 
 
-def test_a_database_from_a_newer_version_is_left_alone_and_told(home: Home, host: Host, start, project):
+@pytest.mark.parametrize(("version", "way_out"), [(999, "upgrade"), (OLDEST - 1, "foreword export")])
+def test_a_database_of_an_unknown_version_is_left_alone_and_told(
+    home: Home, host: Host, start, project, version, way_out
+):
     _fill(home, project)
-    _sql(home, "PRAGMA user_version = 999")
+    _sql(home, f"PRAGMA user_version = {version}")
     before = home.database.read_bytes()
     host.write_hook()
-    assert host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"}) == ""
+    host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"})
     client = start()
-    with pytest.raises(StoreError, match="schema 999") as caught:
+    with pytest.raises(StoreError, match=f"schema {version}") as caught:
         client.get("/api/search", q="canary", project_path=project)
-    assert "upgrade" in caught.value.hint
+    assert way_out in caught.value.hint
     health = client.get("/api/health")
     assert not health["ok"]
-    assert host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary again?"}) == ""
+    given = host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary again?"})
+    assert given == "" or version < SCHEMA  # a hook reads what it can of an older one
     assert home.database.read_bytes() == before
     assert host.spooled() > 0
     _sql(home, f"PRAGMA user_version = {SCHEMA}")

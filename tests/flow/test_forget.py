@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,10 @@ from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.spool import append
-from foreword.store.migrate import migrate, steps
+from foreword.store.migrations import migrate
+from foreword.store.reading import SCHEMA
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Event, Memory
-from foreword.values import replace
 from tests.flow.conftest import CLEAN, Host, end_worker, wait_for
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"  # of base 32
@@ -72,7 +73,7 @@ def standing(root: Path, sought: set[bytes]) -> dict[str, set[bytes]]:
 
 def by_chance(home: Home, sought: set[bytes]) -> set[bytes]:
     """What six letters of a packed program happen to be; that no stored text is in it is a test of its own."""
-    data = home.hook.read_bytes() + home.hook_cache.read_bytes()
+    data = home.hook.read_bytes() + home.hook_client.read_bytes()
     return {data[at : at + 6] for at in range(len(data) - 5)} & sought
 
 
@@ -121,11 +122,11 @@ def transcript(folder: Path, project: str, session: str, said: str) -> None:
     os.utime(path, (1e9, 1e9))
 
 
-def old_backup(home: Home, texts: Iterable[str], *, schema: int) -> None:
-    """A backup as a migration from an older schema left it, with other wordings of the same memories."""
-    path = home.backups / f"memory-schema-{schema}.db"
+def old_backup(home: Home, texts: Iterable[str]) -> None:
+    """A backup as a migration left it, with other wordings of the same memories."""
+    path = home.backups / f"memory-schema-{SCHEMA}.db"
     db = apsw.Connection(str(path))
-    migrate(db, todo=steps()[:schema], backups=home.backups)
+    migrate(db, backups=home.backups)
     db.execute("INSERT INTO owners VALUES (1, 'project:x', 9)")
     for place, text in enumerate(texts, (1 << 32) + 1):
         db.execute(
@@ -201,7 +202,7 @@ def test_a_thousand_memories_of_noise_leave_no_six_bytes_in_any_file(
     store.close()
     shutil.copy(home.database, home.backups / "by-hand.db")
     old = [noise() for _ in range(20)]
-    old_backup(home, old, schema=3)
+    old_backup(home, old)
     everything = [*texts, *words, *told, spoken, older, *old]
     home.trouble.write_text(json.dumps({"at": time.time(), "where": "hook", "what": f"bad {texts[1]}"}) + "\n")
     home.log.write_text(f"2026-01-01 INFO saw {texts[2].lower()}\nsecond line\n")
@@ -214,8 +215,8 @@ def test_a_thousand_memories_of_noise_leave_no_six_bytes_in_any_file(
     client = start()
     sought = windows(everything) - by_chance(home, windows(everything))
     assert {path.split("/")[-1] for path in standing(home.root, sought)} >= {
-        "memory.db", "by-hand.db", "memory-schema-3.db", "all.jsonl", "worker.log", "worker.log.1", "trouble.jsonl",
-        "notes.txt",
+        "memory.db", "by-hand.db", f"memory-schema-{SCHEMA}.db", "all.jsonl", "worker.log", "worker.log.1",
+        "trouble.jsonl", "notes.txt",
     }  # fmt: skip
 
     would = json.loads(run(home, "forget", "--project", project, "--dry-run", "--json"))

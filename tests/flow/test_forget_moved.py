@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from foreword.paths import Home
 from foreword.store import forgetting
 from foreword.types import Event, Link, Memory, Project
 from foreword.uids import said_uid
-from foreword.values import replace
 from foreword.worker.keeper import Keeper
 from foreword.worker.projects import united
 
@@ -190,7 +190,7 @@ def test_which_uid_something_had_before_a_merge_goes_too(keeper: Keeper) -> None
 
 
 def test_no_stored_text_is_in_the_hook(home: Home, keeper: Keeper) -> None:
-    before = home.hook.read_bytes(), home.hook_cache.read_bytes()
+    before = home.hook.read_bytes(), home.hook_client.read_bytes()
     said = noise()
     (one,) = kept(keeper, Memory("decision", said, session="s"))
     keeper.store.append([Event("k", "h", "p", "prompt", "s", "a", "/", 5.0, {"prompt": said})])
@@ -198,7 +198,7 @@ def test_no_stored_text_is_in_the_hook(home: Home, keeper: Keeper) -> None:
     keeper.tend()
     forget(keeper, ids=[one.id])
     keeper.reload()
-    assert (home.hook.read_bytes(), home.hook_cache.read_bytes()) == before
+    assert (home.hook.read_bytes(), home.hook_client.read_bytes()) == before
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import marshal
 import os
 import shutil
 import signal
@@ -19,7 +18,7 @@ import pytest
 
 from foreword.client import Client
 from foreword.config import load
-from foreword.hook import build, fallback
+from foreword.hook import build, offline
 from foreword.paths import Home, worker_command
 from foreword.payloads import Delivery
 from foreword.projects import resolve
@@ -123,23 +122,22 @@ def test_synonyms_work_with_the_worker_away_too_and_the_users_come_first(filled:
     host.write_hook()
     assert host.context("UserPromptSubmit", prompt(project, "k8s")) == ""
     assert "bank" in host.context("UserPromptSubmit", prompt(project, "moneyhouse"))
-    assert len(build.config(filled, load(filled, {}).settings, worker=[])["synonyms"]) <= build.SYNONYMS_MOST
 
 
 @pytest.mark.parametrize("name", ["session_start", "prompt"])
-def test_the_generated_file_and_the_package_give_the_same_bytes(filled: Home, host: Host, project, name):
+def test_the_hook_and_the_package_give_the_same_bytes(filled: Home, host: Host, project, name):
     host.write_hook()
     event, payload = {
         "session_start": ("SessionStart", opening(project)),
         "prompt": ("UserPromptSubmit", prompt(project)),
     }[name]
     got = host.context(event, payload)
-    config = build.config(filled, load(filled, {}).settings, worker=[])
+    here = offline.Offline(home=filled, settings=load(filled, {}).settings, worker=[], host="claude-code")
     moment = Moment(
         name=name, project=resolve(project), session="s2", prompt=payload.get("prompt", ""), host="claude-code"
     )
     assert got
-    again = fallback.recalled(config, moment, now=time.time(), until=time.monotonic() + 5)
+    again = offline.recalled(here, moment, now=time.time(), until=time.monotonic() + 5)
     assert isinstance(again, Recalled)
     assert got == again.text
 
@@ -292,42 +290,23 @@ def test_a_host_that_keeps_stdin_open_is_answered_all_the_same(filled: Home, hos
         assert hook.wait(10) == 0
 
 
-def test_the_bundle_brings_no_heavy_module(filled: Home, host: Host, project, tmp_path: Path):
-    """What a hook without worker imports is its cost; `re` comes only where there is a block to take out."""
-    host.write_hook()
+def test_the_client_imports_next_to_nothing_while_the_worker_is_up(filled: Home, host: Host, start, project):
+    start()
     heavy = {"re", "os", "json", "typing", "collections", "dataclasses", "functools", "enum", "sqlite3", "pathlib"}
     loaded = _loaded(filled, prompt(project))
+    assert "foreword_hook" in loaded
     assert heavy.intersection(loaded) == set()
-    assert "foreword.recall" in loaded
-    assert "re" not in _loaded(filled, prompt(project, "ghp_" + "a1B2" * 9 + " password=Wombat77x"))
-    assert "re" in _loaded(filled, prompt(project, "a <private>block</private>"))
+    assert not [name for name in loaded if name.startswith("foreword.")]
 
 
-@pytest.mark.parametrize("cache", ["", "missing", "garbage", "of another build"])
-def test_the_one_file_is_complete_by_itself(filled: Home, host: Host, project, cache):
+def test_a_hook_whose_client_or_package_is_gone_leaves_in_peace(filled: Home, host: Host, project):
     host.write_hook()
-    wanted = host.context("UserPromptSubmit", prompt(project))
-    if cache == "missing":
-        filled.hook_cache.unlink()
-    elif cache == "garbage":
-        filled.hook_cache.write_bytes(b"garbage")
-    elif cache == "of another build":
-        filled.hook_cache.write_bytes(marshal.dumps((build.MAGIC, "another", {})))
-    assert "HTTPTransport" in wanted
-    assert host.context("UserPromptSubmit", prompt(project, session_id="s2")) == wanted
-    assert noted(str(filled.trouble)) == ()
-
-
-@pytest.mark.parametrize("cache", ["there", "gone"])
-def test_another_interpreter_runs_the_source_in_the_file(filled: Home, host: Host, project, cache):
-    host.write_hook()
-    text = filled.hook.read_text()
-    assert text.count(f"== '{build.MAGIC}'") == 1
-    filled.hook.write_text(text.replace(f"== '{build.MAGIC}'", "== 'another'"))
-    if cache == "gone":
-        filled.hook_cache.unlink()
-    assert "HTTPTransport" in host.context("UserPromptSubmit", prompt(project))
-    assert noted(str(filled.trouble)) == ()
+    config = build.config(filled, load(filled, PATIENT).settings, worker=[]) | {"package": "/nowhere"}
+    filled.hook.write_text(build.HOOK.format(library=str(filled.hook_client.parent), config=config))
+    assert host.context("UserPromptSubmit", prompt(project)) == ""
+    assert ["ModuleNotFoundError" in each.what for each in noted(str(filled.trouble))] == [True]
+    shutil.rmtree(filled.hook_client.parent)
+    assert host.context("UserPromptSubmit", prompt(project)) == ""
 
 
 def _loaded(home: Home, payload: dict[str, str]) -> list[str]:

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from foreword.config import load
-from foreword.hook import build, fallback
+from foreword.hook import build, offline
 from foreword.hosts import FILES, find
 from foreword.paths import Home
 from foreword.projects import resolve
@@ -117,10 +117,10 @@ def without_a_worker(home: Home, calls: Sequence[Call]) -> list[Answered]:
     config = build.config(home, load(home, PATIENT).settings, worker=[])
     answers = []
     for number, (call, raw) in enumerate(calls):
-        config["spool"] = str(home.spool / f"{number // 100}")  # what waits is read at every call
-        Path(config["spool"]).mkdir(exist_ok=True)
+        if number % 100 == 0:  # what waits is read at every call
+            (home.spool / "current").unlink(missing_ok=True)
         asked = (call.host, call.event, round(time.time(), 6), raw, -1, len(raw))
-        answers.append((0, fallback.answer(config, asked, until=time.monotonic() + 5, why=""), b""))
+        answers.append((0, offline.answer(config, asked, until=time.monotonic() + 5, why=""), b""))
     return answers
 
 

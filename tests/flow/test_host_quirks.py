@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from foreword.config import load
-from foreword.hook import build, fallback
+from foreword.hook import build, offline
 from foreword.hosts import FILES, find
 from foreword.paths import Home
 from foreword.payloads import Delivery
@@ -58,7 +58,7 @@ class Answering:
         if self.keeper:
             return self.keeper.hook(Delivery(host=call.host, event=call.event, at=self.now, raw=call.raw))
         asked = (call.host, call.event, self.now, call.raw, -1, len(call.raw))
-        return fallback.answer(self.config, asked, until=time.monotonic() + 5, why="")
+        return offline.answer(self.config, asked, until=time.monotonic() + 5, why="")
 
 
 @pytest.fixture(scope="module", params=["worker", "away"])

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from foreword.client import Client
 from foreword.paths import Home
 from foreword.store.sqlite import SqliteStore
 from foreword.types import FORMS, KINDS, MOMENTS, STATUSES, Change, Event, Injection, Item, Link, Memory
-from foreword.values import replace
 from foreword.worker import tools
 from foreword.worker.server import routes_of
 from tests.flow.conftest import CLEAN, Host, end_worker, wait_for

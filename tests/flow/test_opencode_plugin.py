@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from foreword.client import Client
-from foreword.hook import build, pipe
+from foreword.hook import build, client
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.spool import deliveries
@@ -32,7 +32,7 @@ NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="OPENCODE'S PLUGIN IS NOT TESTED: there is no `node` here")
 
 DRIVER = Path(__file__).with_name("opencode_driver.mjs")
-PLUGIN = Path(pipe.__file__).parents[1] / "hosts" / "opencode.js"
+PLUGIN = Path(client.__file__).parents[1] / "hosts" / "opencode.js"
 PROMPT = "why does the checkout transport time out?"
 MAIN = "You are opencode.\n<env>\n  Working directory: /x\n</env>"
 TITLE = "You are a title generator. You output ONLY a thread title."
@@ -408,8 +408,10 @@ def test_the_plugin_and_the_hook_hold_the_same_values_secret(environ, tmp_path, 
     text = PLUGIN.read_text().replace("__SOCKET__", '""').replace("__HOOK__", '""')
     (tmp_path / "p.mjs").write_text(f"{text}\nconsole.log(JSON.stringify(secrets()))")
     said = subprocess.run([str(NODE), str(tmp_path / "p.mjs")], env=environ, capture_output=True, check=True)
-    monkeypatch.setattr(pipe.posix, "environ", {os.fsencode(name): os.fsencode(each) for name, each in environ.items()})
-    assert json.loads(said.stdout) == [each.decode() for each in pipe.secret_values()]
+    monkeypatch.setattr(
+        client.posix, "environ", {os.fsencode(name): os.fsencode(each) for name, each in environ.items()}
+    )
+    assert json.loads(said.stdout) == [each.decode() for each in client.secret_values()]
 
 
 # -- what it survives -------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from foreword.store.sqlite import SqliteStore
 from foreword.tokens import count, family_of
 from foreword.trouble import noted
 from foreword.types import Memory
-from foreword.values import replace
 from tests.flow.conftest import Host
 
 HOUR = 3_600.0

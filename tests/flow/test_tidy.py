@@ -20,7 +20,6 @@ from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Memory, Session
-from foreword.values import fields
 from foreword.worker import life
 from tests.flow.conftest import CLEAN, end_worker, wait_for
 
@@ -48,8 +47,8 @@ def filled(home: Home, project: str, *, things: int = 60) -> None:
 def as_it_is(home: Home, project: str) -> tuple[dict, set]:
     scope = resolve(project).scope
     with closing(SqliteStore(home.database, backups=home.backups)) as store:
-        memories = {memory.id: fields(memory) for _, memory in store.page(scopes=(scope,), limit=5000)}
-        links = {tuple(fields(link).values()) for id in memories for link in store.linked(id)}
+        memories = {memory.id: vars(memory) for _, memory in store.page(scopes=(scope,), limit=5000)}
+        links = {tuple(vars(link).values()) for id in memories for link in store.linked(id)}
     return memories, links
 
 

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,6 @@ from foreword.recipes import RECIPES
 from foreword.render import FORMS
 from foreword.tokens import DEAREST, FAMILIES, count
 from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Recalled
-from foreword.values import replace
 from tests.tables import table
 
 NOW = 1_800_000_000.0

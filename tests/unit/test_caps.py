@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,14 +12,12 @@ from foreword import render
 from foreword.config import load
 from foreword.errors import BadPayload
 from foreword.fit import Layer, fit
-from foreword.hook.build import caps
 from foreword.hosts import FILES, cap_of
 from foreword.paths import Home
-from foreword.recall import recall
+from foreword.recall import caps, recall
 from foreword.recipes import MOST_TOKENS, RECIPES, merged
 from foreword.tokens import count
 from foreword.types import KINDS, Cap, Memory, Moment, Recalled
-from foreword.values import replace
 from tests.tables import table
 from tests.unit.test_budget import HERE, NOW, TITLES, InMemory, a_memory
 from tests.unit.test_fit import a_layer, a_line, chosen, is_part, words

@@ -22,7 +22,6 @@ from foreword.errors import BadConfig, ForewordError
 from foreword.paths import OUR_FOLDERS, Home
 from foreword.recipes import MOST_TOKENS, RECIPES, UNCOUNTED, ledger_of, merged
 from foreword.types import KINDS, MOMENTS
-from foreword.values import fields
 from tests.tables import table
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +53,7 @@ def written(home: Home, text: str, environ: dict[str, str] | None = None) -> Loa
 
 
 def values(loaded: Loaded) -> dict[str, Any]:
-    found = fields(loaded.settings)
+    found = vars(loaded.settings)
     del found["recipes"]
     return found
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from foreword.tidy import About
 from foreword.tidy.contradictions import plan
 from foreword.types import Memory, Project
-from foreword.values import replace
 
 HERE = Project(key="here", name="here", root="/here")
 ABOUT = About(HERE, now=100.0)

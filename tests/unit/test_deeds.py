@@ -4,6 +4,7 @@ import json
 import os
 import random
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +18,6 @@ from foreword.remember import read, remember
 from foreword.rollouts import TAIL, codex_exit, copilot_answer
 from foreword.store.sqlite import SqliteStore
 from foreword.types import EVENTS, Edit, Event, Project
-from foreword.values import replace
 from tests.tables import table
 
 HERE = Path(__file__).resolve().parents[1]

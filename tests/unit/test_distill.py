@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -9,9 +10,9 @@ from hypothesis import strategies as st
 
 from foreword.deeds import Deed, Todo
 from foreword.distill import Draft, closed, distil, merged
+from foreword.distill.gist import concepts
 from foreword.distill.sentences import begun
 from foreword.types import Change, Edit, Memory, Project, Session
-from foreword.values import replace
 from tests.tables import table
 
 ROOMS = Project(key="rooms", name="rooms", root="/rooms")
@@ -364,3 +365,9 @@ def test_any_deeds_become_memories_without_an_error(deeds):
     for memory in distil(deeds, session=session(), project=ROOMS).memories:
         assert memory.title
         assert memory.scope == ROOMS.scope
+
+
+def test_a_concept_is_shown_as_it_was_spelled_first():
+    words = [f"{letter}omponent{letter}" for letter in "abdefghijk"]
+    said = [" ".join(f"use {word.capitalize()} and {word}" for word in words)]
+    assert concepts(said) == tuple(word.capitalize() for word in words)

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from bench.eval.datasets import read_sets
 from foreword import rank
+from foreword.cli.demo import load_story
 from foreword.config import SETTINGS
-from foreword.evaluate.sets import read
-from foreword.history import story
 from foreword.recall import recall
 from foreword.recipes import RECIPES
 from foreword.routing import Routes
@@ -99,7 +99,7 @@ def test_the_readme_shows_what_an_agent_sees(tmp_path: Path, prompt: str) -> Non
     moment = Moment(name="prompt" if prompt else "session_start", project=project, prompt=prompt, languages=())
     now = time.time()
     with closing(SqliteStore(tmp_path / "foreword.db", backups=tmp_path / "backups")) as store:
-        store.keep(story(project, now=now))
+        store.keep(load_story(project, now=now))
         threshold = DEFAULTS[f"threshold_{moment.name}"]
         got = recall(store, moment, recipe=RECIPES[moment.name], threshold=threshold, now=now)
     assert isinstance(got, Recalled)
@@ -168,7 +168,7 @@ def test_the_script_that_makes_a_set_makes_one(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    (given,) = read([tmp_path / "set"])
+    (given,) = read_sets([tmp_path / "set"])
     assert made.stdout == "4 memories, 2 questions\n"
     assert [question.prompt for question in given.questions] == ["Change 2", "Change 3"]
     assert all(question.at < 1_700_000_000 + 180 and len(question.relevant) == 1 for question in given.questions)

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from foreword.cli import codex, hosts
 from foreword.findings import NOTE, OK, WRONG, Finding
 from foreword.install.wired import Lack, Wired
 from foreword.trouble import Trouble
-from foreword.values import replace
 from foreword.wiring import Entry, Setup
 from foreword.worker.callers import WAYS
 from tests.tables import table

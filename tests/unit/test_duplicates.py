@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from foreword.tidy import About
 from foreword.tidy.duplicates import ALIKE, alike, plan
 from foreword.types import Memory, Project
-from foreword.values import replace
 from tests.tables import table
 
 HERE = Project(key="here", name="here", root="/here")

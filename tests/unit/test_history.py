@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from foreword import git, history, projects
+from foreword.cli.demo import load_story
 from foreword.errors import BadRequest
-from foreword.history import FILES, Commit, changed, commits, memory_of, story
+from foreword.history import FILES, Commit, changed, commits, memory_of
 from foreword.types import KINDS, TRUSTS, Memory, Project
 from tests.tables import table
 
@@ -349,7 +350,7 @@ def test_what_git_complains_of_reaches_the_user(tmp_path: Path, monkeypatch: pyt
         list(commits(str(tmp_path)))
 
 
-# ---- the story
+# ---- the story of the demo
 
 
 DETAIL = {
@@ -365,33 +366,28 @@ DETAIL = {
 }
 
 
-def test_the_story_is_whole_of_its_project_and_the_same_each_time():
-    # The story shows each kind with the fields of its kind.
-    told = story(Project(key="dir:/x", name="x", root="/x"), now=NOON)
-    assert {memory.kind for memory in told} == set(DETAIL) <= set(KINDS)
-    for memory in told:
+def test_the_story_shows_each_kind_with_the_fields_of_its_kind():
+    memories = load_story(Project(key="dir:/x", name="x", root="/x"), now=NOON)
+    assert {memory.kind for memory in memories} == set(DETAIL) <= set(KINDS)
+    for memory in memories:
         assert set(memory.detail) == DETAIL[memory.kind]
         assert memory.trust in TRUSTS
+        assert memory.trust == "user" or memory.kind not in ("preference", "correction")  # a rule is the user's
         assert memory.title
         assert "\n" not in memory.title
-    # Only what the user says in the story is a rule.
-    told = story(Project(key="dir:/x", name="x", root="/x"), now=NOON)
-    assert all(memory.trust == "user" for memory in told if memory.kind in ("preference", "correction"))
-    # The story is of its project in the past newest first and the same each time.
-    project = Project(key="dir:/x", name="x", root="/x")
-    told = story(project, now=NOON)
-    assert told == story(project, now=NOON)
-    assert {(memory.project, memory.scope) for memory in told} == {("dir:/x", "project:dir:/x")}
-    assert all(memory.source == ("user" if memory.trust == "user" else "story") for memory in told)
-    ages = [NOON - memory.created for memory in told]
+    ages = [NOON - memory.created for memory in memories]
     assert ages == sorted(ages)
-    assert min(ages) > 0
-    assert max(ages) < 60 * 86400
-    # Two projects can have the story in one store.
-    told = [story(Project(key=key, name="x", root="/x"), now=NOON) for key in ("dir:/x", "dir:/y")]
-    uids = {memory.uid for each in told for memory in each}
-    assert len(uids) == 2 * len(told[0])
-    assert all(uid.startswith("story:") for uid in uids)
+    assert 0 < min(ages) < max(ages) < 60 * 86400
+
+
+def test_the_story_can_be_kept_for_two_projects_in_one_store(store):
+    stories = [load_story(Project(key=key, name="x", root="/x"), now=NOON) for key in ("dir:/x", "dir:/y")]
+    for memories in stories:
+        store.keep(memories)
+    for memories, key in zip(stories, ("dir:/x", "dir:/y"), strict=True):
+        kept = store.by_uid([memory.uid for memory in memories])
+        assert {(memory.project, memory.scope) for memory in kept} == {(key, f"project:{key}")}
+        assert len(kept) == len(memories)
 
 
 # ---- what is changed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from foreword.errors import BadRequest, StoreError
 from foreword.imports import Batch, Found, offers
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Change, Memory, Project, Session
-from foreword.values import replace
 from foreword.worker import importing as module
 from foreword.worker.importing import Courtesy, Importing, Wish
 from foreword.worker.registry import Registry

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from foreword.imports.jsonl import Jsonl, _lines
 from foreword.store import Store
 from foreword.store.sqlite import SqliteStore
 from foreword.types import KINDS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
-from foreword.values import replace
 from foreword.worker.importing import Courtesy, Importing, Wish
 from foreword.worker.registry import Registry
 from tests.tables import table

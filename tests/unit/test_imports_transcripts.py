@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,13 @@ from foreword.imports import Batch
 from foreword.imports.marks import left, marked
 from foreword.imports.transcripts import Transcripts, claude_folder
 from foreword.types import Change, Link, Memory, Project, Session
-from foreword.values import value
 from tests.sessions import START, Claude, Codex
 
 DAY = 86_400.0
 NOW = START + 30 * DAY
 
 
-@value
+@dataclass(frozen=True)
 class Came:
     memories: tuple[Memory, ...] = ()
     links: tuple[Link, ...] = ()
@@ -273,7 +273,7 @@ def test_an_import_tells_everything_once_and_goes_on(tmp_path_factory):
 
 
 def test_marks_lose_nothing_wherever_the_import_was_interrupted() -> None:
-    @value
+    @dataclass(frozen=True)
     class Key:
         key: str
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +19,6 @@ from foreword.render import line
 from foreword.store.sqlite import SqliteStore
 from foreword.trust import lowest
 from foreword.types import TRUSTS, Injection, Item, Memory, Project, Ranked
-from foreword.values import replace, value
 from tests.tables import table
 
 ROOMS = Project(key="git:rooms", name="rooms", root="/rooms")
@@ -26,7 +26,7 @@ BARS = Project(key="git:bars", name="bars", root="/bars")
 DAY = 86_400.0
 
 
-@value
+@dataclass(frozen=True)
 class About:
     project: Project
     taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 from hypothesis import given
 from hypothesis import strategies as st
 
+import foreword
+from foreword.encoding import dumps
 from foreword.errors import BadPayload
 from foreword.hosts import FILES
-from foreword.jsontext import dumps
 from foreword.mcp import protocol
 from foreword.mcp.protocol import GREETED, STATELESS, Call, Cancelled, Peer, answered, heard
 from foreword.mcp.tools import CATEGORIES, INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN
@@ -221,3 +225,17 @@ def test_every_tool_has_whole_schemas_and_says_when_to_use_it(tool: dict[str, An
     assert "Example: {" in tool["description"]
     example = tool["description"].rpartition("Example: ")[2].partition(" or ")[0]
     jsonschema.validate(json.loads(example), tool["inputSchema"])
+
+
+def test_starting_imports_nothing_heavy():
+    """The server's start is its cost: a client waits for it at the start of every session."""
+    heavy = {"apsw", "typer", "rich", "tree_sitter", "sqlite3", "http", "asyncio"}
+    code = (
+        "import sys; sys.path.append(sys.argv[1]); before = set(sys.modules); import foreword.mcp.__main__;"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    package = str(Path(foreword.__file__).parent.parent)
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, package], check=True, capture_output=True, text=True, timeout=30
+    )
+    assert not set(ran.stdout.split()) & heavy

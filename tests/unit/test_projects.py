@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -111,6 +112,22 @@ def test_a_folder_has_one_project_also_when_it_is_gone(tmp_path_factory):
     before = key(folder)
     folder.rmdir()
     assert key(folder) == before
+
+
+def test_starts_no_process(tmp_path: Path):
+    handmade(tmp_path, '[remote "origin"]\nurl = https://example.org/o/r\n')
+    source = Path(resolve.__code__.co_filename).parent.parent
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]);"
+        "starts = ('os.fork', 'os.posix_spawn', 'os.exec', 'subprocess.Popen');"
+        "sys.addaudithook(lambda name, _: sys.exit(name) if name in starts else None);"
+        "from foreword.projects import resolve;"
+        "print(resolve(sys.argv[2]).name)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, str(source), str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.split() == ["r"]
 
 
 # ---- symbolic links

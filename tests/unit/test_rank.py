@@ -1,6 +1,7 @@
 """rank: one formula, every factor told, the same order every time."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,6 @@ from foreword.rank import (
 )
 from foreword.rarity import rarity
 from foreword.types import KINDS, MOMENTS, Hit, Memory, Near, Query, Ranked
-from foreword.values import replace
 from foreword.words import GENERIC
 from tests.tables import table
 

@@ -1,6 +1,7 @@
 """recall, over a real store: within its budget, only what is this project's, only what is new, or nothing at all."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,6 @@ from foreword.recall import GOAL_WORDS, MOST_RECORDED, injection_of, left_open, 
 from foreword.recipes import RECIPES, merged
 from foreword.tokens import FAMILIES, count
 from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Recalled, Skipped
-from foreword.values import replace
 from tests.tables import table
 
 NOW = 1_000_000.0

@@ -30,7 +30,6 @@ from foreword.models.schema import BadShape, checked
 from foreword.redact import redact
 from foreword.tokens import count
 from foreword.types import TRUSTS
-from foreword.values import fields
 from tests.tables import table
 from tests.talking import FULL
 
@@ -93,7 +92,7 @@ def test_a_good_answer_is_kept_and_nothing_else_has_a_place():
     assert refine(asked, Draft(), excerpts=["", " \n"], fence=FENCE) is None
     assert asked.prompt == ""
     # There is no place for a rule.
-    assert fields(SCHEMA)["fields"].keys() == EMPTY.keys()
+    assert vars(SCHEMA)["fields"].keys() == EMPTY.keys()
     assert not {"preference", "correction", "rule", "kind", "scope"} & set(Refined.__match_args__)
 
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -32,7 +33,6 @@ from foreword.render import (
 )
 from foreword.tokens import count
 from foreword.types import EMPTY, KINDS, MOMENTS, TRUSTS, Memory, Ranked
-from foreword.values import replace
 from tests.tables import table
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"

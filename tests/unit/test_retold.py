@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from foreword.tidy import About
 from foreword.tidy.contradictions import CHOSEN_SINCE
 from foreword.tidy.retold import SINCE, plan
 from foreword.types import Memory, Project
-from foreword.values import replace
 
 ABOUT = About(Project(key="here", name="here", root="/here"), now=100.0)
 CHOICE = Memory("decision", "Use Redis for the cache", id="dec-1", uid="dec-1", session="s1", confirmed=1.0)

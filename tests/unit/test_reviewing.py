@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,6 @@ from foreword.errors import BadRequest, NotFound
 from foreword.learn.rules import rule_of
 from foreword.revise import proposed
 from foreword.types import KINDS, STATUSES, Memory
-from foreword.values import replace
 from foreword.worker.reviewing import decide, waiting
 from tests.tables import table
 from tests.unit.test_learn import BARS, ROOMS, learnt, rule

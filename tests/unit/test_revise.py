@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +13,6 @@ from foreword.distill import merged
 from foreword.models.refine import Decision, Refined
 from foreword.revise import accepted, differing, is_the_users, proposed, revised, said_again
 from foreword.types import TRUSTS, Memory
-from foreword.values import replace
 from foreword.worker.refined import put
 
 TEXT = st.text(max_size=20)

@@ -7,9 +7,8 @@ import itertools
 import pytest
 
 from foreword.config import load, load_synonyms
-from foreword.hook.build import thresholds
 from foreword.paths import Home
-from foreword.recall import injection_of, meant, recall
+from foreword.recall import injection_of, meant, recall, thresholds
 from foreword.store.sqlite import SqliteStore
 from foreword.tokens import count, family_of
 from foreword.types import KINDS, MOMENTS, Memory, Moment, Project, Recalled, Skipped

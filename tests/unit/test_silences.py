@@ -1,5 +1,7 @@
 """Why nothing is said, over a real store: recall says what it always says, and every silence has its reason."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +13,6 @@ from foreword.silences import REASONS, heard, of_hook, says
 from foreword.store.silences import Silence
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Memory, Moment, Project, Recalled, Skipped
-from foreword.values import replace
 from tests.tables import table
 
 NOW = 1_000_000.0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from foreword.tidy import About
 from foreword.tidy.staleness import LESS_SURE, plan
 from foreword.types import Change, Memory, Project
-from foreword.values import replace
 from tests.tables import table
 
 HERE = Project(key="here", name="here", root="/here")

@@ -3,6 +3,7 @@
 import itertools
 import random
 from contextlib import closing
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,6 @@ from foreword.recipes import RECIPES, LayerRule, merged
 from foreword.store.sqlite import SqliteStore
 from foreword.trial import MOST_LEFT, REASONS, SHORTER, tried
 from foreword.types import FORMS, GOING_ON, KINDS, MOMENTS, Cap, Memory, Moment, Project, Recalled, Skipped
-from foreword.values import replace
 
 NOW = 1_000_000.0
 HERE = Project(key="here", name="here", root="/nowhere")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -16,7 +17,6 @@ from foreword.recall import recall
 from foreword.recipes import RECIPES
 from foreword.store.sqlite import SqliteStore
 from foreword.types import FORMS, KINDS, TRUSTS, Memory, Moment, Project, Ranked, Recalled
-from foreword.values import replace
 from foreword.worker.tools import _whole
 from tests.tables import table
 

@@ -6,7 +6,7 @@ import apsw
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.jsontext import storable
+from foreword.encoding import storable
 from foreword.typed import MOST_TYPED, typed
 from tests.tables import table
 

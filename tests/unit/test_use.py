@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given as examples
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -10,7 +12,6 @@ from foreword.deeds import Deed
 from foreword.store.judged import UNTOLD
 from foreword.types import Edit, Injection, Item, Memory
 from foreword.use import MOST_FILES, Footprint, judge
-from foreword.values import replace
 from tests.tables import table
 
 P = "git:shop"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from foreword.install.wired import Wired
 from foreword.paths import Home
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Event, Project
-from foreword.values import replace
 from foreword.wiring import Setup
 from foreword.worker.watch import Watching, bring_in, died, silent, untold
 from tests import retimed

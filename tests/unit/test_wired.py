@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ import pytest
 from foreword.hosts import find
 from foreword.install import wired
 from foreword.paths import Home
-from foreword.values import replace
 from foreword.wiring import Block, Entry, Left, Own, Setup
 from tests.tables import table
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -12,7 +13,6 @@ from hypothesis import strategies as st
 from foreword.config import load
 from foreword.hosts import FILES, codex, find
 from foreword.install.found import place_of
-from foreword.values import replace
 from foreword.wiring import Block, Change, Entry, Left, Own, Place, Setup, quoted
 from tests.tables import table
 

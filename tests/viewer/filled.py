@@ -26,7 +26,6 @@ from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.store.sqlite import SqliteStore
 from foreword.types import Memory
-from foreword.values import fields
 from foreword.worker import life
 from tests.everyday import remembered
 from tests.flow.conftest import PATIENT, Host, wait_for
@@ -233,7 +232,7 @@ def _said(client: Client, projects: Mapping[str, str], *, now: float) -> dict[st
     """What was added by hand: the shop's months, and rules of every scope."""
     names = ("kind", "title", "body", "files", "created")
     shop = [
-        {name: each for name, each in fields(memory).items() if name in names}
+        {name: each for name, each in vars(memory).items() if name in names}
         | {"files": list(memory.files), "tags": _tags(memory), "project_path": projects["shop"]}
         for memory in remembered(project="", now=now)
         if memory.kind not in ("change", "project", "goal")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import shutil
 import time
+from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from foreword.cli.checks import ANSWER_SECONDS
 from foreword.errors import ForewordError
 from foreword.findings import LATELY, NOTE, OK, UNHEARD, WRONG, Finding
-from foreword.values import fields, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST_FILES = 2  # of a host that are named in its line
 
 
-@value
+@dataclass(frozen=True)
 class Standing:
     """How one host stands, in all that can be told of it."""
 
@@ -158,7 +158,7 @@ def as_json(standing: Standing) -> dict[str, Any]:
         "found": standing.used,
         "wired": wired.begun,
         "files": [str(file) for file in wired.files],
-        "lacks": [{**fields(lack), "file": str(lack.file)} for lack in wired.lacks] if wired.begun else [],
+        "lacks": [{**vars(lack), "file": str(lack.file)} for lack in wired.lacks] if wired.begun else [],
         "gone": list(standing.strays),
         "switched_off": wired.off,
         "trust": dict(standing.trust),

@@ -15,7 +15,6 @@ from foreword.cli.memories import Json
 from foreword.errors import BadRequest, ForewordError
 from foreword.findings import WRONG, grouped
 from foreword.sizes import STORE, sized
-from foreword.values import fields
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +55,7 @@ def status(
         raise BadRequest("--session goes with --line", hint="`foreword sessions ID` tells all of one")
     about = _about(home)
     new = troubles.untold(home)
-    about["troubles"] = [fields(group) for group in grouped(new)]
+    about["troubles"] = [vars(group) for group in grouped(new)]
     if json:
         screen.as_json(about)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from foreword.code import grammars
@@ -10,7 +11,6 @@ from foreword.code.definitions import CALLABLE, definitions_in, in_tree, in_utf8
 from foreword.code.grammars import PARSE_MS
 from foreword.code.parts import differing_parts
 from foreword.types import Change
-from foreword.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

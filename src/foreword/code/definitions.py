@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from foreword.code import grammars, outline
 from foreword.code.grammars import GRAMMARS, PARSE_MS
-from foreword.values import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +35,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _GENERIC = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 
 
-@value
+@dataclass(frozen=True)
 class Definition:
     """What a file defines under a name: `body` is the same for the same code, whatever its comments and white space."""
 
@@ -112,7 +112,7 @@ def in_utf8(source: bytes) -> bytes:
 # ---- nodes in the order of the text -> definitions
 
 
-@value
+@dataclass(frozen=True)
 class _Found:
     name: str
     parts: tuple[str, ...]
@@ -123,7 +123,7 @@ class _Found:
     end: int
 
 
-@value
+@dataclass(frozen=True)
 class _Around:
     """What encloses the node at hand."""
 

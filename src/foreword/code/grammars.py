@@ -6,11 +6,11 @@ import importlib
 import re
 import threading
 import warnings
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from foreword.languages import ENDINGS
-from foreword.values import value
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
@@ -37,7 +37,7 @@ _IS_CPP = re.compile(rb"^[ \t]*(class|namespace|template|using)\b|::|\b(public|p
 _SCRIPT, _SCRIPT_END = re.compile(rb"<script\b", re.IGNORECASE), re.compile(rb"</script\s*>", re.IGNORECASE)
 
 
-@value
+@dataclass(frozen=True)
 class Grammar:
     """Where a language's parser is, and the queries that find what is defined and what is called.
 

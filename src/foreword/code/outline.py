@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-
-from foreword.values import value
+from dataclasses import dataclass
 
 LONGEST = 500  # characters of a line that may open a definition
 CONTAINERS = frozenset(
@@ -110,7 +109,7 @@ _FUNCTION_WORDS = frozenset("def fn func fun sub proc let defp member filter def
 _patterns: dict[str, tuple[re.Pattern[str], ...]] = {}
 
 
-@value
+@dataclass(frozen=True)
 class Outlined:
     """What a line seems to define; `own` is its text without remarks and without what is defined inside it."""
 

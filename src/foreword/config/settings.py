@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadConfig
 from foreword.recipes import Recipe, shown
 from foreword.tokens import FAMILIES
 from foreword.types import POSTINGS
-from foreword.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ FORMS = {
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
-@value
+@dataclass(frozen=True)
 class Setting:
     """One thing the user may change: its kind is bool, int, float, str, list, patterns, or one of FORMS."""
 
@@ -191,7 +191,7 @@ SETTINGS: tuple[Setting, ...] = (
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
-@value
+@dataclass(frozen=True)
 class Settings:
     """Every setting at its value; SETTINGS holds the defaults and the meanings."""
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -13,16 +14,15 @@ from foreword.capture import project_at
 from foreword.code import changes
 from foreword.deeds import Deed
 from foreword.distill import distil
+from foreword.encoding import storable
 from foreword.errors import BadRequest
 from foreword.imports import Batch, Found, Resolver
 from foreword.imports.marks import left, marked
-from foreword.jsontext import storable
 from foreword.projects import remote
 from foreword.redact import redact
 from foreword.redact.denied import denied
 from foreword.transcripts import Peek, deeds, peek
 from foreword.types import Change, Link, Memory, Project, Session
-from foreword.values import replace, value
 
 QUIET = 300.0  # seconds without a new line after which a session may be taken for finished; an agent thinks for minutes
 NAME = 200  # characters of a folder's name that Claude Code keeps of a longer path
@@ -56,7 +56,7 @@ def source(name: str, options: Mapping[str, Any], resolver: Resolver) -> Transcr
     )
 
 
-@value
+@dataclass(frozen=True)
 class Transcript:
     """One file of this project; its key is when it was written last."""
 

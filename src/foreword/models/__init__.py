@@ -9,13 +9,13 @@ import json
 import os
 import stat
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword.endpoint import Endpoint, Failed
 from foreword.errors import ModelError
 from foreword.models.schema import BadShape, Schema, checked
 from foreword.paths import expand
-from foreword.values import value
 
 if TYPE_CHECKING:
     from foreword.config import Settings
@@ -28,7 +28,7 @@ PASSES = "it is tried again by itself; `foreword config set model_provider off` 
 LOOK_AT = "look at `model_name`, `model_url` and what `model_key_env` names"
 
 
-@value
+@dataclass(frozen=True)
 class Completed:
     """An answer that keeps to its schema; tokens are UNTOLD where the provider does not tell them."""
 

@@ -11,11 +11,8 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LOOK_EVERY = 0.02  # seconds
 ROUNDS = 500  # of ending; what is forked meanwhile is met in the next one

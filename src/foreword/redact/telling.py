@@ -8,8 +8,9 @@ what looks random. Hence hashes and ids in ordinary places stay.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from foreword.redact.formats import CLASSES, WORD, is_random
-from foreword.values import value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ _ABOUT = tuple(
 )
 
 
-@value
+@dataclass(frozen=True)
 class _Name:
     """A telling word in its text, with the name that it is part of."""
 
@@ -65,7 +66,7 @@ class _Name:
     kind: str
 
 
-@value
+@dataclass(frozen=True)
 class _Place:
     """Where a value begins, and what that place is like."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from foreword.store.reading import Reader
-from foreword.values import value
 
 ASKED = "asked"  # the outcome of a call that has not ended, or that a crash ended: its estimate counts
 
 
-@value
+@dataclass(frozen=True)
 class Spending:
     """One call of a model, made or refused; its number is given by the store."""
 
@@ -32,7 +33,7 @@ PUT = """INSERT OR REPLACE INTO ledger
 class LedgerReader(Reader):
     """The questions about models, of one read-only connection."""
 
-    def spendings(self, *, since: float, limit: int) -> tuple[Spending, ...]:
+    def spendings(self, since: float = 0.0, limit: int = 20) -> tuple[Spending, ...]:
         rows = self._all(
             """SELECT at, provider, model, purpose, session, tokens_in, tokens_out, ms, outcome, number FROM ledger
             WHERE at >= ? ORDER BY at DESC, number DESC LIMIT ?""",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from foreword.amendments import Amendment, Logged, Undone, detail_after, patch_of, stands
+from foreword.encoding import storable
 from foreword.errors import Conflict
-from foreword.jsontext import storable
 from foreword.store.finding import FROM, MEMORY, marks, memory_of
 from foreword.store.reading import Reader
 from foreword.types import Link, Memory
-from foreword.values import fields, replace
 
 Keep = Callable[..., tuple[Memory, ...]]
 LISTS = ("tags", "files", "functions")
@@ -111,8 +111,8 @@ class LogWriter:
         patch = {
             "changed": changed,
             "new": list(ids.values()),
-            "links": [list(fields(link).values()) for link in self._by_ids(one.links)],
-            "unlinked": [list(fields(link).values()) for link in one.unlinked],
+            "links": [list(vars(link).values()) for link in self._by_ids(one.links)],
+            "unlinked": [list(vars(link).values()) for link in one.unlinked],
         }
         project = next((memory.project for memory in kept), "")
         about = [memory.id for memory in kept]
@@ -165,8 +165,8 @@ class LogWriter:
         patch = {
             "changed": {memory.id: patch for memory, (_, patch, _) in zip(after, before, strict=True)},
             "new": [],
-            "links": [list(fields(link).values()) for link in links],
-            "unlinked": [list(fields(link).values()) for link in unlinked],
+            "links": [list(vars(link).values()) for link in links],
+            "unlinked": [list(vars(link).values()) for link in unlinked],
         }
         return self._taken_back(entry, patch, who=who, run=run, at=at, ids=[memory.id for memory in after])
 
@@ -219,7 +219,7 @@ class LogWriter:
     def _unlink(self, links: Sequence[Link]) -> None:
         for link in links:
             self._execute(
-                "DELETE FROM links WHERE source = ? AND relation = ? AND target = ?", tuple(fields(link).values())
+                "DELETE FROM links WHERE source = ? AND relation = ? AND target = ?", tuple(vars(link).values())
             )
 
     def _by_ids(self, links: Sequence[Link]) -> list[Link]:

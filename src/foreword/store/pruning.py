@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.retention import ASIDE, BY_SIZE, KEPT_KINDS, REST_DAYS, Day, Limits, Prunable, excess, horizon
@@ -15,7 +16,6 @@ from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.log import LogWriter
 from foreword.store.tallies import DAY, LOCAL, TallyReader
 from foreword.store.writing import texts_of
-from foreword.values import value
 
 Execute = Callable[..., Any]
 
@@ -26,7 +26,7 @@ MEMORY_TEXTS = ("title", "body", "split", "tags", "files", "functions", "detail"
 WORDS = "title, body, tags, files, split"
 
 
-@value
+@dataclass(frozen=True)
 class Part:
     """Rows of one table that are of a class: how they are told apart, what keeps them, and what makes them old."""
 
@@ -45,7 +45,7 @@ class Part:
         return self.order or f"{self.at}, {self.key}"
 
 
-@value
+@dataclass(frozen=True)
 class Plan:
     """What goes: by class, for people; and for each part the rows that are old, and up to which others go by size."""
 
@@ -59,7 +59,7 @@ class Plan:
         return sum(each.rows for each in self.classes)
 
 
-@value
+@dataclass(frozen=True)
 class Batch:
     """What one transaction removed of a part: rows, their bytes, and where to go on; an empty place ends the part."""
 

@@ -1,21 +1,19 @@
 """Questions -> rows, for any SQLite connection: the worker asks through apsw, a hook without worker through the stdlib.
 
-Finding by words and by code has a file of its own. Light: the hook loads both.
+Finding by words and by code has a file of its own.
 """
 
 from __future__ import annotations
 
-from foreword.jsontext import dumps, loads
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from foreword.encoding import dumps, loads
 from foreword.store.finding import FOREVER, FROM, MEMORY, Finder, marks, memory_of, texts
 from foreword.types import GOING_ON, KINDS, Change, Event, Hit, Injection, Item, Link, Memory, Project, Query, Session
-from foreword.values import replace
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-SCHEMA = 8  # the newest schema this code can read; the number of the last migration
+SCHEMA = 8  # the version of store/schema.sql, and the newest that this code can read
 KNOWN_TABLES = (
     "memories",
     "vectors",

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from foreword.amendments import Logged, patch_of, plain
+from foreword.encoding import storable
 from foreword.errors import BadRequest
-from foreword.jsontext import storable
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.log import LogWriter
 from foreword.store.reading import Reader
-from foreword.types import EMPTY, Memory, Project
+from foreword.types import Memory, Project
 from foreword.uids import moved
-from foreword.values import replace, value
 
 MERGE, ALIAS = "merge project", "alias project"  # as the log calls them
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
@@ -34,7 +34,7 @@ LOW = (1 << SEQUENCE_BITS) - 1
 Words = tuple[int, Sequence[str], Sequence[Any] | None]  # as the words index takes them
 
 
-@value
+@dataclass(frozen=True)
 class Known:
     """A project that was seen: under which name and where, and as which other one it counts."""
 
@@ -81,11 +81,11 @@ def _apart(key: str, others: Sequence[str]) -> str:
     return next((end for end in ends if not any(other.endswith(f"/{end}") for other in others)), key)
 
 
-@value
+@dataclass(frozen=True)
 class Held:
     """What is kept of a project: its active memories by kind, its sessions, and when the last of those was."""
 
-    kinds: Mapping[str, int] = EMPTY
+    kinds: Mapping[str, int] = field(default_factory=dict, hash=False)
     sessions: int = 0
     last: float = 0.0
 
@@ -94,7 +94,7 @@ class Held:
         return sum(self.kinds.values())
 
 
-@value
+@dataclass(frozen=True)
 class Moved:
     """What a merge moved, by table, and how many memories became one with another."""
 
@@ -347,7 +347,7 @@ class RegistryWriter:
         present = {memory.id: memory for memory in self._reader.by_id([winner, loser])}
         if winner in present:
             known = present[winner]
-            fields = {
+            fields: dict[str, Any] = {
                 name: tuple(old) if isinstance(getattr(known, name), tuple) else old
                 for name, (old, new) in changed.items()
                 if plain(getattr(known, name)) == new

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.store.reading import EVENT, SESSION, Reader, event_of
 from foreword.types import Event, Session
-from foreword.values import value
 
 LATELY = 20  # sessions of a host whose injections are looked at: a walk through all of them takes seconds at a million
 
 
-@value
+@dataclass(frozen=True)
 class Seen:
     """What was seen of one host; times are 0 where there was nothing."""
 
@@ -47,7 +47,7 @@ class SeenReader(Reader):
         )
         return tuple(Session(*row) for row in rows)
 
-    def prompts(self, session: str, *, limit: int, oldest: bool = False) -> tuple[Event, ...]:
+    def prompts(self, session: str, *, limit: int = 20, oldest: bool = False) -> tuple[Event, ...]:
         rows = self._all(
             f"""SELECT {EVENT} FROM events
             WHERE session = ? AND kind = 'prompt' ORDER BY number {"" if oldest else "DESC"} LIMIT ?""",

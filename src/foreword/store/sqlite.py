@@ -5,30 +5,43 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
 from foreword.amendments import Amendment, Logged, Undone
-from foreword.errors import StoreError
+from foreword.errors import DamagedIndex, StoreError
 from foreword.store import mending
-from foreword.store.asking import Asking
+from foreword.store.browsing import BrowsingReader, Facets, Page
 from foreword.store.commits import told
-from foreword.store.judged import JudgedWriter, Verdict
-from foreword.store.log import LogWriter
+from foreword.store.counts import Counts
+from foreword.store.judged import JudgedReader, JudgedWriter, Verdict
+from foreword.store.kinds import KindReader
+from foreword.store.ledger import LedgerReader
+from foreword.store.log import LogReader, LogWriter
 from foreword.store.mending import MENDED, WAYS_OUT
-from foreword.store.readers import LOG, PRUNING, REGISTRY, TALLIES
-from foreword.store.registry import Held, Known, Moved, RegistryWriter
+from foreword.store.readers import R, Readers
+from foreword.store.reading import Reader
+from foreword.store.registry import Known, Moved, RegistryReader, RegistryWriter
+from foreword.store.seen import SeenReader
+from foreword.store.silences import SilenceReader
+from foreword.store.statistics import StatisticsReader
+from foreword.store.tallies import TallyReader
+from foreword.store.timeline import TimelineReader
 from foreword.store.tombstones import Tombstones
+from foreword.store.writing import Writing
 from foreword.types import (
     EMPTY,
     Change,
     Event,
+    Hit,
     Injection,
     Link,
     Memory,
     Project,
+    Query,
     Session,
     Vector,
 )
@@ -40,17 +53,38 @@ if TYPE_CHECKING:
     from foreword.store.pruning import Batch, Plan
     from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.silences import Silence
+    from foreword.store.vectors import Nearest
+    from foreword.store.wanted import Wanted
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
-class SqliteStore(Asking):
+def _asks(
+    kind: type[R], method: Callable[Concatenate[R, P], T], *, flush: bool = False
+) -> Callable[Concatenate[SqliteStore, P], T]:
+    """Make a reader's *method* one of the store; with *flush*, what was left for later is written before."""
+
+    def ask(self: SqliteStore, /, *given: P.args, **named: P.kwargs) -> T:
+        if flush:
+            self._flush()
+        return self._readers.ask(kind, lambda reader: method(reader, *given, **named))
+
+    return ask
+
+
+class SqliteStore(Writing):
     """One SQLite file. Open it in one process only; other processes ask that one."""
 
     def __init__(
         self, path: Path, *, backups: Path, backups_keep: int = 5, choose: Callable[[str], str] = secrets.choice
     ) -> None:
         super().__init__(path, choose=choose)
+        self._readers = Readers(path, check_open=self._check_open)
+        self._reader = self._readers.taken
+        self._nearest: Nearest | None = None
+        self._all_have: tuple[object, ...] = ()  # the model and the `_bare` with which nothing was lacking
+        self._browsed: Counts | None = None  # what was counted for whoever looks around
         opened = mending.opened(path, backups=backups, keep=backups_keep)
         self._db, self._file = opened.db, opened.file
         self._trouble.update(opened.trouble)
@@ -154,9 +188,110 @@ class SqliteStore(Asking):
     def note_day(self, day: str) -> bool:
         from foreword.store import tallies
 
-        if not self._ask_of(TALLIES, lambda reader: reader.beginning(day)):
+        if not self._readers.ask(TallyReader, lambda reader: reader.beginning(day)):
             return False
         return self._write(lambda: tallies.note_day(self._db.execute, day, failures=(apsw.Error,)))
+
+    # -- reading ------------------------------------------------------------------------------------------------
+    by_uid = _asks(Reader, Reader.by_uid)
+    page = _asks(Reader, Reader.page)
+    around = _asks(Reader, Reader.around)
+    of_session = _asks(TimelineReader, TimelineReader.of_session)
+    proposed = _asks(KindReader, KindReader.proposed)
+    of_kinds = _asks(KindReader, KindReader.of_kinds)
+    how_many = _asks(KindReader, KindReader.how_many)
+    by_code = _asks(Reader, Reader.by_code)
+    by_recency = _asks(Reader, Reader.by_recency)
+    linked = _asks(Reader, Reader.linked)
+    changed = _asks(Reader, Reader.changed)
+    sessions = _asks(Reader, Reader.sessions)
+    session = _asks(Reader, Reader.session)
+    undistilled = _asks(Reader, Reader.undistilled)
+    sessions_of = _asks(SeenReader, SeenReader.sessions_of)
+    seen = _asks(SeenReader, SeenReader.seen, flush=True)
+    prompts = _asks(SeenReader, SeenReader.prompts)
+    last_told = _asks(SeenReader, SeenReader.last_told)
+    sessions_before = _asks(TimelineReader, TimelineReader.sessions_before)
+    session_like = _asks(TimelineReader, TimelineReader.session_like)
+    sessions_with = _asks(TimelineReader, TimelineReader.sessions_with)
+    came_of = _asks(TimelineReader, TimelineReader.came_of)
+    changed_in = _asks(TimelineReader, TimelineReader.changed_in)
+    given_to = _asks(TimelineReader, TimelineReader.given_to, flush=True)
+    began_with = _asks(TimelineReader, TimelineReader.began_with)
+    events_before = _asks(TimelineReader, TimelineReader.events_before)
+    events = _asks(Reader, Reader.events)
+    mark = _asks(Reader, Reader.mark)
+    injections = _asks(Reader, Reader.injections, flush=True)
+    injection = _asks(Reader, Reader.injection, flush=True)
+    silences = _asks(SilenceReader, SilenceReader.silences, flush=True)
+    given = _asks(Reader, Reader.given, flush=True)
+    shown = _asks(Reader, Reader.shown, flush=True)
+    begun = _asks(Reader, Reader.begun, flush=True)
+    prompted = _asks(Reader, Reader.prompted)
+    spent = _asks(Reader, Reader.spent, flush=True)
+    given_in_all = _asks(Reader, Reader.given_in_all, flush=True)
+    unjudged = _asks(JudgedReader, JudgedReader.unjudged, flush=True)
+    overdue = _asks(JudgedReader, JudgedReader.overdue, flush=True)
+    fetched = _asks(JudgedReader, JudgedReader.fetched, flush=True)
+    shown_to = _asks(JudgedReader, JudgedReader.shown_to, flush=True)
+    use = _asks(JudgedReader, JudgedReader.use, flush=True)
+    spendings = _asks(LedgerReader, LedgerReader.spendings)
+    spent_on_models = _asks(LedgerReader, LedgerReader.spent_on_models)
+    counts = _asks(Reader, Reader.counts, flush=True)
+    statistics = _asks(StatisticsReader, StatisticsReader.statistics, flush=True)
+    totals = _asks(StatisticsReader, StatisticsReader.totals, flush=True)
+    size = _asks(TallyReader, TallyReader.size)
+
+    def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
+        found = self._readers.ask(Reader, lambda reader: reader.by_id(ids))
+        return tuple(memory for memory in found if memory.status != "forgotten")  # its bytes are about to go
+
+    def by_words(self, query: Query) -> tuple[Hit, ...]:
+        self._check_words()
+        try:
+            return self._readers.ask(Reader, lambda reader: reader.by_words(query))
+        except DamagedIndex as exc:
+            self._trouble["index"] = str(exc)
+            raise
+
+    def by_meaning(self, query: Query) -> tuple[Hit, ...]:
+        if query.vector is None or not query.vector.data:
+            return ()
+        from foreword.store.vectors import Nearest, VectorReader  # with numpy, which one without vectors never loads
+
+        nearest = self._nearest
+        if nearest is None or not nearest.fits(query.vector):
+            ask = partial(self._readers.ask, VectorReader)
+            nearest = self._nearest = Nearest(query.vector, ask=ask)
+        return nearest.hits(query)
+
+    def without_vectors(self, model: str, *, dim: int = 0, limit: int = 100) -> tuple[Memory, ...]:
+        # Asked every second: to look through all memories for nothing is done once.
+        seen = (model, dim, self._bare)
+        if self._all_have == seen:
+            return ()
+        from foreword.store.vectors import VectorReader
+
+        lacking = self._readers.ask(VectorReader, lambda reader: reader.lacking(model, dim=dim, limit=limit))
+        if not lacking:
+            self._all_have = seen
+        return lacking
+
+    def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
+        return self._ask_browsing(wanted, lambda reader, known: reader.browse(wanted, known, after=after, limit=limit))
+
+    def facets(self, wanted: Wanted) -> Facets:
+        return self._ask_browsing(wanted, lambda reader, known: reader.facets(wanted, known))
+
+    def _ask_browsing(self, wanted: Wanted, question: Callable[[BrowsingReader, Counts], T]) -> T:
+        if wanted.words or wanted.tag or wanted.file:
+            self._check_words()
+        known = self._browsed = Counts.at(self._memories_of, before=self._browsed)
+        return self._readers.ask(BrowsingReader, lambda reader: question(reader, known))
+
+    def _check_words(self) -> None:
+        if "index" in self._trouble:
+            raise DamagedIndex(self._trouble["index"], hint=WAYS_OUT["index"])
 
     # -- governing ----------------------------------------------------------------------------------------------
     def amend(self, amendments: Sequence[Amendment], *, who: str, at: float, run: str = "") -> tuple[Logged, ...]:
@@ -165,28 +300,9 @@ class SqliteStore(Asking):
     def undo(self, entries: Sequence[Logged], *, who: str, at: float, run: str = "") -> Undone:
         return self._registered(lambda: self._logging.undo(entries, who=who, run=run, at=at))
 
-    def log(
-        self,
-        *,
-        project: str = "",
-        memory: str = "",
-        run: str = "",
-        numbers: Sequence[int] = (),
-        since: float = 0.0,
-        standing: bool = False,
-        limit: int = 50,
-    ) -> tuple[Logged, ...]:
-        asked: dict[str, Any] = {"project": project, "memory": memory, "run": run, "numbers": numbers}
-        return self._ask_of(LOG, lambda reader: reader.log(**asked, since=since, standing=standing, limit=limit))
-
-    def written(
-        self, *, project: str = "", memory: str = "", since: float = 0.0, limit: int = 50
-    ) -> tuple[Memory, ...]:
-        asked: dict[str, Any] = {"project": project, "memory": memory, "since": since, "limit": limit}
-        return self._ask_of(LOG, lambda reader: reader.written(**asked))
-
-    def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
-        return self._ask_of(LOG, lambda reader: reader.taken_back())
+    log = _asks(LogReader, LogReader.log)
+    written = _asks(LogReader, LogReader.written)
+    taken_back = _asks(LogReader, LogReader.taken_back)
 
     def was_forgotten(self, memories: Sequence[Memory]) -> bool:
         if not memories:
@@ -215,15 +331,11 @@ class SqliteStore(Asking):
     def registry(self) -> Mapping[str, Known]:
         known = self._registry
         if known is None:
-            known = self._registry = self._ask_of(REGISTRY, lambda reader: reader.registry())
+            known = self._registry = self._readers.ask(RegistryReader, RegistryReader.registry)
         return known
 
-    def held(self) -> Mapping[str, Held]:
-        return self._ask_of(REGISTRY, lambda reader: reader.held())
-
-    def of_project(self, key: str) -> Mapping[str, int]:
-        self._flush()
-        return self._ask_of(REGISTRY, lambda reader: reader.of_project(key))
+    held = _asks(RegistryReader, RegistryReader.held)
+    of_project = _asks(RegistryReader, RegistryReader.of_project, flush=True)
 
     def see_projects(self, projects: Sequence[Project], *, at: float) -> None:
         self._registered(lambda: self._projects.see(projects, at=at))
@@ -273,8 +385,10 @@ class SqliteStore(Asking):
                 raise told(exc, self._path) from exc
 
     def prunable(self, limits: Limits, *, now: float) -> Plan:
+        from foreword.store.pruning import PruningReader
+
         self._flush()
-        return self._ask_of(PRUNING, lambda reader: reader.plan(limits, now=now))
+        return self._readers.ask(PruningReader, lambda reader: reader.plan(limits, now=now))
 
     def prune(
         self,
@@ -290,7 +404,9 @@ class SqliteStore(Asking):
         from foreword.store import pruning
 
         self._check_words()
-        keys, place = self._ask_of(PRUNING, lambda reader: reader.chosen(plan, part, after=after, now=now))
+        keys, place = self._readers.ask(
+            pruning.PruningReader, lambda reader: reader.chosen(plan, part, after=after, now=now)
+        )
         if not keys:
             return pruning.Batch(0, 0, (), noted)
         told_of: dict[str, Any] = {"who": who, "now": now, "told": told, "noted": noted}

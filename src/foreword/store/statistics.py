@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from foreword.store.finding import bound, marks
 from foreword.store.tallies import BYTES, LOCAL, TallyReader
-from foreword.types import EMPTY, KINDS
-from foreword.values import value
+from foreword.types import KINDS
 
 AT_ONCE = 500  # parameters of one statement
 KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
@@ -18,7 +18,7 @@ KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
 BOUNDS = (1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0)
 
 
-@value
+@dataclass(frozen=True)
 class Items:
     """How many items of a kind were shown in a layer on a day, and what became of them; the rest is not judged."""
 
@@ -30,13 +30,14 @@ class Items:
     ignored: int
 
 
-@value
+@dataclass(frozen=True)
 class Counted:
     """What happened in a span of days, as rows that were put together by the database."""
 
     injections: tuple[tuple[str, str, int, int], ...] = ()  # day, moment, how many, tokens
-    build_ms: Mapping[str, Sequence[float]] = EMPTY  # moment -> each, the quickest first
-    build_ms_by_day: Mapping[str, Sequence[float]] = EMPTY
+    # Moment -> each, the quickest first
+    build_ms: Mapping[str, Sequence[float]] = field(default_factory=dict, hash=False)
+    build_ms_by_day: Mapping[str, Sequence[float]] = field(default_factory=dict, hash=False)
     away: int = 0  # of the injections, those that a hook gave itself
     items: tuple[Items, ...] = ()
     tallies: tuple[tuple[str, str, float], ...] = ()  # day, what, how many
@@ -50,7 +51,7 @@ class Counted:
     ahead: int = 0  # injections from after the span: some clock was wrong
 
 
-@value
+@dataclass(frozen=True)
 class Totals:
     """What was counted since the store began."""
 
@@ -123,7 +124,7 @@ class StatisticsReader(TallyReader):
             ahead=ahead[0][0],
         )
 
-    def totals(self, project: str) -> Totals:
+    def totals(self, project: str = "") -> Totals:
         here, given = _of(project)
         upto = ", ".join(f"sum(build_ms <= {bound})" for bound in BOUNDS)
         moments = self._all(

@@ -7,12 +7,12 @@ had arrived by then. `retention.py` owns what follows from that.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.retention import Day
 from foreword.store.finding import bound
 from foreword.store.reading import Reader
-from foreword.values import value
 
 DAY, BYTES, ACTIVITY, BEFORE = "day", "bytes", "activity", "before:"
 LOCAL = "date({}, 'unixepoch', 'localtime')"  # the day on which that was, where the user is
@@ -22,7 +22,7 @@ ADD = """INSERT INTO tallies (day, project, what, number) VALUES (?, ?, ?, ?)
 PUT = "INSERT OR REPLACE INTO tallies (day, project, what, number) VALUES (?, '', ?, ?)"
 
 
-@value
+@dataclass(frozen=True)
 class Size:
     """Bytes of a store: all of its file (`sizes.STORE`), and those of them that hold something."""
 

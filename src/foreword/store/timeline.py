@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from foreword.jsontext import dumps
+from foreword.encoding import dumps
 from foreword.store.finding import FOREVER, marks
 from foreword.store.reading import EVENT, SESSION, Reader, event_of
 from foreword.types import Change, Event, Memory, Session
-from foreword.values import value
 
 # What sessions came to: theirs, and what later ones saw again. Of two memories that are one by now, that one.
 # The plus keeps SQLite to one walk along the index of each session; `<> ''` lets the partial one be used.
@@ -20,7 +20,7 @@ _SEEN = """SELECT m.session, m.place, m.kind, m.created, m.id FROM memories m
  WHERE s.session IN (SELECT value FROM json_each(?1)) AND s.session <> m.session AND +m.status <> 'forgotten'"""
 
 
-@value
+@dataclass(frozen=True)
 class Changed:
     """The functions that a session changed: the newest of them, and how many there are in all."""
 
@@ -28,7 +28,7 @@ class Changed:
     count: int
 
 
-@value
+@dataclass(frozen=True)
 class Given:
     """What a session was given: answers and their tokens, memories in them, each once, and how many it used."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from foreword.amendments import About, Amendment, standing
 from foreword.details import named, texts
 from foreword.distill.gist import stems
 from foreword.tidy.contradictions import CHOSEN_SINCE
 from foreword.types import Memory
-from foreword.values import replace
 
 SINCE = "Replaced since: "  # in front of a title: where titles are cut, what comes last is not read
 LESS_SURE = 0.5  # times its confidence: it comes after what holds

@@ -20,7 +20,6 @@ from foreword.store.registry import names
 from foreword.switches import chosen, off
 from foreword.trouble import noted
 from foreword.types import Project
-from foreword.values import fields
 from foreword.web.now import LAYERS
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def health(keeper: Keeper) -> dict[str, Any]:
     worker = _worker(keeper, found, now=now)
     counts = worker.pop("counts")
     hosts = _hosts(keeper, found, now=now)
-    size = _asked(lambda: fields(keeper.store.size()), found)
+    size = _asked(lambda: vars(keeper.store.size()), found)
     store = _store(keeper, found, size=size, counts=counts) if size else None
     model = _asked(lambda: keeper.model(ledger=LEDGER), found)
     findings = [*found, *_switched(keeper), *_of_model(model)]
@@ -52,7 +51,7 @@ def health(keeper: Keeper) -> dict[str, Any]:
         "at": now,
         "ok": not any(each.state == WRONG for each in findings),
         "says": _says(findings, hosts=hosts, store=store, now=now),
-        "findings": [fields(each) for each in findings],
+        "findings": [vars(each) for each in findings],
         "worker": worker,
         "hosts": hosts,
         "troubles": _troubles(keeper.home.trouble),

@@ -16,14 +16,15 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from foreword.capture import project_at
+from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
-from foreword.jsontext import storable
 from foreword.paths import Home
 from foreword.redact import redact
 from foreword.store import Store
@@ -31,7 +32,6 @@ from foreword.store import forgetting as rows
 from foreword.store.forgetting import MAGIC, Copy, Cutter, Doomed, Forgetter
 from foreword.store.registry import counts_as
 from foreword.traces import WINDOW, Traces, held, traces_of
-from foreword.values import replace, value
 from foreword.worker.distilling import Distilling
 from foreword.worker.importing import Importing
 from foreword.worker.refining import Refining
@@ -59,7 +59,7 @@ NOT_OURS = (
 )
 
 
-@value
+@dataclass(frozen=True)
 class Wish:
     """What somebody wants forgotten: one of memories, a session, projects, or words in projects."""
 
@@ -377,7 +377,7 @@ def _told(counts: Mapping[str, int]) -> dict[str, int]:
 # ---- the files of the home
 
 
-@value
+@dataclass(frozen=True)
 class Scanned:
     """What a look at every byte found."""
 

@@ -13,6 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from foreword.config import Settings
@@ -24,7 +25,6 @@ from foreword.revise import said_again
 from foreword.store import Store
 from foreword.switches import chosen, off
 from foreword.types import Change, Event, Link, Memory, Project, Session
-from foreword.values import replace, value
 from foreword.worker.registry import Registry
 from foreword.worker.watch import bring_in, untold
 
@@ -45,7 +45,7 @@ COUNTED = 1_000  # memories that an import remembers it has counted
 UNFINISHED = "imports"  # the mark that holds what a killed worker left
 
 
-@value
+@dataclass(frozen=True)
 class Wish:
     """What somebody wants imported into the project of a folder."""
 
@@ -274,7 +274,8 @@ class Importing:
         """No import writes into another project than the one it was started for, unless it was told to."""
         if wide:
             return self._registry.own(item)
-        return replace(item, project=project.key, **({"scope": project.scope} if isinstance(item, Memory) else {}))
+        scope: dict[str, Any] = {"scope": project.scope} if isinstance(item, Memory) else {}
+        return replace(item, project=project.key, **scope)
 
     def _note_unfinished(self, *more: _Job) -> None:
         if self._resuming:
@@ -373,7 +374,9 @@ def _allowed_of(batch: Batch, *, choices: Mapping[str, Any]) -> Batch:
     refused = {each.key for each in projects if off(each, choices).write}
     session = batch.session if batch.session and batch.session.project not in refused else None
     lists = {name: getattr(batch, name) for name in ("memories", "changes", "events")}
-    kept = {name: tuple(each for each in rows if each.project not in refused) for name, rows in lists.items()}
+    kept: dict[str, Any] = {
+        name: tuple(each for each in rows if each.project not in refused) for name, rows in lists.items()
+    }
     return replace(batch, session=session, **kept)
 
 

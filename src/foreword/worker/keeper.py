@@ -29,7 +29,6 @@ from foreword.switched import refuse_to_write
 from foreword.switches import Off, chosen, off
 from foreword.trouble import Trouble, note, noted
 from foreword.types import Project
-from foreword.values import fields
 from foreword.web import Viewer
 from foreword.worker import asked, reviewing
 from foreword.worker.callers import Callers
@@ -385,7 +384,7 @@ class Keeper:
         """Where things stand in a project, for a person; nothing is recorded."""
         project = self._project(project_path)
         found = resume(self.store, project, now=self.now(), limit=limit)
-        told = {name: [fields(point) for point in points] for name, points in fields(found).items()}
+        told = {name: [vars(point) for point in points] for name, points in vars(found).items()}
         return {"project": project.key, "name": project.name, **told}
 
     # -- what is known about itself -----------------------------------------------------------------------------

@@ -10,9 +10,9 @@ from typing import Any
 
 from foreword import answers
 from foreword.capture import capture, moment_of
+from foreword.encoding import storable
 from foreword.errors import BadRequest
 from foreword.hosts import FILES, find
-from foreword.jsontext import storable
 from foreword.payloads import Delivery
 from foreword.recall import meant
 from foreword.redact import redact
@@ -25,7 +25,7 @@ from foreword.worker.taking import Taking
 
 ECHO_SECONDS = 0.8  # a host starts both copies of a hook at once; a busy machine, some hundred milliseconds apart
 MOST_ANSWERED = 256  # events that are kept in mind for so long
-STATUS_LINE = "statusLine"  # what Claude calls it; hook/pipe.py knows the word too
+STATUS_LINE = "statusLine"  # what Claude calls it; hook/client.py knows the word too
 
 
 class Moments:

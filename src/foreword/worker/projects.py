@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.amendments import Amendment, Logged
@@ -17,7 +18,6 @@ from foreword.switched import refuse_to_write
 from foreword.switches import LISTS, chosen, listed, off
 from foreword.types import Memory, Project
 from foreword.uids import moved
-from foreword.values import replace
 from foreword.worker import asked
 from foreword.worker.asked import text
 from foreword.worker.registry import Registry

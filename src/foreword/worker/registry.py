@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from foreword.capture import project_at
@@ -13,7 +14,6 @@ from foreword.redact import redact
 from foreword.store import Store
 from foreword.store.registry import counts_as
 from foreword.types import EMPTY, Change, Event, Injection, Memory, Project, Session
-from foreword.values import replace
 
 if TYPE_CHECKING:
     from foreword.store.registry import Known
@@ -79,7 +79,7 @@ class Registry:
         if key == told.project:
             return told
         if isinstance(told, Memory) and told.scope == f"project:{told.project}":
-            return replace(told, project=key, scope=f"project:{key}")
+            return replace(told, project=key, scope=f"project:{key}")  # type: ignore[call-arg]
         return replace(told, project=key)
 
     def raw(self, project: Project) -> str:

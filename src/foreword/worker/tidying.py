@@ -14,6 +14,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from foreword import learn
@@ -24,7 +25,6 @@ from foreword.store import Store
 from foreword.switches import chosen, off
 from foreword.tidy import contradictions, duplicates, retold, staleness
 from foreword.types import BASE32, Memory, Project, Query
-from foreword.values import replace
 from foreword.worker.importing import Courtesy
 from foreword.worker.present import Present, roots_of
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from foreword import tails
 from foreword.config import Settings
@@ -19,7 +20,6 @@ from foreword.install.wired import Wired
 from foreword.store import Store
 from foreword.switches import chosen, off
 from foreword.types import Event, Project, Session
-from foreword.values import fields, replace, value
 
 log = logging.getLogger("foreword")
 
@@ -33,7 +33,7 @@ QUIET = "hosts were looked at"
 SHORT = 13  # characters of a session's id: those of Codex begin with the time, down to the millisecond
 
 
-@value
+@dataclass(frozen=True)
 class Died:
     """A session that told nothing more and went on: from when, and until when at least."""
 
@@ -221,7 +221,7 @@ def brought_in(host: str) -> str:
 
 
 def _keep(store: Store, host: str, told: Sequence[Died], *, at: float) -> None:
-    store.set_mark(f"{MARK}{host}", json.dumps([fields(each) for each in told[:KEPT]]), at=at)
+    store.set_mark(f"{MARK}{host}", json.dumps([vars(each) for each in told[:KEPT]]), at=at)
 
 
 def _transcript(events: Sequence[Event]) -> str:

@@ -7,6 +7,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +23,6 @@ from foreword.store.tombstones import KEY, SQL, Tombstones, texts_of
 from foreword.traces import MARK
 from foreword.types import EMPTY
 from foreword.uids import moved
-from foreword.values import value
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ MAGIC = b"SQLite format 3\0"  # how each of them begins
 PAGE = 64 * 1024
 
 
-@value
+@dataclass(frozen=True)
 class Stones:
     """The tombstones of a database, and their key."""
 

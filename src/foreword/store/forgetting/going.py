@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import apsw
@@ -16,7 +17,6 @@ import apsw
 from foreword.store.reading import Reader
 from foreword.traces import Traces
 from foreword.types import Memory
-from foreword.values import replace, value
 from foreword.words import told_in
 
 Execute = Callable[..., Any]
@@ -28,7 +28,7 @@ LIST = "(SELECT value FROM json_each(?))"  # a list as one parameter: `as_list`
 TEXTS = ("title", "body", "tags", "detail")  # of a memory; files and functions are the repository's words
 
 
-@value
+@dataclass(frozen=True)
 class Doomed:
     """What goes: memories, and all of some sessions and projects. *near* are the sessions that memories came from."""
 
@@ -42,7 +42,7 @@ class Doomed:
         return bool(self.uids or self.sessions or self.projects)
 
 
-@value
+@dataclass(frozen=True)
 class Going:
     """What forgetting would come to: rows by table, memories by their titles, and whose transcripts tell it too."""
 

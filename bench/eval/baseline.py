@@ -1,8 +1,8 @@
-"""Memories -> plain full-text search, as anyone would write it in an hour: what `foreword eval` compares with.
+"""Search memories with plain SQLite full-text search: the baseline that Foreword is compared with.
 
 FTS5 with porter over title, body, files and functions, an OR of the prompt's words without stop-words, in the order of
 bm25. All four columns: on four public git histories nDCG@10 is then 0.165, with title and body alone 0.118 and with
-files too 0.147. The stop-words are its own, so that it stands still while the product's are tuned; without any it is
+files too 0.147. It has its own stop-words, so that it stays the same while the product's are tuned; without any it is
 0.149.
 """
 
@@ -13,10 +13,9 @@ from collections.abc import Sequence
 
 import apsw
 
-from foreword.jsontext import storable
 from foreword.types import Memory
 
-STOP = frozenset(
+STOP_WORDS = frozenset(
     """a about after all also am an and any are as at be because been before being but by can could did do does doing
     for from get gets had has have having he her here him his how i if in instead into is it its just let lets like
     made make makes me more most my need needs new no not now of off on one only or other our out over own see she
@@ -27,8 +26,8 @@ STOP = frozenset(
 
 
 def plain_words(prompt: str) -> tuple[str, ...]:
-    """The words of *prompt* that are no stop-words, each once."""
-    return tuple(word for word in dict.fromkeys(re.findall(r"\w+", prompt.lower())) if word not in STOP)
+    """Return the words of *prompt* that are no stop-words, each once."""
+    return tuple(word for word in dict.fromkeys(re.findall(r"\w+", prompt.lower())) if word not in STOP_WORDS)
 
 
 class PlainIndex:
@@ -43,38 +42,35 @@ class PlainIndex:
         self._holders: dict[str, frozenset[str]] = {}
 
     def add(self, memories: Sequence[Memory]) -> None:
-        rows = [(*map(storable, _texts(memory)), memory.uid, memory.created) for memory in memories]
+        """Index *memories*."""
+        rows = [
+            (each.title, each.body, " ".join(each.files), " ".join(each.functions), each.uid, each.created)
+            for each in memories
+        ]
         with self._db:
             self._db.executemany("INSERT INTO plain VALUES (?, ?, ?, ?, ?, ?)", rows)
         self._holders.clear()
 
-    def best(self, words: Sequence[str], *, at: float, limit: int) -> tuple[str, ...]:
-        """The uids of what holds any of *words* and is not younger than *at*, in the order of bm25."""
+    def search(self, words: Sequence[str], *, at: float, limit: int) -> tuple[str, ...]:
+        """Return the uids of memories that hold any of *words* and are not younger than *at*, best first."""
         if not words:
             return ()
         rows = self._db.execute(
             "SELECT uid FROM plain WHERE plain MATCH ? AND at <= ? ORDER BY rank, rowid LIMIT ?",
-            (" OR ".join(map(_quoted, words)), at, limit),
+            (" OR ".join(f'"{word}"' for word in words), at, limit),
         )
         return tuple(uid for (uid,) in rows)
 
     def coverage(self, uid: str, words: Sequence[str]) -> float:
-        """The share of *words* that a memory holds."""
+        """Return the share of *words* that a memory holds."""
         return sum(uid in self._holding(word) for word in words) / len(words) if words else 0.0
 
     def close(self) -> None:
+        """Release the index."""
         self._db.close()
 
     def _holding(self, word: str) -> frozenset[str]:
         if word not in self._holders:
-            rows = self._db.execute("SELECT uid FROM plain WHERE plain MATCH ?", (_quoted(word),))
+            rows = self._db.execute("SELECT uid FROM plain WHERE plain MATCH ?", (f'"{word}"',))
             self._holders[word] = frozenset(uid for (uid,) in rows)
         return self._holders[word]
-
-
-def _texts(memory: Memory) -> tuple[str, str, str, str]:
-    return memory.title, memory.body, " ".join(memory.files), " ".join(memory.functions)
-
-
-def _quoted(word: str) -> str:
-    return f'"{storable(word)}"'
