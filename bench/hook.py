@@ -268,7 +268,7 @@ class Bench:
             "memories": {"small": SMALL, "large": self.given.large},
             "asked": {"small": self._asked(SMALL), "large": self._asked(self.given.large)},
             "build_ms": builds,
-            "spooled_though_worker_up": {name: _spooled(home) for name, home in self.workers.items()},
+            "away_though_worker_up": {name: _away(home) for name, home in self.workers.items()},
             "spooled_while_away": {name: _waiting(home) for name, home in self.away.items()},
             "variants": {
                 name: {
@@ -343,9 +343,9 @@ def answering(path: str) -> Iterator[None]:
         os.waitpid(pid, 0)
 
 
-def _spooled(home: Home) -> int:
-    """Count the hooks that found the worker late; those runs timed the offline path."""
-    return sum(bool(each["away"]) for each in Client(home).get("/api/injections", limit=1000)["injections"])
+def _away(home: Home) -> int:
+    """How many contexts hooks built without the worker; those runs timed the offline path."""
+    return int(Client(home).get("/api/stats", days=1)["injections"]["away"])
 
 
 def _waiting(home: Home) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from foreword import render
 from foreword.distill.fixes import fate_of
@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from foreword.store.seen import Seen
     from foreword.store.silences import Silence
 
-    class Died(Protocol):
-        """A session that went on untold, as `worker.watch` tells of it."""
 
-
-def host(seen: Seen, died: Sequence[Died]) -> dict[str, Any]:
+def host(seen: Seen) -> dict[str, Any]:
     """What was seen of a host; null for what never was."""
     event = {"at": seen.at, "name": seen.name, "session": seen.session, "project": seen.project}
     given = {"at": seen.given, "moment": seen.moment, "tokens": seen.tokens}
@@ -29,7 +26,6 @@ def host(seen: Seen, died: Sequence[Died]) -> dict[str, Any]:
         "last_injection": given if seen.given else None,
         "sessions": seen.sessions,
         "events": seen.events,
-        "died": [vars(each) for each in died],
     }
 
 

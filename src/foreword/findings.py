@@ -16,7 +16,7 @@ LATELY = 7 * 86_400.0  # seconds; what was untold before last week is history
 SETTLE = 10.0  # seconds; a worker takes the spool in within its first second, a big one needs a few
 BACKLOG = 60.0  # seconds; what waits longer beside a running worker is stuck
 # What is told of a host that never told anything.
-UNHEARD: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0, "events": 0, "died": []}
+UNHEARD: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0, "events": 0}
 
 
 @dataclass(frozen=True)

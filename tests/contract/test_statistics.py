@@ -10,11 +10,9 @@ from itertools import count
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.exposition import families
 from tests.tables import table
 
-from foreword.exposition import exposition
-from foreword.statistics import charts, figures, span
+from foreword.statistics import figures, span
 from foreword.store.ledger import Spending
 from foreword.types import KINDS, MOMENTS, Event, Injection, Item, Memory, Session
 from foreword.worker.measuring import Measuring
@@ -106,7 +104,6 @@ def test_figures_are_what_a_naive_recount_finds(shared_store, told, days):
         assert sum(each <= times["median"] + 0.001 for each in taken) * 2 >= len(taken)
         assert sum(each <= times["p95"] + 0.001 for each in taken) * 100 >= 95 * len(taken)
     assert got["memories"]["by_kind"] == dict.fromkeys(KINDS, 1)
-    charts(got)
 
 
 def test_counts_are_of_their_project_and_an_empty_store_has_figures(make_store):
@@ -137,7 +134,6 @@ def test_counts_are_of_their_project_and_an_empty_store_has_figures(make_store):
     assert got["tokens"] == {"given": 0, "per_injection": None, "per_used_item": None}
     assert got["items"]["hit_rate"] is None
     assert [each["injections"] for each in got["injections"]["by_day"]] == [0] * 7
-    assert charts(got) == []
 
 
 @table("now", [0.0, 1.0, 4e9, 2e11])
@@ -203,33 +199,6 @@ def test_sizes_growth_and_statuses_are_counted_by_day(make_store):
     assert asked(store, project="here", days=1)["memories"]["by_status"] == Counter(statuses)
     assert asked(store, project="", days=1)["memories"]["by_status"]["stale"] == 4
     assert asked(store, project="nowhere", days=1)["memories"]["by_status"] == {"active": 0}
-
-
-NAUGHTY = st.text(max_size=30)
-
-
-@settings(max_examples=60, deadline=None)
-@given(project=NAUGHTY, host=NAUGHTY, told=given_injections)
-def test_metrics_are_valid_whatever_names_there_are(make_store, told, project, host):
-    store = make_store()
-    for place, (moment, back, tokens, ms, away, _) in enumerate(told):
-        at = NOW - back
-        store.record(Injection(f"inj-{place}", moment, "", project, host, at, tokens, 5, ms, {}, {}, (), away=away))
-    store.settle(Session("s", host, project, "/", NOW, NOW))
-    gauges = dict.fromkeys(("uptime_seconds", "database_bytes", "database_max_bytes"), 1)
-    more = {"rows": {"memories": 1}, "gauges": gauges, "since_start": {}, "hosts": ("codex",)}
-    all_of_them = families(exposition(store.totals(), **more))
-    given_ones = Counter(moment for moment, _, tokens, *_ in told if tokens)
-    for moment in MOMENTS:
-        key = (("moment", moment),)
-        assert all_of_them["foreword_injections_total"][1]["foreword_injections_total", key] == given_ones[moment]
-        assert all_of_them["foreword_build_seconds"][1]["foreword_build_seconds_count", key] == given_ones[moment]
-    labels = {each for _, samples in all_of_them.values() for _, pairs in samples for each in pairs}
-    assert not {text for name, text in labels if name == "project"}
-    assert {text for name, text in labels if name == "host"} <= {"codex", "other"}
-    one = families(exposition(store.totals(project), project=project, **more))
-    assert {dict(pairs).get("project", "") for _, samples in one.values() for _, pairs in samples} == {project}
-    store.close()
 
 
 def test_local_days_are_the_users(store, monkeypatch):

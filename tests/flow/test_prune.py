@@ -70,18 +70,18 @@ def test_it_is_shown_asked_done_and_told(filled, start):
     client = start()
     preview = client.post("/api/prune", {"dry_run": True})
     (events,) = [each for each in preview["classes"] if each["name"] == "events"]
-    assert (events["rows"], events["by_age"], preview["rows"]) == (90, 90, 90)
+    assert (events["rows"], events["by_age"], preview["rows"]) == (99, 99, 99)
     said = run(filled, "prune", "--dry-run")
     assert said.returncode == 0, said.stderr
-    assert "events  90" in said.stdout
+    assert "events  99" in said.stdout
     refused = run(filled, "prune")
     assert refused.returncode == 1
     assert "nobody is there to ask" in refused.stderr
     assert client.get("/api/health")["counts"]["events"] == 9 * OLD
     done = json.loads(run(filled, "prune", "--yes", "--json").stdout)
-    assert done["pruned"] == {"events": 90}
+    assert done["pruned"] == {"events": 99}
     assert done["done"]
-    assert client.get("/api/health")["counts"]["events"] == 9 * OLD - 90
+    assert client.get("/api/health")["counts"]["events"] == 9 * OLD - 99
     assert client.get("/api/health")["counts"]["memories"] == OLD
     again = run(filled, "prune", "--yes")
     assert "nothing is old enough" in again.stdout
@@ -96,7 +96,7 @@ def test_the_idle_worker_does_it_by_itself_once_a_day(filled, start, monkeypatch
         import sqlite3
 
         with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
-            return connection.execute("SELECT count(*) FROM events").fetchone()[0] == 9 * OLD - 90
+            return connection.execute("SELECT count(*) FROM events").fetchone()[0] == 9 * OLD - 99
 
     del client
     wait_for(gone)

@@ -166,7 +166,6 @@ def test_answers_have_the_shapes_of_the_specification(home: Home, start, project
         result["line"] for result in client.get("/api/search", q="wombats", project_path=project, compact=1)["results"]
     )
     assert line.startswith("[decision] dec-")
-    assert 'foreword_rows{table="memories"} 1' in client.text("/api/metrics")
 
 
 def test_an_event_told_twice_is_one_event(home: Home, start, host: Host, project):

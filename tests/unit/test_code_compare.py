@@ -142,11 +142,17 @@ def test_every_language_tells_new_modified_and_deleted(name: str):
     remark = {"py": "#", "rb": "#", "sh": "#", "ex": "#", "tf": "#", "lua": "--", "sql": "--"}.get(
         name.rsplit(".", maxsplit=1)[-1], "//"
     )
-    if name not in ("Makefile", "sample.php", "sample.vue"):
+    if name not in ("sample.php", "sample.vue"):
         assert changes_of(name, before=text, after=f"{text}\n{remark} a remark\n") == ()
 
 
 # ---- parts
+
+
+def test_what_takes_too_long_to_parse_is_not_told_as_deleted():
+    few, many = "def first():\n    pass\n", "def second():\n    pass\n" * 5_000
+    assert changes_of("a.py", before=few, after=many, most_ms=0.05) == ()
+    assert changes_of("a.py", before=many, after=few, most_ms=0.05) == ()
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)

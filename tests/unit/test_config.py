@@ -53,9 +53,7 @@ def written(home: Home, text: str, environ: dict[str, str] | None = None) -> Loa
 
 
 def values(loaded: Loaded) -> dict[str, Any]:
-    found = vars(loaded.settings)
-    del found["recipes"]
-    return found
+    return {name: each for name, each in vars(loaded.settings).items() if name != "recipes"}
 
 
 class TestTable:

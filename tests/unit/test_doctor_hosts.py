@@ -34,7 +34,6 @@ SEEN: dict[str, Any] = {
     "last_injection": {"at": NOW - 7300, "moment": "prompt", "tokens": 412},
     "sessions": 12,
     "events": 300,
-    "died": [],
 }
 WELL = hosts.Standing(
     host="codex",
@@ -78,11 +77,6 @@ def test_what_is_well_is_one_line_and_the_rest_is_told():
     (finding,) = said(replace(WELL, wired=Wired(SETUP)))
     assert finding.state == OK
     assert "uninstall" in finding.says  # which nobody can tell from it for a week
-    # A session that died stays in sight for a week.
-    one = {"session": "abcdefgh-1", "project": "p", "since": NOW - 9000, "until": NOW - 8000, "told": NOW - 100}
-    for told, shown in ((NOW - 100, True), (NOW - 8 * 86_400, False)):
-        found = said(replace(WELL, seen={**SEEN, "died": [{**one, "told": told}]}))
-        assert any("abcdefgh" in each.says and "foreword import codex" in each.way_out for each in found) is shown
     # Troubles of its hooks are counted.
     found = said(replace(WELL, troubles=(Trouble(NOW - 60, "hook of codex: worker", "TimeoutError"),) * 2))
     assert any(each.state == NOTE and "2 calls" in each.says for each in found)
@@ -100,7 +94,6 @@ WRONGS = {
     "is gone": replace(WELL, strays=("/old/bin/foreword-hook",)),
     "runs no hooks": replace(WELL, wired=Wired(SETUP, 2, off="features.hooks is false in config.toml")),
     "not trusted": replace(WELL, trust={"sessionStart": "trusted", "stop": "modified"}),
-    "capture is dead": replace(WELL, silent=NOW - 3600),
 }
 
 

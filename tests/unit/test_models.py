@@ -260,11 +260,9 @@ def test_off_is_the_default_and_means_none(home):
             | {"model_url": "http://h.example"},
             "in the open",
         ),
-        ({"model_provider": "claude", "PATH": "/nowhere", "HOME": "/nowhere"}, "not found"),
     ],
 )
-def test_settings_that_make_no_sense_are_told_with_the_way_out(home, monkeypatch, given, told):
-    monkeypatch.setattr("foreword.models.claude.PLACES", ())
+def test_settings_that_make_no_sense_are_told_with_the_way_out(home, given, told):
     with pytest.raises(ModelError, match=told) as refused:
         choosing(home, **given)
     assert refused.value.hint

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from foreword import git
 from foreword.code import grammars
 from foreword.code.commits import ELSEWHERE, is_made, is_own
-from foreword.code.definitions import in_tree, in_utf8, outlined
+from foreword.code.definitions import in_tree, in_utf8
 from foreword.errors import BadRequest, NotFound
 
 if TYPE_CHECKING:
@@ -80,10 +80,12 @@ class Calls:
             return
         source, language = grammars.only_code(source, language=language)
         tree = grammars.parsed(source, language=language, most_ms=most_ms)
-        found = in_tree(tree, source, language=language) if tree else outlined(source, language=language)
+        found = in_tree(tree, source, language=language) if tree else None
+        if tree is None or found is None:
+            return
         for each in found:
             self.defined.setdefault(each.name, []).append(_place(file, each))
-        captured = grammars.captured(tree, language=language, what="calls", most_ms=most_ms) if tree else None
+        captured = grammars.captured(tree, language=language, what="calls", most_ms=most_ms)
         breaks = [at for at, byte in enumerate(source) if byte == 0x0A]
         for node in (captured or {}).get("call", ()):
             name = source[node.start_byte : node.end_byte].decode("utf-8", "replace")

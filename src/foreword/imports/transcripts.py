@@ -159,7 +159,7 @@ class Transcripts:
             memories=tuple(came.memories),
             links=tuple(came.links),
             changes=tuple(came.changes),
-            session=replace(session, started=started, events=told.count),
+            session=replace(session, started=started, last=told.last, ended=told.last, events=told.count),
         )
 
     # ---- whose is it
@@ -200,7 +200,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.count = 0
-        self.first = 0.0
+        self.first = self.last = 0.0
 
     def __call__(self) -> None:
         self.count += 1
@@ -208,6 +208,7 @@ class _Tally:
     def through(self, passing: Iterable[Deed]) -> Iterator[Deed]:
         for deed in passing:
             self.first = self.first or deed.at
+            self.last = deed.at
             self.count += 1
             yield deed
 

@@ -50,7 +50,7 @@ class Model(Protocol):
 
     @property
     def where(self) -> str:
-        """The host or the command that the texts go to."""
+        """The host that the texts go to."""
 
     def complete(self, prompt: str, *, system: str, schema: Schema, most_tokens: int, seconds: float) -> Completed: ...
 
@@ -81,10 +81,6 @@ def chosen(settings: Settings, environ: Mapping[str, str]) -> Model | None:
     """The model that the settings name; None where it is off, and ModelError where they make no sense."""
     if settings.model_provider == "off":
         return None
-    if settings.model_provider == "claude":
-        from foreword.models.claude import Claude
-
-        return Claude(model=settings.model_name, environ=environ)
     key = _key(settings.model_key_env, environ)
     if settings.model_provider == "anthropic":
         from foreword.models.anthropic import Anthropic

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.seen import Seen
     from foreword.store.silences import Silence
-    from foreword.store.statistics import Counted, Totals
+    from foreword.store.statistics import Counted
     from foreword.store.tallies import Size
     from foreword.store.timeline import Changed, Given
     from foreword.store.wanted import Wanted
@@ -166,14 +166,14 @@ class Store(Protocol):
     def merge_project(
         self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float
     ) -> Moved:
-        """Make everything of a project another's, all or nothing, and its key an alias; logged, and can be undone.
+        """Make everything of a project another's, all or nothing, and its key an alias; logged, and cannot be undone.
 
         Uids become those of the new project. Where one exists there already, *unite* puts the two together, the known
         one first; the one that came stays as superseded by it.
         """
 
-    def gather_project(self, key: str, *, into: str, entry: int) -> None:
-        """Bring along what was written under a key in the moment a merge, by its entry, made it an alias."""
+    def gather_project(self, key: str, *, into: str) -> None:
+        """Bring along what was written under a key in the moment a merge made it an alias."""
 
     # -- asking -------------------------------------------------------------------------------------------------
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
@@ -354,9 +354,6 @@ class Store(Protocol):
 
     def statistics(self, *, project: str, since: float, until: float, first: str, last: str) -> Counted:
         """What was counted of a project, or of all, between two times, and on the days from *first* to *last*."""
-
-    def totals(self, project: str = "") -> Totals:
-        """What was counted of a project, or of all, since the store began."""
 
     def size(self) -> Size:
         """How large the store is, and how much of that is in use."""

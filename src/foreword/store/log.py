@@ -132,6 +132,8 @@ class LogWriter:
     def _take_back(self, entry: Logged, *, who: str, run: str, at: float) -> Logged:
         if entry.what == "forget":
             raise Conflict(f"entry {entry.number} cannot be taken back: what was forgotten is gone for good")
+        if entry.what == "merge project":
+            raise Conflict(f"entry {entry.number} cannot be taken back: projects that were merged stay one")
         # As it is now: two who ask at once have both read it as it was before.
         rows = list(self._execute("SELECT undone FROM log WHERE number = ?", (entry.number,)))
         if not rows:

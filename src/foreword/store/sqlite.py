@@ -239,7 +239,6 @@ class SqliteStore(Writing):
     spent_on_models = _asks(LedgerReader, LedgerReader.spent_on_models)
     counts = _asks(Reader, Reader.counts, flush=True)
     statistics = _asks(StatisticsReader, StatisticsReader.statistics, flush=True)
-    totals = _asks(StatisticsReader, StatisticsReader.totals, flush=True)
     size = _asks(TallyReader, TallyReader.size)
 
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
@@ -352,8 +351,8 @@ class SqliteStore(Writing):
         self._flush()
         return self._registered(lambda: self._projects.merge(key, into=into, unite=unite, who=who, at=at))
 
-    def gather_project(self, key: str, *, into: str, entry: int) -> None:
-        self._write(lambda: self._projects.gather(key, into=into, entry=entry))
+    def gather_project(self, key: str, *, into: str) -> None:
+        self._write(lambda: self._projects.gather(key, into=into))
 
     # -- keeping itself well -----------------------------------------------------------------------------------
     def index(self) -> int:

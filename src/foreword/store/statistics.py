@@ -14,8 +14,6 @@ from foreword.types import KINDS
 
 AT_ONCE = 500  # parameters of one statement
 KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
-# Bounds of a histogram in milliseconds: from a warm question to the longest that a hook may wait.
-BOUNDS = (1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0)
 
 
 @dataclass(frozen=True)
@@ -49,18 +47,6 @@ class Counted:
     sizes: tuple[tuple[str, float], ...] = ()  # day, bytes of the whole store as it began
     arrived: tuple[tuple[str, int], ...] = ()  # day, events of all projects that arrived; no row for what nobody noted
     ahead: int = 0  # injections from after the span: some clock was wrong
-
-
-@dataclass(frozen=True)
-class Totals:
-    """What was counted since the store began."""
-
-    moments: Mapping[str, tuple[int, int, float, tuple[int, ...]]]  # count, tokens, ms, those up to each of BOUNDS
-    items: tuple[int, int, int]  # shown, used, ignored
-    tallies: Mapping[str, float]
-    memories: Mapping[str, int]  # kind -> active ones
-    sessions: Mapping[str, int]  # by host
-    model: tuple[int, int, int]  # calls, tokens in, tokens out
 
 
 class StatisticsReader(TallyReader):
@@ -124,35 +110,6 @@ class StatisticsReader(TallyReader):
             ahead=ahead[0][0],
         )
 
-    def totals(self, project: str = "") -> Totals:
-        here, given = _of(project)
-        upto = ", ".join(f"sum(build_ms <= {bound})" for bound in BOUNDS)
-        moments = self._all(
-            f"""SELECT moment, count(*), sum(tokens), sum(build_ms), {upto} FROM injections
-            WHERE tokens > 0 {here} GROUP BY 1""",
-            given,
-        )
-        of_items = f"WHERE injection IN (SELECT id FROM injections WHERE true {here})" if project else ""
-        items = self._all(
-            f"SELECT count(*), ifnull(sum(used = 1), 0), ifnull(sum(used = 0), 0) FROM injection_items {of_items}",
-            given,
-        )
-        model = self._all(
-            f"""SELECT ifnull(sum(outcome NOT LIKE 'refused%'), 0), ifnull(sum(tokens_in), 0),
-            ifnull(sum(tokens_out), 0) FROM ledger WHERE true {_by_session(project)}""",
-            given,
-        )
-        tallies = f"SELECT what, sum(number) FROM tallies WHERE project <> '' {here} GROUP BY 1"
-        sessions = f"SELECT host, count(*) FROM sessions WHERE true {here} GROUP BY 1"
-        return Totals(
-            moments={row[0]: (row[1], row[2], row[3], tuple(row[4:])) for row in moments},
-            items=items[0],
-            tallies=dict(self._all(tallies, given)),
-            memories=dict(self._by_kind(project, given)),
-            sessions=dict(self._all(sessions, given)),
-            model=model[0],
-        )
-
     def _by_kind(self, project: str, given: Sequence[Any]) -> tuple[tuple[str, int], ...]:
         # In the order of the index nothing is sorted: 8 ms instead of 36 for 100,000.
         sums: Counter[str] = Counter()
@@ -184,7 +141,7 @@ class StatisticsReader(TallyReader):
     def _arrived(self, first: str, last: str) -> tuple[tuple[str, int], ...]:
         """What came between the beginning of a day and that of the next one that was noted: numbers only grow."""
         days = self.days()
-        stood = [each.before.get("events", 0) for each in days]
+        stood = [each.events for each in days]
         stood += self._all("SELECT ifnull(max(number), 0) FROM events", ())[0]
         came: Counter[str] = Counter()
         for day, (then, until) in zip(days, pairwise(stood), strict=True):

@@ -26,7 +26,6 @@ from foreword.store import Store
 from foreword.switches import chosen, off
 from foreword.types import Change, Event, Link, Memory, Project, Session
 from foreword.worker.registry import Registry
-from foreword.worker.watch import bring_in, untold
 
 log = logging.getLogger("foreword")
 
@@ -42,6 +41,7 @@ STAND = 120  # tries, 10 minutes: then it waits for the next worker
 REMEMBERED = 20  # imports that ended and can still be asked for
 MOST_PROBLEMS = 50  # sentences kept of one source; the rest are counted
 COUNTED = 1_000  # memories that an import remembers it has counted
+UNTOLD_SECONDS = 60.0  # that a transcript may go on after the last event of its session: clocks differ a little
 UNFINISHED = "imports"  # the mark that holds what a killed worker left
 
 
@@ -246,8 +246,6 @@ class Importing:
             run.forgotten += len(rows) - len(kept)
             run.count(kept)
             if last:
-                if session is not None:
-                    bring_in(store, session.host, session.id, at=time.time())
                 return
             if lately:
                 self._closing.wait(BREATH)
@@ -398,11 +396,9 @@ def _told_of(memories: Sequence[Memory], deny: Sequence[str]) -> list[Memory]:
 
 
 def _was_seen(session: Session, *, store: Store) -> bool:
-    """Whether hooks told a session while it went on: what its transcript says is known, unless they fell silent."""
+    """Return whether hooks told a session to its end; where its transcript goes on after them, they fell silent."""
     known = store.session(session.id)
-    if known is None or known.newest == 0:
-        return False
-    return all(each.session != session.id for each in untold(store, known.host))
+    return known is not None and known.newest > 0 and session.last <= known.last + UNTOLD_SECONDS
 
 
 def _fresh(memories: Sequence[Memory], *, store: Store, gentle: bool) -> tuple[list[Memory], int]:

@@ -6,7 +6,6 @@ import logging
 import os
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -53,7 +52,6 @@ from foreword.worker.scrub import scrub
 from foreword.worker.sessions import Sessions
 from foreword.worker.taking import Taking
 from foreword.worker.tidying import Tidying
-from foreword.worker.watch import Watching, untold
 from foreword.worker.work import EVENTS, Work
 
 log = logging.getLogger("foreword")
@@ -74,7 +72,6 @@ class Keeper:
         self._choose = choose  # the characters of new ids
         self.started = now()
         self.asked = time.monotonic()
-        self.counted: Counter[str] = Counter()
         day_ago = self.now() - 86_400
         self._told = {trouble.what for trouble in noted(str(home.trouble)) if trouble.at > day_ago}
         self._unsaid: dict[str, str] = {}
@@ -95,13 +92,6 @@ class Keeper:
             now=now,
             deny=lambda: self.settings.deny_paths,
             counts_as=self.registry.key,
-        )
-        self._watching = Watching(
-            store=lambda: self.store,
-            settings=lambda: self.settings,
-            project_of=self._project,
-            hosts=self.wiring,
-            tell=self.tell,
         )
         self.courtesy = Courtesy()
         self._measuring = Measuring(store=lambda: self.store, now=now)
@@ -124,11 +114,9 @@ class Keeper:
             callers=self.callers,
             work=self._work,
             distilling=self._distilling,
-            watching=self._watching,
             off=self.off,
             hush=self._hush,
             tell=self.tell,
-            counted=self.counted,
         )
         self._given = Given(
             store=lambda: self.store,
@@ -145,7 +133,6 @@ class Keeper:
             given=self._given,
             project_of=self._project,
             off=self.off,
-            counted=self.counted,
         )
         self._sessions = Sessions(
             store=lambda: self.store, project_of=self._project, distilling=self._distilling, given=self._given
@@ -280,7 +267,6 @@ class Keeper:
                 self.tell("store", problem)
             self._meaning.catch_up(self._store)
             self._distilling.look()
-            self._watching.look()
             self._measuring.look()
             self._pruning.look()
             self._tidying.look()
@@ -316,7 +302,6 @@ class Keeper:
         self._tidying.close()
         self._meaning.close()
         self._distilling.close()
-        self._watching.close()
         self._refining.close()
         self._work.close()
         self._moments.close()
@@ -391,7 +376,7 @@ class Keeper:
     def hosts(self) -> dict[str, Any]:
         """What was seen of each host that ever told something, and which of its sessions went on untold."""
         self._taking.catch_up()
-        return {"hosts": {each.host: answers.host(each, untold(self.store, each.host)) for each in self.store.seen()}}
+        return {"hosts": {each.host: answers.host(each) for each in self.store.seen()}}
 
     def wiring(self) -> Mapping[str, wired.Wired]:
         """Of every host that can be wired, how much of that stands in its files."""
@@ -418,12 +403,6 @@ class Keeper:
         named = self.registry.counted(Project(project_key, "", ""))
         project = self._project(project_path) if project_path else named
         return self._measuring.stats(project=project.key, name=project.name, days=days)
-
-    def metrics(self, *, project_path: str = "") -> str:
-        """Prometheus text; without a path, of all projects and without a name of any."""
-        project = self._project(project_path).key if project_path else ""
-        most = self.settings.store_max_mb * 1024 * 1024
-        return self._measuring.metrics(project=project, most_bytes=most, since_start=self.counted)
 
     def model(self, *, ledger: int = 0) -> dict[str, Any]:
         told = {"ledger": self._refining.spendings(limit=ledger)} if ledger else {}

@@ -132,7 +132,7 @@ class Projects:
         got = self._alone(
             lambda: store.merge_project(other, into=project.key, unite=united, who="user", at=self._now())
         )
-        self._registry.merged(other, into=project.key, entry=got.entry.number)
+        self._registry.merged(other, into=project.key)
         return {**about, "rows": dict(got.rows), "united": got.united, "entry": got.entry.number}
 
     # -- which project ------------------------------------------------------------------------------------------

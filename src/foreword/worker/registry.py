@@ -36,7 +36,7 @@ class Registry:
         self._raw: dict[str, str] = {}  # root -> its key before aliases
         self._seen: dict[tuple[str, str], float] = {}  # key and root -> when that was written down
         self._due: dict[tuple[str, str], Project] = {}  # to be written down
-        self._merged: dict[str, tuple[float, str, int]] = {}  # key -> until when, into which, by which entry
+        self._merged: dict[str, tuple[float, str]] = {}  # key -> until when, into which
 
     def at(self, folder: str) -> Project:
         """The project of a folder, remembered for a moment: a session asks for the same one at every event."""
@@ -112,14 +112,14 @@ class Registry:
                 for place in due:  # nobody waits for it again and again: it is due when something happens there
                     self._seen.pop(place, None)
                 raise
-        for key, (until, into, entry) in tuple(self._merged.items()):
-            self._store().gather_project(key, into=into, entry=entry)
+        for key, (until, into) in tuple(self._merged.items()):
+            self._store().gather_project(key, into=into)
             if time.monotonic() > until:
                 del self._merged[key]
 
-    def merged(self, key: str, *, into: str, entry: int) -> None:
+    def merged(self, key: str, *, into: str) -> None:
         """A project became another: what was on its way to the old one is looked for a while."""
-        self._merged[key] = (time.monotonic() + ON_ITS_WAY, into, entry)
+        self._merged[key] = (time.monotonic() + ON_ITS_WAY, into)
 
     def known(self) -> Mapping[str, Known]:
         try:
