@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.rarity import rarity
-from foreword.types import Memory, Near, Query
+from foreword.types import Memory, Query
 
 HERE = ("project:here", "universal")
 
@@ -51,17 +51,6 @@ def test_words_and_pairs_are_counted_in_every_scope(make_store):
 
 
 def test_neighbours_code_and_recency_leave_nobody_out(make_store):
-    # What stood around a hit in its session comes with it.
-    store = make_store()
-    said = ["nothing", "where is the walrus?", "on the ice", "walrus seen", "and then", "far away"]
-    for number, body in enumerate(said):
-        store.keep([a_memory(f"turn {number}", body=body, session="s"), a_memory("beside", body="other", session="t")])
-    hits = {hit.memory.body: hit for hit in store.by_words(Query(scopes=HERE, terms=("walrus",)))}
-    assert hits["walrus seen"].near == (
-        Near(-1, (), False, len("on the ice")),  # the one before is too far away: another session stood between
-        Near(1, (), False, len("and then")),
-    )
-    assert Near(-1, ("walrus",), True, len("where is the walrus?")) in hits["on the ice"].near
     # What is known already is found all the same.
     store = make_store()
     kept = store.keep([a_memory(f"turn {n}", files=("a.py",), functions=(f"f{n}",)) for n in range(6)])
@@ -77,14 +66,6 @@ def test_neighbours_code_and_recency_leave_nobody_out(make_store):
     hits = store.by_code(Query(scopes=HERE, limit=400), {"a.py": 1.0})
     assert {hit.memory.title for hit in hits} == {"everywhere", *(f"turn {n}" for n in range(30, 230))}
     assert hits[0].held == {"a.py": rarity(201, 231)}
-    # Of equally new memories no kind and no scope is left out by chance.
-    store = make_store()
-    kept = store.keep(
-        [Memory(kind, "x", project="here", scope=scope, created=float(n // 4)) for n, (kind, scope) in enumerate(EACH)]
-    )
-    newest = sorted(kept, key=lambda memory: (-memory.created, memory.id))
-    hits = store.by_recency(Query(scopes=HERE, kinds=("note", "change"), limit=6))
-    assert [hit.memory for hit in hits] == newest[:6]
 
 
 # -- code -------------------------------------------------------------------------------------------------------------
@@ -99,6 +80,3 @@ def test_any_name_is_found_as_it_is_written(shared_store, name):
 
 
 # -- recency ----------------------------------------------------------------------------------------------------------
-
-
-EACH = [(kind, scope) for _ in range(5) for kind in ("note", "change") for scope in HERE]

@@ -171,9 +171,6 @@ def fitted(layers, *, cap, limit=10_000):
 
 
 def test_lines_share_a_cap_whole_or_shorter():
-    # One long memory does not hide ten short ones.
-    layer = a_layer("past", "long" * 500, *(f"short {place}" for place in range(10)))
-    assert chosen(fitted([layer], cap=100)) == {"past": [f"short {place}" for place in range(10)]}
     # A line that has a shorter form is shown in it.
     layer = Layer(name="past", lines=(a_line("x" * 200, shorter=["y" * 100, "z" * 40]),), cap=500)
     assert chosen(fitted([layer], cap=60)) == {"past": ["z" * 40]}

@@ -113,13 +113,6 @@ def is_part(some, every):
 
 
 @settings(deadline=None)
-@given(LAYERS, st.integers(0, 600))
-def test_same_input_same_output(layers, limit):
-    first, second = (fitted(layers, limit=limit, render=real, count=tokens.count) for _ in range(2))
-    assert first == second
-
-
-@settings(deadline=None)
 @given(st.integers(1, 100), st.lists(st.integers(1, 30), min_size=1, max_size=12))
 def test_leaves_no_line_out_that_would_still_fit(budget, lengths):
     layers = [a_layer(name, *("w " * many for many in lengths)) for name in ("one", "two")]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from foreword import render
 from foreword.errors import StoreError
 from foreword.query import query_of, scopes_of
-from foreword.recall import GOAL_WORDS, MOST_RECORDED, injection_of, left_open, meant, recall
+from foreword.recall import MOST_RECORDED, injection_of, left_open, meant, recall
 from foreword.recipes import RECIPES, merged
 from foreword.tokens import FAMILIES, count
 from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Recalled, Skipped
@@ -91,11 +91,6 @@ def test_nothing_relevant_is_silence(store, prompt):
         assert got.why
 
 
-@table("name", MOMENTS)
-def test_an_empty_store_is_silence(store, name):
-    assert isinstance(asked(store, a_moment(name, prompt="walrus", session="s")), Skipped)
-
-
 def test_only_what_is_relevant_new_and_sure_is_shown(make_store):
     # What is below the threshold is not shown.
     store = make_store()
@@ -103,25 +98,6 @@ def test_only_what_is_relevant_new_and_sure_is_shown(make_store):
     moment = a_moment(prompt="walrus")
     assert isinstance(asked(store, moment, threshold=0.99), Skipped)
     assert isinstance(asked(store, moment, threshold=0.1), Recalled)
-    # What the window holds is not repeated.
-    store = make_store()
-    first, second = store.keep([a_memory("walrus pool one"), a_memory("walrus pool two")])
-    moment = a_moment(prompt="walrus")
-    assert set(shown_ids(asked(store, moment))) == {first.id, second.id}
-    assert shown_ids(asked(store, moment, shown=frozenset({first.id}))) == [second.id]
-    assert isinstance(asked(store, moment, shown=frozenset({first.id, second.id})), Skipped)
-    # Goals do not come at a start.
-    store = make_store()
-    store.keep([a_memory("ship the walrus", kind="goal")])
-    for name in ("session_start", "compaction"):
-        assert isinstance(asked(store, a_moment(name, session="s")), Skipped)
-    # Uncertain learnings do not come by themselves.
-    store = make_store()
-    sure, _ = store.keep(
-        [a_memory("walrus a", kind="learning"), a_memory("walrus b", kind="learning", confidence=0.49)]
-    )
-    for name in ("prompt", "session_start"):
-        assert shown_ids(asked(store, a_moment(name, prompt="walrus"))) == [sure.id]
     # A hundred tokens are enough for a prompt and never passed.
     store = make_store()
     store.keep([a_memory(f"walrus pool number {n}", body="long " * 300) for n in range(20)])
@@ -210,14 +186,6 @@ def test_a_new_window_is_told_everything_and_a_resumed_one_what_is_new(store, so
     assert set(shown_ids(got)) == ({old.id, new.id} if repeats else {new.id})
 
 
-@table("name", ["prompt", "question"])
-def test_goals_come_only_where_the_prompt_speaks_of_goals(store, name):
-    goal, other = store.keep([a_memory("ship the walrus", kind="goal"), a_memory("walrus pool")])
-    assert shown_ids(asked(store, a_moment(name, prompt="walrus"))) == [other.id]
-    for word in GOAL_WORDS:
-        assert goal.id in shown_ids(asked(store, a_moment(name, prompt=f"what is our {word} for the walrus?")))
-
-
 class OneKindFails:
     """A real store whose recency list fails for some kinds."""
 
@@ -237,15 +205,6 @@ class OneKindFails:
 
 
 def test_what_fails_costs_only_itself_and_is_told(make_store, monkeypatch):
-    # A layer that fails costs only itself.
-    store = make_store()
-    kept = store.keep([a_memory("walrus", kind=kind) for kind in ("handoff", "summary", "preference", "decision")])
-    got = asked(OneKindFails(store, "preference"), a_moment("session_start"))
-    assert set(shown_ids(got)) == {memory.id for memory in kept if memory.kind != "preference"}
-    assert "a page cannot be read" in got.skipped["rules"]
-    (problem,) = got.problems
-    assert "rules" in problem
-    assert "foreword doctor" in problem
     # A broken words index is silence that tells why.
     store = make_store()
     store.keep([a_memory("walrus")])
@@ -320,18 +279,6 @@ def test_a_deadline_brings_what_is_ready(store, layers):
         assert not set(got.layers) & set(late)
 
 
-def test_no_moment_ever_sees_another_project(store):
-    projects = [Project(key=f"git:example.org/{n}", name=f"n{n}", root="/nowhere") for n in range(6)]
-    for project in projects:
-        store.keep([a_memory(f"walrus {kind} {project.key}", kind=kind, project=project.key) for kind in KINDS])
-    for project, name in itertools.product(projects, MOMENTS):
-        got = asked(store, a_moment(name, prompt="walrus example goal", project=project, session=""))
-        found = store.by_id(shown_ids(got))
-        assert found
-        assert {memory.project for memory in found} == {project.key}
-        assert not any(other.key in got.text.split() for other in projects if other != project)
-
-
 def test_a_compaction_keeps_what_this_session_established(make_store):
     # A compaction finds what this session established however much came later.
     store = make_store()
@@ -339,13 +286,6 @@ def test_a_compaction_keeps_what_this_session_established(make_store):
     store.keep([a_memory(f"walrus {n}", kind="note", session="t") for n in range(500)])
     got = asked(store, a_moment("compaction", session="s", form="plain"))
     assert [item.memory for item in got.items if item.layer == "session"] == [mine.id]
-    # A compaction keeps what this session established.
-    store = make_store()
-    mine, other = store.keep([a_memory("walrus mine", kind="note", session="s"), a_memory("walrus other", kind="note")])
-    got = asked(store, a_moment("compaction", session="s", form="plain"))
-    layers = {item.memory: item.layer for item in got.items}
-    assert layers[other.id] == "past"
-    assert mine.id in layers
 
 
 def test_a_moment_looks_into_its_project_its_languages_and_what_is_universal(tmp_path):
@@ -518,15 +458,6 @@ def test_a_window_is_given_what_is_new_and_counts_it(make_store):
     store.keep([a_memory("walrus")])
     for name in ("prompt", "question"):
         assert isinstance(asked(store, a_moment(name, prompt="walrus"), spent=lambda: 1 / 0), Recalled)
-    # Nothing new on resume is silence however old it has become.
-    store = make_store()
-    kept = store.keep([a_memory(f"walrus {kind}", kind=kind) for kind in KINDS])
-    moment = a_moment("session_start", source="resume", session="s")
-    seen = frozenset(memory.id for memory in kept)
-    late = recall(store, moment, recipe=RECIPES["session_start"], threshold=0.0, now=NOW + 86_400, shown=lambda: seen)
-    assert isinstance(late, Skipped)
-    (new,) = store.keep([a_memory("walrus new")])
-    assert shown_ids(asked(store, moment, shown=seen)) == [new.id]
     # What did not fit the beginning is not new when a session is resumed.
     store = make_store()
     store.keep([a_memory(f"walrus {n}", kind="observation", created=NOW - 60) for n in range(60)])
