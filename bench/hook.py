@@ -391,7 +391,7 @@ def report(result: dict[str, Any]) -> str:
         f"{AWAY_MS:.0f} ms",
         "of mins: the fastest run beside the fastest bare one, steadier on a busy machine; cpu: the hook's own ms, p50",
     ]
-    late = {name: count for name, count in result["spooled_though_worker_up"].items() if count}
+    late = {name: count for name, count in result["away_though_worker_up"].items() if count}
     late |= {name: count for name, count in result["spooled_while_away"].items() if name == "pipe" and count}
     if late:
         lines.append(f"hooks that found their worker late and timed the fallback instead: {late}")
