@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 Trust = Literal["user", "agent", "tool", "imported"]
 Status = Literal["active", "proposed", "superseded", "stale", "discarded", "forgotten"]
-MomentName = Literal["session_start", "prompt", "compaction", "question"]
 
 # Each kind with the prefix of its ids. The order is the order of the specification.
 KINDS = {

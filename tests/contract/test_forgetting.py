@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,6 @@ from tests.contract.test_store import an_injection
 from foreword.amendments import Amendment
 from foreword.store import forgetting
 from foreword.store.sqlite import SqliteStore
-from foreword.traces import Traces
 from foreword.types import Change, Event, Item, Link, Memory, Query, Session
 
 
@@ -66,7 +66,7 @@ def test_what_waited_for_a_full_disk_is_not_written_behind_a_forgetting(tmp_path
     store.close()
 
 
-def test_what_was_forgotten_is_not_brought_back_by_its_source_nor_by_its_words(store):
+def test_imports_and_extraction_do_not_bring_it_back_but_what_is_said_anew_is_kept(store):
     (one,) = store.keep([a_memory("Use Valkey, not Redis", body="The licence.")])
     forget(store, ids=[one.id])
     same = replace(one, id="", uid="from elsewhere", title="use valkey not redis!", body="the licence")
@@ -74,13 +74,8 @@ def test_what_was_forgotten_is_not_brought_back_by_its_source_nor_by_its_words(s
     assert titles(store) == ["another"]
     assert store.settle(Session("s", "h", "here", "/", 1.0, 9.0), memories=[same]) == ()
     assert store.keep([same]) == ()
-
-
-def test_what_is_said_anew_after_it_was_forgotten_is_kept(store):
-    (one,) = store.keep([a_memory("Use Valkey, not Redis")])
-    forget(store, ids=[one.id], at=10.0)
-    assert store.keep([replace(one, id="", created=11.0)])[0].title == one.title
-    forget(store, ids=[titled.id for _, titled in store.page()], at=12.0)
+    (again,) = store.keep([replace(one, id="", created=11.0)])
+    forget(store, ids=[again.id], at=12.0)
     assert store.bring([replace(one, id="", created=13.0)]) == ()
 
 
@@ -130,30 +125,55 @@ def test_the_log_stays_without_its_texts_and_nothing_of_it_is_taken_back(store):
     assert "cannot be taken back" in refused[max(now)]
 
 
-def test_an_injection_stays_without_the_forgotten_item(store):
+def test_an_injection_that_told_it_stays_without_the_item_the_text_and_the_terms(store):
     one, two = store.keep([a_memory("walrus"), a_memory("penguin")])
     items = tuple(Item(memory=each.id, layer="index", score=1.0, tokens=3, why={}) for each in (one, two))
-    store.record(replace(an_injection("inj-1"), items=items), at_once=True)
+    for id, some in (("both", items), ("other", items[1:])):
+        store.record(replace(an_injection(id), items=some, text="as it was told", terms=("sea",)), at_once=True)
     forget(store, ids=[one.id])
-    assert [item.memory for item in store.injection("inj-1").items] == [two.id]
+    both, other = store.injection("both"), store.injection("other")
+    assert ([item.memory for item in both.items], both.text, both.terms) == ([two.id], "", ())
+    assert (other.text, other.terms) == ("as it was told", ("sea",))
 
 
-def test_a_backup_takes_the_tombstones_and_can_be_opened_again(tmp_path):
-    live, copied = (SqliteStore(tmp_path / name, backups=tmp_path / "backups") for name in ("memory.db", "copy.db"))
-    (one,) = live.keep([a_memory("walrus in the fog", session="s")])
-    copied.keep([replace(one, title="walrus")])
-    copied.close()
+def test_copies_in_other_memories_are_cut_or_go_with_it(store):
+    said = "The payroll database is at ten dot four"
+    one, summary, same, other = store.keep(
+        [
+            a_memory("Use Valkey", body=f"{said}.", session="s", detail={"why": "so be it"}),
+            a_memory("Done", session="s", detail={"decisions": ["Use Valkey", "Use Vite"], "learned": f"that {said}!"}),
+            a_memory(said.upper(), project="there", trust="agent"),
+            a_memory("Use Valkey for locks", body="So be it.", session="t"),
+        ]
+    )
+    live = store.forgetting
+    going = live.ask(lambda execute: forgetting.doomed(execute, ids=[one.id]))
+    told = live.ask(lambda execute: list(forgetting.texts(execute, going)))
+    cutter = forgetting.Cutter(going, told)
+    of_agent = replace(going, only="here")
+    assert live.ask(lambda execute: forgetting.with_copies(execute, of_agent, cutter.sentences)) == of_agent
+    assert live.ask(lambda execute: forgetting.with_copies(execute, going, cutter.sentences)).ids == (one.id, same.id)
+    store.scrub(cutter, after=("memories",))
+    assert cutter.cut == {summary.uid, same.uid}
+    changed, untouched = store.by_id([summary.id, other.id])
+    assert changed.detail == {"decisions": ["Use Vite"], "learned": "that [forgotten]!"}
+    assert untouched == other
+
+
+def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
+    live = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    (one, two) = live.keep([a_memory("walrus in the fog", session="s"), a_memory("penguin")])
+    shutil.copytree(tmp_path, tmp_path / "copied")
     going = live.forgetting.ask(lambda execute: forgetting.doomed(execute, ids=[one.id]))
     live.forgetting.begin(going, at=10.0)
-    stones = live.forgetting.stones()
-    live.close()
-    copy = forgetting.Copy(tmp_path / "copy.db")
-    traces = Traces()
-    cutter = forgetting.Cutter(going, known=traces, kin=traces, rest=traces)
-    assert copy.forget(going, cutter, stones=stones, at=10.0)["memories"] == 1
+    path = tmp_path / "copied" / "memory.db"
+    copy = forgetting.Copy(path)
+    assert copy.forget(forgetting.Cutter(going, [one.title]), stones=live.forgetting.stones(), at=10.0) >= 1
     copy.close()
-    store = SqliteStore(tmp_path / "copy.db", backups=tmp_path / "backups")
-    assert (store.problems(), titles(store)) == ((), [])
+    live.close()
+    assert b"walrus" not in path.read_bytes()
+    store = SqliteStore(path, backups=tmp_path / "backups")
+    assert (store.problems(), titles(store)) == ((), [two.title])
     assert store.bring([a_memory("walrus in the fog")]) == ()
     store.close()
 
@@ -164,9 +184,9 @@ def test_a_key_is_made_once_and_hashes_tell_nothing_of_the_text(store):
     first = store.forgetting.stones()
     forget(store, ids=[two.id])
     second = store.forgetting.stones()
-    assert first.key == second.key
-    assert set(first.rows) < set(second.rows)
-    assert not any(b"walrus" in hash for hash, _, _ in second.rows)
+    assert first[0] == second[0]
+    assert set(first[1]) < set(second[1])
+    assert not any(b"walrus" in hash for hash, _, _ in second[1])
 
 
 @pytest.mark.parametrize("words", ["WALRUS fog", "fog, licence"])

@@ -110,8 +110,10 @@ def test_a_merge_is_logged_and_cannot_be_taken_back(store):
     got = store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
     after = everything(store, NEW)
     assert store.registry()[OLD].alias_of == NEW
-    assert store.log(limit=1) == (got.entry,)
-    assert got.entry.patch["moved"]["rows"] == dict(got.rows)
+    (entry,) = store.log(limit=1)
+    assert (entry.number, entry.what) == (got.entry.number, "merge project")
+    assert set(entry.memories) == set(got.entry.memories)
+    assert entry.patch["moved"]["rows"] == dict(got.rows)
     assert "stay one" in store.undo([got.entry], who="user", at=10.0).refused[got.entry.number]
     assert everything(store, NEW) == after
 

@@ -217,13 +217,6 @@ def test_sessions_that_go_on_or_are_known_wait(tmp_path_factory):
     (batch,) = world.source().read(rooms, environ=world.environ, since_mark="so far")
     assert (batch.memories, batch.session, batch.mark) == ((), None, "so far")
     assert "still going on" in batch.problems[0]
-    # A known session is not even read.
-    world = World(tmp_path_factory.mktemp("x"))
-    rooms = world.project("rooms")
-    path = Claude(rooms.root, session="live-captured").prompt("known").into(world.claude)
-    batches = world.read(rooms, known=lambda id: id == "live-captured")
-    assert [(batch.session, batch.memories, batch.done) for batch in batches] == [(None, (), 1)]
-    assert path.exists()
 
 
 def test_an_import_tells_everything_once_and_goes_on(tmp_path_factory):

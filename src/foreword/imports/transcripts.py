@@ -74,16 +74,14 @@ class Transcripts:
         name: str,
         *,
         distil: Distil,
-        known: Callable[[str], bool] = lambda _session: False,
         now: Callable[[], float] = time.time,
         find_project: Callable[[str], Project] = project_at,
         counts_as: Callable[[str], str] = str,
     ) -> None:
-        """*name* is a host's; a session that is *known* already is passed over before it is read."""
+        """*name* is a host's."""
         self.name = name
         self.notes: list[str] = []  # what was left out, in sentences
         self._distil = distil
-        self._known = known
         self._now = now
         self._find_project = find_project
         self._counts_as = counts_as
@@ -101,7 +99,7 @@ class Transcripts:
         return Found(source=self.name, about=about + later, count=count)
 
     def read(self, project: Project, *, environ: Mapping[str, str], since_mark: str) -> Iterator[Batch]:
-        """One batch a session; one that is still being written, or known already, brings no memories."""
+        """One batch a session; one that is still being written brings no memories."""
         self.notes = []
         found = self._files(project, environ=environ)
         waiting = sum(each.live for each in found)
@@ -112,7 +110,7 @@ class Transcripts:
             yield Batch(mark=since_mark, problems=tuple(self.notes))  # else nobody would be told
         noted = 0
         for done, (each, mark) in enumerate(marked(todo, mark=since_mark), 1):
-            batch = Batch() if self._known(each.peek.session) else self._session(each, project, found=found)
+            batch = self._session(each, project, found=found)
             problems, noted = tuple(self.notes[noted:]), len(self.notes)
             kept = batch.memories if done == 1 else tuple(each for each in batch.memories if each.kind != "handoff")
             # What older sessions left to do, the newest knows better.

@@ -229,7 +229,7 @@ def forget(keeper: Keeper, caller: Caller, *, ids: Sequence[str], why: str) -> A
         one = Amendment("discard", redact(why), changed=((each, replace(each, status="discarded")),))
         keeper.store.amend([one], who="agent", at=keeper.now())
     receipt = keeper.forget({"ids": theirs, "why": why}, who="agent") if theirs else {}
-    said = [f"{', '.join(theirs)} forgotten for good; 0 traces left"] if theirs and not receipt["left"] else []
+    said = [f"{', '.join(theirs)} forgotten for good; no copy is left"] if theirs and not receipt["left"] else []
     said += [f"{', '.join(theirs)} forgotten; see `left` in the receipt"] if theirs and receipt["left"] else []
     for each in users:
         said.append(
