@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,8 @@ from foreword.paths import Home
 from foreword.store.sqlite import SqliteStore
 from tests.scratch import scratch_home
 
-settings.register_profile("foreword", deadline=None)  # what is promised holds on a busy machine too
+# What is promised holds on a busy machine too; a hundred examples of each property take most of the suite's time.
+settings.register_profile("foreword", deadline=None, max_examples=40)
 settings.load_profile("foreword")
 
 # Hundreds of workers are started here: without bytecode each compiles the package, 2.5 s of a core instead of 0.7.
@@ -45,6 +46,21 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"no samples: {SHARED.name}/ is not beside this checkout")
     return SHARED
+
+
+@pytest.fixture
+def make_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], SqliteStore]]:
+    """`make_store()` opens an empty store; all are closed at the end."""
+    opened: list[SqliteStore] = []
+
+    def make() -> SqliteStore:
+        folder = tmp_path_factory.mktemp("store")
+        opened.append(SqliteStore(folder / "memory.db", backups=folder / "backups"))
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        each.close()
 
 
 @pytest.fixture
