@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from foreword.paths import Home
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 
 settings.register_profile("foreword", deadline=None)  # what is promised holds on a busy machine too
 settings.load_profile("foreword")
@@ -50,8 +50,8 @@ def shared() -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     """A store of its own, closed at the end."""
-    made = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    made = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     yield made
     made.close()

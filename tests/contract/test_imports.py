@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Change, Event, Link, Memory, Session
 
 OLD = Memory(kind="decision", title="One file", uid="u-old", project="p", created=1.0, confirmed=1.0)

@@ -11,7 +11,7 @@ import pytest
 from foreword.embed import nothing, quantized
 from foreword.errors import StoreError
 from foreword.store import vectors as stored
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory, Query, Vector
 
 DIM = 16
@@ -175,7 +175,7 @@ def test_inactive_memories_need_no_vector(store):
 
 
 def test_whoever_removes_a_memory_removes_its_vector(tmp_path):
-    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     store.keep([a_memory("walrus"), a_memory("penguin")], vectors=[pointing(1), pointing(1)])
     assert len(near(store, pointing(1))) == 2
     other = apsw.Connection(str(tmp_path / "memory.db"))
@@ -188,11 +188,11 @@ def test_whoever_removes_a_memory_removes_its_vector(tmp_path):
 
 def test_without_its_table_memories_are_kept_without_vectors_until_it_is_made_anew(tmp_path):
     path = tmp_path / "memory.db"
-    SqliteStore(path, backups=tmp_path / "backups").close()
+    Store(path, backups=tmp_path / "backups").close()
     other = apsw.Connection(str(path))
     other.execute("DROP TABLE vectors")
     other.close()
-    store = SqliteStore(path, backups=tmp_path / "backups")
+    store = Store(path, backups=tmp_path / "backups")
     (kept,) = store.keep([a_memory("walrus")], vectors=[pointing(1)])
     assert store.by_id([kept.id])
     with pytest.raises(StoreError, match="vectors"):

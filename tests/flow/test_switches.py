@@ -14,7 +14,7 @@ from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.spool import deliveries
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.switches import FILE
 from foreword.types import Memory
 from tests.flow.conftest import CLEAN, PATIENT, PYTHON, Host, end_worker, wait_for
@@ -34,7 +34,7 @@ SWITCHES = {
 
 @pytest.fixture
 def filled(home: Home, project: str) -> Home:
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner, now = resolve(project), time.time()
     about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
     store.keep(
