@@ -17,12 +17,12 @@ from foreword import config
 from foreword.config import SETTINGS, Loaded, load, load_synonyms
 from foreword.config.editing import change, unset
 from foreword.config.file import MOST_BYTES
-from foreword.config.page import settings_page
 from foreword.config.settings import Setting
 from foreword.errors import BadConfig, ForewordError
 from foreword.paths import OUR_FOLDERS, Home
 from foreword.recipes import MOST_TOKENS, RECIPES, UNCOUNTED, ledger_of, merged
 from foreword.types import KINDS, MOMENTS
+from tests.settings_page import settings_page
 
 ROOT = Path(__file__).parents[2]
 FORMED = {
@@ -96,7 +96,7 @@ class TestTable:
 
     def test_the_page_tells_exactly_what_the_code_does(self):
         page = (ROOT / "docs" / "settings.md").read_text("utf-8")
-        assert page == settings_page(), "write it anew: the text is foreword.config.page.settings_page()"
+        assert page == settings_page(), "write it anew: python -m tests.settings_page > docs/settings.md"
 
     def test_the_examples_of_the_page_work(self, home):
         recipes, synonyms = re.findall(r"```toml\n(.*?)```", settings_page(), re.DOTALL)
