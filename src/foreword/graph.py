@@ -10,7 +10,7 @@ from foreword.details import text
 from foreword.types import UNIVERSAL, Hit, Link, Memory, Query
 
 if TYPE_CHECKING:
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
 
 RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")
 MOST = 200  # memories of one walk

@@ -10,7 +10,7 @@ from foreword.amendments import Amendment
 from foreword.errors import BadRequest, NotFound
 from foreword.goals import parent_of, refuse_part
 from foreword.graph import RELATIONS, Node, suggested, walk
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Link, Memory
 from foreword.worker.asked import known
 from foreword.worker.goals import goals_of
