@@ -18,7 +18,7 @@ from pathlib import Path
 from store import quantile, say
 
 from foreword.redact import redact, redact_all, suspicious
-from foreword.redact.environment import hiding
+from foreword.redact.env import hiding
 
 SPEED = 10.0  # MB a second, at least
 HITS = 1.0  # a megabyte of source, at most

@@ -12,7 +12,6 @@ from foreword.hosts import Told, find
 from foreword.payloads import CUT, Delivery, ends_of, payload_of
 from foreword.projects import resolve
 from foreword.redact import PRIVATE, each_text, leaves_open, mark, redact, redact_all
-from foreword.redact.denied import without_denied
 from foreword.types import BASE32, Moment, Project, stands
 
 # Where a payload tells of a tool's call, or holds a diff.
@@ -61,6 +60,8 @@ def capture(
     cut = raw.pop(CUT, None) if delivery.head >= 0 else None
     shown = raw
     if any(sign in delivery.raw for sign in _CALLS):
+        from foreword.redact.files import without_denied  # 0.1 ms that a prompt need not pay
+
         shown = without_denied(raw, more=deny)
     payload: dict[str, Any] = redact_all(each_text(shown, hide) if hide else shown)
     if cut is not None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from tests.tables import table
 
 from foreword.amendments import Amendment
 from foreword.retention import CLASSES, Limits
@@ -151,7 +152,7 @@ def test_the_log_tells_counts_alone_and_cannot_undo_it(month):
     assert month.undo([new], who="user", at=at(29)).entries
 
 
-@pytest.mark.parametrize("limits", [SOON, Limits(FOR_EVER, 1)], ids=["by age", "by size"])
+@table("limits", [SOON, Limits(FOR_EVER, 1)])
 def test_what_is_protected_stays(month, limits):
     statuses = ("active", "proposed", "superseded", "stale", "discarded")
     rules = ("preference", "correction", "decision", "pattern", "goal", "learning")
@@ -211,7 +212,7 @@ def test_a_session_that_may_go_on_keeps_its_events_and_texts_whatever_the_size(m
     assert [day for day in range(30) if month.injection(f"inj-{day}").text] == list(range(22, 30))
 
 
-@pytest.mark.parametrize("jump", [3650, -3650], ids=["ahead", "back"])
+@table("jump", [3650, -3650])
 def test_a_clock_that_jumps_removes_nothing(store, jump):
     for day in range(9):
         live(store, day)
@@ -263,7 +264,7 @@ def test_what_was_put_aside_lately_stays_however_old_it_is(month):
     assert month.by_id([old.id])[0].status == "stale"
 
 
-@pytest.mark.parametrize("stop", range(0, 14, 2))
+@table("stop", (0, 3, 8))
 def test_stopped_anywhere_it_is_whole_and_the_next_run_does_the_rest(make_store, tmp_path, stop):
     store = make_store(tmp_path)
     for day in range(30):

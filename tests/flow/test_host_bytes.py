@@ -2,13 +2,12 @@
 
 Every payload goes through a real hook process, with the worker up and with the worker away. Every payload cut at every
 50th byte, and at a few random ones, goes through the worker's socket and through the hook's own answer in this process;
-real hook processes get a spread sample of them (SAMPLE). `make contract-hosts` sets FOREWORD_ALL=1: then they get all.
+real hook processes get a spread sample of them (SAMPLES).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import socket
 import subprocess
@@ -33,10 +32,9 @@ from tests.recorded import PAYLOADS, Recorded, recorded
 
 RECORDED = recorded()
 EVERY = 50  # bytes
-SAMPLE = 300  # pieces for real processes, with and without a worker: 20 s on two cores
+SAMPLES = [50, pytest.param(1000, marks=pytest.mark.long)]  # pieces of 2,800, for real processes
 AT_ONCE = 4
-ALL = os.environ.get("FOREWORD_ALL") == "1"
-pytestmark = pytest.mark.timeout(7200 if ALL else 600)  # thousands of processes, and a machine that has more to do
+pytestmark = pytest.mark.timeout(600)  # hundreds of processes, and a machine that has more to do
 ROOT = Path(__file__).resolve().parents[2]
 
 # The whole object that a host accepts, key by key: Codex fails on one more, the others drop what is not theirs.
@@ -204,13 +202,11 @@ def test_a_piece_of_a_payload_is_never_worse_than_silence(known, host: Host, sta
     assert complaints(known) == []
 
 
+@pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_a_hook_that_is_sent_a_piece_of_a_payload_ends_well(known, host: Host, start, project, worker):
-    """Real processes: a spread sample, or with FOREWORD_ALL=1 every piece."""
+def test_a_hook_that_is_sent_a_piece_of_a_payload_ends_well(known, host: Host, start, project, worker, sample):
     host.write_hook()
-    calls = pieces(placed(project, tag=worker))
-    if not ALL:
-        calls = random.Random(300).sample(calls, SAMPLE)
+    calls = random.Random(300).sample(pieces(placed(project, tag=worker)), sample)
     if worker == "up":
         start()
     many = 200 if worker == "away" else len(calls)  # without a worker, what waits is read at every call

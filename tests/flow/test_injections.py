@@ -181,7 +181,7 @@ def test_a_record_that_makes_no_sense_is_set_aside_and_the_rest_goes_on(filled: 
 
 def test_of_a_worker_that_was_late_only_what_the_agent_saw_is_recorded(filled: Home, host: Host, start, project):
     client = start()
-    host.write_hook(FOREWORD_DEADLINE_PROMPT_MS="400")
+    host.write_hook()
     pid = life.pid_of(filled)
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from foreword.config import load
 from foreword.errors import BadRequest, NotFound
 from foreword.paths import Home
 from tests.flow.conftest import CLEAN, Host, end_worker, wait_for
+from tests.flow.forked import foreword
 
 
 @pytest.fixture
@@ -34,15 +33,7 @@ def a_project(folder: Path) -> str:
 
 
 def run(home: Home, folder: str, *words: str, fails: bool = False) -> str:
-    ended = subprocess.run(
-        [sys.executable, "-m", "foreword", *words],
-        cwd=folder,
-        env={**CLEAN, "FOREWORD_HOME": str(home.root), "HOME": str(home.root)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    ended = foreword(*words, cwd=folder, env={**CLEAN, "FOREWORD_HOME": str(home.root), "HOME": str(home.root)})
     assert (ended.returncode != 0) == fails, ended.stderr
     return ended.stderr if fails else ended.stdout
 

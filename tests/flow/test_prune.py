@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from foreword.store.sqlite import Store
 from foreword.trouble import noted
 from foreword.types import Event, Memory
 from tests.flow.conftest import CLEAN, Host, wait_for
+from tests.flow.forked import foreword
 
 DAY = 86_400
 OLD = 30  # days of history
@@ -48,15 +48,7 @@ def filled(home: Home) -> Home:
 
 
 def run(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "foreword", *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-        env={**CLEAN, "FOREWORD_HOME": str(home.root), "COLUMNS": "200"},
-    )
+    return foreword(*words, cwd=home.root, env={**CLEAN, "FOREWORD_HOME": str(home.root), "COLUMNS": "200"})
 
 
 def _all(client: Client) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def test_nothing_is_kept_where_it_is_switched_off(filled: Home, host: Host, star
 
 def test_a_silence_of_a_hook_whose_worker_was_late_is_told_once_as_its_own(filled: Home, host: Host, start, project):
     client = start()
-    host.write_hook(FOREWORD_DEADLINE_PROMPT_MS="2000")  # of which the hook has 800 ms for itself
+    host.write_hook()
     pid = life.pid_of(filled)
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from foreword.projects import resolve
 from foreword.store.sqlite import Store
 from foreword.types import Injection, Item, Memory
 from tests.flow.conftest import CLEAN, end_worker
+from tests.flow.forked import foreword
 
 SECRET = "quetzalcoatl"  # a word of another project
 PROMPT = "why does the transport time out?"
@@ -44,15 +44,7 @@ def known(home: Home, project: str, tmp_path: Path) -> tuple[str, str]:
 
 
 def run(home: Home, *words: str, cwd: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "foreword", "stats", *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**CLEAN, "FOREWORD_HOME": str(home.root), "COLUMNS": "200"},
-        cwd=cwd,
-    )
+    return foreword("stats", *words, cwd=cwd, env={**CLEAN, "FOREWORD_HOME": str(home.root), "COLUMNS": "200"})
 
 
 def test_a_project_is_told_its_own_counts_and_no_words(home, start, known):

@@ -14,6 +14,7 @@ from foreword.hosts import Told
 from foreword.store.sqlite import Store
 from foreword.types import Event
 from foreword.worker.callers import MOST_USES, TURN, Callers
+from tests.tables import table
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def test_a_variable_of_a_session_that_has_ended_is_out_of_date(callers: Callers,
     assert callers.who(told(folder, **variable("cleared"))).session == "after"
 
 
-@pytest.mark.parametrize(
+@table(
     ("kinds", "ago", "found"),
     [
         (("session_start", "prompt"), 1, True),
@@ -122,8 +123,9 @@ def test_a_variable_of_a_session_that_has_ended_is_out_of_date(callers: Callers,
     ],
 )
 def test_only_a_session_in_the_middle_of_a_turn_can_be_the_one(
-    kinds: tuple[str, ...], ago: float, found: bool, callers: Callers, store: Store, folder: str
+    kinds: tuple[str, ...], ago: float, found: bool, store: Store, folder: str
 ):
+    callers = Callers(store=lambda: store, project_of=project_at)
     seen(store, folder, "one", *kinds, ago=ago)
     assert callers.who(told(folder)).session == ("one" if found else "")
 
@@ -151,6 +153,6 @@ def test_without_a_folder_it_says_how_to_name_one(callers: Callers):
     assert "FOREWORD_PROJECT" in caught.value.hint
 
 
-@pytest.mark.parametrize("nonsense", [{}, {"client": 3, "cwd": "/"}, {"cwd": "/", "sessions": "x", "tool_use": []}])
+@table("nonsense", [{}, {"client": 3, "cwd": "/"}, {"cwd": "/", "sessions": "x", "tool_use": []}])
 def test_nonsense_is_nobody(nonsense: dict[str, Any], callers: Callers):
     assert callers.who({"cwd": "/", **nonsense}).session == ""

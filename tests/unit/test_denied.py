@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from foreword.redact.denied import MARK, denied, without_denied
+from foreword.redact.files import MARK, denied, without_denied
 
 CANARY = "canary-wombat"
 

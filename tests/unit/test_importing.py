@@ -21,6 +21,7 @@ from foreword.types import Change, Memory, Project, Session
 from foreword.worker import importing as module
 from foreword.worker.importing import Courtesy, Importing, Wish
 from foreword.worker.registry import Registry
+from tests.tables import table
 from tests.unit.importing import settings, wait
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -158,7 +159,7 @@ def test_what_changed_is_the_same_memory_with_the_same_id(bench: Bench):
     assert (after.id, after.body) == (before.id, "more")
 
 
-@pytest.mark.parametrize("status", ["forgotten", "superseded", "stale"])
+@table("status", ["forgotten", "superseded", "stale"])
 def test_what_somebody_put_away_does_not_come_back(bench: Bench, status: Any):
     bench.give("a", batch("x"))
     bench.run("a")

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import random
 import re
-import subprocess
 import sys
 import sysconfig
-import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.redact import CUT, DEEPEST, EDGE, formats, private, redact, redact_all, suspicious, telling
+from foreword.redact import CUT, DEEPEST, EDGE, keywords, patterns, private_tags, redact, redact_all
 from tests.planted import ALNUM, CARRIERS, FORMATS, chars, secrets_of
 
 MODULE = sys.modules["foreword.redact"]
@@ -26,28 +24,27 @@ def assert_gone(secret: str, text: str) -> None:
     assert not left, f"{left} of {secret!r} is left in {text!r}"
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_no_window_of_a_secret_is_left_in_any_carrier(name: str) -> None:
-    for known, body in secrets_of(name, 1):
-        for carrier in CARRIERS.values():
-            text = carrier.replace("{}", known + body)
-            if "office" in known and "@" in carrier:
-                continue  # a Teams webhook is no user's name, and holds an @ itself
-            assert suspicious(text)
-            clean = redact(text)
-            assert_gone(body, clean)
-            assert redact(clean) == clean
-            for around in carrier.split("{}"):
-                assert around in clean, clean
+def test_no_window_of_a_secret_is_left_in_any_carrier() -> None:
+    for name in FORMATS:
+        for known, body in secrets_of(name, 1):
+            for carrier in CARRIERS.values():
+                text = carrier.replace("{}", known + body)
+                if "office" in known and "@" in carrier:
+                    continue  # a Teams webhook is no user's name, and holds an @ itself
+                clean = redact(text)
+                assert_gone(body, clean)
+                assert redact(clean) == clean
+                for around in carrier.split("{}"):
+                    assert around in clean, clean
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_the_mark_names_the_format(name: str) -> None:
-    for known, body in secrets_of(name):
-        assert re.fullmatch(r"(?:12|acme\.)?\[redacted:[a-z0-9-]+\]", redact(known + body))
+def test_the_mark_names_the_format() -> None:
+    for name in FORMATS:
+        for known, body in secrets_of(name):
+            assert re.fullmatch(r"(?:12|acme\.)?\[redacted:[a-z0-9-]+\]", redact(known + body))
 
 
-TRIGGERS = [trigger for row in formats.FORMATS for trigger in row[1].split()]
+TRIGGERS = [trigger for row in patterns.FORMATS for trigger in row[1].split()]
 
 
 def test_every_format_of_the_table_is_made_up_here() -> None:
@@ -56,30 +53,34 @@ def test_every_format_of_the_table_is_made_up_here() -> None:
     assert {trigger for trigger in TRIGGERS if not any(trigger in each for each in made)} <= rare
 
 
+def chars_of(kind: str) -> set[str]:
+    return set(re.findall(f"[{patterns.CLASSES[kind]}]", "".join(map(chr, range(128)))))
+
+
 def test_the_table_says_what_it_means() -> None:
-    for name, _, least, kind, needs, begins in formats.FORMATS:
+    for name, _, least, kind, needs, begins in patterns.FORMATS:
         assert re.fullmatch(r"[a-z0-9-]+", name)
-        assert kind in formats.CLASSES
-        assert not needs or needs in formats._NEEDS
-        assert begins in ("", "word") or begins.split()[0] in formats.CLASSES
-        assert not set(formats.CLASSES[kind]) - set(formats.CLASSES["any"]), "words would break there"
+        assert kind in patterns.CLASSES
+        assert not needs or needs in patterns.CHECKS
+        assert begins in ("", "word") or begins.split()[0] in patterns.CLASSES
+        assert chars_of(kind) <= chars_of("any"), "words would break there"
         assert least >= 0
-    for row in formats.FORMATS:
+    for row in patterns.FORMATS:
         for trigger in row[1].split():
             before = int(row[5].partition(" ")[2] or 0)
-            assert before + len(trigger) + row[2] >= formats.SHORTEST, trigger
+            assert before + len(trigger) + row[2] >= patterns.SHORTEST, trigger
 
 
-@pytest.mark.parametrize("first", FORMATS)
-def test_secrets_without_a_gap_are_all_gone(first: str) -> None:
-    rng = random.Random(first)
-    for known, make in rng.sample(list(FORMATS.values()), 12):
-        one, other = FORMATS[first][0] + FORMATS[first][1](rng), known + make(rng)
-        for glue in ("\n", ",", "=", "\\n", ":", "|", "&"):
-            clean = redact(one + glue + other)
-            assert_gone(one[-16:], clean)
-            assert_gone(other[-16:], clean)
-            assert redact(clean) == clean
+def test_secrets_without_a_gap_are_all_gone() -> None:
+    for first in FORMATS:
+        rng = random.Random(first)
+        for known, make in rng.sample(list(FORMATS.values()), 12):
+            one, other = FORMATS[first][0] + FORMATS[first][1](rng), known + make(rng)
+            for glue in ("\n", ",", "=", "\\n", ":", "|", "&"):
+                clean = redact(one + glue + other)
+                assert_gone(one[-16:], clean)
+                assert_gone(other[-16:], clean)
+                assert redact(clean) == clean
 
 
 # --- ordinary text ---
@@ -132,22 +133,14 @@ def test_at_most_one_false_hit_in_a_megabyte_of_ordinary_source() -> None:
 TESTS = {"test", "tests", "idle_test", "site-packages"}
 
 
-def test_text_without_a_suspect_is_the_same_object_and_loads_no_re() -> None:
-    source = str(Path(MODULE.__file__).parents[2])
-    script = f"""
-import sys
-sys.path.insert(0, {source!r})
-from foreword.redact import redact, redact_all, suspicious
-text = "sk-learn task-list-of-everything-there-is disk-usage npm_config_registry hf_hub_download ghs_x eyJ xoxo "
-text += "the private key of /private/tmp, List<String> private; <privateKey> https://a.b:80/@c x@y.z  "
-text *= 50
-assert redact(text) is text and redact_all({{"a": [text]}}) == {{"a": [text]}} and not suspicious(text)
-assert redact(text + " end", cut="head") == text + " [cut]"
-assert not ({{"re", "enum", "functools", "collections", "os"}} & set(sys.modules)), sorted(sys.modules)
-assert redact("https://u:" + "wombat7@h") == "https://u:[redacted:url-password]@h" and "re" in sys.modules
-"""
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_text_without_a_secret_is_the_same_object() -> None:
+    text = "sk-learn task-list-of-everything-there-is disk-usage npm_config_registry hf_hub_download ghs_x eyJ xoxo "
+    text += "the private key of /private/tmp, List<String> private; <privateKey> https://a.b:80/@c x@y.z  "
+    text *= 50
+    assert redact(text) is text
+    assert redact(text + " end", cut="head") == text + " [cut]"
+    value = {"a": [text]}
+    assert redact_all(value) is value
 
 
 PRIVATE = "[redacted:private]"
@@ -242,13 +235,13 @@ def test_a_token_within_a_password_takes_the_whole_password_along() -> None:
 # --- a piece of a longer text ---
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_half_a_secret_at_the_cut_is_dropped(name: str) -> None:
-    for known, body in secrets_of(name):
-        secret = known + body
-        for at in range(8, len(secret), 7):
-            head, tail = redact(f"a b {secret[:at]}", cut="head"), redact(f"{secret[at:]} c d", cut="tail")
-            assert (head, tail) == (f"a b {CUT}", f"{CUT} c d")
+def test_half_a_secret_at_the_cut_is_dropped() -> None:
+    for name in FORMATS:
+        for known, body in secrets_of(name):
+            secret = known + body
+            for at in range(8, len(secret), 7):
+                head, tail = redact(f"a b {secret[:at]}", cut="head"), redact(f"{secret[at:]} c d", cut="tail")
+                assert (head, tail) == (f"a b {CUT}", f"{CUT} c d")
 
 
 def test_a_cut_at_a_space_drops_nothing() -> None:
@@ -423,15 +416,6 @@ def test_twice_is_the_same_as_once(text: str, cut: str) -> None:
     assert redact(once) == once
 
 
-@settings(max_examples=400, deadline=None)
-@given(TEXTS)
-def test_what_is_not_suspicious_is_returned_as_it_is(text: str) -> None:
-    if not suspicious(text):
-        assert redact(text) is text
-        for step in every_step():  # not even where the cheap question is not asked first
-            assert step(text) == text
-
-
 @settings(max_examples=300, deadline=None)
 @given(
     st.sampled_from(SECRETS), st.text("abc XYZ,.;\n=\"'()é密", max_size=40), st.text("abc XYZ,;\n\"'()é密", max_size=40)
@@ -451,21 +435,6 @@ def test_any_value_is_clean_after_one_pass(value: object) -> None:
 # --- linear in any text ---
 
 
-def every_step() -> list:
-    """Each step alone, without the cheap question before it."""
-    tags = {"pattern": private.tag_pattern(odd=True), "nests": True, "mark": PRIVATE}
-    keys = {"pattern": private.KEY_PATTERN, "nests": False, "mark": PRIVATE}
-    steps = [lambda text, how=how: private._without_spans(text, text, **how) for how in (tags, keys)]
-    for found in (formats.tokens, telling.secrets):
-        steps.append(lambda text, found=found: replaced(text, found))
-    return [*steps, MODULE._without_passwords]
-
-
-def replaced(text: str, found) -> str:
-    raw = text.encode("utf-8", "surrogatepass")
-    return formats.replaced(raw, found(raw)).decode("utf-8", "surrogatepass")
-
-
 def repeats(tree) -> list[tuple[str, int, object]]:
     """(kind, greatest count, what is repeated) for each repeat in a parsed pattern."""
     found = []
@@ -480,16 +449,14 @@ def repeats(tree) -> list[tuple[str, int, object]]:
     return found
 
 
-def test_no_pattern_can_go_back_over_an_unbounded_stretch() -> None:
-    patterns = [
-        private.tag_pattern(odd=True),
-        private.tag_pattern(odd=False),
-        private.KEY_PATTERN,
-        MODULE._PASSWORD,
-    ]
-    for pattern in patterns:
-        for kind, most, _what in repeats(re._parser.parse(pattern)):
-            assert kind == "POSSESSIVE_REPEAT" or int(most) <= 128, pattern
+def test_no_expression_that_runs_over_a_text_can_go_back_over_an_unbounded_stretch() -> None:
+    expressions = [private_tags.TAG, private_tags.KEY_BLOCK, MODULE._PASSWORD, patterns._WORD, *patterns._FINDERS]
+    expressions += [patterns._compile_row(number) for number in range(len(patterns.FORMATS))]
+    expressions += [place[2] for place in keywords._PLACES] + [command[1] for command in keywords._COMMANDS]
+    expressions += [keywords._HEADER, keywords._BEARER, keywords._COOKIE, keywords._BARE, keywords._WHOLE]
+    for expression in expressions:
+        for kind, most, _what in repeats(re._parser.parse(expression.pattern)):
+            assert kind == "POSSESSIVE_REPEAT" or int(most) <= 128, expression
 
 
 HOSTILE = [
@@ -539,7 +506,7 @@ HOSTILE += [
     "SG.aaaaaaaaaaaaaaaaaaaa",
     "whsec_\\/",
 ]
-HOSTILE += [random.Random(row[0]).choice(row[1].split()) + "a1" for row in formats.FORMATS if row[4] or row[5]][::4]
+HOSTILE += [random.Random(row[0]).choice(row[1].split()) + "a1" for row in patterns.FORMATS if row[4] or row[5]][::4]
 HOSTILE += [
     "password=",
     "password: ",
@@ -561,31 +528,10 @@ HOSTILE += [
 ]
 
 
-def seconds(run, text: str) -> float:
-    spent = []
-    for _again in range(2):
-        begun = time.process_time()
-        run(text)
-        spent.append(time.process_time() - begun)
-    return min(spent)
-
-
-@pytest.mark.parametrize("unit", HOSTILE)
-def test_four_times_the_text_takes_no_more_than_about_four_times_as_long(unit: str) -> None:
-    # The structure is what proves it; this would only notice a square, which takes 16 times as long.
-    small, large = unit * (5_000 // len(unit)), unit * (20_000 // len(unit))
-    for step in [*every_step(), private.without_blocks, redact, suspicious]:
-        step(unit)  # compile first
-        assert seconds(step, large) < 10 * seconds(step, small) + 0.02
-
-
-@pytest.mark.parametrize(
-    "unit", ["<private", "<private>", f"{DASHES}BEGIN", "eyJ", "sk-", "QUJDREVG", "://a:", "password=", "token: "]
-)
-def test_two_megabytes_of_malice_are_done_at_once(unit: str) -> None:
-    text = unit * (2_000_000 // len(unit))
-    clean = redact(text)
-    assert redact(clean) == clean
+def test_hostile_text_is_clean_after_one_pass() -> None:
+    for unit in HOSTILE:
+        clean = redact(unit * (60_000 // len(unit)))
+        assert redact(clean) == clean
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def may_open_private(part: bytes) -> bool:
         return True
     if not part.isascii() or b"\\u" in part:
         add_package_to_path()
-        from foreword.redact.private import may_open
+        from foreword.redact.private_tags import may_open
 
         if may_open(part):
             return True

@@ -20,7 +20,7 @@ from foreword.imports import Batch, Found, Resolver
 from foreword.imports.marks import left, marked
 from foreword.projects import remote
 from foreword.redact import redact
-from foreword.redact.denied import denied
+from foreword.redact.files import denied
 from foreword.transcripts import Peek, deeds, peek
 from foreword.types import Change, Link, Memory, Project, Session
 

@@ -1,37 +1,24 @@
-"""Any text or JSON value -> the same without secrets; every path passes here before a byte is written.
+"""Take secrets out of any text or JSON value; every path passes here before a byte is written.
 
-Light: `re` is imported only where a text may hold a block or a password in a URL. The order: blocks (`private.py`), the
-edges of a cut, tokens by their format (`formats.py`), values by their place (`telling.py`), passwords in URLs; and
-again, until nothing is found any more: hence twice is the same as once. Every step is linear in its text. Before all of
-it come files that hold secrets (`denied.py`) and the environment (`environment.py`), which only a payload has.
+The order: blocks (`private_tags.py`), the edges of a cut, tokens by their format (`patterns.py`), values by the names
+beside them (`keywords.py`), passwords in URLs; and again, until nothing is found any more: hence twice is the same as
+once. Every step is linear in its text. Before all of it come files that hold secrets (`files.py`) and the environment
+(`env.py`), which only a payload has.
 """
 
 from __future__ import annotations
 
-from foreword.redact import formats, telling
-from foreword.redact.private import PRIVATE, leaves_open, may_hold_key, may_hold_tag, without_blocks
+import re
+from collections.abc import Callable
+from typing import Any, Literal
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from re import Match
-    from typing import Any, Literal
+from foreword.redact.keywords import find_secrets, is_secret, is_telling
+from foreword.redact.patterns import find_tokens, mark, replace_spans
+from foreword.redact.private_tags import PRIVATE, hide_blocks, leaves_open
 
-    Cut = Literal["", "head", "tail"]
+__all__ = ["CUT", "DEEPEST", "EDGE", "PRIVATE", "each_text", "leaves_open", "mark", "redact", "redact_all"]
 
-__all__ = [
-    "CUT",
-    "DEEPEST",
-    "EDGE",
-    "PRIVATE",
-    "each_text",
-    "leaves_open",
-    "mark",
-    "redact",
-    "redact_all",
-    "suspicious",
-]
-
+Cut = Literal["", "head", "tail"]
 CUT = "[cut]"
 EDGE = 4096  # characters; longer than any token we know, and a longer run is data that must not be lost whole
 DEEPEST = 100  # levels of a JSON value; no host nests past 20, and json itself gives up near 1,000
@@ -39,38 +26,29 @@ _ROUNDS = 8  # a mark may make a value of what stands beside it; two rounds are 
 
 
 def redact(text: str, *, cut: Cut = "") -> str:
-    """The text with a typed mark for each secret; *cut* says whether it is the head or the tail of a longer one."""
-    text = without_blocks(text)
-    text = _without_edge(text, cut=cut)
+    """Return *text* with a typed mark for each secret; *cut* tells that it is the head or the tail of a longer one."""
+    text = hide_blocks(text)
+    if cut:
+        text = hide_blocks(_drop_edge(text, cut))  # the bound may have fallen on a tag: <private/[cut]
     for _ in range(_ROUNDS):
-        before, text = text, _redacted_once(text)
+        before, text = text, _redact_once(text)
         if text == before:
             return before
     return text
 
 
-def suspicious(text: str) -> bool:
-    """False only where redact would return the text as it is; asked without `re`, whose import costs a hook 12 ms."""
-    raw = _bytes(text)
-    return bool(
-        may_hold_tag(text)
-        or may_hold_key(text)
-        or formats.tokens(raw)
-        or telling.secrets(raw)
-        or _may_hold_password(text)
-    )
-
-
 def redact_all(item: Any) -> Any:
-    """A JSON value with every string in it redacted, keys included; what lies deeper than DEEPEST levels is dropped."""
+    """Return a JSON value with every string redacted, keys included, and without what lies below DEEPEST levels."""
     texts = _texts_in(item)
-    if texts is not None and not _names_a_secret(item) and not suspicious("\n".join(texts)):
-        return item  # one look at everything: a payload without any trigger is the ordinary case
+    if texts is not None and not _names_a_secret(item):
+        together = "\n".join(texts)
+        if hide_blocks(together) == together == _redact_once(together):
+            return item  # one look at everything: a payload without any secret is the ordinary case
     return _redact_nested(item, room=DEEPEST)
 
 
 def each_text(item: Any, change: Callable[[str], str], *, room: int = DEEPEST) -> Any:
-    """A JSON value with every string in it changed, keys included; what lies deeper than *room* levels is dropped."""
+    """Return a JSON value with every string changed, keys included; what lies below *room* levels is dropped."""
     if isinstance(item, str):
         return change(item)
     if not isinstance(item, dict | list | tuple):
@@ -85,31 +63,21 @@ def each_text(item: Any, change: Callable[[str], str], *, room: int = DEEPEST) -
     return [each_text(inner, change, room=room - 1) for inner in item]
 
 
-def mark(name: str) -> str:
-    """What stands where a secret of this kind stood."""
-    return f"[redacted:{name}]"
-
-
-def _redacted_once(text: str) -> str:
-    raw = _bytes(text)
-    if spans := formats.tokens(raw):
-        raw = formats.replaced(raw, spans)
-    if more := telling.secrets(raw):
-        raw = formats.replaced(raw, more)
-    if spans or more:
-        text = without_blocks(raw.decode("utf-8", "surrogatepass"))
-    return _without_passwords(text) if _may_hold_password(text) else text
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def _redact_once(text: str) -> str:
+    before = text
+    for find in (find_tokens, find_secrets):
+        if spans := find(text):
+            text = replace_spans(text, spans)
+    if text is not before:
+        text = hide_blocks(text)
+    return _hide_passwords(text) if "@" in text else text
 
 
 # --- JSON values ---
 
 
 def _texts_in(item: Any) -> list[str] | None:
-    """Every string of a JSON value, keys too; None where it is nested too deep to be shown."""
+    """Return every string of a JSON value, keys too; None where it is nested too deep to be shown."""
     texts: list[str] = []
     level: list[Any] = [item]
     for _ in range(DEEPEST):
@@ -129,14 +97,14 @@ def _texts_in(item: Any) -> list[str] | None:
 
 
 def _names_a_secret(item: Any) -> bool:
-    """Whether a field anywhere has a name that tells, and a text or a list under it; or whether a list has a flag."""
+    """Tell whether any field has a telling name and a text or a list under it, or a list a telling flag."""
     level: list[Any] = [item]
     while level:
         below: list[Any] = []
         for each in level:
             if isinstance(each, dict):
                 for name, inner in each.items():
-                    if isinstance(inner, str | list) and isinstance(name, str) and telling.is_telling(name):
+                    if isinstance(inner, str | list) and isinstance(name, str) and is_telling(name):
                         return True
                 if _paired(each):
                     return True
@@ -178,12 +146,12 @@ def _redact_dict(item: dict[Any, Any], *, room: int) -> dict[Any, Any]:
 
 
 def _redact_field(name: Any, inner: Any, *, room: int) -> Any:
-    """What a field holds, where its name may tell more than its text does."""
+    """Return what a field holds, redacted; its name may tell more than its text does."""
     clean = _redact_nested(inner, room=room)
-    if not isinstance(name, str) or not telling.is_telling(name):
+    if not isinstance(name, str) or not is_telling(name):
         return clean
     if isinstance(inner, str):
-        kind = telling.is_secret(name, inner) if clean == inner else ""
+        kind = is_secret(name, inner) if clean == inner else ""
         return mark(kind) if kind else clean
     if isinstance(inner, list) and isinstance(clean, list) and len(clean) == len(inner):
         return [
@@ -194,9 +162,9 @@ def _redact_field(name: Any, inner: Any, *, room: int) -> Any:
 
 
 def _paired(item: dict[Any, Any]) -> tuple[str, str] | None:
-    """{"name": "DB_PASSWORD", "value": "…"}: the name, and the field with its value."""
+    """Return the telling name and the field with its value: {"name": "DB_PASSWORD", "value": "…"}."""
     for name, held in (("name", "value"), ("key", "value"), ("Name", "Value"), ("Key", "Value")):
-        if isinstance(item.get(held), str) and isinstance(told := item.get(name), str) and telling.is_telling(told):
+        if isinstance(item.get(held), str) and isinstance(told := item.get(name), str) and is_telling(told):
             return told, held
     return None
 
@@ -214,7 +182,7 @@ def _redact_parts(parts: list[Any] | tuple[Any, ...], *, room: int) -> list[Any]
 def _redact_lines(lines: list[str] | tuple[str, ...]) -> list[str]:
     # Patches and notebooks come as lists of lines: a block opened in one of them may be closed in another.
     together = "\n".join(lines)
-    if without_blocks(together) != "\n".join(map(without_blocks, lines)):
+    if hide_blocks(together) != "\n".join(map(hide_blocks, lines)):
         return redact(together).split("\n")
     # A command may come as a list of its words: ["tool", "--password", "x"]
     flags = ("", *(line[2:] if _is_flag(line) else "" for line in lines))
@@ -222,80 +190,48 @@ def _redact_lines(lines: list[str] | tuple[str, ...]) -> list[str]:
 
 
 def _is_flag(word: Any) -> bool:
-    return isinstance(word, str) and word[:2] == "--" and "=" not in word and telling.is_telling(word[:64])
+    return isinstance(word, str) and word[:2] == "--" and "=" not in word and is_telling(word[:64])
 
 
 # --- the edges of a text that was cut: half a token has no format any more ---
 
 
-def _without_edge(text: str, *, cut: Cut) -> str:
+def _drop_edge(text: str, cut: Cut) -> str:
+    # Chinese and Japanese need no spaces, and no token holds them: a whole page must not count as one word.
     if cut == "head" and not _is_mark(text[text.rfind("[") :]):
-        lost = _run_length(reversed(text[-EDGE:]))
-        text = text[: len(text) - lost] + CUT if lost else text
+        lost = _EDGE.match(text[: -EDGE - 1 : -1])
+        return text[: len(text) - lost.end()] + CUT if lost else text
     if cut == "tail" and not _is_mark(text[: text.find("]") + 1]):
-        lost = _run_length(text[:EDGE])
-        text = CUT + text[lost:] if lost else text
-    return without_blocks(text) if cut else text  # the bound may have fallen on a tag: <private/[cut]
+        lost = _EDGE.match(text[:EDGE])
+        return CUT + text[lost.end() :] if lost else text
+    return text
+
+
+_EDGE = re.compile(r"[^\s\u2e80-\U0010ffff]+")
+_MARK = re.compile(r"\[cut\]|\[redacted:[0-9A-Za-z_-]{1,39}\]")
 
 
 def _is_mark(text: str) -> bool:
-    name = text[len("[redacted:") : -1].encode("ascii", "replace")
-    return text == CUT or (
-        0 < len(name) < 40 and text == mark(name.decode()) and not name.translate(None, formats.WORD + b"-")
-    )
-
-
-def _run_length(chars: Any) -> int:
-    # Chinese and Japanese need no spaces, and no token holds them: a whole page must not count as one word.
-    length = 0
-    for char in chars:
-        if char.isspace() or char >= "\u2e80":
-            break
-        length += 1
-    return length
+    return _MARK.fullmatch(text) is not None
 
 
 # --- scheme://user:password@host ---
 
 _NOT = r"\s@\"'<>\\`"
 # Up to the last @ before the path; a bare slash may stand in it, unless it begins like a port or a variable.
-_PASSWORD = (
+_PASSWORD = re.compile(
     rf"(?P<before>:(?:\\{{0,4}}/){{2}}(?:[^{_NOT}/:\[\]]|\[redacted:[a-z0-9-]{{1,40}}\])*+:)"
     rf"(?P<password>(?:(?![0-9]*+[/?#]|[$%{{(])(?:[^{_NOT}/]|/(?!/))*+@)?+(?:[^{_NOT}/?#]*+@)*+)(?<=@)"
 )
+# {password}, ${PASSWORD}, {{ password }}, %s, ***, the word itself or nothing: useful to the reader and no secret
+_STANDS_FOR_ONE = re.compile(r"(?i:password|pass|passwd|pwd|token|secret)|\**|%s|\$*\{+[^\W\d][\w.]*\}+")
 
 
-def _may_hold_password(text: str) -> bool:
-    if "//" not in text and "\\/" not in text:
-        return False
-    plain = text.replace("\\", "")
-    if "://" not in plain or "@" not in plain:
-        return False
-    for piece in plain.split("://")[1:]:
-        login, at, _ = piece.partition("@")
-        user, colon, rest = login.partition(":")
-        is_port = rest.lstrip("0123456789").startswith(("/", "?", "#"))
-        if at and colon and "/" not in user and not is_port and login.split() == [login]:
-            return True
-    return False
-
-
-def _without_passwords(text: str) -> str:
-    import re
-
-    def marked(found: Match[str]) -> str:
+def _hide_passwords(text: str) -> str:
+    def replace(found: re.Match[str]) -> str:
         given = found["password"][:-1]
-        if _is_mark(given) or _stands_for_one(given):
+        if _is_mark(given) or _STANDS_FOR_ONE.fullmatch(given):
             return found[0]
         return f"{found['before']}{mark('url-password')}@"
 
-    return re.sub(_PASSWORD, marked, text)
-
-
-def _stands_for_one(given: str) -> bool:
-    # {password}, ${PASSWORD}, {{ password }}, %s, ***, the word itself or nothing: useful to the reader and no secret
-    if given.lower() in ("password", "pass", "passwd", "pwd", "token", "secret"):
-        return True
-    name = given.lstrip("$")
-    braced = name.startswith("{") and name.endswith("}")
-    return not given.strip("*") or given == "%s" or (braced and name.strip("{}").replace(".", "_").isidentifier())
+    return _PASSWORD.sub(replace, text)

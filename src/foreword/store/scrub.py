@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import apsw
 
 from foreword.redact import redact, redact_all
-from foreword.redact.denied import without_denied
+from foreword.redact.files import without_denied
 from foreword.types import Memory
 from foreword.words import terms
 

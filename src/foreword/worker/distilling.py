@@ -19,7 +19,7 @@ from foreword.details import texts
 from foreword.distill import Distilled, Draft, closed, merged
 from foreword.errors import ForewordError, StoreError
 from foreword.redact import redact
-from foreword.redact.denied import MARK, denied
+from foreword.redact.files import MARK, denied
 from foreword.revise import REVISED, said_again
 from foreword.store.sqlite import Store
 from foreword.types import Change, Edit, Memory, Project, Query, Session

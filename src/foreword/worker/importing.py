@@ -20,7 +20,7 @@ from foreword.config import Settings
 from foreword.distill import merged
 from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.imports import Batch, Source, find, refuse_where_off, safe, safe_row
-from foreword.redact.denied import denied
+from foreword.redact.files import denied
 from foreword.revise import said_again
 from foreword.store.sqlite import Store
 from foreword.switches import chosen, off

@@ -18,7 +18,7 @@ from foreword.hook.build import fingerprint, key_of, refresh
 from foreword.install import wired
 from foreword.paths import Home
 from foreword.redact import redact
-from foreword.redact.environment import hiding
+from foreword.redact.env import hiding
 from foreword.resume import resume
 from foreword.store.scrub import Cleaner
 from foreword.store.silences import Silence

@@ -15,7 +15,7 @@ from foreword.hook.build import key_of
 from foreword.mcp.tools import BY_NAME, CATEGORIES, unknown
 from foreword.query import scopes_of
 from foreword.redact import each_text, mark, redact
-from foreword.redact.environment import hiding
+from foreword.redact.env import hiding
 from foreword.since import since
 from foreword.types import KINDS, Link, Memory, Moment, Project
 from foreword.uids import said_uid

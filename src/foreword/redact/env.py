@@ -1,4 +1,4 @@
-"""What a hook told of its environment -> a text without the values of its secret variables, which nobody told us.
+"""Take the values of secret variables out of a text, by what a hook told of its environment: never the values.
 
 A hook tells of each value its length, a keyed digest of its first eight bytes and one of all. A value is found where it
 is written as it is: at the beginning of a text, or behind anything that is no letter or digit, an escape (\\n, %3D,
@@ -9,16 +9,9 @@ from __future__ import annotations
 
 import re
 from _imp import source_hash
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from foreword.redact.formats import replaced
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from foreword.redact.formats import Span
-
-MARK = "env"
+MARK = b"[redacted:env]"
 PREFIX = 8  # bytes; a shorter value is no secret
 _BEGINS = re.compile(
     rb"(?:\A|[^A-Za-z0-9]|(?<=\\)[nrtbf]|(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}|(?<= -)[A-Za-z])(?=(\S{8}))"
@@ -26,7 +19,7 @@ _BEGINS = re.compile(
 
 
 def hiding(told: str, *, key: int) -> Callable[[str], str] | None:
-    """What hides the values that *told* speaks of (`length-digest-digest`, with commas between); None for none."""
+    """Return what hides the values in *told* (`length-digest-digest`, with commas between); None for none."""
     known: dict[bytes, list[tuple[int, bytes]]] = {}
     for each in told.split(",") if told else ():
         try:
@@ -37,19 +30,16 @@ def hiding(told: str, *, key: int) -> Callable[[str], str] | None:
     if not known:
         return None
 
-    def hidden(text: str) -> str:
+    def hide(text: str) -> str:
         raw = text.encode("utf-8", "surrogatepass")
-        spans: list[Span] = []
+        kept: list[bytes] = []
         done = 0
-        for begin in _BEGINS.finditer(raw) if len(raw) >= PREFIX else ():
+        for begin in _BEGINS.finditer(raw):
             at = begin.end()
-            if at < done:
-                continue
             for size, digest in known.get(source_hash(key, begin[1]), ()):
-                if source_hash(key, raw[at : at + size]) == digest:
-                    spans.append((at, at + size, MARK))
+                if at >= done and source_hash(key, raw[at : at + size]) == digest:
+                    kept += (raw[done:at], MARK)
                     done = at + size
-                    break
-        return replaced(raw, spans).decode("utf-8", "surrogatepass") if spans else text
+        return b"".join((*kept, raw[done:])).decode("utf-8", "surrogatepass") if kept else text
 
-    return hidden
+    return hide

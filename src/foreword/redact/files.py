@@ -1,39 +1,26 @@
-"""A payload -> the same without the contents of files that hold secrets: what tools read from them or wrote there.
+"""Take the contents of files that hold secrets out of a payload: what tools read from them or wrote there.
 
-Light. A tool's call is a part of a payload that holds a tool's input. Where one names such a file, or runs a command
-that prints secrets, every text in that part becomes a mark but for names, ids and the path: an unknown field is hidden.
+A tool's call is a part of a payload that holds a tool's input. Where one names such a file, or runs a command that
+prints secrets, every text in that part becomes a mark but for names, ids and the path: an unknown field is hidden.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
 
 MARK = "[redacted:path]"
-# Files by their whole name, by its end, by its beginning; and by patterns, in which `*` stands for anything and a slash
-# means the end of a path. Apart, because every path of every call is asked about: a set answers at once.
-_NAMES = frozenset(
-    """.env .envrc .netrc _netrc .pgpass .my.cnf .npmrc .pypirc .git-credentials .htpasswd .dockercfg .vault-token
-    credentials.json credentials.tfrc.json rclone.conf""".split()  # noqa: SIM905 - data, read as text
-)
-_ENDS = (
-    *(".pem", ".key", ".env", ".ppk", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".tfstate", ".ovpn"),
-    ".credentials.json",
-)
-_STARTS = (".env.", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "secrets.")
-_PLACES = (
-    *(".ssh/*", ".gnupg/*", ".azure/*", ".config/gcloud/*", ".password-store/*", ".aws/credentials", ".aws/sso/*"),
-    *(".kube/config", ".docker/config.json", ".gem/credentials", ".cargo/credentials*", ".config/gh/hosts.yml"),
-    *(".codex/auth.json", ".composer/auth.json", "proc/*/environ", "service-account*.json", "service_account*.json"),
-    *("*-service-account.json", "client_secret*.json"),
-)
-# A path with none of these in it fits none of the places.
-_TELL = (
-    *(".ssh", ".gnupg", ".azure", "gcloud", ".password-store", ".aws", ".kube", ".docker", "credentials", "hosts.yml"),
-    *("auth.json", "environ", "account", "client_secret"),
-)
+# Patterns, in which `*` stands for any part of a name, and at the end of a folder for all that lies in it.
+_FILES = """
+    .env *.env .env.* .envrc .netrc _netrc .pgpass .my.cnf .npmrc .pypirc .git-credentials .htpasswd .dockercfg
+    .vault-token credentials.json *.credentials.json credentials.tfrc.json rclone.conf secrets.* *.pem *.key *.ppk *.p12
+    *.pfx *.jks *.keystore *.kdbx *.tfstate *.ovpn id_rsa* id_dsa* id_ecdsa* id_ed25519* .ssh/* .gnupg/* .azure/*
+    .config/gcloud/* .password-store/* .aws/credentials .aws/sso/* .kube/config .docker/config.json .gem/credentials
+    .cargo/credentials* .config/gh/hosts.yml .codex/auth.json .composer/auth.json proc/*/environ service-account*.json
+    service_account*.json *-service-account.json client_secret*.json
+""".split()  # noqa: SIM905 - data, read as text
 _SAMPLES = (".example", ".sample", ".template", ".dist", ".schema", ".pub", "known_hosts")  # made to be shown
 # Commands that print secrets, each as the words it begins with.
 _PRINTS = tuple(
@@ -79,40 +66,24 @@ def _without(item: Any, more: tuple[str, ...], *, room: int) -> Any:
 
 
 def denied(path: str, more: Sequence[str] = ()) -> bool:
-    """Whether the file's contents are not to be kept; *more* patterns are lower case."""
+    """Tell whether the file's contents are not to be kept; *more* patterns are lower case."""
     low = path.strip().replace("\\", "/").lower().rstrip("/")
-    name = low.rpartition("/")[2]
-    if not name or len(path) > _MOST or "\n" in path or name.endswith(_SAMPLES):
+    if not low or len(path) > _MOST or "\n" in path or low.endswith(_SAMPLES):
         return False
-    if name in _NAMES or name.endswith(_ENDS) or name.startswith(_STARTS):
-        return True
-    places = (*_PLACES, *more) if any(word in low for word in _TELL) else more
-    parts = low.split("/")
-    return any(_fits(parts, pattern) for pattern in places)
+    return bool(_DENIED.search(low) or (more and _compile(tuple(more)).search(low)))
 
 
-def _fits(parts: list[str], pattern: str) -> bool:
-    wanted = pattern.strip("/").split("/")
-    if wanted[-1] == "*":  # all that lies in a folder, however deep
-        folder = wanted[:-1]
-        spans = range(len(parts) - len(folder))
-        return any(all(map(_like, parts[at:], folder)) for at in spans)
-    return len(wanted) <= len(parts) and all(map(_like, parts[-len(wanted) :], wanted))
+@lru_cache(maxsize=8)
+def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Return an expression that finds any of the patterns at the end of a path."""
+    found = []
+    for pattern in patterns:
+        parts = re.escape(pattern.strip("/")).replace(r"\*", "[^/]*")
+        found.append(parts.removesuffix("/[^/]*") + "/.*" if parts.endswith("/[^/]*") else parts)
+    return re.compile(rf"(?:^|/)(?:{'|'.join(found)})$")
 
 
-def _like(name: str, pattern: str) -> bool:
-    first, *rest = pattern.split("*")
-    if not rest:
-        return name == pattern
-    if not name.startswith(first) or not name.endswith(rest[-1]) or len(name) < len(first) + len(rest[-1]):
-        return False
-    at = len(first)
-    for piece in rest[:-1]:
-        at = name.find(piece, at)
-        if at < 0:
-            return False
-        at += len(piece)
-    return True
+_DENIED = _compile(tuple(_FILES))
 
 
 def _tells(call: dict[str, Any], more: tuple[str, ...]) -> bool:
@@ -158,15 +129,11 @@ def _commands(item: Any, room: int = _DEEPEST) -> Iterator[str]:
 
 
 def _words(command: str) -> list[str]:
-    for sign in "\"'`;|&()<>={},:@":
-        command = command.replace(sign, " ")
-    return command.split()
+    return re.split(r"[\s\"'`;|&()<>={},:@]+", command)
 
 
 def _prints(command: str) -> bool:
-    for sign in ("&&", "||", ";", "\n", "$(", "`", "(", '"', "'"):
-        command = command.replace(sign, "|")
-    for part in command.split("|"):
+    for part in re.split(r"&&|[|;\n`(\"']", command):
         words = part.replace("sudo ", "").split(">")[0].split()
         said = " ".join(words[:5])
         if said in ("env", "set", "env -0") or said.startswith(_PRINTS) or "-lc env" in said:

@@ -1,0 +1,416 @@
+"""Find passwords and keys by the names beside them: `password = …`, `--token …`, `Authorization: …`, `mysql -p…`.
+
+What counts as a value depends on the name: next to `password` all that is no placeholder, no variable and no code; next
+to `secret`, `token`, `key` or `auth` only what looks random. Hence hashes and ids in ordinary places stay. Expressions
+that find names run over the text in lower case; each repeat in them is possessive or bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from foreword.redact.patterns import CLASSES, Span, is_random, merge_spans
+
+LONGEST = 4096  # characters of a value; a longer one is data
+PASSWORD, SECRET, HEADER, COOKIE = "password", "secret", "authorization", "cookie"
+
+# --- names ---
+
+_NAME = r"[0-9a-z_.\-]"
+# A name that goes on like this names something about the secret, not the secret.
+_ABOUT_WORDS = """
+    file path field name type url uri endpoint len min max polic label hint count prompt help placeholder title desc
+    expir ttl version env var ref regex pattern reset id dir folder limit size age valid check required enabled confirm
+    error message manager store provider usage budget ize isation ization ifier ity or entic board s[.] hash_algo less
+""".split()  # noqa: SIM905 - data, read as text
+_ABOUT = rf"(?![_.\-]*+(?:{'|'.join(_ABOUT_WORDS)}))"
+# `pass` as a part of a name by itself: dbpass, userPass; not bypass, compass.
+_PASS_BEHIND = r"db pg user my admin root ftp smtp mail ssh ldap redis require \\n \\t \\r".split()  # noqa: SIM905
+_PASS_ALONE = "|".join(("(?<![a-z]pass)", *(f"(?<={word}pass)" for word in _PASS_BEHIND)))
+# Before `key`, where the name says that it is one to a lock: a cache_key or a primary_key is none.
+_KEY_KINDS = tuple(
+    """api access secret private auth account encrypt encryption signing sign master shared sharedaccess app service
+    application license client storage admin deploy webhook jwt crypto hmac cipher aes ssh bot rest live server user
+    subscription consumer security session write ingest project data integration publish management dd datadog secure
+    salt pepper fernet decrypt""".split()  # noqa: SIM905
+)
+_PASSWORD_NAMES = {
+    "pass": rf"pass(?:(?:word|code|wort){_ABOUT}|wd|phrase|(?![a-z0-9]){_ABOUT}(?:{_PASS_ALONE}))",
+    "pwd": rf"pwd(?<!oldpwd)(?![a-z]){_ABOUT}",
+    "identified by": "identified by",
+}
+_SECRET_NAMES = {
+    "secret": f"secret{_ABOUT}",
+    "token": f"token(?<!publickeytoken){_ABOUT}",
+    "key": f"key{_ABOUT}",
+    "credential": f"credential{_ABOUT}",
+    "auth": f"auth(?:(?![a-z])|(?=key|token|secret)){_ABOUT}",
+    "sessid": f"sessid{_ABOUT}",
+    "jsessionid": f"jsessionid{_ABOUT}",
+    "connect.sid": rf"connect\.sid{_ABOUT}",
+}
+_TELLING = re.compile("pass|pwd|secret|token|key|cred|auth|cookie", re.IGNORECASE)
+
+# --- what stands between a name and its value ---
+
+_REST = rf"(?P<rest>(?>(?:{_NAME}{{0,39}}[0-9a-z_])?))"  # of the name
+_SPACE = r"[ \t]{0,16}+"
+_GAP = r"[ \t]{1,16}+"
+_QUOTE = r"(?:\\{0,8}[\"'`]\]?|&quot;)?+"
+_ASSIGNED = (
+    rf"(?P<tag>>)|{_QUOTE}{_SPACE}(?:(?P<sign>[=:])[=>:]{{0,2}}+|!=){_SPACE}|%3[da]"  # <name>, name = , name%3D
+    # {"name": "DB_PASSWORD", "value": "x"}, <add key="password" value="x"/>, and the same as lines of YAML
+    rf"|(?P<beside>{_QUOTE}[ \t\r\n,;\"'\\n]{{1,35}}+value{_QUOTE}{_SPACE}[=:]{_SPACE})"
+)
+# SET PASSWORD 'x', PASSWORD('x'), "the password is x"
+_SAID = rf"|(?P<call>\()(?=[\"'])|(?P<said>{_GAP}(?:(?=')|(?:is:?|was|to) {_SPACE}))"
+_MARKED = r"(?=\S)(?![\"'`\\]{0,9}\[redacted:)"  # and neither nothing nor a mark of ours follows
+
+
+_TYPE = r"[a-z_][0-9a-z_]{0,63} [ \t]{0,15}=(?!=)[ \t]{0,16}"  # password: str = "x"
+_LONG = rf"(?=(?:{_TYPE})?+[bru@]?\\{{0,8}}(?:[\"'`]|&quot;)?[{CLASSES['any']}#^*|]{{16}})"  # as a key is
+
+
+def _compile_names(
+    names: dict[str, str], kind: str, between: str, word: str = ""
+) -> list[tuple[str, str, re.Pattern[str]]]:
+    return [(word or each, kind, re.compile(f"{name}{_REST}(?:{between}){_MARKED}")) for each, name in names.items()]
+
+
+def _compile_flags(*names: str, kind: str) -> tuple[str, str, re.Pattern[str]]:
+    flag = rf"-(?<!{_NAME}-){_NAME}{{0,64}}(?:{'|'.join(names)}){_REST}"
+    return "-", kind, re.compile(rf"{flag}(?P<flag>{_GAP}|\n{_SPACE}){_MARKED}")
+
+
+# A word that must be there, the kind of the value, and what finds the place where it begins.
+_PLACES = (
+    *_compile_names(_PASSWORD_NAMES, PASSWORD, _ASSIGNED + _SAID),
+    *_compile_names(_SECRET_NAMES, SECRET, f"(?:{_ASSIGNED}){_LONG}"),
+    _compile_flags(*_PASSWORD_NAMES.values(), kind=PASSWORD),
+    _compile_flags(_SECRET_NAMES["key"], kind=SECRET),
+    _compile_flags(*(name for word, name in _SECRET_NAMES.items() if word != "key"), kind=SECRET),
+    # machine a login b password x; requirepass x
+    *_compile_names(_PASSWORD_NAMES, PASSWORD, f"(?P<login>{_GAP})", word="login "),
+    ("requirepass", PASSWORD, re.compile(rf"requirepass(?<!{_NAME}requirepass)(?P<rest>)(?P<flag>{_GAP}){_MARKED}")),
+)
+_NAME_BEGINS = re.compile(r"(?s:.*[^0-9a-z_.\-])?+")
+# Nothing but spaces, a diff's sign, a list's dash, quotes or `export` stands before it on its line.
+_LINE_BEGINS = re.compile(
+    r"(?:(?s:.*)(?:\n|\\n)|\A)(?:[\s\"'\\]++|(?:[+>#$-]|-x|export|set|env|ENV|ARG|declare)(?![^\s\"'\\]))*+\Z"
+)
+
+
+def find_secrets(text: str) -> list[Span]:
+    """Return where such values stand, in order and without overlaps, each with what it is."""
+    low = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
+    spans: list[Span] = []
+    for word, kind, expression in _PLACES:
+        if word in low:
+            spans += _find_named(text, low, kind, expression)
+    if "authorization" in low:
+        spans += _find_headers(text, low)
+    if "bearer" in low:
+        spans += _find_bearers(text, low)
+    if "cookie" in low:
+        spans += _find_cookies(text, low)
+    for word, flag, named in _COMMANDS:
+        if word in low:
+            spans += _find_flags(text, flag, named=named)
+    return merge_spans(sorted(spans))
+
+
+def is_secret(name: str, value: str) -> str:
+    """Return the kind of secret that a field of this name holds; empty where it is nothing to hide."""
+    quoted = value[:LONGEST].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    spans = find_secrets(f'"{name[-64:]}": "{quoted[:LONGEST]}"')
+    return spans[0][2] if spans else ""
+
+
+def is_telling(name: str) -> bool:
+    """Tell whether a field of this name may hold a secret."""
+    return bool(_TELLING.search(name))
+
+
+def _find_named(text: str, low: str, kind: str, expression: re.Pattern[str]) -> Iterator[Span]:
+    at = 0
+    in_vain: set[tuple[int, str]] = set()  # what stood around names without a secret; hostile text repeats it
+    while match := expression.search(low, at):
+        at = match.start("rest")  # where the word ends: the rest of the name may hold another one
+        before = min(match.start(), 200)
+        around = before, text[match.start() - before : match.end() + 400]  # all that the answer depends on
+        if around in in_vain:
+            continue
+        span = None if _is_other_word(text, low, at) else _read_value(text, low, match, kind)
+        if span:
+            yield span
+            at = span[1]
+        elif len(in_vain) < 1000:
+            in_vain.add(around)
+
+
+def _is_other_word(text: str, low: str, at: int) -> bool:
+    """Tell whether the word that ends at *at* is no name of a secret: $PWD, and keys such as cache_key."""
+    if low.endswith("key", 0, at):
+        before = low[max(0, at - 27) : at - 3].rstrip("_-. ")
+        if before.endswith(_KEY_KINDS):
+            return False
+        # SOME_KEY in capitals is a variable of the environment; of those, most keys are secret.
+        variable = re.search("(?<![0-9A-Za-z_])[0-9A-Z_]*_KEY$", text[max(0, at - 43) : at])
+        return not variable or before.endswith(("public", "primary", "foreign", "cache"))
+    before = text[at - 4 : at - 3]
+    return text.endswith("PWD", 0, at) and not (before.isalnum() or before == "_")
+
+
+def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | None:
+    """Return the span of the value behind a name, if it is a secret."""
+    how, at, name_end = match.lastgroup, match.end(), match.end("rest")
+    if kind == PASSWORD and how in ("sign", "flag") and (clear := _CLEAR.match(text, at)):
+        value = clear[clear.lastindex or 0]
+        if len(set(value)) > 2 and not _NAME_OR_PLACEHOLDER.search(value) and value.lower() not in _PLACEHOLDERS:
+            return (*clear.span(clear.lastindex or 0), PASSWORD)
+    begins = _NAME_BEGINS.match(low, max(0, match.start() - 64), match.start())
+    begin = begins.end() if begins else match.start()
+    # `NAME=x` on a line of its own and <name>x</name> are sure: any word is a value. `name: x` on a line of its own: a
+    # word of some length is one. `name=x`, `--name x` are tight: a short one, or a number.
+    sure = in_tag = how == "tag"
+    line = whole = how == "beside"
+    tight = how in ("flag", "login")
+    if how == "sign" and match.start("sign") == name_end:
+        tight = low[name_end] == "=" and low[at - 1] not in " \t"
+        line = _LINE_BEGINS.match(text, max(0, begin - 40), begin) is not None
+        sure = tight and line and text[begin:name_end] == text[begin:name_end].upper()
+        whole = line and (sure or not tight)  # the value goes on to the next space, whatever comes before it
+    elif (
+        (in_tag and text[begin - 1 : begin] != "<")
+        or (how == "call" and low[begin:name_end] not in ("password", "setpassword", "set_password"))
+        or (how == "login" and "login " not in low[max(0, begin - 80) : begin])
+        or (how == "said" and name_end - match.start() <= 4 and low[name_end:at].strip() not in ("is", "is:", "was"))
+    ):
+        return None
+    start, end, quoted = _value_bounds(text, at, whole=whole, in_tag=in_tag, most=512 if kind == PASSWORD else LONGEST)
+    if not quoted and not sure and (typed := _TYPED.match(text, start)):  # password: str = "x"
+        sure = line = tight = False
+        start, end, quoted = _value_bounds(text, typed.end())
+    value = text[start:end]
+    if kind == SECRET:
+        return (start, end, SECRET) if is_key(value) else None
+    if not quoted and text[end : end + 1] in ("(", "["):
+        return None
+    phrase = "phrase" in low[begin:name_end]
+    hide = is_password(value, quoted=quoted, sure=sure, line=line, tight=tight, phrase=phrase)
+    return (start, end, PASSWORD) if hide else None
+
+
+# --- values ---
+
+# Letters and digits, and where they end is beyond doubt: most passwords need no closer look.
+_MIXED = "((?=[A-Za-z]+[0-9]|[0-9]+[A-Za-z])[0-9A-Za-z]{6,64}+)"
+_CLEAR = re.compile(rf"\"{_MIXED}\"|'{_MIXED}'|{_MIXED}(?=[ \t\r\n]|\Z)(?![ \t]{{1,16}}=)")
+_TYPED = re.compile(_TYPE, re.IGNORECASE)
+_OPENING = re.compile(r"(?:[bru@](?=[\"']))?+(\\{0,8})([\"'`])")  # f"…" is a text with holes
+_BARE, _WHOLE = (
+    re.compile(rf"[^{stops}]*+(?:\\(?![nrt\"'\\])[^{stops}]*+)*+")
+    for stops in (r" \t\r\n\"'`\\&;,)\]}<>", r" \t\r\n\"'`\\")
+)
+
+
+def _value_bounds(
+    text: str, at: int, *, whole: bool = False, in_tag: bool = False, most: int = LONGEST
+) -> tuple[int, int, bool]:
+    """Return where the value begins and ends, and whether it stands in quotes or in a tag."""
+    if opening := _OPENING.match(text, at):
+        return opening.end(), _find_quote(text, opening.end(), opening[2], escapes=len(opening[1])), True
+    if in_tag or text.startswith("&quot;", at):
+        start = at if in_tag else at + 6
+        return start, max(start, text.find("<" if in_tag else "&quot;", start, start + LONGEST)), True
+    bare = (_WHOLE if whole else _BARE).match(text, at, at + most)
+    end = bare.end() if bare else at
+    sentence = ",;" if whole else "." if text[end : end + 1] in (" ", "\n", "") else ""
+    while end > at and sentence and text[end - 1] in sentence:
+        end -= 1
+    return at, end, False
+
+
+def _find_quote(text: str, start: int, quote: str, *, escapes: int) -> int:
+    """Return where a quoted value ends: at a quote with no more backslashes than the first had, else with its line."""
+    most = min(len(text), start + LONGEST)
+    at = start - 1
+    while (at := text.find(quote, at + 1, most)) >= 0:
+        slashes = 0
+        while slashes < min(64, at - start) and text[at - slashes - 1] == "\\":
+            slashes += 1
+        if slashes <= escapes if escapes else slashes % 2 == 0:
+            return at - slashes if escapes else at
+    line = text.find("\n", start, most)
+    return line if line >= 0 else most
+
+
+_PLACEHOLDERS = frozenset(
+    """password passwd passwort passphrase pass pwd secret token key apikey api_key none null nil undefined true false
+    yes no on off str string bytes bool int text any object optional required hidden unset empty default example sample
+    test dummy foo bar baz changeme change_me changeit xxx todo tbd redacted masked private public basic bearer digest
+    username user prompt input self this value values anonymous anonymous@ unknown ask const field enter function return
+    async await lambda default_value type number boolean float char varchar sha256 sha512 md5 bcrypt oauth2 base64 utf8
+    utf-8 latin1 ascii strict auto always never missing incorrect correct invalid valid wrong expired and or not is was
+    the with for from here there login logout signup""".split()  # noqa: SIM905
+)
+_IN_SENTENCES = frozenset(
+    """a an the your you to of is are was for must be in on at or and not with this that it if please enter type has
+    have no can should from by as will may least new old use""".split()  # noqa: SIM905
+)
+_MADE_UP = "your|my-|my_|example|placeholder|insert|replace|enter|xxx|\\.\\.\\."
+_NAME_OR_PLACEHOLDER = re.compile(f"(?i:pass|pwd|\\A(?:{_MADE_UP}))")
+_HOLE = re.compile(r"\$[{(]|\{[{}]|%[(s]|<%|#\{|\[redacted:")
+# $PASSWORD, <password>, {password}, a label, a path
+_STAND_IN = re.compile(
+    rf"(?i:{_MADE_UP})|/|\.{{1,2}}/|~/|…|(?:<(?s:.*)>|\{{(?s:.*)\}}|\[(?s:.*)\]|%(?s:.*)%)\Z"
+    r"|\$(?:[A-Z0-9_][0-9A-Za-z_:]*|[a-z]*)\Z|[A-Za-z]+[:?]\Z"
+)
+_CODE = re.compile(r"[(\[{<|]|->|::|=>|//|==|\A[A-Za-z_][0-9A-Za-z_]*(?:\.[A-Za-z_][0-9A-Za-z_]*)+\Z")
+_DIGIT_OR_SIGN = re.compile("[0-9!@#$%^&*+?~]")
+_PLAIN = re.compile(r"[0-9A-Za-z_.\-]*\Z")
+_KEY = re.compile(rf"[{CLASSES['any']}#^*|]{{16,}}+\Z")
+_NO_SIGNS = re.compile("[_./:=%-]")
+_CHANGES = re.compile("[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])|[a-z](?=[A-Z])")
+PIECE = 3.6  # characters; random letters and digits change their kind after 2.1 on average, names after 5
+
+
+def stands_for_one(value: str) -> bool:
+    """Tell whether *value* is a placeholder or a variable: useful to the reader, and no secret."""
+    if value.lower() in _PLACEHOLDERS or (len(set(value)) <= 2 and value.isascii()):
+        return True
+    return "://" in value or bool(_STAND_IN.match(value) or _HOLE.search(value))
+
+
+def _size(value: str) -> int:
+    return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+
+
+def is_password(value: str, *, quoted: bool, sure: bool, line: bool, tight: bool, phrase: bool) -> bool:
+    """Tell whether a value next to `password` is one.
+
+    Without quotes a plain word is one only where the place is *sure* (`NAME=x` on a line of its own, an element), or
+    where name and word are the whole *line*; a number or a short one only there, or where both stand *tight* together.
+    A *phrase* may hold spaces.
+    """
+    if not 4 <= _size(value) <= 256 or stands_for_one(value):
+        return False
+    if " " in value or "\n" in value:
+        return quoted and _is_phrase(value, phrase=phrase)
+    if _PLAIN.match(value):
+        low = value.lower()
+        if ("pass" in low or "pwd" in low) and not (quoted and is_random(value) and value != low):
+            return False  # the name of a field or a variable: new_password, DB_PASS, password2
+        bare = re.sub("[_.-]", "", value)
+        if bare.isdigit():
+            return len(bare) >= 6 and (quoted or sure or line or tight)
+        if bare.isalpha():
+            if quoted:
+                return "." not in value and "_" not in value.strip("_") and len(value) >= 5
+            return sure or (line and len(value) >= 6 and value.islower() and bare == value)
+    if quoted:
+        return True
+    return (
+        _size(value) >= (4 if sure or line or tight else 6)
+        and _DIGIT_OR_SIGN.search(value) is not None
+        and not is_code(value)
+    )
+
+
+def is_key(value: str) -> bool:
+    """Tell whether a value looks random: 16 characters or more, digits and letters, in pieces shorter than words."""
+    head = value[:256]
+    if not _KEY.match(head) or (1 + len(_CHANGES.findall(head))) * PIECE < len(_NO_SIGNS.sub("", head)):
+        return False
+    if "://" in head or (head.startswith(("/", "./", "~/")) and head.count("/") > 1):
+        return False
+    return is_random(head) and not _HOLE.search(head)
+
+
+def are_credentials(value: str) -> bool:
+    """Tell whether a value behind a scheme (`Basic`, `Bearer`) is one, and not the next word of a sentence."""
+    if _size(value) < 6 or stands_for_one(value) or is_code(value):
+        return False
+    if value.isalpha() and (value.islower() or value.istitle() or value.isupper()):
+        return False  # "Basic authentication"
+    return is_random(value) or value.endswith("=")
+
+
+def is_code(value: str) -> bool:
+    """Tell whether *value* is computed: `self.password`, `getpass()`, `os.environ['X']`, `a->b`, `Vec<u8>`, `&str`."""
+    if _CODE.search(value):
+        return True
+    return value[:1] in tuple("&*-+=!:.,#") and (len(value) < 8 or not is_random(value))
+
+
+def _is_phrase(value: str, *, phrase: bool) -> bool:
+    words = value.split()
+    if phrase:
+        return len(words) <= 12 and not any(word.lower() in _IN_SENTENCES for word in words[:2])
+    plain = (word.isalpha() and word.islower() and word not in _IN_SENTENCES for word in words)
+    return 4 <= len(words) <= 12 and all(plain)
+
+
+# --- headers, cookies, flags ---
+
+_SCHEME = "(?P<scheme>basic|bearer|token|digest|negotiate|apikey|ssws|bot|key|oauth)"
+_HEADER = re.compile(rf"authorization{_QUOTE}(?:(?=[:=, ])[ \t:=>,('\"\\]{{0,24}}+)?+(?:{_SCHEME}(?: |%20){_SPACE})?+")
+_BEARER = re.compile(rf"(?<![0-9a-z])bearer{_GAP}")
+_COOKIE = re.compile(rf"cookie{_QUOTE}[:=](?!=){_SPACE}{_QUOTE}(?P<line>[^\r\n\"'`\\]{{0,{LONGEST}}}+)")
+# A pair whose value looks like a session's, behind a semicolon, another header or nothing.
+_SESSION = re.compile(
+    rf"(?:\A|;|cookie\\*[\"'`]?[:=])\s*+[0-9A-Za-z_.\-]++=(?P<value>[{CLASSES['sums']}]{{8,}}+)(?=\s*+(?:;|\Z))",
+    re.IGNORECASE,
+)
+# Commands whose flag takes a password: a word that must be there, the flag, and whether a name and a colon come first.
+_COMMANDS = tuple(
+    (word, re.compile(rf"(?<![0-9A-Za-z])(?i:{word})(?:(?!(?i:{word})|\\n|{flag})[^\n]){{0,512}}+{flag}"), named)
+    for word, flag, named in (
+        ("mysql", " -p(?=[^ ])", False),
+        ("mariadb", " -p(?=[^ ])", False),
+        ("sshpass", f" -p{_SPACE}", False),
+        ("redis-cli", f" -a {_SPACE}", False),
+        ("docker login", f" -p {_SPACE}", False),
+        ("ldapsearch", f" -w {_SPACE}", False),
+        ("curl", f" -u {_SPACE}", True),
+        ("curl", f" --user {_SPACE}", True),
+    )
+)
+
+
+def _find_headers(text: str, low: str) -> Iterator[Span]:
+    """Yield the credentials of `Authorization: SCHEME CREDENTIALS`, whatever quotes and signs stand between."""
+    for match in _HEADER.finditer(low):
+        start, end, _ = _value_bounds(text, match.end())
+        if are_credentials(text[start:end]) if match["scheme"] else is_key(text[start:end]):
+            yield start, end, HEADER
+
+
+def _find_bearers(text: str, low: str) -> Iterator[Span]:
+    for match in _BEARER.finditer(low):
+        start, end, _ = _value_bounds(text, match.end())
+        if is_key(text[start:end]):
+            yield start, end, HEADER
+
+
+def _find_cookies(text: str, low: str) -> Iterator[Span]:
+    """Yield `a=b; c=d` of a cookie, all of it where any value looks like one of a session."""
+    for match in _COOKIE.finditer(low):
+        start, end = match.span("line")
+        for pair in _SESSION.finditer(text[start:end]):
+            value = pair["value"]
+            if is_random(value) and re.search("[0-9]", value) and not stands_for_one(value):
+                yield start, end, COOKIE
+                break
+
+
+def _find_flags(text: str, flag: re.Pattern[str], *, named: bool) -> Iterator[Span]:
+    """Yield the passwords of mysql -pX, sshpass -p X, curl -u name:X, redis-cli -a X."""
+    for match in flag.finditer(text):
+        start, end, _ = _value_bounds(text, match.end())
+        if named:
+            start = text.find(":", start, end) + 1
+        value = text[start:end]
+        if start and _size(value) >= 3 and value[0] not in "$-" and not stands_for_one(value):
+            yield start, end, PASSWORD
