@@ -28,7 +28,7 @@ from foreword.install.found import place_of
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.spool import deliveries
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.worker import life
 
 SMALL, LARGE = 5_000, 100_000
@@ -310,7 +310,7 @@ def _project(folder: Path) -> Path:
 def _fill(path: Path, size: int, *, key: str, asked: int) -> list[str]:
     """A closed store, written as the product writes it; and prompts that quote recent memories of the asked project."""
     words, chance = Words(SEED), random.Random(SEED)
-    store = SqliteStore(path, backups=path.parent)
+    store = Store(path, backups=path.parent)
     prompts = []
     for project, count in enumerate(shares(size)):
         ours = list(memories(words, project, count, key=key if project == asked else "", now=time.time()))

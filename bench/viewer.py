@@ -29,7 +29,7 @@ from store import SEED, Words, bulk, key_of, memories, quantile, say, shares
 
 from foreword.client import Client
 from foreword.paths import Home
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import KINDS, UNIVERSAL, Injection, Item, Memory, Project, Session
 from foreword.worker import life
 
@@ -144,7 +144,7 @@ def dressed(words: Words, tags: list[str], scope: str, part: int, count: int) ->
         )
 
 
-def lived(store: SqliteStore, path: Path, chance: random.Random) -> None:
+def lived(store: Store, path: Path, chance: random.Random) -> None:
     """Sessions of the last month, and what each was given."""
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     known = [id for (id,) in db.execute("SELECT id FROM memories ORDER BY place LIMIT 5000")]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from foreword.paths import Home
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from tests.scratch import scratch_home
 
 # What is promised holds on a busy machine too; a hundred examples of each property take most of the suite's time.
@@ -49,13 +49,13 @@ def shared() -> Path:
 
 
 @pytest.fixture
-def make_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], SqliteStore]]:
+def make_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Store]]:
     """`make_store()` opens an empty store; all are closed at the end."""
-    opened: list[SqliteStore] = []
+    opened: list[Store] = []
 
-    def make() -> SqliteStore:
+    def make() -> Store:
         folder = tmp_path_factory.mktemp("store")
-        opened.append(SqliteStore(folder / "memory.db", backups=folder / "backups"))
+        opened.append(Store(folder / "memory.db", backups=folder / "backups"))
         return opened[-1]
 
     yield make
@@ -64,9 +64,9 @@ def make_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def store(tmp_path: Path) -> Iterator[Store]:
     """A store of its own, closed at the end."""
-    made = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    made = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     yield made
     made.close()
 

@@ -20,7 +20,7 @@ from foreword.paths import Home
 from foreword.query import query_of
 from foreword.recall import POOL, look, recall, thresholds
 from foreword.recipes import Recipe
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory, Moment, Project, Ranked, Recalled, Skipped
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Scratch:
         self.product = product
         self.project = Project(key=f"eval:{dataset.name}", name=dataset.name, root=str(folder))
         # Ids break ties: random ones would give another result at every run.
-        self.store = SqliteStore(folder / "memory.db", backups=folder, choose=Random(dataset.name).choice)
+        self.store = Store(folder / "memory.db", backups=folder, choose=Random(dataset.name).choice)
         self.plain = PlainIndex()
         self.by_uid: dict[str, Memory] = {}  # in the order of time, as the store keeps them
         self.by_id: dict[str, Memory] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from foreword.errors import BadRequest
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Link, Memory, Project
 
 PARTS = ("event", "session", "memory", "change", "link")  # in this order: what is spoken of comes first

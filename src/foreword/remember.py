@@ -13,7 +13,7 @@ from foreword.deeds import without_our_words
 from foreword.encoding import storable
 from foreword.payloads import Delivery
 from foreword.redact import redact
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import TOOL_BEGIN, Event, Project
 
 

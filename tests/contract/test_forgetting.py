@@ -10,7 +10,7 @@ from tests.contract.test_store import an_injection
 
 from foreword.amendments import Amendment
 from foreword.store import forgetting
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Change, Event, Item, Link, Memory, Query, Session
 
 
@@ -52,7 +52,7 @@ def test_every_row_of_a_memory_goes_and_no_other(store):
 
 
 def test_what_waited_for_a_full_disk_is_not_written_behind_a_forgetting(tmp_path):
-    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     (one,) = store.keep([a_memory("walrus")])
     store._write(lambda: store._db.pragma("max_page_count", int(store._db.pragma("page_count")) + 5))
     told = an_injection("late", items=(Item(one.id, "index", 0.5, 3, {}),), text=f"walrus {'x' * 100_000}")
@@ -161,7 +161,7 @@ def test_copies_in_other_memories_are_cut_or_go_with_it(store):
 
 
 def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
-    live = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    live = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     (one, two) = live.keep([a_memory("walrus in the fog", session="s"), a_memory("penguin")])
     shutil.copytree(tmp_path, tmp_path / "copied")
     going = live.forgetting.ask(lambda execute: forgetting.doomed(execute, ids=[one.id]))
@@ -172,7 +172,7 @@ def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
     copy.close()
     live.close()
     assert b"walrus" not in path.read_bytes()
-    store = SqliteStore(path, backups=tmp_path / "backups")
+    store = Store(path, backups=tmp_path / "backups")
     assert (store.problems(), titles(store)) == ((), [two.title])
     assert store.bring([a_memory("walrus in the fog")]) == ()
     store.close()

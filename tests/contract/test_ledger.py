@@ -177,7 +177,7 @@ import sys, time
 from pathlib import Path
 from foreword.models.ledger import Ledger, Metered
 from foreword.models.schema import Text
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 
 class Hangs:
     provider, name, where = "fake", "f-1", "nowhere"
@@ -186,7 +186,7 @@ class Hangs:
         time.sleep(600)
 
 folder = Path(sys.argv[1])
-store = SqliteStore(folder / "memory.db", backups=folder / "backups")
+store = Store(folder / "memory.db", backups=folder / "backups")
 book = Ledger(store=lambda: store, daily=10**6)
 Metered(Hangs(), ledger=book, purpose="refine").complete("walrus", system="", schema=Text(9), most_tokens=77, seconds=1)
 """

@@ -20,7 +20,7 @@ from foreword.errors import NewerStore, StoreError
 from foreword.projects import resolve
 from foreword.store.migrations import MIGRATIONS, OLDEST, Migration, migrate
 from foreword.store.reading import SCHEMA
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import KINDS, Memory, Query, Vector
 from foreword.worker.distilling import Distilling
 from foreword.worker.refining import Refining
@@ -44,7 +44,7 @@ def database(old):
 
 
 def opened(path):
-    return SqliteStore(path, backups=path.parent / "backups")
+    return Store(path, backups=path.parent / "backups")
 
 
 # -- stores of earlier versions ---------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_there_is_a_whole_backup_before_anything_changes(database):
     assert [file.name for file in backups.iterdir()] == [backup_of(database).name]
     assert backup_of(database).stat().st_mode & 0o777 == 0o600
     assert state(backup_of(database)) == before
-    with closing(SqliteStore(backup_of(database), backups=database.parent / "more")) as restored:
+    with closing(Store(backup_of(database), backups=database.parent / "more")) as restored:
         assert restored.counts()["memories"] == before[2]["memories"]["rows"]
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.tables import table
 
 from foreword.errors import BadRequest, StoreError
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.store.writing import SAME_EVENT_SECONDS
 from foreword.types import BASE32, KINDS, Change, Event, Injection, Item, Link, Memory, Query
 from foreword.words import terms
@@ -925,7 +925,7 @@ def test_a_closed_store_refuses_and_never_hangs(make_store, tmp_path):
 
 @pytest.fixture
 def sqlite(tmp_path):
-    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     yield store
     store.close()
 
@@ -984,7 +984,7 @@ def test_what_is_left_for_later_has_an_end(sqlite, monkeypatch):
 
 def test_of_many_who_look_at_once_one_waits_for_a_store_that_takes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("foreword.store.commits.LATER_SECONDS", 600.0)  # nobody else tries to write it
-    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     store._write(lambda: store._db.pragma("max_page_count", int(store._db.pragma("page_count")) + 5))
     failed = []
     store._db.set_rollback_hook(lambda: failed.append(1))
@@ -1012,10 +1012,10 @@ def test_readers_cannot_write_and_the_files_are_private(sqlite, tmp_path):
 CHILD = """
 import sys, threading
 from pathlib import Path
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Event
 folder = Path(sys.argv[1])
-store = SqliteStore(folder / "memory.db", backups=folder / "backups")
+store = Store(folder / "memory.db", backups=folder / "backups")
 told = threading.Lock()
 def work(number):
     for n in range(100_000):
@@ -1038,7 +1038,7 @@ def test_what_append_has_returned_from_survives_kill_9(tmp_path, lines):
         child.send_signal(signal.SIGKILL)
         acknowledged += child.stdout.readlines()
     told = {line.strip() for line in acknowledged if line.endswith("\n")}
-    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     keys = [event.key for event in store.events("s", limit=1_000_000)]
     assert told <= set(keys)
     assert len(keys) == len(set(keys)) == store.sessions()[0].events

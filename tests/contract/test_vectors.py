@@ -12,7 +12,7 @@ import pytest
 from foreword.embed import nothing, quantized
 from foreword.errors import StoreError
 from foreword.store import vectors as stored
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory, Query, Vector
 
 DIM = 16
@@ -173,7 +173,7 @@ def test_what_lacks_a_vector_is_given_one(make_store):
 def test_vectors_go_with_their_memory_and_come_back_with_their_table(tmp_path_factory):
     # Whoever removes a memory removes its vector.
     tmp_path = tmp_path_factory.mktemp("x")
-    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     store.keep([a_memory("walrus"), a_memory("penguin")], vectors=[pointing(1), pointing(1)])
     assert len(near(store, pointing(1))) == 2
     other = apsw.Connection(str(tmp_path / "memory.db"))
@@ -185,11 +185,11 @@ def test_vectors_go_with_their_memory_and_come_back_with_their_table(tmp_path_fa
     # Without its table memories are kept without vectors until it is made anew.
     tmp_path = tmp_path_factory.mktemp("x")
     path = tmp_path / "memory.db"
-    SqliteStore(path, backups=tmp_path / "backups").close()
+    Store(path, backups=tmp_path / "backups").close()
     other = apsw.Connection(str(path))
     other.execute("DROP TABLE vectors")
     other.close()
-    store = SqliteStore(path, backups=tmp_path / "backups")
+    store = Store(path, backups=tmp_path / "backups")
     (kept,) = store.keep([a_memory("walrus")], vectors=[pointing(1)])
     assert store.by_id([kept.id])
     with pytest.raises(StoreError, match="vectors"):

@@ -16,7 +16,7 @@ import pytest
 
 from foreword.errors import DamagedIndex, NewerStore, StoreError
 from foreword.store.reading import KNOWN_TABLES, SCHEMA
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Change, Event, Memory, Query
 from foreword.words import terms
 
@@ -27,7 +27,7 @@ def open_store(tmp_path):
     opened = []
 
     def make():
-        opened.append(SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups"))
+        opened.append(Store(tmp_path / "memory.db", backups=tmp_path / "backups"))
         return opened[-1]
 
     yield make
@@ -297,7 +297,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(open_store, dat
 def test_a_folder_in_the_place_of_the_database_is_refused(tmp_path):
     for path in (tmp_path / "nowhere" / "memory.db", tmp_path):
         with pytest.raises(StoreError, match="cannot open"):
-            SqliteStore(path, backups=tmp_path / "backups")
+            Store(path, backups=tmp_path / "backups")
 
 
 def test_an_empty_file_is_a_new_store(open_store, database):

@@ -18,7 +18,7 @@ from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store.migrations import OLDEST
 from foreword.store.reading import SCHEMA
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import noted
 from foreword.types import Memory
 from foreword.worker import life
@@ -276,7 +276,7 @@ def test_broken_settings_mean_built_in_values_told_once(home: Home, host: Host, 
 
 
 def _fill(home: Home, project: str) -> None:
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     now = time.time()
     store.keep(

@@ -22,7 +22,7 @@ from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.spool import append
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Event, Memory
 from tests import canaries
 from tests.canaries import standing
@@ -122,7 +122,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
     client.post(f"/api/memories/{kept[0]['id']}", {"title": older, "why": noise()})
     client.post("/api/stop", {})
     end_worker(home)
-    SqliteStore(home.database, backups=home.backups).close()  # what is in the log goes into the file
+    Store(home.database, backups=home.backups).close()  # what is in the log goes into the file
     shutil.copy(home.database, home.backups / "by-hand.db")
     home.trouble.write_text(json.dumps({"at": time.time(), "where": "hook", "what": f"bad {texts[1]}"}) + "\n")
     home.log.write_text(f"2026-01-01 INFO saw {texts[4].lower()}\nsecond line\n")
@@ -275,7 +275,7 @@ def test_killed_at_every_step_it_is_finished_by_the_next_worker(
 ) -> None:
     """Killed at the first step, taken up again, killed at the second, and so on to the last."""
     text = noise(60)
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     key = resolve(project).key
     told = Memory("decision", text, f"{text[::-1]}", project=key, created=5.0, session="s")
     (kept, other) = store.keep([told, Memory("note", "walrus stays", project=key, created=5.0)])

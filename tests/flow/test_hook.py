@@ -23,7 +23,7 @@ from foreword.paths import Home, worker_command
 from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.spool import deliveries
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import noted
 from foreword.types import Memory, Moment, Recalled
 from foreword.worker import life
@@ -44,7 +44,7 @@ def opening(project: str) -> dict[str, str]:
 @pytest.fixture
 def filled(home: Home, project: str) -> Home:
     """A store that knows why the transport times out, and a rule; closed."""
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     now = time.time()
     about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
@@ -111,7 +111,7 @@ def test_a_plugin_that_tells_no_time_loses_nothing_and_keeps_nobody_waiting(fill
 
 def test_synonyms_work_with_the_worker_away_too_and_the_users_come_first(filled: Home, host: Host, project):
     host.write_hook()
-    store = SqliteStore(filled.database, backups=filled.backups)
+    store = Store(filled.database, backups=filled.backups)
     owner = resolve(project)
     store.keep([Memory("decision", "Checkout has a helm chart", project=owner.key, created=time.time())])
     store.close()

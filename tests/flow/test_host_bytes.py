@@ -24,7 +24,7 @@ from foreword.hook import build, offline
 from foreword.hosts import FILES, find
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import noted
 from foreword.types import Cap, Memory
 from tests.flow.conftest import CLEAN, PATIENT, Host
@@ -64,7 +64,7 @@ CAPS = {
 @pytest.fixture
 def known(home: Home, project: str) -> Home:
     """A store with something to say at every start and to every prompt about the checkout transport."""
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     now = time.time()
     about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
@@ -224,7 +224,7 @@ def test_no_host_is_given_more_than_it_takes_however_high_the_budgets(home, host
     home.config.write_text(
         "[recipes.session_start]\nbudget = 10000\npast.limit = 200\nchanges.limit = 200\nsessions.limit_away = 10\n"
     )
-    store, owner, now = SqliteStore(home.database, backups=home.backups), resolve(project), time.time()
+    store, owner, now = Store(home.database, backups=home.backups), resolve(project), time.time()
     rand = random.Random(9)
     letters = "abcdefgh ijkl mnop é日👍"
     memories = [

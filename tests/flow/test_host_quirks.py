@@ -16,7 +16,7 @@ from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.remember import read
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import TOOL_BEGIN, Memory
 from foreword.worker.keeper import Keeper
 from tests.flow.conftest import PATIENT
@@ -47,7 +47,7 @@ class Answering:
         self.now += 1
         owner = resolve(folder)
         about = {"project": owner.key, "scope": owner.scope, "created": self.now, "confirmed": self.now}
-        store = self.keeper.store if self.keeper else SqliteStore(self.home.database, backups=self.home.backups)
+        store = self.keeper.store if self.keeper else Store(self.home.database, backups=self.home.backups)
         store.keep([Memory(kind="decision", title=title, **about)])
         if not self.keeper:
             store.close()

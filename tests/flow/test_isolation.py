@@ -18,7 +18,7 @@ import pytest
 
 from foreword.client import Client
 from foreword.paths import Home
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import FORMS, KINDS, MOMENTS, STATUSES, Change, Event, Injection, Item, Link, Memory
 from foreword.worker import tools
 from foreword.worker.server import routes_of
@@ -127,7 +127,7 @@ def memories_of(place: Place) -> tuple[list[Memory], Iterator[str]]:
     return made, words
 
 
-def fill(store: SqliteStore, places: Sequence[Place]) -> None:
+def fill(store: Store, places: Sequence[Place]) -> None:
     """Everything that a project can hold, and what a hostile hand might write across projects."""
     made = {place.key: memories_of(place) for place in places}
     kept = iter(store.keep([memory for memories, _ in made.values() for memory in memories]))
@@ -151,7 +151,7 @@ def fill(store: SqliteStore, places: Sequence[Place]) -> None:
     store.keep(memories, links=links)
 
 
-def hostile(store: SqliteStore, places: Sequence[Place]) -> tuple[list[Memory], list[Link]]:
+def hostile(store: Store, places: Sequence[Place]) -> tuple[list[Memory], list[Link]]:
     """Memories that speak of another project's, or stand where its own are looked for; links across, both ways."""
     memories: list[Memory] = []
     links: list[Link] = []
@@ -240,7 +240,7 @@ def heard(said: Said, place: Place) -> int:
 
 @pytest.fixture
 def filled(home: Home, places: list[Place], start: Callable[[], Client]) -> Client:
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     fill(store, places)
     store.close()
     return start()

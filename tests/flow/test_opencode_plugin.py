@@ -22,7 +22,7 @@ from foreword.hook import build, client
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.spool import deliveries
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import noted
 from foreword.types import Memory
 from foreword.worker import life
@@ -114,7 +114,7 @@ def opencode(home: Home, project: str, tmp_path: Path) -> Iterator[Callable[...,
 
 @pytest.fixture
 def filled(home: Home, project: str) -> Home:
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
     store.keep(
@@ -348,7 +348,7 @@ class SqliteReading:
         self.home = home
 
     def events(self, session: str) -> Any:
-        store = SqliteStore(self.home.database, backups=self.home.backups)
+        store = Store(self.home.database, backups=self.home.backups)
         try:
             return store.events(session, limit=100)
         finally:

@@ -13,7 +13,7 @@ import pytest
 from foreword.client import Client
 from foreword.config.editing import change
 from foreword.paths import Home
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import noted
 from foreword.types import Event, Memory
 from tests.flow.conftest import CLEAN, Host, wait_for
@@ -31,7 +31,7 @@ def day(back: int) -> str:
 @pytest.fixture
 def filled(home: Home) -> Home:
     """A month of sessions, each distilled."""
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     for back in range(OLD, 0, -1):
         store.note_day(day(back))
         at, session = time.time() - back * DAY, f"s{back}"

@@ -12,7 +12,7 @@ import pytest
 from foreword.errors import BadRequest
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Injection, Item, Memory
 from tests.flow.conftest import CLEAN, end_worker
 from tests.flow.forked import foreword
@@ -27,7 +27,7 @@ def known(home: Home, project: str, tmp_path: Path) -> tuple[str, str]:
     other = tmp_path / SECRET
     other.mkdir()
     (other / "pyproject.toml").write_text("")
-    store, now = SqliteStore(home.database, backups=home.backups), time.time()
+    store, now = Store(home.database, backups=home.backups), time.time()
     for folder, title in ((project, "The transport retries twice"), (str(other), f"{SECRET} retries twice")):
         owner = resolve(folder)
         (kept,) = store.keep(

@@ -14,7 +14,7 @@ import pytest
 from foreword.client import Client
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import noted
 from foreword.types import Memory
 from foreword.worker import life
@@ -28,7 +28,7 @@ START = {"session_id": "s1", "hook_event_name": "SessionStart", "source": "start
 
 @pytest.fixture
 def known(home: Home, project: str) -> Home:
-    store, owner, now = SqliteStore(home.database, backups=home.backups), resolve(project), time.time()
+    store, owner, now = Store(home.database, backups=home.backups), resolve(project), time.time()
     about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
     store.keep([Memory(kind="decision", title="The transport retries twice", **about)])
     store.keep([Memory(kind="handoff", title="Sandbox", detail={"next": ["ask for a sandbox"]}, **about)])

@@ -16,7 +16,7 @@ from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.spool import deliveries
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.switches import FILE
 from foreword.types import Memory
 from tests.flow.conftest import CLEAN, PATIENT, Host, end_worker, wait_for
@@ -54,7 +54,7 @@ def switched(home: Home, tmp_path: Path) -> dict[str, str]:
 
 
 def fill(home: Home, *projects: str) -> None:
-    store, now = SqliteStore(home.database, backups=home.backups), time.time()
+    store, now = Store(home.database, backups=home.backups), time.time()
     for owner in map(resolve, projects):
         about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
         store.keep(

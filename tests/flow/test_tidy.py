@@ -18,7 +18,7 @@ from foreword.config import load
 from foreword.errors import ForewordError
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory, Session
 from foreword.worker import life
 from foreword.worker.importing import Courtesy
@@ -40,14 +40,14 @@ def filled(home: Home, project: str, *, things: int = 60) -> None:
             seen = {"session": f"s{turn}", "seen": 1 + turn, "detail": {"seen_in": {f"s{turn}": 1 + turn}}}
             of = {"project": found.key, "scope": found.scope, "created": float(turn), "confirmed": float(turn)}
             memories.append(Memory("decision", title, id=id, uid=id, **of, **seen))
-    with closing(SqliteStore(home.database, backups=home.backups)) as store:
+    with closing(Store(home.database, backups=home.backups)) as store:
         store.keep(memories)
         store.settle(Session("s0", "codex", found.key, project, 1.0, 2.0, ended=2.0))
 
 
 def as_it_is(home: Home, project: str) -> tuple[dict, set]:
     scope = resolve(project).scope
-    with closing(SqliteStore(home.database, backups=home.backups)) as store:
+    with closing(Store(home.database, backups=home.backups)) as store:
         memories = {memory.id: vars(memory) for _, memory in store.page(scopes=(scope,), limit=5000)}
         links = {tuple(vars(link).values()) for id in memories for link in store.linked(id)}
     return memories, links
@@ -105,7 +105,7 @@ def test_killed_at_any_point_it_ends_as_if_it_had_not_been(home, project, start,
     assert killed == kills
     last = _up(start).post("/api/tidy", {"project_path": project, "dry_run": False})
     end_worker(home)
-    with closing(SqliteStore(home.database, backups=home.backups)) as store:
+    with closing(Store(home.database, backups=home.backups)) as store:
         runs = {entry.run for entry in store.log(limit=10_000)}
     assert len(runs) == 1, "one run, which can be undone together"
     assert last["run"] in ("", *runs)

@@ -15,7 +15,7 @@ from foreword.config.editing import change
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store.ledger import Spending
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import Trouble, note
 from foreword.types import Injection, Item, Memory
 from tests.flow.viewing import Page
@@ -48,7 +48,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fill(home: Home, *, project: str = "dir:/shop") -> None:
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     (kept,) = store.keep([Memory("decision", "Prices are cents", project=project, created=NOW, confirmed=NOW)])
     item = Item(kept.id, "index", 0.5, 20, {})
     store.record(Injection("inj-1", "prompt", "s", project, "codex", NOW, 40, 500, 3.0, {}, {}, (item,)))
@@ -117,7 +117,7 @@ def test_switched_projects_changed_settings_and_what_is_off_are_told(ask: Ask, h
     change(home, "silent_projects", json.dumps([project]))
     change(home, "capture", "off")
     change(home, "terms_max", "7")
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     store.see_projects([resolve(project)], at=NOW)
     store.close()
     told = ask()

@@ -15,7 +15,7 @@ from foreword.client import Client
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.recipes import RECIPES
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory
 from foreword.web.now import LAYERS
 from tests.flow.conftest import Host, wait_for
@@ -59,7 +59,7 @@ class Listening:
 @pytest.fixture
 def filled(home: Home, project: str) -> Home:
     """A store that knows something for a start and for a prompt; closed."""
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
     store.keep(

@@ -16,7 +16,7 @@ from foreword.hosts import FILES, find
 from foreword.payloads import CUT, Delivery
 from foreword.remember import read, remember
 from foreword.rollouts import TAIL, codex_exit, copilot_answer
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import EVENTS, Edit, Event, Project
 from tests.tables import table
 
@@ -144,7 +144,7 @@ def test_what_is_told_twice_or_in_another_order_is_kept_once(tmp_path):
     told += [read_of(*recorded(path)) for path in RECORDED]
     mixed = told * 2
     random.Random(4).shuffle(mixed)
-    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path)
+    store = Store(tmp_path / "memory.db", backups=tmp_path)
     try:
         new = [each.event for each, fresh in zip(mixed, remember(store, mixed), strict=True) if fresh]
         assert {each.key for each in new} == {each.event.key for each in told if each.wanted}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from foreword.redact.files import MARK
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Edit, Event, Project, Session
 from foreword.worker.distilling import AT_ONCE, LARGEST, Distilling, _changes_of, _text
 from foreword.worker.refining import Refining
@@ -57,7 +57,7 @@ def test_sessions_that_cannot_be_distilled_hide_no_other(tmp_path: Path, monkeyp
         raise ValueError(session.id)
 
     monkeypatch.setattr(Distilling, "_distil", distil)
-    with closing(SqliteStore(tmp_path / "a.db", backups=tmp_path / "backups")) as store:
+    with closing(Store(tmp_path / "a.db", backups=tmp_path / "backups")) as store:
         ids = [f"s{number}" for number in range(AT_ONCE + 5)]
         store.append([Event(id, "codex", "Stop", "stop", id, "p", "/p", 10.0, {}) for id in ids])
 

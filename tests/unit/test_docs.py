@@ -19,7 +19,7 @@ from foreword.config import SETTINGS
 from foreword.recall import recall
 from foreword.recipes import RECIPES
 from foreword.routing import Routes
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Moment, Project, Recalled
 from foreword.web import routes as viewer
 from foreword.worker import server as worker
@@ -98,7 +98,7 @@ def test_the_readme_shows_what_an_agent_sees(tmp_path: Path, prompt: str) -> Non
     project = Project(key="dir:rooms", name="rooms", root=str(tmp_path))
     moment = Moment(name="prompt" if prompt else "session_start", project=project, prompt=prompt, languages=())
     now = time.time()
-    with closing(SqliteStore(tmp_path / "foreword.db", backups=tmp_path / "backups")) as store:
+    with closing(Store(tmp_path / "foreword.db", backups=tmp_path / "backups")) as store:
         store.keep(load_story(project, now=now))
         threshold = DEFAULTS[f"threshold_{moment.name}"]
         got = recall(store, moment, recipe=RECIPES[moment.name], threshold=threshold, now=now)

@@ -16,7 +16,7 @@ from foreword.capture import project_at
 from foreword.config import Settings
 from foreword.errors import BadRequest, StoreError
 from foreword.imports import Batch, Found, offers
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Change, Memory, Project, Session
 from foreword.worker import importing as module
 from foreword.worker.importing import Courtesy, Importing, Wish
@@ -54,8 +54,8 @@ def batch(*titles: str, mark: str = "", **more: Any) -> Batch:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore(tmp_path / "a.db", backups=tmp_path / "backups")) as made:
+def store(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store(tmp_path / "a.db", backups=tmp_path / "backups")) as made:
         yield made
 
 
@@ -69,7 +69,7 @@ def folder(tmp_path: Path) -> str:
 class Bench:
     """An Importing whose sources are made up."""
 
-    def __init__(self, store: SqliteStore, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, store: Store, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.store, self.folder = store, folder
         self.settings: Settings = settings()
         self.sources: dict[str, Made] = {}
@@ -101,7 +101,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(store: SqliteStore, folder: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+def bench(store: Store, folder: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     made = Bench(store, folder, monkeypatch)
     yield made
     made.importing.close()

@@ -18,8 +18,7 @@ from foreword.errors import BadRequest
 from foreword.export import PARTS, rows
 from foreword.imports import Batch, find
 from foreword.imports.jsonl import Jsonl, _lines
-from foreword.store import Store
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import KINDS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
 from foreword.worker.importing import Courtesy, Importing, Wish
 from foreword.worker.registry import Registry
@@ -31,14 +30,14 @@ THERE = Project(key="dir:/else", name="else", root="/else")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore(tmp_path / "a.db", backups=tmp_path / "backups")) as made:
+def store(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store(tmp_path / "a.db", backups=tmp_path / "backups")) as made:
         yield made
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore(tmp_path / "b.db", backups=tmp_path / "backups")) as made:
+def other(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store(tmp_path / "b.db", backups=tmp_path / "backups")) as made:
         yield made
 
 
@@ -159,7 +158,7 @@ def test_an_export_comes_back_as_it_was_into_its_project(make_store, tmp_path_fa
     assert any("other projects" in problem for problem in told["problems"])
 
 
-def test_what_is_there_already_is_neither_overwritten_nor_taken(make_store, other: SqliteStore, tmp_path_factory):
+def test_what_is_there_already_is_neither_overwritten_nor_taken(make_store, other: Store, tmp_path_factory):
     # Ids that are taken give way and nothing points at the wrong one.
     store = make_store()
     tmp_path = tmp_path_factory.mktemp("x")
@@ -276,7 +275,7 @@ def file_of(path: Path, *lines: Any) -> Path:
 
 
 @table("times", ["often", [1], 10**30, -1, None])
-def test_counts_that_make_no_sense_stop_nothing(store: SqliteStore, tmp_path: Path, times: Any):
+def test_counts_that_make_no_sense_stop_nothing(store: Store, tmp_path: Path, times: Any):
     for seen_in in ({"s1": times}, {"s1": times, "s2": 2}):
         odd = {"memory": ROW | {"uid": "odd", "title": f"Use {len(seen_in)}", "detail": {"seen_in": seen_in}}}
         huge = {"memory": ROW | {"uid": "huge", "seen": 10**30}}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foreword.store.judged import UNTOLD
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Event, Injection, Item, Memory, Project
 from foreword.use import Footprint
 from foreword.worker import judging
@@ -28,7 +28,7 @@ class Stand:
     def __init__(self, folder: Path, closing_at_end: ExitStack) -> None:
         self.now = NOW
         self.told: list[tuple[str, str]] = []
-        self.store = SqliteStore(folder / "a.db", backups=folder / "backups")
+        self.store = Store(folder / "a.db", backups=folder / "backups")
         closing_at_end.callback(self.store.close)
         self._closing = closing_at_end
         (self.memory,) = self.store.keep([Memory("failure", "It broke", files=("a.py",), project="p", created=1.0)])

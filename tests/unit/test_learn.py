@@ -16,7 +16,7 @@ from foreword.learn.confidence import confidence
 from foreword.learn.said import plain
 from foreword.rank import CERTAIN
 from foreword.render import line
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trust import lowest
 from foreword.types import TRUSTS, Injection, Item, Memory, Project, Ranked
 from tests.tables import table
@@ -95,13 +95,13 @@ def failure(message: str, sessions, fixes: dict[str, str], *, at=1.0, last=5.0, 
     )
 
 
-def planned(store: SqliteStore, *, plan=learn.plan, project=ROOMS, everything=False):
+def planned(store: Store, *, plan=learn.plan, project=ROOMS, everything=False):
     scopes = () if everything else (project.scope,)
     memories = [memory for _, memory in store.page(scopes=scopes, limit=5000)]
     return plan(memories, about=About(project, store.taken_back(), store.shown_to))
 
 
-def learnt(store: SqliteStore, *memories: Memory, plan=learn.plan, **more):
+def learnt(store: Store, *memories: Memory, plan=learn.plan, **more):
     """Keep memories, plan and carry it out; whatever was learned, by kind. Planned again, there is nothing to do."""
     store.keep(memories)
     store.amend(planned(store, plan=plan, **more), who="tidy", at=99 * DAY)
@@ -192,7 +192,7 @@ def test_what_is_denied_sleeps_and_being_shown_confirms_nothing(make_store):
     assert (denied.detail["against"], set(denied.detail["seen_in"])) == ({"s3": 1}, {"s1", "s2"})
 
 
-def shown(store: SqliteStore, memory: Memory, *sessions: str) -> None:
+def shown(store: Store, memory: Memory, *sessions: str) -> None:
     item = Item(memory=memory.id, layer="knowledge", score=1.0, tokens=9, why={})
     for each in sessions:
         store.record(

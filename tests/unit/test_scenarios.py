@@ -9,7 +9,7 @@ import pytest
 from foreword.config import load, load_synonyms
 from foreword.paths import Home
 from foreword.recall import injection_of, meant, recall, thresholds
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.tokens import count, family_of
 from foreword.types import KINDS, MOMENTS, Memory, Moment, Project, Recalled, Skipped
 from tests.tables import table
@@ -28,7 +28,7 @@ class Installed:
         self.settings = load(home, {}).settings
         self.synonyms, wrong = load_synonyms(home)
         assert not wrong
-        self.store = SqliteStore(folder / "memory.db", backups=folder / "backups")
+        self.store = Store(folder / "memory.db", backups=folder / "backups")
         self.numbers = itertools.count(1)
 
     def keep(self, *memories):

@@ -12,7 +12,7 @@ from bench.eval.datasets import read_sets
 from foreword.config import load, load_synonyms
 from foreword.paths import Home
 from foreword.recall import recall, thresholds
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Moment, Project, Recalled
 from tests.everyday import DAY, EVERYDAY, TOPICAL, remembered
 
@@ -48,7 +48,7 @@ def asked(tmp_path_factory):
 def opened(folder: Path, memories, *, now: float):
     """A store of one project's memories."""
     project = Project(key="there", name="there", root="/nowhere")
-    store = SqliteStore(folder / "memory.db", backups=folder / "backups")
+    store = Store(folder / "memory.db", backups=folder / "backups")
     kept = store.keep([replace(memory, project=project.key) for memory in memories])
     return SimpleNamespace(store=store, project=project, now=now, titles={each.id: each.title for each in kept})
 

@@ -11,7 +11,7 @@ from foreword.recall import injection_of, recall
 from foreword.recipes import RECIPES
 from foreword.silences import REASONS, heard, of_hook, says
 from foreword.store.silences import Silence
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory, Moment, Project, Recalled, Skipped
 from tests.tables import table
 
@@ -39,7 +39,7 @@ def why(store, moment, **more):
 
 @pytest.fixture
 def store(tmp_path):
-    opened = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    opened = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     yield opened
     opened.close()
 

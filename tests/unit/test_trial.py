@@ -12,7 +12,7 @@ from foreword.query import query_of
 from foreword.rank import CERTAIN
 from foreword.recall import look, recall
 from foreword.recipes import RECIPES, LayerRule, merged
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trial import MOST_LEFT, REASONS, SHORTER, tried
 from foreword.types import FORMS, GOING_ON, KINDS, MOMENTS, Cap, Memory, Moment, Project, Recalled, Skipped
 
@@ -182,7 +182,7 @@ def test_what_is_left_out_is_told_with_its_threshold_room_or_limit(make_store):
 
 def test_a_full_layer_between_others_is_told_by_its_cap(tmp_path):
     # Ids break ties and cost tokens: the same ones make the same layers full.
-    with closing(SqliteStore(tmp_path / "m.db", backups=tmp_path, choose=random.Random(7).choice)) as store:
+    with closing(Store(tmp_path / "m.db", backups=tmp_path, choose=random.Random(7).choice)) as store:
         store.keep([a_memory(f"walrus pool number {at}", body="walrus " * 30) for at in range(12)])
         store.keep([a_memory("do " * 30, kind="change", functions=(f"f{at}",), files=("a.py",)) for at in range(60)])
         trial = a_trial(store, a_moment("session_start", budget=500))

@@ -15,7 +15,7 @@ from foreword.chronicle import chronicle
 from foreword.fit import Layer, Line
 from foreword.recall import recall
 from foreword.recipes import RECIPES
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import FORMS, KINDS, TRUSTS, Memory, Moment, Project, Ranked, Recalled
 from foreword.worker.tools import _whole
 from tests.tables import table
@@ -84,7 +84,7 @@ def test_nothing_but_the_users_words_is_a_rule(tmp_path: Path, form, moment):
         for trust in TRUSTS
         for scope in ("project:here", "universal")
     ]
-    with closing(SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")) as store:
+    with closing(Store(tmp_path / "memory.db", backups=tmp_path / "backups")) as store:
         store.keep(rules)
         prompt = "" if moment in ("session_start", "compaction") else "what of the wombat preference?"
         asked = Moment(name=moment, project=here, prompt=prompt, form=form, languages=())
@@ -93,7 +93,7 @@ def test_nothing_but_the_users_words_is_a_rule(tmp_path: Path, form, moment):
         assert moment != "session_start"
         return
     held = {item.memory: item.layer for item in got.items}
-    with closing(SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")) as store:
+    with closing(Store(tmp_path / "memory.db", backups=tmp_path / "backups")) as store:
         trusts = {memory.trust for memory in store.by_id([id for id, layer in held.items() if layer == "rules"])}
     assert trusts <= {"user"}
     for trust in TRUSTS[1:]:

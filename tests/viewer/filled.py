@@ -24,7 +24,7 @@ from foreword.hosts import find
 from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory
 from foreword.worker import life
 from tests.everyday import remembered
@@ -214,7 +214,7 @@ def hooked(client: Client, delivery: Delivery) -> bytes:
 def _kept(home: Home, projects: Mapping[str, str], *, now: float) -> dict[str, str]:
     """What no door makes at once: a memory whose file is gone, one that was discarded."""
     about = {name: {"project": resolve(path).key, "scope": resolve(path).scope} for name, path in projects.items()}
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     try:
         stale, discarded = store.keep(
             [

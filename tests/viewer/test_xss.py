@@ -24,7 +24,7 @@ from foreword.amendments import Amendment
 from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.store.ledger import Spending
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import Trouble, note
 from foreword.types import Change, Event, Injection, Item, Link, Memory, Project, Session
 from tests.viewer.conftest import Viewer, go, still, visit, watched, window
@@ -94,7 +94,7 @@ def hostile(payloads: list[list[str]]) -> Iterator[Viewer]:
     root = Path(tempfile.mkdtemp(prefix="fw-"))
     home = Home(root=root / "h")
     home.prepare()
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     now = time.time()
     ids = {}
     try:
@@ -124,7 +124,7 @@ def session(number: int, texts: Sequence[str]) -> str:
     return f"{number} {texts[-1]}"[:200]
 
 
-def stored(store: SqliteStore, number: int, texts: Sequence[str], *, now: float) -> str:
+def stored(store: Store, number: int, texts: Sequence[str], *, now: float) -> str:
     """Into every field, straight through the store: doors would refuse or redact some; the id of the one with all."""
     joined, project, id = "\n".join(texts), key(number, texts), session(number, texts)
     about: dict[str, Any] = {"project": project, "scope": f"project:{project}", "created": now, "session": id}

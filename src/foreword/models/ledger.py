@@ -17,7 +17,7 @@ from foreword.tokens import count, family_of
 
 if TYPE_CHECKING:
     from foreword.models.schema import Schema
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
 
 DAY = 86_400.0  # seconds; any 24 hours, so that midnight and time zones double nothing
 LONGEST_REST = 3600.0  # seconds

@@ -34,6 +34,7 @@ class LedgerReader(Reader):
     """The questions about models, of one read-only connection."""
 
     def spendings(self, since: float = 0.0, limit: int = 20) -> tuple[Spending, ...]:
+        """Return the calls of models from then on, newest first."""
         rows = self._all(
             """SELECT at, provider, model, purpose, session, tokens_in, tokens_out, ms, outcome, number FROM ledger
             WHERE at >= ? ORDER BY at DESC, number DESC LIMIT ?""",
@@ -42,5 +43,6 @@ class LedgerReader(Reader):
         return tuple(Spending(*row) for row in rows)
 
     def spent_on_models(self, since: float) -> int:
+        """Return the tokens that models were given and gave from then on."""
         rows = self._all("SELECT ifnull(sum(tokens_in + tokens_out), 0) FROM ledger WHERE at >= ?", (since,))
         return int(rows[0][0])

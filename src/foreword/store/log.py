@@ -33,6 +33,7 @@ class LogReader(Reader):
         standing: bool = False,
         limit: int = 50,
     ) -> tuple[Logged, ...]:
+        """Return who changed what on purpose, newest first; *standing*: what nobody took back and somebody may."""
         asked: dict[str, tuple[object, ...]] = {
             "project = ?": (project,) if project else (),
             "number IN (SELECT number FROM log_memories WHERE memory = ?)": (memory,) if memory else (),
@@ -52,6 +53,7 @@ class LogReader(Reader):
     def written(
         self, *, project: str = "", memory: str = "", since: float = 0.0, limit: int = 50
     ) -> tuple[Memory, ...]:
+        """Return the memories as they came to be, newest first, of any status, without those that an entry made."""
         asked = {
             "m.project = ?": (project,) if project else (),
             "m.id = ?": (memory,) if memory else (),
@@ -68,6 +70,7 @@ class LogReader(Reader):
         return tuple(map(memory_of, rows))
 
     def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
+        """Return what was done and undone, as verbs and the ids of memories: nobody does it by himself again."""
         rows = self._all(
             """SELECT what, number FROM log WHERE undone <> 0 AND what <> 'undo'
             AND NOT EXISTS (SELECT 1 FROM log u WHERE u.number = log.undone AND u.undone <> 0)""",

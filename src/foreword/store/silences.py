@@ -45,6 +45,7 @@ class SilenceReader(Reader):
     """Asks for silences."""
 
     def silences(self, *, id: str = "", session: str = "", project: str = "", limit: int = 20) -> tuple[Silence, ...]:
+        """Return moments at which nothing was said, newest first."""
         asked = {"id = ?": id, "session = ?": session, "project = ?": project}
         wanted = {condition: given for condition, given in asked.items() if given}
         where = f"WHERE {' AND '.join(wanted)}" if wanted else ""

@@ -62,10 +62,10 @@ P = ParamSpec("P")
 
 def _asks(
     kind: type[R], method: Callable[Concatenate[R, P], T], *, flush: bool = False
-) -> Callable[Concatenate[SqliteStore, P], T]:
+) -> Callable[Concatenate[Store, P], T]:
     """Make a reader's *method* one of the store; with *flush*, what was left for later is written before."""
 
-    def ask(self: SqliteStore, /, *given: P.args, **named: P.kwargs) -> T:
+    def ask(self: Store, /, *given: P.args, **named: P.kwargs) -> T:
         if flush:
             self._flush()
         return self._readers.ask(kind, lambda reader: method(reader, *given, **named))
@@ -73,7 +73,7 @@ def _asks(
     return ask
 
 
-class SqliteStore(Writing):
+class Store(Writing):
     """One SQLite file. Open it in one process only; other processes ask that one."""
 
     def __init__(
@@ -107,17 +107,21 @@ class SqliteStore(Writing):
 
     # -- writing ------------------------------------------------------------------------------------------------
     def append(self, events: Sequence[Event]) -> tuple[bool, ...]:
+        """Keep *events*, and say of each whether it is new; the same event told twice is one event."""
         return self._write(lambda: tuple(self._append(event) for event in events))
 
     def keep(
         self, memories: Sequence[Memory], *, links: Sequence[Link] = (), vectors: Sequence[Vector | None] = ()
     ) -> tuple[Memory, ...]:
+        """Keep *memories*, new or changed (by uid), with the vectors of their texts, and return them with their ids."""
         return self._write(lambda: self._keep(memories, links, vectors))
 
     def add_vectors(self, memories: Sequence[Memory], vectors: Sequence[Vector]) -> int:
+        """Give vectors to memories that were kept without, unless a text has changed since; how many were given."""
         return self._write(lambda: sum(map(self._add_vector, memories, vectors)))
 
     def note_changes(self, changes: Sequence[Change]) -> None:
+        """Keep which functions were new, modified or deleted; of one function a session has one change, the last."""
         self._write(lambda: self._note_changes(changes))
 
     def settle(
@@ -129,6 +133,10 @@ class SqliteStore(Writing):
         links: Sequence[Link] = (),
         changes: Sequence[Change] = (),
     ) -> tuple[Memory, ...]:
+        """Keep what a session has come to, and that it tells of every event up to number *upto*, all or nothing.
+
+        A session that no event told of becomes known; ends of links may be uids of these memories.
+        """
         return self._write(lambda: self._settle(session, upto, memories, links, changes))
 
     def bring(
@@ -143,6 +151,12 @@ class SqliteStore(Writing):
         row: tuple[str, int] = ("", 0),
         at: float = 0.0,
     ) -> tuple[Memory, ...]:
+        """Keep what an import read, and under its name how far it came, all or nothing; oldest first are returned.
+
+        Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then. A *row*
+        that is read from its newest end has a name, and so many older ones to come: they find their place below.
+        """
+
         def work() -> tuple[Memory, ...]:
             for event in events:
                 self._append(event)
@@ -161,31 +175,42 @@ class SqliteStore(Writing):
         return self._write(work)
 
     def set_mark(self, name: str, text: str, *, at: float) -> None:
+        """Note how far something has come that may be interrupted."""
         self._write(lambda: self._many("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", [(name, text, at)]))
 
     def record(self, injection: Injection, *, at_once: bool = False) -> None:
+        """Keep what was injected, a moment later unless *at_once*; of an id, what a hook gave itself is last."""
         write = self._write if at_once else self._write_later
         write(lambda: self._record(injection))
 
     def note_silences(self, silences: Sequence[Silence]) -> None:
+        """Keep why nothing was said, a moment later; what was given after all is no silence."""
         self._write_later(lambda: self._note_silences(silences))
 
     def touch(self, ids: Iterable[str], *, how: str, at: float, session: str = "") -> None:
+        """Keep that somebody fetched these memories; it may be written a moment later."""
         rows = [(id, at, how, session) for id in ids]
         self._write_later(lambda: self._many("INSERT INTO access VALUES (?, ?, ?, ?)", rows))
 
     def spend(self, entry: Spending) -> Spending:
+        """Keep a call of a model, new or changed (by number), and return it with its number."""
         return self._write(lambda: self._spend(entry))
 
     def judge(self, verdicts: Sequence[Verdict]) -> int:
+        """Keep whether items were used, and move their memories' counts by the difference; how many are now other.
+
+        What was used stays used, and saying the same again changes nothing.
+        """
         return self._write(lambda: self._judged.judge(verdicts))
 
     def tally(self, counted: Mapping[tuple[str, str, str], float]) -> None:
+        """Add to what is only counted, (day, project, what) -> how many more; it may be written a moment later."""
         from foreword.store import tallies
 
         self._write_later(lambda: tallies.add(self._db.execute, counted))
 
     def note_day(self, day: str) -> bool:
+        """Note where everything stands as a local day begins; whether that is new. How old things are hangs on it."""
         from foreword.store import tallies
 
         if not self._readers.ask(TallyReader, lambda reader: reader.beginning(day)):
@@ -242,10 +267,12 @@ class SqliteStore(Writing):
     size = _asks(TallyReader, TallyReader.size)
 
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
+        """Return the memories with these ids, in this order, without those that do not exist."""
         found = self._readers.ask(Reader, lambda reader: reader.by_id(ids))
         return tuple(memory for memory in found if memory.status != "forgotten")  # its bytes are about to go
 
     def by_words(self, query: Query) -> tuple[Hit, ...]:
+        """Return what holds any of the query's terms, best first, and what stood next to it in its session."""
         self._check_words()
         try:
             return self._readers.ask(Reader, lambda reader: reader.by_words(query))
@@ -254,6 +281,7 @@ class SqliteStore(Writing):
             raise
 
     def by_meaning(self, query: Query) -> tuple[Hit, ...]:
+        """Return what is nearest to the query's vector, among vectors of the same model; the score is the cosine."""
         if query.vector is None or not query.vector.data:
             return ()
         from foreword.store.vectors import Nearest, VectorReader  # with numpy, which one without vectors never loads
@@ -265,6 +293,7 @@ class SqliteStore(Writing):
         return nearest.hits(query)
 
     def without_vectors(self, model: str, *, dim: int = 0, limit: int = 100) -> tuple[Memory, ...]:
+        """Return active memories that have no vector of this model (and, where known, of this length), newest first."""
         # Asked every second: to look through all memories for nothing is done once.
         seen = (model, dim, self._bare)
         if self._all_have == seen:
@@ -277,9 +306,14 @@ class SqliteStore(Writing):
         return lacking
 
     def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
+        """Return a page of what is wanted, of all projects: newest first, or where there are words best first.
+
+        *after* is what the page before said; what is being forgotten is in none.
+        """
         return self._ask_browsing(wanted, lambda reader, known: reader.browse(wanted, known, after=after, limit=limit))
 
     def facets(self, wanted: Wanted) -> Facets:
+        """Return how many there are of what is wanted, by kind, scope, project, tag, file, status, trust and pin."""
         return self._ask_browsing(wanted, lambda reader, known: reader.facets(wanted, known))
 
     def _ask_browsing(self, wanted: Wanted, question: Callable[[BrowsingReader, Counts], T]) -> T:
@@ -294,9 +328,15 @@ class SqliteStore(Writing):
 
     # -- governing ----------------------------------------------------------------------------------------------
     def amend(self, amendments: Sequence[Amendment], *, who: str, at: float, run: str = "") -> tuple[Logged, ...]:
+        """Carry out *amendments*, all or nothing, and log each so that it can be taken back.
+
+        What is no longer as an amendment knows it raises Conflict. Ends of links may be uids, and `superseded_by` the
+        uid of a new one.
+        """
         return self._write(lambda: tuple(self._logging.amend(each, who=who, run=run, at=at) for each in amendments))
 
     def undo(self, entries: Sequence[Logged], *, who: str, at: float, run: str = "") -> Undone:
+        """Take back what entries of the log changed; what was changed again since is left, and told."""
         return self._registered(lambda: self._logging.undo(entries, who=who, run=run, at=at))
 
     log = _asks(LogReader, LogReader.log)
@@ -304,6 +344,7 @@ class SqliteStore(Writing):
     taken_back = _asks(LogReader, LogReader.taken_back)
 
     def was_forgotten(self, memories: Sequence[Memory]) -> bool:
+        """Return whether one of these was forgotten, so that nobody may make it by himself again."""
         if not memories:
             return False
         with self._reader() as connection:
@@ -312,6 +353,7 @@ class SqliteStore(Writing):
 
     @property
     def forgetting(self) -> Forgetter:
+        """Return what it takes to forget something, step by step. What was forgotten is never kept again."""
         from foreword.store.forgetting import Forgetter
 
         self._flush()
@@ -328,6 +370,7 @@ class SqliteStore(Writing):
 
     # -- projects -----------------------------------------------------------------------------------------------
     def registry(self) -> Mapping[str, Known]:
+        """Return the projects that were seen, by key; another object whenever that has changed."""
         known = self._registry
         if known is None:
             known = self._registry = self._readers.ask(RegistryReader, RegistryReader.registry)
@@ -337,25 +380,38 @@ class SqliteStore(Writing):
     of_project = _asks(RegistryReader, RegistryReader.of_project, flush=True)
 
     def see_projects(self, projects: Sequence[Project], *, at: float) -> None:
+        """Note where projects were seen, and under which name the first time."""
         self._registered(lambda: self._projects.see(projects, at=at))
 
     def call_project(self, key: str, name: str) -> None:
+        """Give a project a name for people."""
         self._registered(lambda: self._projects.call(key, name))
 
     def alias_project(self, key: str, *, of: str, who: str, at: float) -> Logged:
+        """Let a project count as another from now on, or with none named as itself again; logged, and can be undone.
+
+        No alias leads to another one.
+        """
         return self._registered(lambda: self._projects.alias(key, of=of, who=who, at=at))
 
     def merge_project(
         self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float
     ) -> Moved:
+        """Make everything of a project another's, all or nothing, and its key an alias; logged, and cannot be undone.
+
+        Uids become those of the new project. Where one exists there already, *unite* puts the two together, the known
+        one first; the one that came stays as superseded by it.
+        """
         self._flush()
         return self._registered(lambda: self._projects.merge(key, into=into, unite=unite, who=who, at=at))
 
     def gather_project(self, key: str, *, into: str) -> None:
+        """Bring along what was written under a key in the moment a merge made it an alias."""
         self._write(lambda: self._projects.gather(key, into=into))
 
     # -- keeping itself well -----------------------------------------------------------------------------------
     def index(self) -> int:
+        """Make the words index anew from the memories, and say how many it holds."""
         try:
             return self._write(self._index)
         except StoreError as exc:
@@ -363,6 +419,7 @@ class SqliteStore(Writing):
             raise
 
     def scrub(self, cleaner: Cleans, *, after: Sequence[object] = (), dry_run: bool = False) -> Scrubbed:
+        """Clean the next rows, a transaction at most, and say what was found and where the next ones begin."""
         from foreword.store import scrub
 
         self._flush() if dry_run else self._let_go()
@@ -373,6 +430,7 @@ class SqliteStore(Writing):
         return planned.found
 
     def sweep(self) -> None:
+        """Leave no byte of what was cleaned: indexes anew, free pages given back, the log emptied."""
         from foreword.store import scrub
 
         self.index()
@@ -384,6 +442,7 @@ class SqliteStore(Writing):
                 raise told(exc, self._path) from exc
 
     def prunable(self, limits: Limits, *, now: float) -> Plan:
+        """Return what would go, by age and by size; nothing does."""
         from foreword.store.pruning import PruningReader
 
         self._flush()
@@ -400,6 +459,10 @@ class SqliteStore(Writing):
         told: Mapping[str, int] = EMPTY,
         noted: int = 0,
     ) -> Batch:
+        """Take away the next rows of a part of the plan, a transaction at most, and note in the log how many went.
+
+        *told* is what went before, by class, and *noted* its entry, 0 for none yet: a run has one entry.
+        """
         from foreword.store import pruning
 
         self._check_words()
@@ -413,6 +476,7 @@ class SqliteStore(Writing):
         return self._write(lambda: pruning.carry_out(self._db.execute, log, part, keys, after=place, **told_of))
 
     def give_back(self) -> None:
+        """Make the file as small as what it holds; nobody can write meanwhile."""
         from foreword.store import pruning
 
         self._flush()
@@ -423,6 +487,7 @@ class SqliteStore(Writing):
                 raise told(exc, self._path) from exc
 
     def problems(self) -> tuple[str, ...]:
+        """Return what is wrong with the store, in sentences that tell the way out."""
         return tuple(f"{what}; {WAYS_OUT[about]}" for about, what in dict(self._trouble).items())
 
     def is_there(self) -> bool:
@@ -434,6 +499,7 @@ class SqliteStore(Writing):
         return (here.st_dev, here.st_ino) == self._file
 
     def close(self) -> None:
+        """Finish what is being written, and let go of the database."""
         with self._closing:
             if self._closed:
                 return

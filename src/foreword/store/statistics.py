@@ -53,6 +53,7 @@ class StatisticsReader(TallyReader):
     """The questions about counts, of one read-only connection; an empty project means all."""
 
     def statistics(self, *, project: str, since: float, until: float, first: str, last: str) -> Counted:
+        """Return what was counted of a project, or of all, between two times and from day *first* to *last*."""
         here, given = _of(project)
         span = f"tokens > 0 AND at >= ? AND at < ? {here}"  # a silence that is kept to stay one cost nothing
         asked = (since, until, *given)

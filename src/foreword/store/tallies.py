@@ -45,6 +45,7 @@ class TallyReader(Reader):
         return tuple(days)
 
     def size(self) -> Size:
+        """Return how large the store is, and how much of that is in use."""
         pages, free, each = (
             self._all(f"PRAGMA {name}", ())[0][0] for name in ("page_count", "freelist_count", "page_size")
         )

@@ -18,7 +18,7 @@ from foreword.store.registry import names
 from foreword.types import Memory
 
 if TYPE_CHECKING:
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
     from foreword.worker.keeper import Keeper
 
 MOST_HISTORY = 100  # entries; whoever wants older ones has `foreword log --memory`

@@ -16,7 +16,7 @@ from foreword.types import KINDS, Change, Event, Injection, Memory, Session
 from foreword.web.timeline import CAME, change, failure, fixing, head, named, places, summary_of
 
 if TYPE_CHECKING:
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
     from foreword.worker.keeper import Keeper
 
 MOST = 500  # moments of a story; more are read by nobody, and of a longer session the last ones tell how it stands

@@ -19,7 +19,7 @@ from foreword.types import KINDS, TRUSTS, UNIVERSAL, Injection, Item, Memory, Pr
 from foreword.worker.importing import Wish
 
 if TYPE_CHECKING:
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
     from foreword.types import Trust
 
 

@@ -20,7 +20,7 @@ from foreword.encoding import storable
 from foreword.errors import BadRequest
 from foreword.hosts import host_of
 from foreword.redact import redact
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Project, Session
 
 MOST_USES = 2000  # ids of tool uses that are kept in mind; a call follows its hook within the second

@@ -21,7 +21,7 @@ from foreword.errors import ForewordError, StoreError
 from foreword.redact import redact
 from foreword.redact.files import MARK, denied
 from foreword.revise import REVISED, said_again
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Change, Edit, Memory, Project, Query, Session
 from foreword.use import Footprint
 from foreword.worker.judging import Judging

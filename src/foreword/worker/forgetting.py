@@ -23,10 +23,10 @@ from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
 from foreword.learn.alike import alike
 from foreword.paths import Home
 from foreword.redact import redact
-from foreword.store import Store
 from foreword.store import forgetting as rows
 from foreword.store.forgetting import Copy, Cutter, Doomed, Forgetter
 from foreword.store.registry import counts_as
+from foreword.store.sqlite import Store
 from foreword.types import Memory, Query
 from foreword.verbatim import SHORTEST, Sentences, split
 from foreword.words import terms

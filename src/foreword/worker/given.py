@@ -9,8 +9,8 @@ from foreword import answers
 from foreword.encoding import storable
 from foreword.errors import NotFound
 from foreword.redact import redact
-from foreword.store import Store
 from foreword.store.silences import Silence
+from foreword.store.sqlite import Store
 from foreword.switches import Off
 from foreword.types import Project
 from foreword.worker.measuring import Measuring

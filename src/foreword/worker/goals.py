@@ -11,7 +11,7 @@ from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
 from foreword.goals import Branch, is_done, parent_of, refuse_part, tree
 from foreword.redact import redact
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Link, Memory, Project, Query
 from foreword.worker import asked
 from foreword.worker.registry import Registry

@@ -15,7 +15,7 @@ from foreword.encoding import storable
 from foreword.errors import BadRequest, Conflict, NotFound
 from foreword.redact import redact
 from foreword.revise import ALONE, OWN_TERMINAL, WORDS, differing, is_the_users, proposed, revised, version
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import UNIVERSAL, Link, Memory, Project, Vector
 from foreword.worker import asked, together
 

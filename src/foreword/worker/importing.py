@@ -22,7 +22,7 @@ from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.imports import Batch, Source, find, refuse_where_off, safe, safe_row
 from foreword.redact.files import denied
 from foreword.revise import said_again
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.switches import chosen, off
 from foreword.types import Change, Event, Link, Memory, Project, Session
 from foreword.worker.registry import Registry

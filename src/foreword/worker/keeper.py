@@ -20,10 +20,9 @@ from foreword.paths import Home
 from foreword.redact import redact
 from foreword.redact.env import hiding
 from foreword.resume import resume
-from foreword.store import Store
 from foreword.store.scrub import Cleaner
 from foreword.store.silences import Silence
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.switched import refuse_to_write
 from foreword.switches import Off, chosen, off
 from foreword.trouble import Trouble, note, noted
@@ -80,7 +79,7 @@ class Keeper:
         self._project = self.registry.at
         self.callers = Callers(store=lambda: self.store, project_of=self._project, now=now)
         self._work = Work(earlier=lambda id: self.store.events(id, limit=EVENTS, newest=True), tell=self.tell, now=now)
-        self._store: SqliteStore | None = None
+        self._store: Store | None = None
         self._broken = StoreError("the store is not open yet", hint="ask again")
         self._meaning = Meaning(tell=self.tell)
         self._refining = Refining(store=lambda: self.store, tell=self.tell)
@@ -229,10 +228,10 @@ class Keeper:
         except OSError as exc:
             self.tell("hook", f"hook.py cannot be written: {exc}")
 
-    def _opened(self) -> SqliteStore | None:
+    def _opened(self) -> Store | None:
         """The store; while it cannot be opened, every question is answered with the reason."""
         try:
-            return SqliteStore(
+            return Store(
                 self.home.database,
                 backups=self.home.backups,
                 backups_keep=self.settings.backups_keep,

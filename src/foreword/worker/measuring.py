@@ -11,8 +11,8 @@ from typing import Any
 
 from foreword.errors import BadRequest, ForewordError
 from foreword.statistics import RECALLS, SILENCES, figures, span
-from foreword.store import Store
 from foreword.store.silences import Silence
+from foreword.store.sqlite import Store
 
 MOST_DAYS = 3650
 

@@ -9,7 +9,7 @@ from foreword import answers
 from foreword.errors import BadRequest, NotFound
 from foreword.rank import rank
 from foreword.revise import said_again
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Hit, Project, Query
 from foreword.worker import asked
 from foreword.worker.meaning import Meaning

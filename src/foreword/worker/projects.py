@@ -13,7 +13,7 @@ from foreword.details import texts
 from foreword.distill import merged
 from foreword.errors import BadRequest, NotFound, StoreError
 from foreword.redact import redact
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.switched import refuse_to_write
 from foreword.switches import LISTS, chosen, listed, off
 from foreword.types import Memory, Project

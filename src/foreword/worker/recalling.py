@@ -20,8 +20,8 @@ from foreword.query import query_of
 from foreword.recall import MOST_RECORDED, POOL, caps, injection_of, look, thresholds
 from foreword.recipes import Recipe
 from foreword.silences import heard, kept
-from foreword.store import Store
 from foreword.store.silences import Silence
+from foreword.store.sqlite import Store
 from foreword.trial import Trial, tried
 from foreword.types import BASE32, KINDS, Moment, Project, Ranked, Recalled, Skipped
 from foreword.worker.arrived import arrived

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from foreword.models import Model
     from foreword.models.ledger import Ledger
     from foreword.models.refine import Draft, Refined
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
 
 log = logging.getLogger("foreword")
 

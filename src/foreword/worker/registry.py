@@ -11,8 +11,8 @@ from foreword.capture import project_at
 from foreword.errors import StoreError
 from foreword.payloads import Delivery
 from foreword.redact import redact
-from foreword.store import Store
 from foreword.store.registry import counts_as
+from foreword.store.sqlite import Store
 from foreword.types import EMPTY, Change, Event, Injection, Memory, Project, Session
 
 if TYPE_CHECKING:

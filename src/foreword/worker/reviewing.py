@@ -13,7 +13,7 @@ from foreword.learn.rules import same
 from foreword.learn.said import category_of
 from foreword.redact import redact
 from foreword.revise import PROPOSAL, REVISES, accepted
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Link, Memory
 from foreword.worker import asked, together
 from foreword.worker.learning import rules_of_all

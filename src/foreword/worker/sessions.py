@@ -9,7 +9,7 @@ from foreword import answers
 from foreword.distill import session_uid
 from foreword.distill.fixes import elsewhere
 from foreword.errors import NotFound
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Project, Session
 from foreword.worker.distilling import Distilling
 from foreword.worker.given import Given

@@ -18,8 +18,8 @@ from foreword.payloads import Delivery
 from foreword.redact.env import hiding
 from foreword.remember import Read, read, remember
 from foreword.silences import of_hook
-from foreword.store import Store
 from foreword.store.silences import Silence
+from foreword.store.sqlite import Store
 from foreword.switches import Off
 from foreword.types import TOOL_BEGIN, Project
 from foreword.worker import asked

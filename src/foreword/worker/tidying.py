@@ -23,7 +23,7 @@ from foreword.config import Settings
 from foreword.details import texts
 from foreword.distill.gist import stems
 from foreword.errors import Conflict, ForewordError, StoreError
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.switches import chosen, off
 from foreword.tidy import contradictions, duplicates, staleness
 from foreword.types import BASE32, Memory, Project, Query

@@ -13,7 +13,7 @@ from typing import Any
 from foreword.amendments import Amendment
 from foreword.errors import BadRequest, NotFound
 from foreword.revise import PROPOSAL, revised
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Memory
 from foreword.worker import asked
 
