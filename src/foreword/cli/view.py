@@ -145,10 +145,13 @@ def _held(client: Client, home: Home, holder: str) -> dict[str, Any]:
         except WorkerError as exc:
             if pid_of(home):
                 left = 0.0  # it comes, goes, or does not get to answer
-            elif home.socket.exists():  # it was killed: whoever leaves takes the socket along
+            elif begun > 0 or home.socket.exists():  # it was killed: whoever leaves takes the socket along
                 if time.monotonic() - begun > START_EVERY:
                     begun = time.monotonic()
-                    start(home)
+                    try:
+                        start(home)
+                    except WorkerError as died:  # also one that is killed as it comes
+                        screen.aside(f"{died}; it is started again in {START_EVERY:.0f} s")
             elif not left:
                 left = time.monotonic()
             elif time.monotonic() - left > COMES_BACK:
