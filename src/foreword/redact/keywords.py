@@ -43,7 +43,7 @@ _PASSWORD_NAMES = {
 _SECRET_NAMES = {
     "secret": f"secret{_ABOUT}",
     "token": f"token(?<!publickeytoken){_ABOUT}",
-    "key": f"key{_ABOUT}",
+    "key": rf"key(?<=[a-z_. \-]key){_ABOUT}",
     "credential": f"credential{_ABOUT}",
     "auth": f"auth(?:(?![a-z])|(?=key|token|secret)){_ABOUT}",
     "sessid": f"sessid{_ABOUT}",
@@ -137,12 +137,19 @@ def _find_named(text: str, low: str, kind: str, expression: re.Pattern[str]) -> 
     in_vain: set[tuple[int, str]] = set()  # what stood around names without a secret; hostile text repeats it
     while match := expression.search(low, at):
         at = match.start("rest")  # where the word ends: the rest of the name may hold another one
+        if _is_other_word(text, low, at):
+            continue
+        if kind == PASSWORD and match.lastgroup in ("sign", "flag") and (clear := _CLEAR.match(text, match.end())):
+            value = clear[clear.lastindex or 0]
+            if len(set(value)) > 2 and not _NAME_OR_PLACEHOLDER.search(value) and value.lower() not in _PLACEHOLDERS:
+                start, at = clear.span(clear.lastindex or 0)
+                yield start, at, PASSWORD
+                continue
         before = min(match.start(), 200)
         around = before, text[match.start() - before : match.end() + 400]  # all that the answer depends on
         if around in in_vain:
             continue
-        span = None if _is_other_word(text, low, at) else _read_value(text, low, match, kind)
-        if span:
+        if span := _read_value(text, low, match, kind):
             yield span
             at = span[1]
         elif len(in_vain) < 1000:
@@ -165,10 +172,6 @@ def _is_other_word(text: str, low: str, at: int) -> bool:
 def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | None:
     """Return the span of the value behind a name, if it is a secret."""
     how, at, name_end = match.lastgroup, match.end(), match.end("rest")
-    if kind == PASSWORD and how in ("sign", "flag") and (clear := _CLEAR.match(text, at)):
-        value = clear[clear.lastindex or 0]
-        if len(set(value)) > 2 and not _NAME_OR_PLACEHOLDER.search(value) and value.lower() not in _PLACEHOLDERS:
-            return (*clear.span(clear.lastindex or 0), PASSWORD)
     begins = _NAME_BEGINS.match(low, max(0, match.start() - 64), match.start())
     begin = begins.end() if begins else match.start()
     # `NAME=x` on a line of its own and <name>x</name> are sure: any word is a value. `name: x` on a line of its own: a
@@ -355,8 +358,10 @@ def _is_phrase(value: str, *, phrase: bool) -> bool:
 # --- headers, cookies, flags ---
 
 _SCHEME = "(?P<scheme>basic|bearer|token|digest|negotiate|apikey|ssws|bot|key|oauth)"
-_HEADER = re.compile(rf"authorization{_QUOTE}(?:(?=[:=, ])[ \t:=>,('\"\\]{{0,24}}+)?+(?:{_SCHEME}(?: |%20){_SPACE})?+")
-_BEARER = re.compile(rf"(?<![0-9a-z])bearer{_GAP}")
+_HEADER = re.compile(
+    rf"authorization{_QUOTE}(?:(?=[:=, ])[ \t:=>,('\"\\]{{0,24}}+)?+(?:{_SCHEME}(?: |%20){_SPACE})?+{_MARKED}"
+)
+_BEARER = re.compile(rf"bearer(?<![0-9a-z]bearer){_GAP}{_LONG}")
 _COOKIE = re.compile(rf"cookie{_QUOTE}[:=](?!=){_SPACE}{_QUOTE}(?P<line>[^\r\n\"'`\\]{{0,{LONGEST}}}+)")
 # A pair whose value looks like a session's, behind a semicolon, another header or nothing.
 _SESSION = re.compile(

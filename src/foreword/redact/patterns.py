@@ -195,17 +195,19 @@ FORMATS = (
 )
 SHORTEST = 20  # characters of an AWS key; a shorter word holds no token
 
+_DIGIT, _SMALL, _CAPITAL, _NO_DIGIT_OR_SIGN = map(re.compile, ("[0-9]", "[a-z]", "[A-Z]", r"[^0-9\-_.+/=%]"))
+
 
 def is_random(text: str) -> bool:
     """Tell whether *text* holds a digit and a letter, or both cases: no word, no number."""
-    if re.search("[0-9]", text):
-        return bool(re.search(r"[^0-9\-_.+/=%]", text))
-    return bool(re.search("[a-z]", text)) == bool(re.search("[A-Z]", text))
+    if _DIGIT.search(text):
+        return _NO_DIGIT_OR_SIGN.search(text) is not None
+    return (_SMALL.search(text) is None) == (_CAPITAL.search(text) is None)
 
 
 def _has_digit_and_case(body: str) -> bool:
     # A digit, and either both cases or 24 characters without a dash: names such as sk-cube-grid have neither.
-    if not re.search("[0-9]", body):
+    if not _DIGIT.search(body):
         return False
     return not (body.islower() or body.isupper()) or bool(re.search("[^_-]{24}", body[:4096]))
 
