@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from string import ascii_letters, digits
 
 from foreword.redact.patterns import CLASSES, Span, is_random, merge_spans
 
@@ -146,14 +147,14 @@ def _find_named(text: str, low: str, kind: str, expression: re.Pattern[str]) -> 
                 yield start, at, PASSWORD
                 continue
         before = min(match.start(), 200)
-        around = before, text[match.start() - before : match.end() + 400]  # all that the answer depends on
-        if around in in_vain:
+        around = slice(match.start() - before, match.end() + 400)  # all that the answer depends on
+        if in_vain and (before, text[around]) in in_vain:
             continue
         if span := _read_value(text, low, match, kind):
             yield span
             at = span[1]
         elif len(in_vain) < 1000:
-            in_vain.add(around)
+            in_vain.add((before, text[around]))
 
 
 def _is_other_word(text: str, low: str, at: int) -> bool:
@@ -274,8 +275,7 @@ _CODE = re.compile(r"[(\[{<|]|->|::|=>|//|==|\A[A-Za-z_][0-9A-Za-z_]*(?:\.[A-Za-
 _DIGIT_OR_SIGN = re.compile("[0-9!@#$%^&*+?~]")
 _PLAIN = re.compile(r"[0-9A-Za-z_.\-]*\Z")
 _KEY = re.compile(rf"[{CLASSES['any']}#^*|]{{16,}}+\Z")
-_NO_SIGNS = re.compile("[_./:=%-]")
-_CHANGES = re.compile("[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])|[a-z](?=[A-Z])")
+_KINDS = bytes.maketrans(ascii_letters.encode() + digits.encode(), b"l" * 26 + b"u" * 26 + b"d" * 10)
 PIECE = 3.6  # characters; random letters and digits change their kind after 2.1 on average, names after 5
 
 
@@ -324,7 +324,11 @@ def is_password(value: str, *, quoted: bool, sure: bool, line: bool, tight: bool
 def is_key(value: str) -> bool:
     """Tell whether a value looks random: 16 characters or more, digits and letters, in pieces shorter than words."""
     head = value[:256]
-    if not _KEY.match(head) or (1 + len(_CHANGES.findall(head))) * PIECE < len(_NO_SIGNS.sub("", head)):
+    if not _KEY.match(head):
+        return False
+    kinds = head.encode().translate(_KINDS)
+    pieces = 1 + sum(kinds.count(change) for change in (b"ld", b"dl", b"ud", b"du", b"lu"))
+    if pieces * PIECE < len(kinds.translate(None, b"_-./:=%")):
         return False
     if "://" in head or (head.startswith(("/", "./", "~/")) and head.count("/") > 1):
         return False
