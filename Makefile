@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test test-viewer check lint style types clients e2e contract-hosts fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy bench-viewer month clean help
+.PHONY: run test test-all test-viewer soak lint style types clients e2e fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy bench-viewer eval month clean help
 SHELL := /bin/bash
 # Tests start hundreds of workers: without bytecode each compiles the package, 2.5 s of a core instead of 0.7.
 unexport PYTHONDONTWRITEBYTECODE
@@ -9,6 +9,9 @@ PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.1
 	command -v $$each >/dev/null 2>&1 && $$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$each && break; done)
 BIN := .venv/bin
+# Tests wait for the processes that they start as often as they compute: with a process for each core both are idle
+# for a third of the time. A free one takes tests from the busiest, so that all end together.
+PYTEST = $(BIN)/python -m pytest -n $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN)))) --dist worksteal
 
 help:  ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -16,13 +19,20 @@ help:  ## this list
 run: .venv/ready  ## fill a scratch memory from this repository, and print what an agent would be given
 	@$(BIN)/foreword demo
 
-test: .venv/ready-to-test style  ## everything that must be true of a commit
+test: .venv/ready-to-test style  ## everything that must be true of a commit, in a few minutes (ARGS="-k forget -x")
 	@$(BIN)/python tests/viewer/install.py
-	@$(BIN)/python tests/run.py --types $(ARGS)
+	@$(PYTEST) -m "not long" $(ARGS)
+
+test-all: .venv/ready-to-test style  ## that, what takes long, and the real agents
+	@$(BIN)/python tests/viewer/install.py
+	@failed=0; $(BIN)/python tests/e2e/run.py || failed=1; $(PYTEST) $(ARGS) || failed=1; exit $$failed
 
 test-viewer: .venv/ready-to-test  ## the viewer alone, in a real browser; pictures of its pages in artefacts/viewer
 	@$(BIN)/python tests/viewer/install.py
-	@$(BIN)/python tests/run.py tests/viewer $(ARGS)
+	@$(PYTEST) tests/viewer $(ARGS)
+
+soak: .venv/python  ## `make test` N times in fresh clones, while both cores have other work (N=4)
+	@tests/soak.sh $(or $(N),4) "$(ARGS)"
 
 e2e: .venv/ready-to-test  ## real agents from npm against a fake model: install, remember, recall, uninstall (ARGS=codex ...)
 	@$(BIN)/python tests/e2e/run.py $(ARGS)
@@ -39,11 +49,11 @@ style: .venv/ready-to-test
 types: .venv/ready-to-test
 	@$(BIN)/mypy && $(BIN)/lint-imports
 
-contract-hosts: .venv/ready-to-test  ## every recorded payload, whole and in pieces, through real hook processes
-	@FOREWORD_ALL=1 $(BIN)/python -m pytest -q tests/flow/test_host_bytes.py
-
 fuzz-private: .venv/ready-to-test  ## 50,000 ways to write <private>, none of which may leave a byte
 	@FOREWORD_FORMS=50000 $(BIN)/python -m pytest -q tests/unit/test_private.py
+
+eval: .venv/ready-to-test  ## how well it finds, keeps silent and spends tokens, on ../shared/bench (ARGS="DIR --compare FILE")
+	@$(BIN)/python -m bench.eval $(ARGS)
 
 bench-hook: .venv/ready-to-test  ## what a hook costs, as multiples of a bare interpreter
 	@$(BIN)/python bench/hook.py $(ARGS)

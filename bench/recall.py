@@ -1,4 +1,4 @@
-"""Synthetic sessions in a real SqliteStore -> what a context costs inside the worker, beside plain FTS5, and where.
+"""Synthetic sessions in a real Store -> what a context costs inside the worker, beside plain FTS5, and where.
 
 `make bench-recall`, or `python bench/recall.py --sizes 10000`. No time is asserted: goals stand beside the numbers.
 """
@@ -12,10 +12,12 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import apsw
+from eval.baseline import plain_words
 from store import (
     BIGGEST,
     FUNCTION_WORDS,
@@ -36,15 +38,13 @@ from store import (
 
 from foreword import recall, render
 from foreword.config import load, load_synonyms
-from foreword.hook.build import thresholds
 from foreword.paths import Home
+from foreword.recall import thresholds
 from foreword.store import finding
-from foreword.store.baseline import plain_words
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.reading import Reader
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import UNIVERSAL, Memory, Moment, Project, Recalled, Skipped
-from foreword.values import value
 from foreword.words import any_of, terms
 
 TIMES, GROWS = 3.0, 5.0  # the goals: at most so many plain queries; and from 10,000 to a million memories
@@ -96,7 +96,7 @@ class Code:
         return self._chance.choices(self.files, weights=self._weights, k=count)
 
 
-@value
+@dataclass(frozen=True)
 class Topic:
     """What one session is about."""
 
@@ -138,7 +138,7 @@ def remembered(words: Words, part: int, count: int, *, project: str, scope: str 
         )
 
 
-def grown(path: Path, size: int, words: Words) -> SqliteStore:
+def grown(path: Path, size: int, words: Words) -> Store:
     """A store of *size* memories of 50 projects, the n-th with 1/n of the first, and some of a language and of all."""
     projects = [(f"project:{key_of(at)}", key_of(at), count) for at, count in enumerate(shares(size))]
     common = [(scope, "", max(20, size // EVERYWHERE)) for scope in (f"language:{LANGUAGE}", UNIVERSAL)]
@@ -173,7 +173,7 @@ def prompts(db: apsw.Connection, owner: int, count: int, chance: random.Random) 
 class Asking:
     """One project of one store, asked as the worker asks it and as a plain query would."""
 
-    def __init__(self, store: SqliteStore, path: Path, *, project: int, count: int) -> None:
+    def __init__(self, store: Store, path: Path, *, project: int, count: int) -> None:
         self.store = store
         self.owner = project + 1
         self.plain = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)

@@ -1,4 +1,4 @@
-"""Synthetic memories in a real SqliteStore -> what a search, a write and an acknowledged event cost, beside plain FTS5.
+"""Synthetic memories in a real Store -> what a search, a write and an acknowledged event cost, beside plain FTS5.
 
 `make bench-store`, or `python bench/store.py --sizes 1000,10000`. No time is asserted: goals stand beside the numbers.
 """
@@ -17,6 +17,7 @@ import threading
 import time
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,8 @@ import apsw
 
 from foreword.store import writing
 from foreword.store.finding import SEQUENCE_BITS
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import KINDS, POSTINGS, Event, Memory, Query
-from foreword.values import replace
 from foreword.words import any_of, terms
 
 PROJECTS = 50
@@ -157,19 +157,19 @@ def memories(words: Words, project: int, count: int, *, key: str = "", now: floa
 # ---- the store: bulk, or as the product writes
 
 
-def grown(path: Path, size: int, words: Words, *, how: str) -> SqliteStore:
+def grown(path: Path, size: int, words: Words, *, how: str) -> Store:
     """A store of *size* memories: by `bulk`, or through keep() session by session in mixed order."""
     return _bulk(path, size, words) if how == "bulk" else _kept(path, size, words)
 
 
-def _bulk(path: Path, size: int, words: Words) -> SqliteStore:
+def _bulk(path: Path, size: int, words: Words) -> Store:
     parts = ((f"project:{key_of(at)}", memories(words, at, count)) for at, count in enumerate(shares(size)))
     return bulk(path, parts)
 
 
-def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> SqliteStore:
+def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> Store:
     """The very rows that keep() would write for each scope, in one transaction, then `index()`: a tenth of the time."""
-    SqliteStore(path, backups=path.parent).close()
+    Store(path, backups=path.parent).close()
     db = apsw.Connection(str(path))
     db.pragma("synchronous", "off")
     db.execute("BEGIN")
@@ -182,7 +182,7 @@ def bulk(path: Path, parts: Iterable[tuple[str, Iterable[Memory]]]) -> SqliteSto
         db.execute(f"UPDATE owners SET newest = {newest} WHERE number = ?", (owner,))
     db.execute("COMMIT")
     db.close()
-    store = SqliteStore(path, backups=path.parent)
+    store = Store(path, backups=path.parent)
     store.index()
     return store
 
@@ -193,8 +193,8 @@ def _row(memory: Memory, *, owner: int, sequence: int) -> tuple[Any, ...]:
     return writing.row_of_memory(memory, place=place, owner=owner, texts=writing.indexed(memory))
 
 
-def _kept(path: Path, size: int, words: Words) -> SqliteStore:
-    store = SqliteStore(path, backups=path.parent)
+def _kept(path: Path, size: int, words: Words) -> Store:
+    store = Store(path, backups=path.parent)
     for batch in sessions(size, words):
         store.keep(batch)
     return store
@@ -238,7 +238,7 @@ def measured(folder: Path, size: int, given: argparse.Namespace) -> dict[str, An
     return result
 
 
-def searches(store: SqliteStore, path: Path, project: int, *, count: int) -> dict[str, Any]:
+def searches(store: Store, path: Path, project: int, *, count: int) -> dict[str, Any]:
     """Times in ms of our search and of the two plain ones for the same terms, asked in mixed order."""
     owner, scope = project + 1, f"project:{key_of(project)}"
     plain = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
@@ -317,7 +317,7 @@ def shares_of(path: Path, owner: int) -> int:
     return found
 
 
-def keeping(store: SqliteStore, words: Words, count: int) -> float:
+def keeping(store: Store, words: Words, count: int) -> float:
     """Rows a second through keep(), 500 at a time, a batch for each of some projects."""
     batches = [list(memories(words, 1 + at % 10, 500)) for at in range(max(1, count // 500))]
     started = time.perf_counter()
@@ -326,7 +326,7 @@ def keeping(store: SqliteStore, words: Words, count: int) -> float:
     return round(sum(map(len, batches)) / (time.perf_counter() - started))
 
 
-def appending(store: SqliteStore, count: int, *, threads: int = 64) -> dict[str, float]:
+def appending(store: Store, count: int, *, threads: int = 64) -> dict[str, float]:
     """Events a second that 64 threads get acknowledged, each waiting for its own commit; and how long one waits."""
     waits: list[float] = []
     text = " ".join(Words(SEED, size=2_000).some(260))

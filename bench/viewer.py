@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,9 +29,8 @@ from store import SEED, Words, bulk, key_of, memories, quantile, say, shares
 
 from foreword.client import Client
 from foreword.paths import Home
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import KINDS, UNIVERSAL, Injection, Item, Memory, Project, Session
-from foreword.values import replace
 from foreword.worker import life
 
 RATIO, LONGEST = 3.0, 200  # the goals: p95 against the empty store's, and milliseconds of the longest task
@@ -144,7 +144,7 @@ def dressed(words: Words, tags: list[str], scope: str, part: int, count: int) ->
         )
 
 
-def lived(store: SqliteStore, path: Path, chance: random.Random) -> None:
+def lived(store: Store, path: Path, chance: random.Random) -> None:
     """Sessions of the last month, and what each was given."""
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     known = [id for (id,) in db.execute("SELECT id FROM memories ORDER BY place LIMIT 5000")]

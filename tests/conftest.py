@@ -1,22 +1,23 @@
-"""What every kind of test may need: short homes, and where the shared samples are."""
+"""What every kind of test may need: homes of their own, the shared samples; and the summary of a run."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
-import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from foreword.paths import Home
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
+from tests.scratch import scratch_home
 
-settings.register_profile("foreword", deadline=None)  # what is promised holds on a busy machine too
+# What is promised holds on a busy machine too; a hundred examples of each property take most of the suite's time.
+settings.register_profile("foreword", deadline=None, max_examples=40)
 settings.load_profile("foreword")
 
 # Hundreds of workers are started here: without bytecode each compiles the package, 2.5 s of a core instead of 0.7.
@@ -28,17 +29,15 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
 
-SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
 
 
 @pytest.fixture
 def home() -> Iterator[Home]:
-    """A home whose socket path is short enough, gone afterwards."""
-    root = Path(tempfile.mkdtemp(prefix="fw-"))
-    made = Home(root=root / "h")
-    made.prepare()
-    yield made
-    shutil.rmtree(root, ignore_errors=True)
+    """A home of the test's own; a worker that it leaves there fails it."""
+    with scratch_home() as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
@@ -50,8 +49,60 @@ def shared() -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
+def make_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Store]]:
+    """`make_store()` opens an empty store; all are closed at the end."""
+    opened: list[Store] = []
+
+    def make() -> Store:
+        folder = tmp_path_factory.mktemp("store")
+        opened.append(Store(folder / "memory.db", backups=folder / "backups"))
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
     """A store of its own, closed at the end."""
-    made = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    made = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     yield made
     made.close()
+
+
+# -- the run -----------------------------------------------------------------------------------------------------------
+
+BEGAN = pytest.StashKey[float]()
+STATUS = pytest.StashKey[int]()
+SUMMARY = ("passed", "failed", "error", "skipped", "xfailed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[BEGAN] = time.monotonic()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, or one core waits for the other at the end."""
+    items.sort(key=lambda item: not item.get_closest_marker("first"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was left out on purpose, beside what pytest says was skipped."""
+    if terminalreporter.config.option.markexpr == "not long":
+        terminalreporter.line("NOT RUN: tests marked `long`, and the real agents; `make test-all` runs both")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[STATUS] = exitstatus
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Print one line, the last of all: how many passed, or that something failed."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or STATUS not in config.stash:
+        return  # a process of pytest-xdist, whose controller tells
+    counts = {name: len(reporter.stats.get(name, ())) for name in SUMMARY}
+    words = ", ".join(f"{count} {name}" for name, count in counts.items() if count or name == "passed")
+    failed = "FAILED: " if config.stash[STATUS] else ""
+    reporter.line(f"{failed}{words} in {time.monotonic() - config.stash[BEGAN]:.0f} s")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from foreword.types import EMPTY, Change, Link, Memory, Project
-from foreword.values import value
+from foreword.types import Change, Link, Memory, Project
 
 # Fields that an amendment may change; the rest of a memory tells where it came from.
 PARTS = ("changed", "new", "links", "unlinked")  # of a patch: what taking it back would take back
@@ -16,7 +16,7 @@ FIELDS = (
 )  # fmt: skip
 
 
-@value
+@dataclass(frozen=True)
 class Amendment:
     """One change, all of it or nothing: memories from what they were to what they are to be, new ones, and links."""
 
@@ -33,7 +33,7 @@ class Amendment:
         return tuple(before.id for before, _ in self.changed)
 
 
-@value
+@dataclass(frozen=True)
 class Logged:
     """One entry of the log: who did what to which memories, when and why, and what became of it."""
 
@@ -45,11 +45,12 @@ class Logged:
     run: str
     project: str
     memories: tuple[str, ...]
-    patch: Mapping[str, Any] = EMPTY  # {"changed": {id: {field: [before, after]}}, "new": [ids], "links": ..., ...}
+    # {"changed": {id: {field: [before, after]}}, "new": [ids], "links": ..., ...}
+    patch: Mapping[str, Any] = field(default_factory=dict, hash=False)
     undone: int = 0
 
 
-@value
+@dataclass(frozen=True)
 class Undone:
     """What taking entries back came to: the new entries, and what could not be taken back, with the reason."""
 
@@ -60,7 +61,7 @@ class Undone:
 Exists = Callable[[str, str], bool | None]  # a file, and a function in it or "" -> there; None: nobody can tell
 
 
-@value
+@dataclass(frozen=True)
 class About:
     """What planners know beside the memories: whose they are, when it is, and what became of the code."""
 

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from foreword import render
 from foreword.distill.fixes import fate_of
 from foreword.learn import asleep
 from foreword.silences import says
 from foreword.types import Injection, Memory, Ranked, Recalled, Session, Skipped
-from foreword.values import fields
 
 if TYPE_CHECKING:
     from foreword.store.seen import Seen
     from foreword.store.silences import Silence
 
-    class Died(Protocol):
-        """A session that went on untold, as `worker.watch` tells of it."""
 
-
-def host(seen: Seen, died: Sequence[Died]) -> dict[str, Any]:
+def host(seen: Seen) -> dict[str, Any]:
     """What was seen of a host; null for what never was."""
     event = {"at": seen.at, "name": seen.name, "session": seen.session, "project": seen.project}
     given = {"at": seen.given, "moment": seen.moment, "tokens": seen.tokens}
@@ -30,7 +26,6 @@ def host(seen: Seen, died: Sequence[Died]) -> dict[str, Any]:
         "last_injection": given if seen.given else None,
         "sessions": seen.sessions,
         "events": seen.events,
-        "died": [fields(each) for each in died],
     }
 
 
@@ -66,10 +61,10 @@ def again(given: Injection) -> dict[str, Any]:
 def injection(given: Injection, *, text: bool) -> dict[str, Any]:
     """What was given as JSON, with its text where it was asked for."""
     told = {
-        **fields(given),
+        **vars(given),
         "layers": dict(given.layers),
         "skipped": dict(given.skipped),
-        "items": [{**fields(item), "why": dict(item.why)} for item in given.items],
+        "items": [{**vars(item), "why": dict(item.why)} for item in given.items],
         "terms": list(given.terms),
         "files": list(given.files),
     }
@@ -79,13 +74,13 @@ def injection(given: Injection, *, text: bool) -> dict[str, Any]:
 def silence(kept: Silence, known: Mapping[str, Memory]) -> dict[str, Any]:
     """A silence as JSON, with its reason in words and the title of the memory that was nearest, as *known*."""
     nearest = known.get(kept.nearest)
-    return {**fields(kept), "says": says(kept), "title": nearest.title if nearest else ""}
+    return {**vars(kept), "says": says(kept), "title": nearest.title if nearest else ""}
 
 
 def memory(kept: Memory) -> dict[str, Any]:
     """A memory as JSON."""
     return {
-        **fields(kept),
+        **vars(kept),
         "tags": list(kept.tags),
         "files": list(kept.files),
         "functions": list(kept.functions),
@@ -98,7 +93,7 @@ def seen_by(session: Session, kept: Memory, *, ended: Mapping[str, float]) -> di
     """A memory as JSON, and of a failure what came of it in a session that saw it."""
     if kept.kind != "failure":
         return memory(kept)
-    return {**memory(kept), "here": fields(fate_of(kept, session=session, ended=ended))}
+    return {**memory(kept), "here": vars(fate_of(kept, session=session, ended=ended))}
 
 
 def compact(ranked: Ranked, now: float) -> dict[str, Any]:

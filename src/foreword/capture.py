@@ -1,28 +1,25 @@
-"""Delivery -> what it tells, without secrets: what everything passes before it is written. Light but for `re`."""
+"""Delivery -> what it tells, without secrets: what everything passes before it is written."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
 from foreword.errors import BadPayload, BadRequest
 from foreword.hosts import Told, find
-from foreword.payloads import CUT, ends_of, payload_of
+from foreword.payloads import CUT, Delivery, ends_of, payload_of
 from foreword.projects import resolve
 from foreword.redact import PRIVATE, each_text, leaves_open, mark, redact, redact_all
 from foreword.types import BASE32, Moment, Project, stands
-from foreword.values import replace, value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-    from foreword.payloads import Delivery
 
 # Where a payload tells of a tool's call, or holds a diff.
 _CALLS = (b'"tool', b'"args"', b'"arguments"', b'"input"', b'"parameters"', b"+++ ")
 UNREADABLE = "foreword_unreadable"  # the field that holds a payload which is no JSON object
 
 
-@value
+@dataclass(frozen=True)
 class Captured:
     """What a delivery tells, redacted; hosts and events that we do not know are of kind "other"."""
 
@@ -105,10 +102,8 @@ def moment_of(delivery: Delivery, captured: Captured) -> Moment | None:
 
 def injection_id(delivery: Delivery) -> str:
     """The same for the same call of a hook, whether the worker answers it or the hook itself."""
-    from _imp import source_hash  # built in, and the same in every process; `hashlib` costs a hook 10 ms
-
     called = f"{delivery.host} {delivery.event} {delivery.at:.6f} ".encode() + delivery.raw[:4096]
-    number = int.from_bytes(source_hash(0, called), "big")
+    number = int.from_bytes(hashlib.blake2b(called, digest_size=8).digest(), "big")
     return "inj-" + "".join(BASE32[number >> 5 * place & 31] for place in range(10))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.amendments import Logged
 from foreword.types import Memory
-from foreword.values import value
 
 ADDED = "add"
 # What was done, as people say it; any other verb is told as it is.
@@ -45,7 +45,7 @@ NAMED = 3  # memories in a line
 TITLE = 80  # characters
 
 
-@value
+@dataclass(frozen=True)
 class Happened:
     """One thing that happened to memories, written by somebody on purpose or told by a memory that came to be."""
 

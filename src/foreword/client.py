@@ -29,10 +29,6 @@ class Client:
     def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._ask("POST", path, json.dumps(body).encode())
 
-    def text(self, path: str) -> str:
-        """An answer that is no JSON."""
-        return self._send("GET", path, None)[1].decode()
-
     def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
         status, raw = self._send(method, path, body)
         try:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from foreword.encoding import storable
 from foreword.errors import BadPayload
 from foreword.hosts import files_of, find, text_of
-from foreword.jsontext import storable
 from foreword.payloads import CUT
 from foreword.redact import redact
 from foreword.rollouts import codex_exit, copilot_answer
-from foreword.types import EMPTY, Edit, Event
-from foreword.values import replace, value
+from foreword.types import Edit, Event
 
 
-@value
+@dataclass(frozen=True)
 class Todo:
     """One entry of the agent's own list."""
 
@@ -26,7 +26,7 @@ class Todo:
     id: str = ""  # of an entry that is told alone; without ids, entries are the whole list
 
 
-@value
+@dataclass(frozen=True)
 class Deed:
     """One thing that happened in a session."""
 
@@ -45,12 +45,12 @@ class Deed:
     id: str = ""  # the same for the same deed, also when a transcript tells it again
 
 
-@value
+@dataclass(frozen=True)
 class Used:
     """A tool that was used, as its host or its transcript tells it."""
 
     tool: str
-    given: Mapping[str, Any] = EMPTY  # what it was told to do
+    given: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what it was told to do
     output: str = ""  # what came back, as text
     result: Any = None  # what came back, where it says more than the text
     failed: bool | None = None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from foreword.errors import BadRequest
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Link, Memory, Project
-from foreword.values import fields
 
 PARTS = ("event", "session", "memory", "change", "link")  # in this order: what is spoken of comes first
 MOST = 1_000_000_000  # rows; more than there are
@@ -22,14 +21,14 @@ def rows(
     session did in another project's folder, and a link that leads to another project's memory, stay there.
     """
     if part == "session":
-        return [fields(session) for session in store.sessions(project.key if project else "", limit=MOST)], 0
+        return [vars(session) for session in store.sessions(project.key if project else "", limit=MOST)], 0
     if part == "change":
         named = of if project is None or of == project.key else ""
-        return [fields(change) for change in store.changed(named, limit=MOST)], 0
+        return [vars(change) for change in store.changed(named, limit=MOST)], 0
     if part == "event":
         events = store.events(of, after=after, limit=limit)
         ours = [event for event in events if project is None or event.project in (project.key, "")]
-        told = [{name: each for name, each in fields(event).items() if name != "lasting"} for event in ours]
+        told = [{name: each for name, each in vars(event).items() if name != "lasting"} for event in ours]
         return told, events[-1].number if len(events) == limit else 0
     if part not in PARTS:
         raise BadRequest(f"unknown part {part!r}", hint=f"one of {', '.join(PARTS)}")
@@ -59,7 +58,7 @@ def _memories(known: _Within, memories: list[Memory]) -> list[dict[str, Any]]:
     by = known.uids([memory.superseded_by for memory in memories])
     return [
         {
-            **fields(memory),
+            **vars(memory),
             "detail": dict(memory.detail),
             "superseded_by": memory.superseded_by if memory.superseded_by in by else "",
             "superseded_by_uid": by.get(memory.superseded_by, ""),
@@ -74,7 +73,7 @@ def _links(store: Store, known: _Within, memories: list[Memory]) -> list[dict[st
         found += [link for link in store.linked(memory.id) if link.source == memory.id]
     uids = known.uids([end for link in found for end in (link.source, link.target)])
     return [
-        {**fields(link), "source_uid": uids[link.source], "target_uid": uids[link.target]}
+        {**vars(link), "source_uid": uids[link.source], "target_uid": uids[link.target]}
         for link in found
         if link.source in uids and link.target in uids
     ]

@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from foreword.trouble import Trouble
-from foreword.values import value
 
 OK, NOTE, WRONG = "ok", "note", "wrong"
 LATELY = 7 * 86_400.0  # seconds; what was untold before last week is history
 SETTLE = 10.0  # seconds; a worker takes the spool in within its first second, a big one needs a few
 BACKLOG = 60.0  # seconds; what waits longer beside a running worker is stuck
 # What is told of a host that never told anything.
-UNHEARD: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0, "events": 0, "died": []}
+UNHEARD: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0, "events": 0}
 
 
-@value
+@dataclass(frozen=True)
 class Finding:
     """One check: its state is OK, NOTE or WRONG, and `way_out` tells what to do."""
 
@@ -29,7 +29,7 @@ class Finding:
     way_out: str = ""
 
 
-@value
+@dataclass(frozen=True)
 class Group:
     """The same trouble in the same place, as often as it came."""
 
@@ -39,7 +39,7 @@ class Group:
     last: float
 
 
-@value
+@dataclass(frozen=True)
 class Spooled:
     """What hooks told and no worker has taken in: its bytes, and when the oldest of them came; 0 for nothing."""
 

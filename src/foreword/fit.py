@@ -1,18 +1,14 @@
-"""Layers of lines -> those that fit the budget, each as long as it can be, and their text. Pure. Light."""
+"""Layers of lines -> those that fit the budget, each as long as it can be, and their text. Pure."""
 
 from __future__ import annotations
 
-from foreword.types import EMPTY
-from foreword.values import replace, value
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+from foreword.types import Cap, Ranked
 
-    from foreword.types import Cap, Ranked
-
-    _Key = tuple[int, int]  # layer, line
-    _Picked = list[_Key]  # in the order they were taken
+_Key = tuple[int, int]  # layer, line
+_Picked = list[_Key]  # in the order they were taken
 
 SHARE = 95  # percent of the limit that the estimate may reach, so that the true count stays within the limit
 PASSES = 8  # over what is left; estimates are near, so few find anything, and each costs a rendering
@@ -20,7 +16,7 @@ TRIES = 4  # at filling a layer's cap: the first misses by its heading, the seco
 _NO_LIMIT = 1 << 60
 
 
-@value
+@dataclass(frozen=True)
 class Line:
     """What one memory says in a block; `group` is its scope, where scopes have caps of their own."""
 
@@ -30,7 +26,7 @@ class Line:
     shorter: tuple[str, ...] = ()  # the same in fewer tokens, the longest first
 
 
-@value
+@dataclass(frozen=True)
 class Layer:
     """One part of a block: at most `limit` lines, `cap` tokens of its own (heading included; 0 is off)."""
 
@@ -38,11 +34,12 @@ class Layer:
     lines: tuple[Line, ...]
     cap: int
     limit: int = 1000
-    groups: Mapping[str, int] = EMPTY  # the tokens that each group gets before any gets more
+    # The tokens that each group gets before any gets more
+    groups: Mapping[str, int] = field(default_factory=dict, hash=False)
     least: int = 0  # so many of the best become shorter before one of them is left out
 
 
-@value
+@dataclass(frozen=True)
 class Fitted:
     """The chosen lines with their text and cost, and why a layer has no line here."""
 

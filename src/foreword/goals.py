@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from foreword.details import text
 from foreword.errors import BadRequest
 from foreword.types import Memory
-from foreword.values import value
 
 
-@value
+@dataclass(frozen=True)
 class Branch:
     """A goal and what is part of it."""
 

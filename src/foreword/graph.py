@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword.details import text
 from foreword.types import UNIVERSAL, Hit, Link, Memory, Query
-from foreword.values import value
 
 if TYPE_CHECKING:
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
 
 RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")
 MOST = 200  # memories of one walk
@@ -32,7 +32,7 @@ PAIRS = {
 }
 
 
-@value
+@dataclass(frozen=True)
 class Node:
     """A memory of the graph, how it was come to, and what lies beyond it."""
 
@@ -42,7 +42,7 @@ class Node:
     beyond: tuple[Node, ...] = ()
 
 
-@value
+@dataclass(frozen=True)
 class Suggestion:
     """A link that could be, and why."""
 
@@ -52,7 +52,7 @@ class Suggestion:
     weight: float
 
 
-@value
+@dataclass(frozen=True)
 class Walked:
     """What was come to: the start with all beyond it, and whether something was left out."""
 

@@ -1,16 +1,16 @@
-"""A repository -> one memory per commit, and its changed files; a project without history -> a small story instead."""
+"""Read a repository's commits as memories, and which of its files are changed."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword import git, projects
 from foreword.errors import BadRequest
 from foreword.types import Memory, Project
-from foreword.values import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ PERSON = re.compile(
 )
 
 
-@value
+@dataclass(frozen=True)
 class Commit:
     """What `git log` tells of one commit, names cut to FILES and counted."""
 
@@ -145,22 +145,6 @@ def changed(folder: str, *, patience: float = 2.0) -> dict[str, float]:
     return {git.text(name): _written(os.path.join(os.fsencode(folder), name)) for name in names}
 
 
-def story(project: Project, *, now: float) -> tuple[Memory, ...]:
-    """A few days of an imaginary service that rents out rehearsal rooms, as memories of *project*, newest first."""
-    return tuple(
-        replace(
-            memory,
-            uid=f"story:{project.key}:{name}",
-            scope=project.scope,
-            project=project.key,
-            source="user" if memory.trust == "user" else "story",
-            created=now - age,
-            confirmed=now - age,
-        )
-        for name, age, memory in STORY
-    )
-
-
 # ---- git
 
 
@@ -239,219 +223,3 @@ def _without_trailers(body: str) -> str:
             break
         del lines[start:]
     return "\n".join(lines).strip("\n")
-
-
-# ---- the story
-
-HOUR, DAY = 3600.0, 86400.0
-
-# Name, age in seconds and content; the newest first. Each kind that a first look should show is here.
-STORY: tuple[tuple[str, float, Memory], ...] = (
-    (
-        "handoff",
-        5 * HOUR,
-        Memory(
-            kind="handoff",
-            title="Waiting list works up to the mail; nothing is sent yet",
-            body="offer_slot() picks the right person and holds the slot for 30 minutes. Nothing calls it yet.",
-            files=("rooms/waiting.py", "rooms/bookings.py"),
-            functions=("offer_slot", "cancel"),
-            session="story-2",
-            trust="agent",
-            detail={
-                "next": ["call offer_slot() from cancel()", "test two people who accept the same offer"],
-                "blockers": ["the mail sandbox rejects our sender until the domain is verified"],
-            },
-        ),
-    ),
-    (
-        "waiting-list",
-        5 * HOUR,
-        Memory(
-            kind="summary",
-            title="Added a waiting list for evenings that are full",
-            tags=("waiting list", "bookings"),
-            files=("rooms/waiting.py", "rooms/bookings.py", "tests/test_waiting.py"),
-            functions=("offer_slot", "cancel"),
-            session="story-2",
-            trust="agent",
-            detail={
-                "request": "let bands queue for a full evening and offer them a slot that becomes free",
-                "done": "table `waiting`, offer_slot() with a 30-minute hold, 7 tests",
-                "learned": "a hold must count as taken in free_slots(), or the same hour is offered twice",
-                "next": "send the offer by mail when a booking is cancelled",
-            },
-        ),
-    ),
-    (
-        "offer-slot",
-        5.5 * HOUR,
-        Memory(
-            kind="change",
-            title="offer_slot() in rooms/waiting.py",
-            files=("rooms/waiting.py",),
-            functions=("offer_slot",),
-            session="story-2",
-            trust="tool",
-            detail={
-                "what": "NEW",
-                "signature": "offer_slot(slot: Slot, *, now: datetime) -> Offer | None",
-                "line": 41,
-            },
-        ),
-    ),
-    (
-        "cancel",
-        6 * HOUR,
-        Memory(
-            kind="change",
-            title="cancel() in rooms/bookings.py",
-            files=("rooms/bookings.py",),
-            functions=("cancel",),
-            session="story-2",
-            trust="tool",
-            detail={
-                "what": "MODIFIED",
-                "signature": "cancel(booking_id: int, *, by: Member) -> Slot",
-                "line": 118,
-            },
-        ),
-    ),
-    (
-        "opening-hours",
-        1.2 * DAY,
-        Memory(
-            kind="summary",
-            title="Moved opening hours out of the code into the database",
-            tags=("opening hours", "admin"),
-            files=("rooms/hours.py", "rooms/admin.py", "migrations/0007_hours.sql"),
-            functions=("open_between",),
-            session="story-1",
-            trust="agent",
-            detail={
-                "request": "the owner wants to close on holidays without a deployment",
-                "done": "table `hours` with exceptions by date, a form in /admin, open_between() reads both",
-                "learned": "an exception without hours means closed, not unknown",
-                "next": "show closed days in the calendar",
-            },
-        ),
-    ),
-    (
-        "problem-json",
-        2 * DAY,
-        Memory(
-            kind="correction",
-            title="Errors of the API are problem+json, not plain text",
-            body="Said when a new endpoint answered 409 with a bare sentence. rooms/errors.py has problem() for it.",
-            files=("rooms/errors.py",),
-            functions=("problem",),
-            seen=2,
-            trust="user",
-            detail={"times": 2},
-        ),
-    ),
-    (
-        "double-booking",
-        3 * DAY,
-        Memory(
-            kind="failure",
-            title="UNIQUE constraint failed: bookings.room_id, bookings.starts_at",
-            body="Two requests for one slot both saw it free; the second insert failed with a 500.",
-            files=("rooms/bookings.py", "tests/test_bookings.py"),
-            functions=("book",),
-            session="story-1",
-            seen=4,
-            trust="tool",
-            detail={
-                "command": "pytest tests/test_bookings.py::test_two_at_once",
-                "error": "sqlite3.IntegrityError: UNIQUE constraint failed: bookings.room_id, bookings.starts_at",
-                "fixed_by": "book() inserts at once and answers 409 on the constraint, without asking free_slots()",
-                "times": 4,
-            },
-        ),
-    ),
-    (
-        "clocks-go-back",
-        6 * DAY,
-        Memory(
-            kind="learning",
-            title="Gotcha: 02:00 happens twice on the night the clocks go back",
-            body="Local times cannot tell the two slots apart; starts_at in UTC can. test_slots.py has that night.",
-            tags=("gotcha", "time zones"),
-            files=("rooms/slots.py", "tests/test_slots.py"),
-            confidence=0.8,
-            seen=2,
-            trust="agent",
-        ),
-    ),
-    (
-        "utc",
-        9 * DAY,
-        Memory(
-            kind="decision",
-            title="Slots are stored in UTC and shown in the venue's time zone",
-            body="Only rooms/show.py converts. A venue has exactly one time zone.",
-            tags=("time zones",),
-            files=("rooms/slots.py", "rooms/show.py"),
-            trust="user",
-            detail={
-                "why": "bands book across the change to summer time, and two venues lie in different zones",
-                "alternatives": ["local time with an offset column", "the browser's time zone"],
-            },
-        ),
-    ),
-    (
-        "whole-cents",
-        12 * DAY,
-        Memory(
-            kind="preference",
-            title="Prices are whole cents, never floats",
-            files=("rooms/prices.py",),
-            trust="user",
-        ),
-    ),
-    (
-        "insert-then-explain",
-        16 * DAY,
-        Memory(
-            kind="pattern",
-            title="Let the constraint decide, then explain",
-            tags=("concurrency",),
-            files=("rooms/bookings.py", "rooms/waiting.py"),
-            functions=("book", "offer_slot"),
-            trust="agent",
-            detail={
-                "context": "several requests want the same row",
-                "problem": "asking first and writing later leaves a gap in which both are told yes",
-                "solution": "write at once under a UNIQUE constraint and turn its error into a 409 that names the slot",
-            },
-        ),
-    ),
-    (
-        "one-sqlite-file",
-        24 * DAY,
-        Memory(
-            kind="decision",
-            title="One SQLite file and one writer, no database server",
-            tags=("database",),
-            files=("rooms/db.py",),
-            functions=("connect",),
-            trust="user",
-            detail={
-                "why": "40 bookings a day on one machine, and a backup is a copy of one file",
-                "alternatives": ["PostgreSQL in a container", "a hosted database"],
-            },
-        ),
-    ),
-    (
-        "make-check",
-        30 * DAY,
-        Memory(
-            kind="preference",
-            title="`make check` passes before anything is called done",
-            body="It runs the tests, the types and the migrations from an empty database.",
-            files=("Makefile",),
-            trust="user",
-        ),
-    ),
-)

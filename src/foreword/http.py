@@ -19,11 +19,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote, unquote_plus
 
 from foreword.errors import BadRequest
 from foreword.types import EMPTY
-from foreword.values import replace, value
 
 log = logging.getLogger("foreword")
 
@@ -51,7 +51,7 @@ REASONS = {
 }
 
 
-@value
+@dataclass(frozen=True)
 class Request:
     """What was asked."""
 
@@ -59,7 +59,7 @@ class Request:
     path: str
     query: Mapping[str, str]
     body: bytes
-    fields: Mapping[str, str] = EMPTY  # of its head, names in small letters
+    fields: Mapping[str, str] = field(default_factory=dict, hash=False)  # of its head, names in small letters
 
 
 class Stream:
@@ -85,14 +85,14 @@ class Stream:
         self._heard = heard
 
 
-@value
+@dataclass(frozen=True)
 class Response:
     """What is answered."""
 
     status: int
     body: bytes | Stream
     kind: str = "application/json"
-    fields: Mapping[str, str] = EMPTY
+    fields: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 class Seldom:

@@ -1,17 +1,13 @@
-"""A project's folder -> the languages it is written in, by project files and by the names of its files. Light.
+"""A project's folder -> the languages it is written in, by project files and by the names of its files.
 
 Nothing is opened but folders, and few of them: a tree of a million files costs no more than one of a thousand.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from time import monotonic
-
-try:
-    import posix as system
-except ImportError:  # not on Windows
-    import os as system  # type: ignore[no-redef]
 
 # In the order in which languages are told.
 SIGNS = {
@@ -104,7 +100,7 @@ def _listed(folder: str, *, most: int) -> tuple[list[str], set[str], bool]:
     folders: list[str] = []
     files: set[str] = set()
     try:
-        with system.scandir(folder) as entries:
+        with os.scandir(folder) as entries:
             for at, entry in enumerate(entries):
                 if at >= most:
                     return folders, files, False
@@ -120,16 +116,13 @@ def _listed(folder: str, *, most: int) -> tuple[list[str], set[str], bool]:
 
 def _is_nobodys(root: str) -> bool:
     """Whether this is no project but / or somebody's home: there, macOS asks the user before we may look further."""
-    if sys.platform == "win32":
-        home = str(system.environ.get("USERPROFILE", ""))
-    else:
-        home = (system.environ.get(b"HOME") or b"").decode("utf-8", "surrogateescape")
+    home = os.environ.get("USERPROFILE" if sys.platform == "win32" else "HOME", "")
     return root in ("/", home.rstrip("/"))
 
 
 def _there(path: str) -> bool:
     try:
-        system.stat(path)
+        os.stat(path)
     except (OSError, ValueError):
         return False
     return True

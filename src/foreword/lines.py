@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from typing import IO, Any
 
-from foreword.jsontext import storable
+from foreword.encoding import storable
 from foreword.redact import leaves_open, redact, redact_all
-from foreword.values import value
 
 LONG = 256 * 1024  # bytes of a line; the strings of a longer one are cut while it is read
 HALF = 64 * 1024  # bytes that stay of either end of such a string: whole source files, and what frames a long output
@@ -18,7 +18,7 @@ MOST = 2 * 1024 * 1024  # bytes of a line after that; what is longer is a list o
 LEFT_OUT = " bytes left out]\n"  # how a string ends its note of what is missing in it
 
 
-@value
+@dataclass(frozen=True)
 class Line:
     """What one line says, redacted; `cwd` is the folder as it is called, which a project is found by."""
 

@@ -1,10 +1,8 @@
-"""Prompt -> the files and the functions that it names. Light: no patterns, one look at each word."""
+"""Prompt -> the files and the functions that it names."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 MOST = 20  # of each; who pastes more names none in particular
 READ = 800  # characters at the beginning and at the end, which are the user's own

@@ -6,11 +6,11 @@ import os
 import shlex
 import stat
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foreword.errors import BadConfig, ForewordError
-from foreword.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,11 +19,11 @@ PRIVATE = 0o700
 OPEN_TO_OTHERS = 0o077
 OTHERS_CAN_WRITE = stat.S_IWGRP | stat.S_IWOTH
 SOCKET_PATH_BYTES = 103  # macOS holds 104 with the closing NUL, Linux 108: the smaller one, so that a home can move
-OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py", "hook.cache", "hook.key")
-OUR_FOLDERS = ("run", "spool", "backups", "logs", "bin", "installed")
+OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py", "hook.key")
+OUR_FOLDERS = ("run", "spool", "backups", "logs", "bin", "lib", "installed")
 
 
-@value
+@dataclass(frozen=True)
 class Home:
     """The one folder that holds all we keep."""
 
@@ -46,8 +46,8 @@ class Home:
         return self.root / "hook.py"
 
     @property
-    def hook_cache(self) -> Path:
-        return self.root / "hook.cache"
+    def hook_client(self) -> Path:
+        return self.root / "lib" / "foreword_hook.py"
 
     @property
     def hook_key(self) -> Path:

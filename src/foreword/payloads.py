@@ -1,14 +1,12 @@
-"""The bytes of a host's stdin -> its payload; what was too long keeps its ids, its beginning and its end. Light."""
+"""The bytes of a host's stdin -> its payload; what was too long keeps its ids, its beginning and its end."""
 
 from __future__ import annotations
 
-from foreword.errors import BadPayload
-from foreword.jsontext import decoded, loads
-from foreword.values import value
+from dataclasses import dataclass
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from foreword.encoding import decoded, loads
+from foreword.errors import BadPayload
 
 # Fields that stand behind the long ones and name the event.
 _AT_THE_END = ("tool_use_id", "hook_event_name", "session_id", "sessionId", "cwd", "prompt_id", "turn_id")
@@ -17,7 +15,7 @@ _LONGEST_WORD = 4096  # a secret in one piece is shorter; a longer run of charac
 _DEEPEST = 40  # levels of an unfinished value that are followed; real payloads have four
 
 
-@value
+@dataclass(frozen=True)
 class Delivery:
     """One call of a hook: who called, when, and what stood on stdin (*head* bytes of its beginning, then its end)."""
 

@@ -1,20 +1,13 @@
-"""A folder -> the project it belongs to, from files alone. Light: the hook loads this file too."""
+"""A folder -> the project it belongs to, from files alone."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
 
 from foreword.errors import BadRequest
 from foreword.types import Project
-
-try:
-    import posix as system
-except ImportError:  # Windows, which has the same calls under another name
-    import os as system  # type: ignore[no-redef]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # A folder with one of these is a project of its own. Not Makefile or requirements.txt, which lie in docs/ as well; and
 # exact names only, since a pattern such as *.sln would need a listing.
@@ -119,10 +112,7 @@ def _with_project_file(folder: str, *, home: str) -> str:
 
 
 def _home() -> str:
-    if sys.platform == "win32":
-        return str(system.environ.get("USERPROFILE", ""))
-    found: bytes = system.environ.get(b"HOME") or b""
-    return found.decode(sys.getfilesystemencoding(), "surrogateescape")
+    return os.environ.get("USERPROFILE" if sys.platform == "win32" else "HOME", "")
 
 
 # ---- git
@@ -382,21 +372,21 @@ def _real(path: str) -> str:
 
 def _target(path: str) -> str:
     try:
-        return system.readlink(path)
+        return os.readlink(path)
     except (OSError, ValueError):  # no link; ValueError for NUL and for what the file system cannot spell
         return ""
 
 
 def _mode(path: str) -> int:
     try:
-        return system.stat(path).st_mode
+        return os.stat(path).st_mode
     except (OSError, ValueError):
         return 0
 
 
 def _there(path: str) -> bool:
     try:
-        return system.access(path, system.F_OK)
+        return os.access(path, os.F_OK)
     except (OSError, ValueError):
         return False
 
@@ -405,19 +395,19 @@ def _text(path: str) -> str:
     """A regular file's whole lines within FILE_LIMIT; nothing if it cannot be read."""
     try:
         # Not to wait for ever where somebody put a pipe.
-        opened = system.open(path, system.O_RDONLY | getattr(system, "O_NONBLOCK", 0))
+        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError):
         return ""
     try:
-        if system.fstat(opened).st_mode & FILE_TYPE != REGULAR:
+        if os.fstat(opened).st_mode & FILE_TYPE != REGULAR:
             return ""
         found = b""
-        while len(found) < FILE_LIMIT and (part := system.read(opened, FILE_LIMIT - len(found))):
+        while len(found) < FILE_LIMIT and (part := os.read(opened, FILE_LIMIT - len(found))):
             found += part
     except OSError:
         return ""
     finally:
-        system.close(opened)
+        os.close(opened)
     if len(found) == FILE_LIMIT:
         found = found[: found.rfind(b"\n") + 1]  # half a line would be another address
     return found.decode("utf-8", "surrogateescape")

@@ -1,18 +1,14 @@
-"""Moment -> what to look for: words, files and functions of its prompt, the task, in the scopes it may see. Light."""
+"""Moment -> what to look for: words, files and functions of its prompt, the task, in the scopes it may see."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 from foreword.languages import languages
 from foreword.mentions import mentioned
 from foreword.tasks import task_of
-from foreword.types import EMPTY, UNIVERSAL, Query
+from foreword.types import EMPTY, UNIVERSAL, Moment, Query
 from foreword.words import pairs, terms
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from foreword.types import Moment
 
 MOST_TOUCHED = 50  # files; who touched more works on everything
 # Commands of hosts whose arguments are for the host: a window that is about to be emptied, a model, a server, a file.

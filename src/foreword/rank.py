@@ -1,27 +1,25 @@
-"""Lists of hits -> one list, best first, every factor told. Its weights live here; nothing else ranks. Light.
+"""Lists of hits -> one list, best first, every factor told. Its weights live here; nothing else ranks.
 
 score = match x recency x importance x reinforcement x scope x task
 """
 
 from __future__ import annotations
 
-from foreword.rarity import logarithm
-from foreword.types import Ranked
-from foreword.values import replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from foreword.types import Hit, Memory, Near, Query, Ranked
 from foreword.words import GENERIC, STOP_WORDS, TAIL, plain, root, told_in
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Protocol, TypeVar
 
-    from foreword.types import Hit, Memory, Near, Query
+class Scored(Protocol):
+    @property
+    def score(self) -> float: ...
 
-    class Scored(Protocol):
-        @property
-        def score(self) -> float: ...
 
-    Weighed = TypeVar("Weighed", bound=Scored)
+Weighed = TypeVar("Weighed", bound=Scored)
 
 DAY = 86_400.0
 
@@ -207,7 +205,7 @@ def _surely(hits: Sequence[Hit], query: Query) -> float:
     told *= _between(TOPICS, topics)
     told *= 1 + SIDE_BY_SIDE * min(2, side_by_side)
     told *= 1 - COHERENT + COHERENT * _coherence(hits)
-    told *= CHANCE / logarithm(max(SMALL, best.size))
+    told *= CHANCE / math.log(max(SMALL, best.size))
     return min(1.0, told)
 
 

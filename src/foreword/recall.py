@@ -1,32 +1,41 @@
-"""Moment -> query -> candidates -> rank -> fit -> render: the text in front of the prompt, or nothing. Light."""
+"""Moment -> query -> candidates -> rank -> fit -> render: the text in front of the prompt, or nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
+from typing import TypeVar
 
 from foreword import render
+from foreword.config import Settings
 from foreword.errors import ForewordError
 from foreword.fit import Fitted, Layer, Line, fit
+from foreword.hosts import codex
 from foreword.query import query_of
 from foreword.rank import CERTAIN, WORDED, rank, votes, weighed, worth_saying
-from foreword.search import search
+from foreword.recipes import LayerRule, Recipe
+from foreword.search import Searchable, search
 from foreword.tokens import count, family_of
-from foreword.types import EMPTY, GOING_ON, POSTINGS, Injection, Item, Recalled, Skipped
-from foreword.values import replace
+from foreword.types import (
+    EMPTY,
+    GOING_ON,
+    POSTINGS,
+    Cap,
+    Injection,
+    Item,
+    Memory,
+    Moment,
+    Query,
+    Ranked,
+    Recalled,
+    Skipped,
+    Vector,
+)
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeVar
-
-    T = TypeVar("T")
-
-    from foreword.recipes import LayerRule, Recipe
-    from foreword.search import Searchable
-    from foreword.types import Cap, Memory, Moment, Query, Ranked, Vector
-
-    Looking = Callable[..., tuple[tuple[Ranked, ...], tuple[str, ...]]]
-    Fitting = Callable[..., Fitted]
+T = TypeVar("T")
+Looking = Callable[..., tuple[tuple[Ranked, ...], tuple[str, ...]]]
+Fitting = Callable[..., Fitted]
 
 CANDIDATES = 2  # times as many as a layer shows are weighed
 FEW = 30  # candidates at least
@@ -460,3 +469,18 @@ def _best(rule: LayerRule, ranked: Sequence[Ranked]) -> list[Ranked]:
 
 def _group(ranked: Ranked) -> str:
     return ranked.memory.scope.partition(":")[0]
+
+
+def thresholds(settings: Settings) -> dict[str, float]:
+    """Return the score below which nothing is shown, by moment; a compaction keeps what a start would show."""
+    return {
+        "session_start": settings.threshold_session_start,
+        "compaction": settings.threshold_session_start,
+        "prompt": settings.threshold_prompt,
+        "question": settings.threshold_question,
+    }
+
+
+def caps(settings: Settings) -> dict[str, int]:
+    """Return what hosts take in one output, where the user raised it there: host -> what its cap counts."""
+    return {"codex": settings.codex_context_tokens * codex.BYTES_A_TOKEN}

@@ -1,14 +1,12 @@
-"""The user's `[recipes]` table -> for each moment its budget and its layers, in order. Light: the hook loads it too."""
+"""The user's `[recipes]` table -> for each moment its budget and its layers, in order."""
 
 from __future__ import annotations
 
-from foreword.types import EMPTY, KINDS
-from foreword.values import value
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+from foreword.types import KINDS
 
 MOST_TOKENS = 10_000  # five times the biggest recipe; beyond it memory would crowd out the work
 MOST_TOTAL = 100_000  # of one context window; half of the most that models hold
@@ -16,7 +14,7 @@ MOST_ITEMS = 200
 UNCOUNTED = 1 << 30  # tokens; of a moment that no ledger counts
 
 
-@value
+@dataclass(frozen=True)
 class LayerRule:
     """One part of a block: at most `limit` memories of these kinds, in at most `cap` tokens."""
 
@@ -24,11 +22,11 @@ class LayerRule:
     cap: int
     kinds: tuple[str, ...]
     limit: int
-    groups: Mapping[str, int] = EMPTY  # caps within the cap, by scope
+    groups: Mapping[str, int] = field(default_factory=dict, hash=False)  # caps within the cap, by scope
     limit_away: int = 0  # the limit while the worker is away; 0 means the same
 
 
-@value
+@dataclass(frozen=True)
 class Recipe:
     """What a moment gets: at most `budget` tokens, frame included; what the caps leave is the frame's.
 
@@ -41,7 +39,7 @@ class Recipe:
     together: int = UNCOUNTED
 
 
-@value
+@dataclass(frozen=True)
 class Wrong:
     """Something in the user's table that is not used: where, and what is wrong with it."""
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.capture import Captured, capture, project_at
 from foreword.deeds import without_our_words
-from foreword.jsontext import storable
+from foreword.encoding import storable
 from foreword.payloads import Delivery
 from foreword.redact import redact
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import TOOL_BEGIN, Event, Project
-from foreword.values import value
 
 
-@value
+@dataclass(frozen=True)
 class Read:
     """What a delivery says: its event, and whether that is to be kept."""
 

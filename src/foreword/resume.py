@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword import render
 from foreword.recall import left_open
 from foreword.recipes import RECIPES
 from foreword.types import Memory, Project, Query, Ranked
-from foreword.values import value
 
 if TYPE_CHECKING:
     from foreword.search import Searchable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HANDED_OVER = RECIPES["session_start"].layers[0].limit  # as many as a session begins with
 
 
-@value
+@dataclass(frozen=True)
 class Point:
     """One memory, and what it says."""
 
@@ -26,7 +26,7 @@ class Point:
     text: str
 
 
-@value
+@dataclass(frozen=True)
 class Standing:
     """Where things stand, and the last sessions, each newest first."""
 

@@ -1,17 +1,15 @@
-"""What may go, after how long, and in which order; days that were noted -> since when something is old. Pure.
-
-A clock may jump, and what is imported brings dates of its own: by a date alone nothing is old. Something is old when
-its own date says so, and enough days that brought something to record came after the one on which it arrived.
-"""
+"""Say what may be removed, after how many days, in which order, and whether the clock can be trusted. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
 
-from foreword.values import value
-
-BORNE_OUT = 3  # days to the next one that a day with something to record bears out: people have weekends
+# The clock is trusted after so many days in a row on which a worker ran, each soon after the one before.
+STEADY_DAYS = 7
+LONGEST_GAP = 14  # days; more than a usual holiday is taken for a clock that jumped
 # What never goes by itself, whatever its status: rules, and what was decided, learned and aimed at.
 KEPT_KINDS = ("preference", "correction", "decision", "pattern", "goal", "learning")
 ASIDE = ("superseded", "stale", "discarded")
@@ -44,7 +42,7 @@ SETTINGS = {
 }
 
 
-@value
+@dataclass(frozen=True)
 class Limits:
     """How many days each class is kept, 0 for ever; and how many bytes all of it may have, 0 for any."""
 
@@ -52,17 +50,16 @@ class Limits:
     most_bytes: int = 0
 
 
-@value
+@dataclass(frozen=True)
 class Day:
-    """A day on which a worker ran: its place in the order of days as they came, and where everything stood."""
+    """A day on which a worker ran; *number* is its place in the order in which days came."""
 
     number: int
     name: str  # 2026-11-16, where the user is
-    activity: int  # differs from the next day's if something was recorded
-    before: Mapping[str, int]  # table, or owner of memories -> the highest number that had arrived when it began
+    events: int  # the highest number of an event that had arrived when it began
 
 
-@value
+@dataclass(frozen=True)
 class Prunable:
     """What of a class goes: how many rows, about how many bytes, and from when to when they are."""
 
@@ -74,20 +71,20 @@ class Prunable:
     by_age: int = 0  # of the rows; the others go because the store is too large
 
 
-def horizon(days: Sequence[Day], *, keep: int) -> Day | None:
-    """The last day before whose begin all that had arrived is *keep* days old; None where nothing is, or for ever.
+def trusted_since(days: Sequence[Day], *, now: float) -> float | None:
+    """Return when the first of *days* began, or None where the clock jumped lately: then nothing is removed by age.
 
-    Days count in the order in which they came. One on which nothing was recorded bears out nothing; any other the time
-    until the next, a weekend at most. More than that is a holiday or a clock that jumped, and counts as the one day.
+    *days* stand in the order in which they came. What is dated before the first of them was imported, or recorded while
+    the clock was wrong, so that its date does not say how old it is.
     """
-    age = 0
-    for day, following in zip(days[-2::-1], days[:0:-1], strict=True) if keep else ():
-        if day.activity != following.activity:
-            gap = _ordinal(following.name) - _ordinal(day.name)
-            age += gap if 0 < gap <= BORNE_OUT else 1
-        if age >= keep:
-            return day
-    return None
+    try:
+        lately = [datetime.fromisoformat(day.name) for day in days[-STEADY_DAYS:]] + [datetime.fromtimestamp(now)]
+        gaps = [(later.date() - earlier.date()).days for earlier, later in pairwise(lately)]
+        if len(gaps) < STEADY_DAYS or not all(0 <= gap <= LONGEST_GAP for gap in gaps):
+            return None
+        return datetime.fromisoformat(days[0].name).timestamp()
+    except (ValueError, OverflowError, OSError):  # a clock in the year 10,000
+        return None
 
 
 def excess(used: int, *, going: int, limits: Limits) -> int:
@@ -95,10 +92,3 @@ def excess(used: int, *, going: int, limits: Limits) -> int:
     if not limits.most_bytes or used - going <= limits.most_bytes:
         return 0
     return used - going - int(limits.most_bytes * ENOUGH)
-
-
-def _ordinal(day: str) -> int:
-    try:
-        return date.fromisoformat(day).toordinal()
-    except ValueError:
-        return 0  # no day of ours

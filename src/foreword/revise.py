@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from foreword.amendments import patch_of
 from foreword.trust import lowest
 from foreword.types import Memory
-from foreword.values import replace
 
 REVISED = "revised"  # in a detail: who put it into other words; what is said again leaves those words alone
 PROPOSAL, REVISES = "proposal", "revises"  # in the detail of what waits: what is proposed, and of which memory

@@ -1,23 +1,19 @@
-"""Query -> one list of memories per source, each best first; a source that fails costs only itself. Light."""
+"""Query -> one list of memories per source, each best first; a source that fails costs only itself."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
 from foreword.errors import ForewordError
+from foreword.types import Hit, Memory, Query
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Protocol
 
-    from foreword.types import Hit, Memory, Query
-
-    class Searchable(Protocol):
-        def by_words(self, query: Query) -> Sequence[Hit]: ...
-        def by_code(
-            self, query: Query, votes: Mapping[str, float], *, known: Mapping[str, Memory]
-        ) -> Sequence[Hit]: ...
-        def by_recency(self, query: Query) -> Sequence[Hit]: ...
-        def by_meaning(self, query: Query) -> Sequence[Hit]: ...
+class Searchable(Protocol):
+    def by_words(self, query: Query) -> Sequence[Hit]: ...
+    def by_code(self, query: Query, votes: Mapping[str, float], *, known: Mapping[str, Memory]) -> Sequence[Hit]: ...
+    def by_recency(self, query: Query) -> Sequence[Hit]: ...
+    def by_meaning(self, query: Query) -> Sequence[Hit]: ...
 
 
 def search(

@@ -1,27 +1,21 @@
 """Deliveries that found no worker -> one file, each on the disk before its hook returns -> deliveries again, later.
 
 Hooks append under a shared lock; the worker takes the whole file away under an exclusive one. A record that was torn
-by a crash was never acknowledged and is passed over. Light.
+by a crash was never acknowledged and is passed over.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+
+from foreword.encoding import decoded, dumps, loads
 from foreword.errors import BadPayload
-from foreword.jsontext import decoded, dumps, loads
 from foreword.payloads import Delivery
-
-try:
-    import posix as system
-except ImportError:  # not on Windows
-    import os as system  # type: ignore[no-redef]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 RESERVE = ".reserve"  # beside the folder: nothing in it waits for a worker
 RESERVED = 1 << 20
-_APPENDING = system.O_WRONLY | system.O_APPEND | system.O_CREAT | system.O_CLOEXEC | system.O_NONBLOCK
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
 _BEGIN = b"\nFW1 "  # on a line of its own even behind a record that was torn
 _NEWEST = 1 << 16
 _REOPEN = 100  # times that the file may be taken from under a hook before it gives up
@@ -40,12 +34,12 @@ def append(folder: str, delivery: Delivery, *, most: int, then: Callable[[], Del
     try:
         _append(folder, record, most=most, then=then)
     except FileNotFoundError:
-        system.mkdir(folder, 0o700)
+        os.mkdir(folder, 0o700)
         _append(folder, record, most=most, then=then)
     except SpoolFull:
         raise
     except OSError:
-        system.unlink(folder + RESERVE)  # the disk is full: this is what the reserve is for
+        os.unlink(folder + RESERVE)  # the disk is full: this is what the reserve is for
         _append(folder, record, most=most, then=then)
 
 
@@ -53,10 +47,10 @@ def _append(folder: str, record: bytes, *, most: int, then: Callable[[], Deliver
     import fcntl
 
     for _ in range(_REOPEN):
-        fd = system.open(f"{folder}/current", _APPENDING, 0o600)
+        fd = os.open(f"{folder}/current", _APPENDING, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_SH)
-            here = system.fstat(fd)
+            here = os.fstat(fd)
             if not _is_current(folder, here):
                 continue
             if here.st_size + len(record) > most:
@@ -70,12 +64,12 @@ def _append(folder: str, record: bytes, *, most: int, then: Callable[[], Deliver
                 _sync_folder(folder)
             return
         finally:
-            system.close(fd)
+            os.close(fd)
     raise OSError("the spool was taken away again and again")
 
 
 def _write(fd: int, record: bytes) -> None:
-    written = system.write(fd, record)
+    written = os.write(fd, record)
     if written != len(record):
         raise OSError(f"only {written} of {len(record)} bytes were written: is the disk full?")
 
@@ -84,18 +78,18 @@ def reserve(folder: str) -> None:
     """Keep some room for the day the disk is full; where there is none any more, the rest of it is given back."""
     path = folder + RESERVE
     try:
-        if system.stat(path).st_size == RESERVED:
+        if os.stat(path).st_size == RESERVED:
             return
     except FileNotFoundError:
         pass
-    fd = system.open(path, system.O_WRONLY | system.O_CREAT | system.O_TRUNC | system.O_CLOEXEC, 0o600)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        if system.write(fd, b"\0" * RESERVED) != RESERVED:  # written, not promised: a sparse file holds no room
-            system.unlink(path)
+        if os.write(fd, b"\0" * RESERVED) != RESERVED:  # written, not promised: a sparse file holds no room
+            os.unlink(path)
     except OSError:
-        system.unlink(path)
+        os.unlink(path)
     finally:
-        system.close(fd)
+        os.close(fd)
 
 
 def take(folder: str, name: str) -> str:
@@ -103,7 +97,7 @@ def take(folder: str, name: str) -> str:
     import fcntl
 
     try:
-        fd = system.open(f"{folder}/current", system.O_RDWR | system.O_CLOEXEC)
+        fd = os.open(f"{folder}/current", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return ""
     try:
@@ -111,26 +105,26 @@ def take(folder: str, name: str) -> str:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return ""  # a hook is writing, or was stopped while it did: the next look will find it
-        here = system.fstat(fd)
+        here = os.fstat(fd)
         if not here.st_size or not _is_current(folder, here):
             return ""
-        system.rename(f"{folder}/current", f"{folder}/{name}")
+        os.rename(f"{folder}/current", f"{folder}/{name}")
         _sync_folder(folder)
         return f"{folder}/{name}"
     finally:
-        system.close(fd)
+        os.close(fd)
 
 
 def naming(folder: str, word: str) -> Iterator[Delivery]:
     """The newest of what waits that names *word* somewhere, read without a lock: what a session's last minutes left."""
     try:
-        fd = system.open(f"{folder}/current", system.O_RDONLY | system.O_CLOEXEC | system.O_NONBLOCK)
+        fd = os.open(f"{folder}/current", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return
     try:
-        data = system.pread(fd, _NEWEST, max(0, system.fstat(fd).st_size - _NEWEST))
+        data = os.pread(fd, _NEWEST, max(0, os.fstat(fd).st_size - _NEWEST))
     finally:
-        system.close(fd)
+        os.close(fd)
     sought = dumps(word)[1:-1].encode()
     at = data.find(sought)
     while at >= 0:
@@ -184,21 +178,21 @@ def _parsed(data: bytes, at: int) -> tuple[Delivery | None, int]:
         return None, at  # text inside a torn record that looks like one of ours
 
 
-def _is_current(folder: str, here: system.stat_result) -> bool:
+def _is_current(folder: str, here: os.stat_result) -> bool:
     try:
-        there = system.stat(f"{folder}/current")
+        there = os.stat(f"{folder}/current")
     except FileNotFoundError:
         return False
     return (here.st_ino, here.st_dev) == (there.st_ino, there.st_dev)
 
 
 def _sync(fd: int) -> None:
-    getattr(system, "fdatasync", system.fsync)(fd)  # macOS has no fdatasync
+    getattr(os, "fdatasync", os.fsync)(fd)  # macOS has no fdatasync
 
 
 def _sync_folder(folder: str) -> None:
-    fd = system.open(folder, system.O_RDONLY)
+    fd = os.open(folder, os.O_RDONLY)
     try:
-        system.fsync(fd)
+        os.fsync(fd)
     finally:
-        system.close(fd)
+        os.close(fd)

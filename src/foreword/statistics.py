@@ -1,16 +1,15 @@
-"""What was counted in a span of days -> figures for people and programs, and charts. Pure."""
+"""What was counted in a span of days -> figures for people and programs. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from foreword.plot import Bars, Line, Lines
 from foreword.store.statistics import Counted
 from foreword.types import KINDS, MOMENTS
-from foreword.values import value
 
 RECALLS, SILENCES = "recalls:", "silences:"  # what is tallied of each moment
 NOTES = (
@@ -19,7 +18,7 @@ NOTES = (
 )
 
 
-@value
+@dataclass(frozen=True)
 class Span:
     """Some local days up to today: their names, and the times between which they lie."""
 
@@ -102,48 +101,6 @@ def figures(counted: Counted, over: Span) -> dict[str, Any]:
         },
         "notes": list(NOTES),
     }
-
-
-def charts(told: Mapping[str, Any]) -> list[Lines | Bars]:
-    """Figures as charts; those that would be empty are left out."""
-    days = told["injections"]["by_day"]
-    drawn: list[Lines | Bars] = []
-    for name in ("injections", "tokens") if told["injections"]["total"] else ():
-        points = tuple((float(n - len(days) + 1), float(each[name])) for n, each in enumerate(days))
-        line = Line(name=name, points=points)
-        drawn.append(Lines(title=f"{name.capitalize()} given a day", x="days, 0 is today", y=name, lines=(line,)))
-    for name, by in (("kind", "by_kind"), ("layer", "by_layer")):
-        groups = told["items"][by]
-        if groups:
-            states = ("used", "ignored", "unjudged")
-            series = tuple((state, tuple(float(each[state]) for each in groups.values())) for state in states)
-            drawn.append(Bars(title=f"What became of items, by {name}", y="items", names=tuple(groups), series=series))
-    moments = told["silence"]
-    if moments:
-        recalls = tuple(float(each["recalls"] - each["silences"]) for each in moments.values())
-        silences = tuple(float(each["silences"]) for each in moments.values())
-        series = (("answered", recalls), ("silent", silences))
-        drawn.append(Bars(title="Answered, and silent", y="recalls", names=tuple(moments), series=series))
-    if told["build_ms"]:
-        series = tuple(
-            (name, tuple(each[name] for each in told["build_ms"].values())) for name in ("median", "p95", "max")
-        )
-        drawn.append(Bars(title="Time to build a context", y="ms", names=tuple(told["build_ms"]), series=series))
-    sizes = told["store"]["bytes_by_day"]
-    if len(sizes) > 1:
-        last = date.fromisoformat(told["to"])
-        where = tuple((float((date.fromisoformat(each["day"]) - last).days), each["bytes"] / 1e6) for each in sizes)
-        line = Line(name="whole store", points=where)
-        drawn.append(Lines(title="Size of the store", x="days, 0 is today", y="MB", lines=(line,)))
-    if told["memories"]["by_kind"]:
-        kinds = told["memories"]["by_kind"]
-        series = (("memories", tuple(map(float, kinds.values()))),)
-        drawn.append(Bars(title="What is remembered", y="memories", names=tuple(kinds), series=series))
-    if paid := told["model"]["by_day"]:
-        names = tuple(each["day"] for each in paid)
-        series = tuple((way, tuple(float(each[f"tokens_{way}"]) for each in paid)) for way in ("in", "out"))
-        drawn.append(Bars(title="Tokens of the model, by day", y="tokens", names=names, series=series))
-    return drawn
 
 
 def _by(rows: Iterable[Sequence[Any]], *, key: int, number: int, order: Sequence[str] = ()) -> dict[str, int]:

@@ -1,21 +1,13 @@
-"""A project -> what is switched off there, and by what: settings, or a file of its own that may only opt out. Light."""
+"""A project -> what is switched off there, and by what: settings, or a file of its own that may only opt out."""
 
 from __future__ import annotations
 
-from foreword.values import value
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-try:
-    import posix as system
-except ImportError:  # not on Windows
-    import os as system  # type: ignore[no-redef]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from foreword.config import Settings
-    from foreword.types import Project
+from foreword.types import Project
 
 FILE = ".foreword-off"  # in a project's root
 BOTH = ("capture", "inject")
@@ -25,7 +17,7 @@ MOST = 4096  # bytes of that file; two words are all it can say
 REGULAR, FILE_TYPE = 0o100000, 0o170000  # in st_mode
 
 
-@value
+@dataclass(frozen=True)
 class Off:
     """What is not done in a project, each with the switch that says so; empty where it is done."""
 
@@ -52,7 +44,7 @@ def off(project: Project | None, choices: Mapping[str, Any]) -> Off:
     )
 
 
-def chosen(settings: Settings) -> dict[str, Any]:
+def chosen(settings: object) -> dict[str, Any]:
     """The settings that are asked here, by name; the hook carries them along."""
     return {name: getattr(settings, name) for name in CHOICES}
 
@@ -68,17 +60,17 @@ def opted_out(root: str) -> tuple[str, ...]:
     """What a project's own file switches off; whatever cannot be understood or read counts as both."""
     path = f"{root.rstrip('/')}/{FILE}"
     try:
-        system.lstat(path)
+        os.lstat(path)
     except (OSError, ValueError):
         return ()  # the ordinary case, for the price of one look
     try:
         # Not to wait for ever where somebody put a pipe.
-        opened = system.open(path, system.O_RDONLY | getattr(system, "O_NONBLOCK", 0))
+        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         try:
-            regular = system.fstat(opened).st_mode & FILE_TYPE == REGULAR
-            said = system.read(opened, MOST + 1) if regular else b""
+            regular = os.fstat(opened).st_mode & FILE_TYPE == REGULAR
+            said = os.read(opened, MOST + 1) if regular else b""
         finally:
-            system.close(opened)
+            os.close(opened)
     except OSError:
         return BOTH
     lines = [line.strip() for line in said.split(b"\n") if line.strip()]

@@ -1,12 +1,10 @@
-"""Prompt and recent events -> the task: coding, debugging, documentation, architecture, or none. Light."""
+"""Prompt and recent events -> the task: coding, debugging, documentation, architecture, or none."""
 
 from __future__ import annotations
 
-from foreword.words import broken
+from collections.abc import Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from foreword.words import broken
 
 # Task -> how much a word speaks for it -> the words. Each counts once, and some speak for two tasks.
 SIGNS = {

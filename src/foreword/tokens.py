@@ -1,4 +1,4 @@
-"""Text -> how many tokens it costs, by tokenizer family; model name -> its family. The one estimator. Light.
+"""Text -> how many tokens it costs, by tokenizer family; model name -> its family. The one estimator.
 
 No tokenizer fits into a hook, so the count is a weighted sum over the shape of the text: every character becomes one
 byte that names its class (a letter, a capital, a digit, a script, ...), and shapes are counted at the speed of
@@ -12,10 +12,8 @@ our blocks, also not fitted, it is 1.6 %, 1.4 % and 1.3 %.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    _Rows = tuple[tuple[bytes, int], ...]
-    _Weights = tuple[_Rows, _Rows, _Rows, int, int]
+_Rows = tuple[tuple[bytes, int], ...]
+_Weights = tuple[_Rows, _Rows, _Rows, int, int]
 
 CLAUDE_4_7 = "claude-4.7"
 CLAUDE_3 = "claude-3"  # Claude 3 to 4.6 share one tokenizer

@@ -8,14 +8,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from foreword.deeds import UNSAID, Deed, Todo, Used, own_words, tool_deed
+from foreword.encoding import storable
 from foreword.hosts import text_of
-from foreword.jsontext import storable
 from foreword.lines import Line, is_whole, read
-from foreword.values import replace, value
 
 TEXT = 64 * 1024  # characters kept of what was said or came back, head and tail; a live event keeps as many
 OPEN_CALLS = 500  # tool uses that wait for their result; parallel ones are a few, and those of a crash stay forever
@@ -23,7 +23,7 @@ HEAD_LINES, HEAD_BYTES = 200, 2_000_000  # what a look reads of the beginning; a
 TAIL = 64 * 1024  # bytes of the end that a look reads for the last time
 
 
-@value
+@dataclass(frozen=True)
 class Peek:
     """Whose session a transcript holds, by its two ends."""
 

@@ -6,6 +6,7 @@ recall runs as it always does, only that its *look* and its *fit* are listened t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ from foreword.rank import CERTAIN, FAR, least
 from foreword.recall import LASTING, left_open, look, recall, retells
 from foreword.recipes import LayerRule, Recipe
 from foreword.types import Cap, Memory, Moment, Query, Ranked, Recalled, Skipped
-from foreword.values import value
 
 if TYPE_CHECKING:
     from foreword.search import Searchable
@@ -41,7 +41,7 @@ REASONS = (
 SHORTER = "shorter"  # it came, in fewer words
 
 
-@value
+@dataclass(frozen=True)
 class Entry:
     """One memory that was weighed: the line that it is, or would have been, and why not all of it is there."""
 
@@ -55,7 +55,7 @@ class Entry:
     says: str = ""  # the same in words
 
 
-@value
+@dataclass(frozen=True)
 class Part:
     """One layer: what it may have, what it had, and the score from which on something is said in it."""
 
@@ -68,7 +68,7 @@ class Part:
     skipped: str  # why it says nothing; empty where it does
 
 
-@value
+@dataclass(frozen=True)
 class Trial:
     """What recall said, layer by layer and item by item, and what was left out, best first."""
 

@@ -1,19 +1,16 @@
-"""A failure that was swallowed -> a line where `status` and `doctor` find it. Light."""
+"""A failure that was swallowed -> a line where `status` and `doctor` find it."""
 
 from __future__ import annotations
 
-from foreword.jsontext import dumps, loads, storable
-from foreword.values import value
+import os
+from dataclasses import dataclass
 
-try:
-    import posix as system
-except ImportError:  # not on Windows
-    import os as system  # type: ignore[no-redef]
+from foreword.encoding import dumps, loads, storable
 
 MOST_BYTES = 256 * 1024  # then the file becomes `.1`, and a new one begins
 
 
-@value
+@dataclass(frozen=True)
 class Trouble:
     """One thing that went wrong: when, where in the product, and what."""
 
@@ -26,16 +23,14 @@ def note(path: str, trouble: Trouble) -> bool:
     """Append *trouble*, and say whether there was room for it; if not, that is no further failure."""
     line = dumps({"at": trouble.at, "where": trouble.where, "what": trouble.what[:2000]})
     try:
-        fd = system.open(
-            path, system.O_WRONLY | system.O_APPEND | system.O_CREAT | system.O_CLOEXEC | system.O_NONBLOCK, 0o600
-        )
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
         try:
-            written = system.write(fd, f"\n{line}\n".encode())  # the newline in front: the last one may have been torn
-            full = system.fstat(fd).st_size > MOST_BYTES
+            written = os.write(fd, f"\n{line}\n".encode())  # the newline in front: the last one may have been torn
+            full = os.fstat(fd).st_size > MOST_BYTES
         finally:
-            system.close(fd)
+            os.close(fd)
         if full:
-            system.rename(path, f"{path}.1")
+            os.rename(path, f"{path}.1")
     except OSError:
         return False
     return written > 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import exp2
 from unicodedata import category
 
-from foreword.values import value
 from foreword.words import STOP_WORDS, any_of, broken, plain, root, terms
 
 MOST_TYPED = 400  # characters; who pastes a page is found by how it begins
@@ -21,7 +21,7 @@ BEGINS, ALL, SOME, WHOLE, NEW, ASIDE = 4.0, 2.0, 1.0, 0.5, 1.0, -1.0
 HALF_LIFE = 90 * 86_400.0  # seconds after which being new counts half
 
 
-@value
+@dataclass(frozen=True)
 class Typed:
     """Words that must all be there; the last may be only the beginning of one."""
 

@@ -1,17 +1,13 @@
-"""The vocabulary: the values that travel from step to step. Light: the hook loads this file too."""
+"""The vocabulary: the values that travel from step to step."""
 
 from __future__ import annotations
 
-from foreword.values import value
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Literal
-
-    Trust = Literal["user", "agent", "tool", "imported"]
-    Status = Literal["active", "proposed", "superseded", "stale", "discarded", "forgotten"]
-    MomentName = Literal["session_start", "prompt", "compaction", "question"]
+Trust = Literal["user", "agent", "tool", "imported"]
+Status = Literal["active", "proposed", "superseded", "stale", "discarded", "forgotten"]
 
 # Each kind with the prefix of its ids. The order is the order of the specification.
 KINDS = {
@@ -52,7 +48,7 @@ def stands(moment: str, form: str) -> bool:
     return moment == "session_start" and form == "xml"
 
 
-@value
+@dataclass(frozen=True)
 class Project:
     """Whose memory this is: `key` is the identity, `name` is for people, `root` is where its files are here."""
 
@@ -65,7 +61,7 @@ class Project:
         return f"project:{self.key}"
 
 
-@value
+@dataclass(frozen=True)
 class Event:
     """One thing a host told us, redacted; `key` is the same for the same event told twice."""
 
@@ -82,7 +78,7 @@ class Event:
     number: int = 0  # given by the store, in the order of arrival
 
 
-@value
+@dataclass(frozen=True)
 class Memory:
     """One thing worth knowing later."""
 
@@ -108,10 +104,10 @@ class Memory:
     pinned: bool = False  # by the user; the store keeps this and the two below through every change
     used: int = 0  # times it was given and the agent made use of it
     ignored: int = 0  # times it was given for nothing
-    detail: Mapping[str, Any] = EMPTY
+    detail: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
-@value
+@dataclass(frozen=True)
 class Link:
     """One edge of the graph between memories: supersedes, resolves, caused-by, relates-to or part-of."""
 
@@ -120,7 +116,7 @@ class Link:
     target: str
 
 
-@value
+@dataclass(frozen=True)
 class Change:
     """A function that was NEW, MODIFIED or DELETED in a file of a project."""
 
@@ -135,7 +131,7 @@ class Change:
     at: float = 0.0
 
 
-@value
+@dataclass(frozen=True)
 class Edit:
     """One edit of a file: whole texts before and after it (None: not there), or only the piece that was replaced."""
 
@@ -147,7 +143,7 @@ class Edit:
     line: int = 0  # where the piece stands now, from 1 on, where that was told
 
 
-@value
+@dataclass(frozen=True)
 class Session:
     """One conversation with an agent."""
 
@@ -163,7 +159,7 @@ class Session:
     distilled: int = 0  # the number of the last event that its memories tell of
 
 
-@value
+@dataclass(frozen=True)
 class Cap:
     """The most that a host takes whole in one output."""
 
@@ -178,7 +174,7 @@ class Cap:
         return size if self.counts == "utf-8" else size // 2 - 1  # without the mark of byte order
 
 
-@value
+@dataclass(frozen=True)
 class Moment:
     """When context is wanted, by whom, and how much of it."""
 
@@ -198,7 +194,7 @@ class Moment:
     scope: str = ""  # only this one of project, language and universal; empty means all
 
 
-@value
+@dataclass(frozen=True)
 class Vector:
     """What a text means to one model: whole numbers, one a byte, that `scale` makes unit length; empty says nothing."""
 
@@ -207,7 +203,7 @@ class Vector:
     data: bytes
 
 
-@value
+@dataclass(frozen=True)
 class Query:
     """What is looked for: the prompt's significant terms, and what it is about, in the scopes that may be shown."""
 
@@ -221,7 +217,8 @@ class Query:
     limit: int = 60
     most_terms: int = 10  # the rarest of the terms are looked for
     postings: int = POSTINGS
-    synonyms: Mapping[str, str] = EMPTY  # what was not said, each with the term that it may stand for
+    # What was not said, each with the term that it may stand for
+    synonyms: Mapping[str, str] = field(default_factory=dict, hash=False)
     files: tuple[str, ...] = ()  # named in the prompt; relative to the root where they lie in it
     functions: tuple[str, ...] = ()  # named in the prompt; a qualified one is followed by its last part
     touched: tuple[str, ...] = ()  # touched in this session or changed in git, newest first, relative to the root
@@ -230,7 +227,7 @@ class Query:
     plain: bool = False  # words alone: what stands around a hit, and the code it is about, are not asked for
 
 
-@value
+@dataclass(frozen=True)
 class Near:
     """What stood near a memory in its session: how many places later, what of the query it holds, whether it asks."""
 
@@ -240,7 +237,7 @@ class Near:
     length: int = 0  # characters
 
 
-@value
+@dataclass(frozen=True)
 class Hit:
     """A memory that one source found; `held` is what it holds of what was asked for, each with its rarity."""
 
@@ -248,13 +245,13 @@ class Hit:
     source: str
     score: float = 0.0  # as that source sees it
     strength: float = 0.0  # what it says itself, without what stood around it
-    held: Mapping[str, float] = EMPTY
+    held: Mapping[str, float] = field(default_factory=dict, hash=False)
     full: float = 0.0  # the rarities of what makes a full match
     size: int = 0  # the memories that were looked through
     near: tuple[Near, ...] = ()
 
 
-@value
+@dataclass(frozen=True)
 class Ranked:
     """A memory with its place: the product of every factor in `why`."""
 
@@ -263,7 +260,7 @@ class Ranked:
     why: Mapping[str, float]
 
 
-@value
+@dataclass(frozen=True)
 class Item:
     """One memory in an injection."""
 
@@ -276,7 +273,7 @@ class Item:
     how: str = ""  # what told it: fetched, file, function, command, words
 
 
-@value
+@dataclass(frozen=True)
 class Injection:
     """One answer that was given: what was looked for, the text and its cost, what it held and what it left out."""
 
@@ -300,7 +297,7 @@ class Injection:
     text: str = ""  # exactly what was given; left out of lists
 
 
-@value
+@dataclass(frozen=True)
 class Recalled:
     """Context that fits its budget."""
 
@@ -316,14 +313,14 @@ class Recalled:
     files: tuple[str, ...] = ()
 
 
-@value
+@dataclass(frozen=True)
 class Skipped:
     """Nothing is injected, and why."""
 
     why: str
     budget: int = 0
     build_ms: float = 0.0
-    skipped: Mapping[str, str] = EMPTY
+    skipped: Mapping[str, str] = field(default_factory=dict, hash=False)
     problems: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     files: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from foreword import details
@@ -17,7 +18,6 @@ from foreword.deeds import Deed, relative
 from foreword.distill.commands import Command, commands_of
 from foreword.store.judged import UNTOLD, Verdict
 from foreword.types import BASE32, GOING_ON, KINDS, Edit, Injection, Memory, stands
-from foreword.values import value
 from foreword.words import GENERIC, STOP_WORDS, root, told_in
 
 # One rare word comes by chance and two are a topic; three that nobody had said before do not meet in one answer.
@@ -160,7 +160,7 @@ class Footprint:
         del times[:-MOST_TIMES]
 
 
-@value
+@dataclass(frozen=True)
 class Window:
     """A time with its end: from just after an injection to when it was gone from the context."""
 

@@ -6,14 +6,12 @@ import json
 import os.path
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foreword.types import EMPTY
-from foreword.values import value
 
-
-@value
+@dataclass(frozen=True)
 class Place:
     """One user's machine, as a host file needs to know it."""
 
@@ -24,7 +22,8 @@ class Place:
     socket: Path  # of the worker, for a plugin that speaks to it
     version: str = ""  # of the host that is installed; empty where it is not known
     plugin: bool = False  # as the host's own kind of plugin, where it has one beside its settings
-    limits: Mapping[str, int] = EMPTY  # host -> what the user wants it to take in one output, in its own tokens
+    # Host -> what the user wants it to take in one output, in its own tokens
+    limits: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def folder(self, variable: str, *below: str) -> Path:
         """The folder that a variable names, as hosts let theirs be moved; else the one below the user's own."""
@@ -37,7 +36,7 @@ class Place:
         return f"[ ! -x {hook} ] || exec {hook} --host {host} {event}"
 
 
-@value
+@dataclass(frozen=True)
 class Entry:
     """A value in a JSON file of the user's: set at *keys*, or appended to the list there."""
 
@@ -48,7 +47,7 @@ class Entry:
     default: bool = False  # only where nothing stands there yet; what stands there stays
 
 
-@value
+@dataclass(frozen=True)
 class Block:
     """Lines at the end of a text file of the user's."""
 
@@ -56,7 +55,7 @@ class Block:
     text: str
 
 
-@value
+@dataclass(frozen=True)
 class Own:
     """A whole file that is ours alone."""
 
@@ -65,7 +64,7 @@ class Own:
     executable: bool = False
 
 
-@value
+@dataclass(frozen=True)
 class Left:
     """What a host writes down by itself because of us: never written by us, and taken out again with all the rest.
 
@@ -79,7 +78,7 @@ class Left:
 Change = Entry | Block | Own | Left
 
 
-@value
+@dataclass(frozen=True)
 class Setup:
     """How a host is found on a machine, and what it must be told."""
 

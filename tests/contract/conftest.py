@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from foreword.store import Store
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 
 MakeStore = Callable[..., Store]
 
 # A second kind of store is one more line here: name -> a folder in, an open store out.
 BACKENDS: dict[str, Callable[[Path], Store]] = {
-    "sqlite": lambda folder: SqliteStore(folder / "memory.db", backups=folder / "backups"),
+    "sqlite": lambda folder: Store(folder / "memory.db", backups=folder / "backups"),
 }
 
 

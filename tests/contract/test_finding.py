@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.rarity import rarity
-from foreword.types import Memory, Near, Query
+from foreword.types import Memory, Query
 
 HERE = ("project:here", "universal")
 
@@ -18,21 +18,21 @@ def a_memory(title, **more):
 # -- words ------------------------------------------------------------------------------------------------------------
 
 
-def test_all_who_hold_a_common_word_are_counted_in_every_scope(store):
+def test_words_and_pairs_are_counted_in_every_scope(make_store):
+    # All who hold a common word are counted in every scope.
+    store = make_store()
     store.keep([a_memory(f"walrus {n}") for n in range(700)])
     store.keep([a_memory(f"walrus {n}", scope="universal") for n in range(600)])
     hits = store.by_words(Query(scopes=HERE, terms=("walrus",), limit=5))
     assert [hit.held["walrus"] for hit in hits] == [rarity(1300, 1300)] * 5
-
-
-def test_a_word_too_common_for_the_budget_leaves_the_rarer_ones(store):
+    # A word too common for the budget leaves the rarer ones.
+    store = make_store()
     store.keep([a_memory(f"walrus {n} {'tusk' if n % 7 == 0 else ''}") for n in range(700)])
     hits = store.by_words(Query(scopes=HERE, terms=("walrus", "tusk"), postings=400, limit=500))
     assert {tuple(hit.held) for hit in hits} == {("tusk",)}
     assert len(hits) == 100
-
-
-def test_words_side_by_side_are_told_wherever_they_are(store):
+    # Words side by side are told wherever they are.
+    store = make_store()
     store.keep(
         [
             a_memory("a walrus tusk"),
@@ -50,36 +50,25 @@ def test_words_side_by_side_are_told_wherever_they_are(store):
     }
 
 
-def test_what_stood_around_a_hit_in_its_session_comes_with_it(store):
-    said = ["nothing", "where is the walrus?", "on the ice", "walrus seen", "and then", "far away"]
-    for number, body in enumerate(said):
-        store.keep([a_memory(f"turn {number}", body=body, session="s"), a_memory("beside", body="other", session="t")])
-    hits = {hit.memory.body: hit for hit in store.by_words(Query(scopes=HERE, terms=("walrus",)))}
-    assert hits["walrus seen"].near == (
-        Near(-1, (), False, len("on the ice")),  # the one before is too far away: another session stood between
-        Near(1, (), False, len("and then")),
-    )
-    assert Near(-1, ("walrus",), True, len("where is the walrus?")) in hits["on the ice"].near
-
-
-# -- code -------------------------------------------------------------------------------------------------------------
-
-
-def test_what_is_known_already_is_found_all_the_same(store):
+def test_neighbours_code_and_recency_leave_nobody_out(make_store):
+    # What is known already is found all the same.
+    store = make_store()
     kept = store.keep([a_memory(f"turn {n}", files=("a.py",), functions=(f"f{n}",)) for n in range(6)])
     query, votes = Query(scopes=HERE), {"a.py": 1.0, "f2": 0.5, "unknown.py": 1.0}
     hits = store.by_code(query, votes)
     assert hits[0].memory.title == "turn 2"
     assert store.by_code(query, votes, known={memory.id: memory for memory in kept[:4]}) == hits
     assert {frozenset(hit.held) for hit in hits} == {frozenset({"a.py", "f2"}), frozenset({"a.py"})}
-
-
-def test_of_many_that_name_a_file_the_newest_of_each_scope_are_found(store):
+    # Of many that name a file the newest of each scope are found.
+    store = make_store()
     store.keep([a_memory(f"turn {n}", files=("a.py",)) for n in range(230)])
     store.keep([a_memory("everywhere", files=("a.py",), scope="universal")])
     hits = store.by_code(Query(scopes=HERE, limit=400), {"a.py": 1.0})
     assert {hit.memory.title for hit in hits} == {"everywhere", *(f"turn {n}" for n in range(30, 230))}
     assert hits[0].held == {"a.py": rarity(201, 231)}
+
+
+# -- code -------------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=50, deadline=None)
@@ -91,15 +80,3 @@ def test_any_name_is_found_as_it_is_written(shared_store, name):
 
 
 # -- recency ----------------------------------------------------------------------------------------------------------
-
-
-def test_of_equally_new_memories_no_kind_and_no_scope_is_left_out_by_chance(store):
-    kept = store.keep(
-        [Memory(kind, "x", project="here", scope=scope, created=float(n // 4)) for n, (kind, scope) in enumerate(EACH)]
-    )
-    newest = sorted(kept, key=lambda memory: (-memory.created, memory.id))
-    hits = store.by_recency(Query(scopes=HERE, kinds=("note", "change"), limit=6))
-    assert [hit.memory for hit in hits] == newest[:6]
-
-
-EACH = [(kind, scope) for _ in range(5) for kind in ("note", "change") for scope in HERE]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import apsw
+import shutil
+from dataclasses import replace
+
 import pytest
 from tests.contract.test_store import an_injection
 
 from foreword.amendments import Amendment
 from foreword.store import forgetting
-from foreword.store.migrate import steps
-from foreword.store.sqlite import SqliteStore
-from foreword.traces import Traces
+from foreword.store.sqlite import Store
 from foreword.types import Change, Event, Item, Link, Memory, Query, Session
-from foreword.values import replace
 
 
 def a_memory(title, **more):
@@ -53,7 +52,7 @@ def test_every_row_of_a_memory_goes_and_no_other(store):
 
 
 def test_what_waited_for_a_full_disk_is_not_written_behind_a_forgetting(tmp_path):
-    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    store = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     (one,) = store.keep([a_memory("walrus")])
     store._write(lambda: store._db.pragma("max_page_count", int(store._db.pragma("page_count")) + 5))
     told = an_injection("late", items=(Item(one.id, "index", 0.5, 3, {}),), text=f"walrus {'x' * 100_000}")
@@ -67,7 +66,7 @@ def test_what_waited_for_a_full_disk_is_not_written_behind_a_forgetting(tmp_path
     store.close()
 
 
-def test_what_was_forgotten_is_not_brought_back_by_its_source_nor_by_its_words(store):
+def test_imports_and_extraction_do_not_bring_it_back_but_what_is_said_anew_is_kept(store):
     (one,) = store.keep([a_memory("Use Valkey, not Redis", body="The licence.")])
     forget(store, ids=[one.id])
     same = replace(one, id="", uid="from elsewhere", title="use valkey not redis!", body="the licence")
@@ -75,13 +74,8 @@ def test_what_was_forgotten_is_not_brought_back_by_its_source_nor_by_its_words(s
     assert titles(store) == ["another"]
     assert store.settle(Session("s", "h", "here", "/", 1.0, 9.0), memories=[same]) == ()
     assert store.keep([same]) == ()
-
-
-def test_what_is_said_anew_after_it_was_forgotten_is_kept(store):
-    (one,) = store.keep([a_memory("Use Valkey, not Redis")])
-    forget(store, ids=[one.id], at=10.0)
-    assert store.keep([replace(one, id="", created=11.0)])[0].title == one.title
-    forget(store, ids=[titled.id for _, titled in store.page()], at=12.0)
+    (again,) = store.keep([replace(one, id="", created=11.0)])
+    forget(store, ids=[again.id], at=12.0)
     assert store.bring([replace(one, id="", created=13.0)]) == ()
 
 
@@ -131,44 +125,57 @@ def test_the_log_stays_without_its_texts_and_nothing_of_it_is_taken_back(store):
     assert "cannot be taken back" in refused[max(now)]
 
 
-def test_an_injection_stays_without_the_forgotten_item(store):
+def test_an_injection_that_told_it_stays_without_the_item_the_text_and_the_terms(store):
     one, two = store.keep([a_memory("walrus"), a_memory("penguin")])
     items = tuple(Item(memory=each.id, layer="index", score=1.0, tokens=3, why={}) for each in (one, two))
-    store.record(replace(an_injection("inj-1"), items=items), at_once=True)
+    for id, some in (("both", items), ("other", items[1:])):
+        store.record(replace(an_injection(id), items=some, text="as it was told", terms=("sea",)), at_once=True)
     forget(store, ids=[one.id])
-    assert [item.memory for item in store.injection("inj-1").items] == [two.id]
+    both, other = store.injection("both"), store.injection("other")
+    assert ([item.memory for item in both.items], both.text, both.terms) == ([two.id], "", ())
+    assert (other.text, other.terms) == ("as it was told", ("sea",))
 
 
-def test_a_backup_of_any_older_schema_takes_the_tombstones_and_can_be_brought_up_to_date(tmp_path):
-    live = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
-    (one,) = live.keep([a_memory("walrus in the fog", session="s")])
+def test_copies_in_other_memories_are_cut_or_go_with_it(store):
+    said = "The payroll database is at ten dot four"
+    one, summary, same, other = store.keep(
+        [
+            a_memory("Use Valkey", body=f"{said}.", session="s", detail={"why": "so be it"}),
+            a_memory("Done", session="s", detail={"decisions": ["Use Valkey", "Use Vite"], "learned": f"that {said}!"}),
+            a_memory(said.upper(), project="there", trust="agent"),
+            a_memory("Use Valkey for locks", body="So be it.", session="t"),
+        ]
+    )
+    live = store.forgetting
+    going = live.ask(lambda execute: forgetting.doomed(execute, ids=[one.id]))
+    told = live.ask(lambda execute: list(forgetting.texts(execute, going)))
+    cutter = forgetting.Cutter(going, told)
+    of_agent = replace(going, only="here")
+    assert live.ask(lambda execute: forgetting.with_copies(execute, of_agent, cutter.sentences)) == of_agent
+    assert live.ask(lambda execute: forgetting.with_copies(execute, going, cutter.sentences)).ids == (one.id, same.id)
+    store.scrub(cutter, after=("memories",))
+    assert cutter.cut == {summary.uid, same.uid}
+    changed, untouched = store.by_id([summary.id, other.id])
+    assert changed.detail == {"decisions": ["Use Vite"], "learned": "that [forgotten]!"}
+    assert untouched == other
+
+
+def test_a_backup_is_cleaned_and_refuses_what_was_forgotten(tmp_path):
+    live = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
+    (one, two) = live.keep([a_memory("walrus in the fog", session="s"), a_memory("penguin")])
+    shutil.copytree(tmp_path, tmp_path / "copied")
     going = live.forgetting.ask(lambda execute: forgetting.doomed(execute, ids=[one.id]))
     live.forgetting.begin(going, at=10.0)
-    stones = live.forgetting.stones()
+    path = tmp_path / "copied" / "memory.db"
+    copy = forgetting.Copy(path)
+    assert copy.forget(forgetting.Cutter(going, [one.title]), stones=live.forgetting.stones(), at=10.0) >= 1
+    copy.close()
     live.close()
-    for step in steps():
-        path = tmp_path / f"old-{step.number}.db"
-        db = apsw.Connection(str(path))
-        for each in steps()[: step.number]:
-            for _ in db.execute(each.sql):
-                pass
-        db.pragma("user_version", step.number)
-        db.execute("INSERT INTO owners VALUES (1, 'project:here', 1)")
-        db.execute(
-            """INSERT INTO memories (place, id, uid, owner, kind, title, source, trust, confidence, seen, created,
-            confirmed) VALUES (4294967297, 'dec-00000000', 'walrus in the fog', 1, 'decision', 'walrus', 'u', 'user',
-            1, 1, 5, 5)"""
-        )
-        db.close()
-        copy = forgetting.Copy(path)
-        traces = Traces()
-        cutter = forgetting.Cutter(going, known=traces, kin=traces, rest=traces)
-        assert copy.forget(going, cutter, stones=stones, at=10.0)["memories"] == 1
-        copy.close()
-        store = SqliteStore(path, backups=tmp_path / f"more-{step.number}")
-        assert (store.problems(), titles(store)) == ((), [])
-        assert store.bring([a_memory("walrus in the fog")]) == ()
-        store.close()
+    assert b"walrus" not in path.read_bytes()
+    store = Store(path, backups=tmp_path / "backups")
+    assert (store.problems(), titles(store)) == ((), [two.title])
+    assert store.bring([a_memory("walrus in the fog")]) == ()
+    store.close()
 
 
 def test_a_key_is_made_once_and_hashes_tell_nothing_of_the_text(store):
@@ -177,9 +184,9 @@ def test_a_key_is_made_once_and_hashes_tell_nothing_of_the_text(store):
     first = store.forgetting.stones()
     forget(store, ids=[two.id])
     second = store.forgetting.stones()
-    assert first.key == second.key
-    assert set(first.rows) < set(second.rows)
-    assert not any(b"walrus" in hash for hash, _, _ in second.rows)
+    assert first[0] == second[0]
+    assert set(first[1]) < set(second[1])
+    assert not any(b"walrus" in hash for hash, _, _ in second[1])
 
 
 @pytest.mark.parametrize("words", ["WALRUS fog", "fog, licence"])

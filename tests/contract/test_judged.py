@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tables import table
 
 from foreword.store.judged import UNTOLD, Use, Verdict
 from foreword.types import Event, Injection, Item, Memory
-from foreword.values import replace
 
 VERDICTS = st.sampled_from([(True, "file"), (True, "words"), (False, ""), (None, UNTOLD)])
 
@@ -35,16 +36,17 @@ def happened(store, kind, *, at, session="s1"):
     store.append([Event(f"{kind}{at}{session}", "codex", kind, kind, session, "here", "/here", at, {})])
 
 
-def test_a_verdict_is_kept_with_what_told_it_and_counted_once(store):
+def test_verdicts_are_counted_once_and_use_wins(make_store):
+    # A verdict is kept with what told it and counted once.
+    store = make_store()
     one, two = kept(store, "one", "two")
     given_to(store, one, two)
     said = [Verdict("inj-1", one.id, used=True, how="file"), Verdict("inj-1", two.id, used=False)]
     assert [store.judge(said), store.judge(said)] == [2, 0]
     assert (counts(store, one), counts(store, two)) == ((1, 0), (0, 1))
     assert [(item.used, item.how) for item in store.injection("inj-1").items] == [(True, "file"), (False, "")]
-
-
-def test_what_was_used_stays_used_and_what_was_for_nothing_may_become_used(store):
+    # What was used stays used and what was for nothing may become used.
+    store = make_store()
     (one,) = kept(store, "one")
     given_to(store, one)
     for used, how, expected in (
@@ -55,10 +57,24 @@ def test_what_was_used_stays_used_and_what_was_for_nothing_may_become_used(store
     ):
         store.judge([Verdict("inj-1", one.id, used=used, how=how)])
         assert counts(store, one) == expected
+    # Counts outlive a memory that is kept again.
+    store = make_store()
+    (one,) = kept(store, "one")
+    given_to(store, one)
+    store.judge([Verdict("inj-1", one.id, used=True, how="file")])
+    store.keep([replace(one, title="told better")])
+    assert counts(store, one) == (1, 0)
+    # Verdicts of what is not there change nothing.
+    store = make_store()
+    (one,) = kept(store, "one")
+    given_to(store, one)
+    said = [Verdict("inj-9", one.id, used=True, how="file"), Verdict("inj-1", "dec-99999999", used=True, how="file")]
+    assert store.judge(said) == 0
+    assert counts(store, one) == (0, 0)
 
 
 @given(said=st.lists(st.tuples(st.sampled_from(["inj-a", "inj-b"]), VERDICTS), max_size=12))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_counts_are_always_those_of_the_items(shared_store, said):
     (one,) = kept(shared_store, "counted")
     for id in ("inj-a", "inj-b"):
@@ -82,23 +98,9 @@ def test_an_injection_that_a_hook_tells_itself_keeps_the_verdicts_of_what_it_sti
     assert [counts(store, each) for each in (one, two, three)] == [(1, 0), (0, 0), (0, 0)]
 
 
-def test_counts_outlive_a_memory_that_is_kept_again(store):
-    (one,) = kept(store, "one")
-    given_to(store, one)
-    store.judge([Verdict("inj-1", one.id, used=True, how="file")])
-    store.keep([replace(one, title="told better")])
-    assert counts(store, one) == (1, 0)
-
-
-def test_verdicts_of_what_is_not_there_change_nothing(store):
-    (one,) = kept(store, "one")
-    given_to(store, one)
-    said = [Verdict("inj-9", one.id, used=True, how="file"), Verdict("inj-1", "dec-99999999", used=True, how="file")]
-    assert store.judge(said) == 0
-    assert counts(store, one) == (0, 0)
-
-
-def test_what_waits_for_a_verdict_comes_with_its_text_oldest_first(store):
+def test_what_waits_for_a_verdict_is_told_until_it_has_one(make_store):
+    # What waits for a verdict comes with its text oldest first.
+    store = make_store()
     one, two = kept(store, "one", "two")
     happened(store, "prompt", at=5.0)
     given_to(store, one, id="inj-2", at=20.0)
@@ -113,20 +115,8 @@ def test_what_waits_for_a_verdict_comes_with_its_text_oldest_first(store):
     store.judge([Verdict("inj-1", two.id, used=True, how="file")])
     assert [each.id for each in store.unjudged("s1")] == ["inj-2"]
     assert store.unjudged("") == ()
-
-
-@pytest.mark.parametrize("judged", [(False, ""), (None, UNTOLD)])
-def test_what_is_still_in_the_window_may_yet_be_used_and_what_is_not_is_done_with(store, judged):
-    (one,) = kept(store, "one")
-    happened(store, "session_start", at=5.0)
-    given_to(store, one)
-    store.judge([Verdict("inj-1", one.id, judged[0], judged[1])])
-    assert [each.id for each in store.unjudged("s1")] == ["inj-1"]
-    happened(store, "compaction", at=30.0)
-    assert store.unjudged("s1") == ()
-
-
-def test_silent_sessions_are_overdue_until_all_they_were_given_is_judged(store):
+    # Silent sessions are overdue until all they were given is judged.
+    store = make_store()
     one, two = kept(store, "one", "two")
     happened(store, "stop", at=50.0)
     happened(store, "stop", at=500.0, session="s2")
@@ -139,9 +129,8 @@ def test_silent_sessions_are_overdue_until_all_they_were_given_is_judged(store):
     store.judge([Verdict("inj-1", two.id, used=None, how=UNTOLD)])
     assert store.overdue(**overdue) == ()
     assert store.overdue(since=60.0, before=100.0) == ()
-
-
-def test_what_a_session_fetched_is_told_with_its_time(store):
+    # What a session fetched is told with its time.
+    store = make_store()
     one, two = kept(store, "one", "two")
     store.touch([one.id], how="get", at=5.0, session="s1")
     store.touch([one.id, two.id], how="get", at=15.0, session="s1")
@@ -152,7 +141,20 @@ def test_what_a_session_fetched_is_told_with_its_time(store):
     assert store.fetched("") == ()
 
 
-def test_use_is_counted_by_project_and_since_when(store):
+@table("judged", [(False, ""), (None, UNTOLD)])
+def test_what_is_still_in_the_window_may_yet_be_used_and_what_is_not_is_done_with(store, judged):
+    (one,) = kept(store, "one")
+    happened(store, "session_start", at=5.0)
+    given_to(store, one)
+    store.judge([Verdict("inj-1", one.id, judged[0], judged[1])])
+    assert [each.id for each in store.unjudged("s1")] == ["inj-1"]
+    happened(store, "compaction", at=30.0)
+    assert store.unjudged("s1") == ()
+
+
+def test_use_is_counted_by_project_time_and_session(make_store):
+    # Use is counted by project and since when.
+    store = make_store()
     one, two = kept(store, "one", "two")
     given_to(store, one, two)
     given_to(store, one, id="inj-2", at=1000.0)
@@ -161,9 +163,8 @@ def test_use_is_counted_by_project_and_since_when(store):
     assert store.use(project="here", since=500.0) == Use(shown=1, used=0, ignored=0)
     assert store.use(project="there") == Use()
     assert store.use(memory=one.id) == Use(shown=2, used=1, ignored=0)
-
-
-def test_use_is_counted_of_one_session_too(store):
+    # Use is counted of one session too.
+    store = make_store()
     (one,) = kept(store, "one")
     given_to(store, one, id="inj-1", session="s1")
     given_to(store, one, id="inj-2", session="s2")

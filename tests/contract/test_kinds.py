@@ -21,12 +21,13 @@ def filled(store):
     return [each for each in kept if each.status != "forgotten"]
 
 
-def test_all_of_a_kind_whatever_their_status_newest_first(store):
+def test_all_of_a_kind_are_told_by_scope_status_and_limit(make_store):
+    # All of a kind whatever their status newest first.
+    store = make_store()
     wanted = [each for each in filled(store) if each.kind == "note"]
     assert list(store.of_kinds(("note",))) == wanted[::-1]
-
-
-def test_only_of_these_scopes_kinds_and_statuses(store):
+    # Only of these scopes kinds and statuses.
+    store = make_store()
     every = filled(store)
     for scopes, kinds, statuses in itertools.product(
         (("project:here",), ("project:here", "universal")),
@@ -36,20 +37,17 @@ def test_only_of_these_scopes_kinds_and_statuses(store):
         wanted = {each.id for each in every if each.scope in scopes and each.kind in kinds and each.status in statuses}
         got = store.of_kinds(kinds, scopes=scopes, statuses=statuses)
         assert {each.id for each in got} == wanted
-
-
-def test_at_most_the_limit_and_the_newest_of_all(store):
+    # At most the limit and the newest of all.
+    store = make_store()
     every = filled(store)
     newest = sorted((each for each in every if each.kind in ("note", "summary")), key=lambda each: -each.created)[:4]
     assert list(store.of_kinds(("note", "summary"), limit=4)) == newest
-
-
-def test_nothing_where_there_is_nothing(store):
+    # Nothing where there is nothing.
+    store = make_store()
     assert store.of_kinds(("note",)) == ()
     assert store.of_kinds((), scopes=("project:here",)) == ()
-
-
-def test_how_many_are_active_is_counted(store):
+    # How many are active is counted.
+    store = make_store()
     every = filled(store)
     for kind, scopes in itertools.product(("note", "preference"), ((), ("project:here",), ("project:nowhere",))):
         wanted = [

@@ -10,7 +10,7 @@ from tests import endpoint
 from foreword.config import load
 from foreword.embed.remote import Remote
 from foreword.endpoint import REST
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory, Query
 from foreword.worker.meaning import LATE_TOLD, Meaning
 
@@ -25,7 +25,7 @@ def server():
 
 @pytest.fixture
 def store(tmp_path):
-    made = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    made = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     yield made
     made.close()
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from tests.tables import table
 
 from foreword.amendments import Amendment
 from foreword.retention import CLASSES, Limits
 from foreword.store.pruning import PARTS
 from foreword.store.silences import Silence
-from foreword.types import KINDS, Change, Event, Injection, Item, Link, Memory, Query, Session
-from foreword.values import replace
+from foreword.types import KINDS, Change, Event, Injection, Item, Link, Memory, Query
 
 DAY = 86_400
 FIRST = datetime(2026, 1, 1, 12)
@@ -104,7 +105,6 @@ def test_what_is_shown_is_what_goes_and_the_second_time_nothing_does(month):
     now = at(29)
     plan = month.prunable(SOON, now=now)
     before = month.counts()
-    # Ten days were borne out since day 19 began; what arrived before, and is dated ten days back, is old.
     expected = dict.fromkeys(CLASSES, 19) | {"events": 57, "changes": 38}
     assert told(plan) == expected
     assert all(each.by_age == each.rows and each.size > 0 for each in plan.classes)
@@ -152,7 +152,7 @@ def test_the_log_tells_counts_alone_and_cannot_undo_it(month):
     assert month.undo([new], who="user", at=at(29)).entries
 
 
-@pytest.mark.parametrize("limits", [SOON, Limits(FOR_EVER, 1)], ids=["by age", "by size"])
+@table("limits", [SOON, Limits(FOR_EVER, 1)])
 def test_what_is_protected_stays(month, limits):
     statuses = ("active", "proposed", "superseded", "stale", "discarded")
     rules = ("preference", "correction", "decision", "pattern", "goal", "learning")
@@ -212,28 +212,24 @@ def test_a_session_that_may_go_on_keeps_its_events_and_texts_whatever_the_size(m
     assert [day for day in range(30) if month.injection(f"inj-{day}").text] == list(range(22, 30))
 
 
-@pytest.mark.parametrize("jump", [3650, -3650], ids=["ahead", "back"])
+@table("jump", [3650, -3650])
 def test_a_clock_that_jumps_removes_nothing(store, jump):
     for day in range(9):
         live(store, day)
     live(store, 9, label=9 + jump)
     live(store, 10, label=10 + jump)
-    for now in (at(10), at(11 + jump), at(20_000)):
+    for now in (at(10), at(10 + jump), at(11 + jump), at(20_000)):
         assert told(store.prunable(SOON, now=now)) == dict.fromkeys(CLASSES, 0)
 
 
-def test_what_was_recorded_while_a_clock_was_wrong_goes_in_its_time(store):
+def test_what_was_recorded_while_a_clock_was_years_behind_stays(store):
     live(store, 0)
     live(store, 1, label=-3650)
-    for day in range(2, 9):
+    for day in range(2, 30):
         live(store, day)
-    assert told(store.prunable(SOON, now=at(9)))["events"] == 0
-    for day in range(9, 30):
-        live(store, day)
-    plan = store.prunable(SOON, now=at(29))
-    carried_out(store, plan, now=at(29))
-    assert store.events("s1") == ()
-    assert store.events("s25")
+    carried_out(store, store.prunable(SOON, now=at(29)), now=at(29))
+    assert store.events("s0") == ()
+    assert store.events("s1")
 
 
 def test_a_holiday_removes_nothing(store):
@@ -243,31 +239,22 @@ def test_a_holiday_removes_nothing(store):
     assert told(store.prunable(SOON, now=at(100))) == dict.fromkeys(CLASSES, 0)
 
 
-def test_what_is_imported_counts_from_the_day_it_came(store):
-    long_ago = at(-2000)
-    for day in range(3):
-        live(store, day)
-    about = {"project": "here", "created": long_ago, "confirmed": long_ago, "source": "import", "trust": "imported"}
-    old = Session("old", "codex", "here", "/here", long_ago, long_ago, events=1, newest=1, distilled=1)
-    event = Event("old", "codex", "Prompt", "prompt", "old", "here", "/here", long_ago, {"prompt": "of long ago"})
-    (memory, aside) = store.bring(
-        [Memory("observation", "of long ago", **about), Memory("note", "put aside", status="stale", **about)],
-        session=old,
-        events=[event],
-        changes=[Change("here", "old.py", "old", "NEW", session="old", at=long_ago)],
-        at=at(2),
-    )
-    for day in range(3, 12):
-        live(store, day)
-        carried_out(store, store.prunable(SOON, now=at(day)), now=at(day))
-    assert store.by_id([memory.id, aside.id]) == (memory, aside)
-    assert store.events("old")
-    assert store.changed("here", session="old", limit=5)
-    for day in range(12, 16):
-        live(store, day)
-    carried_out(store, store.prunable(SOON, now=at(15)), now=at(15))
-    assert store.by_id([memory.id, aside.id]) == ()
-    assert store.events("old") == ()
+def test_what_is_imported_does_not_go_by_age(month):
+    before = month.counts()
+    for created in (at(-2000), at(5)):  # before the store began, and since
+        about = {"project": "here", "created": created, "confirmed": created, "source": "git", "trust": "imported"}
+        month.bring(
+            [
+                Memory("observation", f"commit {created}", **about),
+                Memory("note", f"{created}", status="stale", **about),
+            ],
+            changes=[Change("here", "old.py", f"f{created}", "NEW", at=created)],
+            at=at(29),
+        )
+    gone = carried_out(month, month.prunable(SOON, now=at(29)), now=at(29))
+    assert (gone["observations"], gone["aside"], gone["changes"]) == (19, 19, 38)
+    assert month.counts()["memories"] == before["memories"] - 3 * 19 + 4
+    assert len([each for each in month.changed("here", limit=100) if each.file == "old.py"]) == 2
 
 
 def test_what_was_put_aside_lately_stays_however_old_it_is(month):
@@ -277,7 +264,7 @@ def test_what_was_put_aside_lately_stays_however_old_it_is(month):
     assert month.by_id([old.id])[0].status == "stale"
 
 
-@pytest.mark.parametrize("stop", range(0, 14, 2))
+@table("stop", (0, 3, 8))
 def test_stopped_anywhere_it_is_whole_and_the_next_run_does_the_rest(make_store, tmp_path, stop):
     store = make_store(tmp_path)
     for day in range(30):

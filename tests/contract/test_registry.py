@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from foreword.errors import BadRequest
@@ -9,7 +11,6 @@ from foreword.store.registry import NAMING
 from foreword.store.silences import Silence
 from foreword.types import Change, Event, Injection, Item, Link, Memory, Project, Query, Vector
 from foreword.uids import moved, said_uid
-from foreword.values import replace
 
 OLD, NEW = "dir:/old", "git:example.com/a/new"
 
@@ -104,52 +105,36 @@ def test_of_two_that_are_the_same_the_evidence_is_put_together_and_nothing_is_lo
     assert (other.status, other.superseded_by, other.scope) == ("superseded", one.id, f"project:{NEW}")
 
 
-def test_a_merge_can_be_taken_back_whole(store):
+def test_a_merge_is_logged_and_cannot_be_taken_back(store):
     filled(store)
-    before = {key: everything(store, key) for key in (OLD, NEW)}
-    known = store.registry()
     got = store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    after = everything(store, NEW)
     assert store.registry()[OLD].alias_of == NEW
-    assert store.registry() is not known
-    [entry] = store.log(limit=1)
-    assert entry.number == got.entry.number
-    assert not store.undo([entry], who="user", at=10.0).refused
-    assert {key: everything(store, key) for key in (OLD, NEW)} == {
-        OLD: before[OLD],
-        NEW: before[NEW] | {"rows": before[NEW]["rows"] | {"log": 2}},  # the merge, and its undoing
-    }
-    assert store.registry()[OLD].alias_of == ""
-    assert store.undo([store.log(numbers=[entry.number])[0]], who="user", at=11.0).refused
-
-
-def test_what_came_after_a_merge_stays_when_it_is_taken_back(store):
-    ours, theirs = filled(store)
-    got = store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
-    (later,) = store.keep([a_memory(NEW, "walrus of later")])
-    store.keep([replace(store.by_id([ours[0].id])[0], seen=9)])
-    store.undo([got.entry], who="user", at=10.0)
-    assert later.id in everything(store, NEW)["words"]
-    assert store.by_id([ours[0].id])[0].seen == 9
-    assert store.by_id([theirs[0].id])[0].status == "active"
+    (entry,) = store.log(limit=1)
+    assert (entry.number, entry.what) == (got.entry.number, "merge project")
+    assert set(entry.memories) == set(got.entry.memories)
+    assert entry.patch["moved"]["rows"] == dict(got.rows)
+    assert "stay one" in store.undo([got.entry], who="user", at=10.0).refused[got.entry.number]
+    assert everything(store, NEW) == after
 
 
 def test_what_is_written_under_the_old_key_in_that_moment_is_brought_along(store):
     filled(store)
-    got = store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
     (late,) = store.keep([a_memory(OLD, "walrus of late")])
     store.append([an_event(OLD, "s3", 9)])
-    store.gather_project(OLD, into=NEW, entry=got.entry.number)
+    store.gather_project(OLD, into=NEW)
     assert not any(store.of_project(OLD).values())
     assert late.id in everything(store, NEW)["words"]
 
 
-def test_nothing_is_brought_along_any_more_once_a_merge_was_taken_back(store):
+def test_nothing_is_brought_along_any_more_once_a_key_counts_as_itself_again(store):
     filled(store)
-    before = everything(store, OLD)
-    got = store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
-    store.undo([got.entry], who="user", at=10.0)
-    store.gather_project(OLD, into=NEW, entry=got.entry.number)
-    assert everything(store, OLD) == before
+    store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
+    store.alias_project(OLD, of="", who="user", at=10.0)
+    (own,) = store.keep([a_memory(OLD, "walrus of its own")])
+    store.gather_project(OLD, into=NEW)
+    assert everything(store, OLD)["words"] == [own.id]
 
 
 def test_aliases_neither_chain_nor_loop(store):

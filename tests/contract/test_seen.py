@@ -36,11 +36,12 @@ def injection(session: str, *, host: str = "codex", at: float = 100.0, tokens: i
     )
 
 
-def test_nothing_was_seen_in_an_empty_store(store):
+def test_each_host_has_its_sessions_and_what_it_was_given_last(make_store):
+    # Nothing was seen in an empty store.
+    store = make_store()
     assert store.seen() == ()
-
-
-def test_each_host_has_its_sessions_its_last_event_and_what_it_was_given_last(store):
+    # Each host has its sessions its last event and what it was given last.
+    store = make_store()
     store.append([event("a", at=100), event("b", at=300, name="SessionEnd"), event("a", at=200)])
     store.append([event("c", host="gemini", at=50)])
     store.record(injection("a", at=150))
@@ -50,18 +51,16 @@ def test_each_host_has_its_sessions_its_last_event_and_what_it_was_given_last(st
     assert (codex.at, codex.name, codex.session, codex.project) == (300.0, "SessionEnd", "b", "p")
     assert (codex.given, codex.moment, codex.tokens) == (150.0, "prompt", 7)
     assert (gemini.host, gemini.at, gemini.given, gemini.moment) == ("gemini", 50.0, 0.0, "")
-
-
-def test_what_an_import_told_of_a_session_is_no_event_of_its_host(store):
+    # What an import told of a session is no event of its host.
+    store = make_store()
     store.settle(Session(id="old", host="codex", project="p", cwd="/p", started=1.0, last=9_000.0))
     assert store.seen() == ()
     store.append([event("a", at=100)])
     (codex,) = store.seen()
     assert (codex.sessions, codex.at) == (1, 100.0)
     assert [each.id for each in store.sessions_of("codex", limit=5)] == ["a"]
-
-
-def test_the_sessions_of_a_host_come_newest_first_and_no_more_than_asked_for(store):
+    # The sessions of a host come newest first and no more than asked for.
+    store = make_store()
     store.append([event(f"s{number}", at=float(number)) for number in range(1, 6)])
     store.append([event("other", host="gemini", at=99.0)])
     assert [each.id for each in store.sessions_of("codex", limit=3)] == ["s5", "s4", "s3"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 from foreword.store import forgetting
 from foreword.store.silences import Silence
 from foreword.types import Event, Injection, Memory
-from foreword.values import replace
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 fresh = itertools.count()
@@ -33,7 +33,7 @@ def forgotten(store, **asked):
     live.remove(going)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(texts=st.tuples(*[TEXT] * 6), numbers=st.tuples(*[st.floats(0, 1e9)] * 3), away=st.booleans())
 def test_any_silence_survives_exactly(shared_store, texts, numbers, away):
     id = f"inj-h{next(fresh)}"
@@ -45,7 +45,9 @@ def test_any_silence_survives_exactly(shared_store, texts, numbers, away):
     assert shared_store.silences(session=id) == (replace(told, away=away),)
 
 
-def test_silences_are_of_a_session_or_a_project_newest_first(store):
+def test_silences_are_kept_once_and_not_beside_what_was_given(make_store):
+    # Silences are of a session or a project newest first.
+    store = make_store()
     store.note_silences([a_silence("a", at=1.0), a_silence("b", at=3.0), a_silence("c", at=2.0, session="other")])
     store.note_silences([a_silence("d", at=4.0, project="there", session="other")])
     assert [each.id for each in store.silences()] == ["d", "b", "c", "a"]
@@ -53,18 +55,16 @@ def test_silences_are_of_a_session_or_a_project_newest_first(store):
     assert [each.id for each in store.silences(project="here")] == ["b", "c", "a"]
     assert [each.id for each in store.silences(session="other", project="here")] == ["c"]
     assert [each.id for each in store.silences(limit=1)] == ["d"]
-
-
-def test_a_silence_told_twice_is_one_and_the_hook_knows_better_than_a_late_worker(store):
+    # A silence told twice is one and the hook knows better than a late worker.
+    store = make_store()
     first, own = a_silence("i", why="below"), a_silence("i", why="late", away=True)
     store.note_silences([first, replace(first, why="told")])
     assert store.silences() == (first,)
     store.note_silences([own])
     store.note_silences([first])
     assert store.silences() == (own,)
-
-
-def test_what_was_given_after_all_is_no_silence(store):
+    # What was given after all is no silence.
+    store = make_store()
     store.record(an_injection("i", text="given"))
     store.note_silences([a_silence("i")])
     assert store.silences() == ()
@@ -72,9 +72,8 @@ def test_what_was_given_after_all_is_no_silence(store):
     store.record(an_injection("j", away=True, text="by the hook itself"))
     assert store.silences() == ()
     assert store.injection("j").text == "by the hook itself"
-
-
-def test_a_lost_table_costs_no_injection(store):
+    # A lost table costs no injection.
+    store = make_store()
     store._write(lambda: store._db.execute("DROP TABLE silences"))
     store.record(an_injection("i", away=True, text="given"), at_once=True)
     assert store.injection("i").text == "given"

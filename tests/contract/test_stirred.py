@@ -21,7 +21,9 @@ def given(id, *, session="s1", at=2.0):
     return Injection(id, "prompt", session, "here", "codex", at, 60, 500, 1.0, {}, {}, (), text=f"text of {id}")
 
 
-def test_whoever_knows_the_last_commit_waits_for_the_next(store):
+def test_whoever_waits_is_told_of_the_next_commit_alone(make_store):
+    # Whoever knows the last commit waits for the next.
+    store = make_store()
     known = store.stirred(-1, seconds=LONG)
     assert store.stirred(known, seconds=0.01) == known
     told = []
@@ -30,30 +32,20 @@ def test_whoever_knows_the_last_commit_waits_for_the_next(store):
     store.append([event("one")])
     waiting.join(LONG / 2)
     assert told == [known + 1]
-
-
-def test_whoever_missed_one_is_told_at_once(store):
+    # Whoever missed one is told at once.
+    store = make_store()
     known = store.stirred(-1, seconds=LONG)
     store.keep([Memory("note", "one"), Memory("note", "two")])
     store.append([event("one")])
     assert store.stirred(known, seconds=LONG) == known + 2
-
-
-def test_what_was_left_for_later_is_news_too(store):
+    # What was left for later is news too.
+    store = make_store()
     known = store.stirred(-1, seconds=LONG)
     store.record(given("inj-1"))
     assert store.stirred(known, seconds=LONG) != known
     assert [each.id for each in store.injections(session="s1")] == ["inj-1"]
-
-
-def test_what_is_left_for_later_while_somebody_waits_is_news(store):
-    known = store.stirred(-1, seconds=LONG)
-    later = threading.Timer(0.05, lambda: store.record(given("inj-1")))
-    later.start()
-    assert store.stirred(known, seconds=LONG) != known
-
-
-def test_asking_is_no_news(store):
+    # Asking is no news.
+    store = make_store()
     store.append([event("one")])
     known = store.stirred(-1, seconds=LONG)
     store.injections(session="s1")
@@ -61,13 +53,27 @@ def test_asking_is_no_news(store):
     store.prompts("s1")
     store.use(session="s1")
     assert store.stirred(known, seconds=0.05) == known
-
-
-def test_what_could_not_be_written_is_no_news(store):
+    # What could not be written is no news.
+    store = make_store()
     known = store.stirred(-1, seconds=LONG)
     with pytest.raises(AttributeError):
         store.keep([None])
     assert store.stirred(known, seconds=0.05) == known
+    # Prompts are told alone from either end.
+    store = make_store()
+    told = [event("one"), event("edit", kind="tool"), event("two"), event("other", session="s2"), event("three")]
+    store.append(told)
+    assert [each.key for each in store.prompts("s1")] == ["three", "two", "one"]
+    assert [each.key for each in store.prompts("s1", limit=1, oldest=True)] == ["one"]
+    assert store.prompts("s1", limit=1)[0].payload == {"prompt": "three"}
+    assert store.prompts("nobody") == ()
+
+
+def test_what_is_left_for_later_while_somebody_waits_is_news(store):
+    known = store.stirred(-1, seconds=LONG)
+    later = threading.Timer(0.05, lambda: store.record(given("inj-1")))
+    later.start()
+    assert store.stirred(known, seconds=LONG) != known
 
 
 def test_a_store_that_closes_lets_go_of_those_who_wait(make_store):
@@ -88,12 +94,3 @@ def test_a_store_that_closes_lets_go_of_those_who_wait(make_store):
     assert failed
     with pytest.raises(StoreError):
         store.stirred(0, seconds=LONG)
-
-
-def test_prompts_are_told_alone_from_either_end(store):
-    told = [event("one"), event("edit", kind="tool"), event("two"), event("other", session="s2"), event("three")]
-    store.append(told)
-    assert [each.key for each in store.prompts("s1")] == ["three", "two", "one"]
-    assert [each.key for each in store.prompts("s1", limit=1, oldest=True)] == ["one"]
-    assert store.prompts("s1", limit=1)[0].payload == {"prompt": "three"}
-    assert store.prompts("nobody") == ()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.tables import table
 
 from foreword.amendments import Amendment
 from foreword.config import load
@@ -16,7 +18,6 @@ from foreword.distill.merge import evidence_of
 from foreword.paths import Home
 from foreword.tidy.duplicates import ALIKE, alike
 from foreword.types import TRUSTS, Change, Memory, Project, Query, Session
-from foreword.values import fields, replace
 from foreword.worker import tidying
 from foreword.worker.importing import Courtesy
 from foreword.worker.tidying import Tidying, settle_choices
@@ -65,7 +66,7 @@ def everything(store, project: Project) -> dict[str, Memory]:
 
 
 def links(store, memories) -> set[tuple[str, str, str]]:
-    return {tuple(fields(link).values()) for id in memories for link in store.linked(id)}
+    return {tuple(vars(link).values()) for id in memories for link in store.linked(id)}
 
 
 def did(store, run: str) -> set[tuple[str, tuple[str, ...]]]:
@@ -103,7 +104,7 @@ CONFIRMED_APART = [
 
 @given(st.lists(ANY, max_size=14))
 @example(CONFIRMED_APART)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_memory_tidied_twice_loses_nothing_and_is_undone_to_the_last_field(shared_store, given):
     store, project = shared_store, new_project()
     first = {}
@@ -151,7 +152,9 @@ def test_any_memory_tidied_twice_loses_nothing_and_is_undone_to_the_last_field(s
         assert not did(store, again["run"]) & did(store, done["run"]), "nor is a learning confirmed again"
 
 
-def test_each_amendment_is_logged_as_tidy_under_one_run(store):
+def test_what_was_done_is_logged_under_one_run_and_taken_back(make_store):
+    # Each amendment is logged as tidy under one run.
+    store = make_store()
     project = new_project()
     for title in ("Use Redis", "use redis", "Use uv", "use uv"):
         kept(store, project, "decision", title)
@@ -159,9 +162,8 @@ def test_each_amendment_is_logged_as_tidy_under_one_run(store):
     entries = store.log(run=done["run"])
     assert [(each.who, each.what) for each in entries] == [("tidy", "merge")] * 2
     assert done["by"] == {"merge": 2}
-
-
-def test_what_was_learned_is_logged_as_learning_and_taken_back_under_either_name(store):
+    # What was learned is logged as learning and taken back under either name.
+    store = make_store()
     project = new_project()
     told = {"learned": ["The mail sandbox drops every attachment without a word"]}
     for number in range(2):
@@ -178,7 +180,9 @@ def test_what_was_learned_is_logged_as_learning_and_taken_back_under_either_name
     assert tidying_of(store, project).run([project])["by"] == {}, "what was taken back is not learned again"
 
 
-def test_a_memory_that_changes_while_it_is_tidied_is_left_for_the_next_run(store, monkeypatch):
+def test_a_run_that_is_raced_ended_or_failing_loses_nothing(make_store, monkeypatch):
+    # A memory that changes while it is tidied is left for the next run.
+    store = make_store()
     project = new_project()
     one, two = kept(store, project, "decision", "Use Redis"), kept(store, project, "decision", "use redis")
     amend = store.amend
@@ -193,9 +197,8 @@ def test_a_memory_that_changes_while_it_is_tidied_is_left_for_the_next_run(store
     monkeypatch.setattr(store, "amend", raced)
     assert tidying_of(store, project).run([project])["by"] == {}
     assert sorted(each.status for each in everything(store, project).values()) == ["active", "stale"]
-
-
-def test_a_run_that_was_ended_in_the_middle_goes_on_under_its_name(store, monkeypatch):
+    # A run that was ended in the middle goes on under its name.
+    store = make_store()
     project = new_project()
     for number in range(6):
         kept(store, project, "decision", f"Use thing number {number // 2}")
@@ -214,9 +217,20 @@ def test_a_run_that_was_ended_in_the_middle_goes_on_under_its_name(store, monkey
     done = tidying_of(store, project).run([project])
     assert done["by"] == {"merge": 1}
     assert len(store.log(run=done["run"])) == 3
+    # A store that fails is told and the run is not finished.
+    store = make_store()
+    project = new_project()
+    kept(store, project, "decision", "Use Redis")
+    kept(store, project, "decision", "use redis")
+    monkeypatch.setattr(store, "amend", lambda *_, **__: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        tidying_of(store, project).run([project])
+    assert project.key in store.mark("tidying")
 
 
-def test_a_later_choice_supersedes_at_once_and_is_logged(store):
+def test_a_later_choice_supersedes_at_once_unless_it_is_less_trusted(make_store):
+    # A later choice supersedes at once and is logged.
+    store = make_store()
     project = new_project()
     old = kept(store, project, "decision", "Use Redis for the cache")
     new = kept(store, project, "decision", "Use Valkey for the cache instead of Redis", confirmed=2.0)
@@ -228,9 +242,8 @@ def test_a_later_choice_supersedes_at_once_and_is_logged(store):
     store.undo([entry], who="user", at=4.0)
     settle_choices(store, [new], at=5.0)
     assert store.by_id([old.id]) == (old,), "what was taken back is not done again"
-
-
-def test_an_agents_choice_leaves_the_users(store):
+    # An agents choice leaves the users.
+    store = make_store()
     project = new_project()
     old = kept(store, project, "decision", "Use Redis for the cache")
     new = kept(store, project, "decision", "Use Valkey instead of Redis", confirmed=2.0, trust="agent")
@@ -308,7 +321,7 @@ def test_a_function_that_a_session_deleted_is_gone_even_where_it_is_still_named(
     assert store.by_id([one.id])[0].status == "stale"
 
 
-@pytest.mark.parametrize("why", ["unmounted", "empty", "sparse", "another project"])
+@table("why", ["unmounted", "empty", "sparse", "another project"])
 def test_nothing_sinks_where_the_folder_is_not_the_whole_project(store, checkout, clock, why):
     project = new_project(str(checkout))
     of_session(store, project)
@@ -327,7 +340,9 @@ def test_nothing_sinks_where_the_folder_is_not_the_whole_project(store, checkout
         clock.now += 30 * DAY
 
 
-def test_duplicates_of_a_generated_project_go_below_two_in_a_hundred(store):
+def test_duplicates_go_and_planners_of_others_run_too(make_store, monkeypatch):
+    # Duplicates of a generated project go below two in a hundred.
+    store = make_store()
     project = new_project()
     said = [f"{verb} {thing} for the {part}" for verb in ("Use", "use", "Use the") for thing in ("Redis", "uv", "Kafka")
             for part in ("cache", "queue", "build")]  # fmt: skip
@@ -336,6 +351,21 @@ def test_duplicates_of_a_generated_project_go_below_two_in_a_hundred(store):
     assert duplicates(everything(store, project).values()) > 0.5
     tidying_of(store, project).run([project])
     assert duplicates(everything(store, project).values()) <= 0.02
+    # Planners of others are run too.
+    store = make_store()
+    project = new_project()
+    fresh = Memory("learning", "made of it", uid=f"made-{project.key}", project=project.key, scope=project.scope)
+
+    def plan(memories, *, about):
+        assert about.project == project
+        known = any(memory.uid == fresh.uid for memory in memories)
+        return () if known else (Amendment("learn", "seen often", new=(fresh,)),)
+
+    monkeypatch.setattr(tidying, "PLANNERS", (*tidying.PLANNERS, ("others", plan)))
+    tidy = tidying_of(store, project)
+    assert tidy.run([project], dry_run=True)["by"] == {"learn": 1}
+    assert tidy.run([project])["by"] == {"learn": 1}
+    assert tidy.run([project])["by"] == {}
 
 
 def duplicates(memories) -> float:
@@ -363,29 +393,3 @@ def test_an_idle_worker_tidies_each_project_once_a_day(store, clock, tmp_path):
     clock.now += DAY
     assert looked() == 2
     tidy.close()
-
-
-def test_planners_of_others_are_run_too(store, monkeypatch):
-    project = new_project()
-    fresh = Memory("learning", "made of it", uid=f"made-{project.key}", project=project.key, scope=project.scope)
-
-    def plan(memories, *, about):
-        assert about.project == project
-        known = any(memory.uid == fresh.uid for memory in memories)
-        return () if known else (Amendment("learn", "seen often", new=(fresh,)),)
-
-    monkeypatch.setattr(tidying, "PLANNERS", (*tidying.PLANNERS, ("others", plan)))
-    tidy = tidying_of(store, project)
-    assert tidy.run([project], dry_run=True)["by"] == {"learn": 1}
-    assert tidy.run([project])["by"] == {"learn": 1}
-    assert tidy.run([project])["by"] == {}
-
-
-def test_a_store_that_fails_is_told_and_the_run_is_not_finished(store, monkeypatch):
-    project = new_project()
-    kept(store, project, "decision", "Use Redis")
-    kept(store, project, "decision", "use redis")
-    monkeypatch.setattr(store, "amend", lambda *_, **__: (_ for _ in ()).throw(OSError("full")))
-    with pytest.raises(OSError, match="full"):
-        tidying_of(store, project).run([project])
-    assert project.key in store.mark("tidying")

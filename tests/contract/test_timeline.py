@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.amendments import Amendment
 from foreword.store import forgetting
 from foreword.store.judged import Verdict
 from foreword.store.timeline import Given
 from foreword.types import Change, Event, Injection, Item, Memory, Query, Session
-from foreword.values import replace
 
 fresh = itertools.count()
 
@@ -36,17 +35,6 @@ def injection(id: str, *memories: str, of: str = "a", tokens: int = 10) -> Injec
                      build_ms=1.0, layers={}, skipped={}, items=items)  # fmt: skip
 
 
-def test_an_empty_store_has_no_sessions_and_nothing_came_of_them(store):
-    assert store.sessions_before(0.0, limit=5) == ()
-    assert store.came_of(["a"], kinds=["decision"], each=5) == {"a": ()}
-    assert store.of_session("a") == ()
-    assert store.sessions_with(["a"]) == ()
-    assert store.changed_in([("p", "a")], each=5) == {}
-    assert store.given_to(["a"]) == {}
-    assert store.events_before("a", 99, limit=5) == ()
-    assert store.session_like("a") is None
-
-
 @settings(max_examples=50)
 @given(
     times=st.lists(st.sampled_from([1.0, 2.0, 2.5, 3.0]), max_size=12),
@@ -67,14 +55,6 @@ def test_page_by_page_every_session_comes_once_newest_first_also_those_of_one_mo
         assert len(page) <= limit
         found += page
     assert [each.id for each in found] == [each.id for each in shared_store.sessions(project, limit=100)]
-
-
-def test_sessions_of_all_projects_come_where_none_is_named(store):
-    for id, project, last in (("a", "p", 1.0), ("b", "q", 3.0), ("c", "r", 2.0)):
-        store.settle(session(id, project=project, last=last))
-    assert [each.id for each in store.sessions_before(0.0, limit=9)] == ["b", "c", "a"]
-    assert [each.id for each in store.sessions_before(3.0, "b", limit=9)] == ["c", "a"]
-    assert [each.id for each in store.sessions_before(0.0, projects=["p", "r"], limit=9)] == ["c", "a"]
 
 
 def test_the_beginning_of_an_id_finds_the_newest_session_that_begins_so(store):
@@ -164,24 +144,6 @@ def test_the_compaction_of_a_session_finds_what_others_saw_again(store):
     assert store.by_recency(replace(query, session="nobody")) == ()
 
 
-def test_what_a_window_said_itself_is_known_there_also_when_others_said_it_again(store):
-    before, since = store.keep([seen_by("a", "b", of="b", title=f"at {at}", created=at) for at in (4.0, 6.0)])
-    start = {"moment": "session_start", "source": "startup"}
-    store.record(replace(injection("start"), at=5.0, **start))
-    assert store.shown("a") == {since.id}
-    assert store.shown("b") == {before.id, since.id}
-    assert store.shown("c") == frozenset()
-
-
-def test_what_is_undone_is_seen_as_before(store):
-    (one,) = store.keep([seen_by("a", "b", of="b")])
-    less = Amendment("revise", changed=((one, replace(one, detail={"seen_in": {"b": 1}})),))
-    entries = store.amend([less], who="user", at=5.0)
-    assert told_by(store, "a") == {"a": []}
-    store.undo(entries, who="user", at=6.0)
-    assert told_by(store, "a") == {"a": [one.id]}
-
-
 def test_who_saw_what_is_made_anew_with_the_index_and_goes_with_the_memory(store):
     kept = store.keep([seen_by("a", "b", of="b"), seen_by("a", "c", of="c", title="other")])
     before = told_by(store, "a", "b", "c")
@@ -194,12 +156,6 @@ def test_who_saw_what_is_made_anew_with_the_index_and_goes_with_the_memory(store
     assert told_by(store, "a", "b") == {"a": [kept[1].id], "b": []}
     assert live.remove(going)["sightings"] == 1
     assert store.counts()["sightings"] == 1
-
-
-def test_sessions_are_found_by_their_ids(store):
-    for id in ("one", "two"):
-        store.settle(session(id))
-    assert {each.id for each in store.sessions_with(["two", "nobody", "one"])} == {"one", "two"}
 
 
 def test_what_sessions_changed_comes_newest_first_with_how_much_there_is_in_all(store):

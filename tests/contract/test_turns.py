@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from contextlib import nullcontext
 
-import pytest
-
 from foreword.store.readers import ASIDE, READERS
 from foreword.store.turns import Turns, aside
 from foreword.types import Memory
@@ -51,15 +49,6 @@ def test_who_has_a_turn_takes_no_second_one():
             pass
         with turns.taken():  # and gave it back
             pass
-
-
-@pytest.mark.parametrize("how", [aside, nullcontext])
-def test_the_answer_is_the_same_whoever_asks(store, how):
-    [kept] = store.keep([Memory("note", "walrus", project="p")])
-    with how():
-        assert store.by_id([kept.id]) == (kept,)
-        with aside():
-            assert store.counts()["memories"] == 1
 
 
 def test_many_who_look_at_once_are_all_answered(store):

@@ -176,26 +176,29 @@ def test_what_is_installed_is_used_again_and_without_npm_it_is_said_so(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("how", "served", "required", "code"),
+    ("outcomes", "served", "required", "code"),
     [
-        ("ok", None, False, 0),
-        ("cannot", None, True, 0),
-        ("FAILED", None, False, 1),
-        ("ok", True, False, 1),  # npm has it, and it did not run
-        ("ok", False, False, 0),  # told loudly
-        ("ok", False, True, 1),
+        (["ok"], None, False, 0),
+        (["cannot"], None, True, 0),
+        (["FAILED", "ok"], None, True, 0),  # both are told
+        (["FAILED", "FAILED"], None, False, 1),
+        (["ok"], True, False, 1),  # npm has it, and it did not run
+        (["ok"], False, False, 0),  # told loudly
+        (["ok"], False, True, 1),
     ],
 )
 def test_the_verdict(
-    how: str, served: bool | None, required: bool, code: int, capsys: pytest.CaptureFixture[str]
+    outcomes: list[str], served: bool | None, required: bool, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = Report([Result("codex", "install", how, "", 1.0)])
+    report = Report([Result("codex", "install", how, "", 1.0, run) for run, how in enumerate(outcomes, start=1)])
     found = [Installed("codex", Path("/codex"))]
     missing = [] if served is None else [Missing("gemini", "no network", served=served)]
     assert ended(report, [*found, *missing], took=1.0, required=required) == code
     out = capsys.readouterr().out
     assert "ran, in 1 s: @openai/codex@0.166.0" in out
     assert ("DID NOT RUN: @google/gemini-cli@0.61.0" in out) == bool(missing)
+    assert out.count(" FAILED ") == outcomes.count("FAILED")
+    assert ("passed when it was repeated" in out) == (outcomes == ["FAILED", "ok"])
 
 
 def test_the_page_names_every_client_and_every_step() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +19,10 @@ from foreword.config import load
 from foreword.hook import build
 from foreword.paths import Home
 from foreword.worker import life
+from tests.flow.forked import start_worker
+from tests.scratch import end_worker, scratch_home, until, wait_for
+
+__all__ = ["CLEAN", "PATIENT", "PYTHON", "Host", "end_worker", "until", "wait_for"]
 
 # What is tested here is what happens, not how fast: the machine may be busy.
 PATIENT = {
@@ -28,6 +30,10 @@ PATIENT = {
     "FOREWORD_DEADLINE_START_MS": "3000",
     "FOREWORD_DEADLINE_HUGE_MS": "4000",
 }
+# What a hook that a test writes is given of each limit, in seconds: more than a user may choose.
+UNHURRIED = {
+    "deadline_prompt": 15.0, "deadline_start": 15.0, "deadline_huge": 15.0, "deadline_stdin": 20.0, "deadline_all": 25.0
+}  # fmt: skip
 CLEAN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 
 
@@ -36,12 +42,21 @@ class Host:
 
     def __init__(self, home: Home) -> None:
         self.home = home
+        self.environ: dict[str, str] = {}
 
     def write_hook(self, *, worker: list[str] | None = None, **environ: str) -> None:
-        """hook.py as the worker writes it; by default one that starts no worker."""
+        """Write the hook as the worker does, by default one that starts no worker, and call it with *environ*.
+
+        It has all the time it needs, unless *environ* sets a deadline.
+        """
+        self.environ = environ
         settings = load(self.home, {**PATIENT, **environ}).settings
-        self.home.hook.write_text(build.built(self.home, settings, worker=worker or []))
-        self.home.hook_cache.write_bytes(build.cached())
+        self.home.hook_client.parent.mkdir(mode=0o700, exist_ok=True)
+        for path, text in build.files(self.home, settings, worker=worker or []).items():
+            path.write_text(text)
+        if not any(name.startswith("FOREWORD_DEADLINE") for name in environ):
+            config = build.config(self.home, settings, worker=worker or []) | UNHURRIED
+            self.home.hook.write_text(build.HOOK.format(library=str(self.home.hook_client.parent), config=config))
 
     def tell(
         self, event: str, payload: object, *, host: str = "claude-code", **environ: str
@@ -53,7 +68,7 @@ class Host:
             input=raw,
             capture_output=True,
             timeout=30,
-            env={**CLEAN, **environ},
+            env={**CLEAN, **self.environ, **environ},
         )
 
     def context(self, event: str, payload: object, **more: Any) -> str:
@@ -63,7 +78,12 @@ class Host:
         return json.loads(ended.stdout)["hookSpecificOutput"]["additionalContext"] if ended.stdout else ""
 
     def stored(self) -> list[dict[str, Any]]:
-        """The payloads of all events in the database, read by the standard library."""
+        """The payloads of all events in the database, read by the standard library.
+
+        Where a worker runs, what waits for it is waited for: one that was slow once is no failure of anything.
+        """
+        if life.pid_of(self.home):
+            wait_for(lambda: self.spooled() == 0)
         connection = sqlite3.connect(f"file:{self.home.database}?mode=ro", uri=True)
         try:
             return [
@@ -76,7 +96,7 @@ class Host:
         """Bytes that wait; where a worker takes a file under another name meanwhile, it is looked again."""
         for _ in range(100):
             with suppress(FileNotFoundError):
-                return sum(path.stat().st_size for path in self.home.spool.iterdir())
+                return sum(path.stat().st_size for path in self.home.spool.iterdir() if path.is_file())
         raise AssertionError("the spool is never at rest")
 
 
@@ -87,51 +107,32 @@ def host(home: Home) -> Host:
 
 @pytest.fixture
 def start(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Client]]:
-    """Starts this home's worker; whatever worker sits there at the end is ended."""
+    """Starts this home's worker; whatever lives there at the end is ended, by its id."""
     monkeypatch.setenv("FOREWORD_HOME", str(home.root))
     for name, text in PATIENT.items():
         monkeypatch.setenv(name, text)
 
     def started() -> Client:
-        life.start(home)
-        client = Client(home, seconds=20)
-        client.get("/api/health")  # it has read its settings and written its hook
-        return client
+        start_worker(home, os.environ)  # answers: it has read its settings and written its hook
+        return Client(home, seconds=20)
 
     yield started
     end_worker(home)
 
 
-def end_worker(home: Home, *, how: int = signal.SIGKILL) -> None:
-    """End the worker of this home, by its id, and wait until it is gone."""
-    for _ in until(10):
-        pid = life.pid_of(home)
-        if not pid:
-            return
-        try:
-            os.kill(pid, signal.SIGCONT)
-            os.kill(pid, how)
-        except ProcessLookupError:
-            return
-        try:
-            os.waitpid(pid, 0)
-        except ChildProcessError:
-            time.sleep(0.02)
+@pytest.fixture(scope="module")
+def shared_home() -> Iterator[Home]:
+    """One home with a worker for all tests of a module that have projects and sessions of their own."""
+    with scratch_home() as home:
+        start_worker(home, {**os.environ, **PATIENT})
+        yield home
+        end_worker(home)
 
 
-def until(seconds: float) -> Iterator[None]:
-    """Tries until the time is over."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        yield
-        time.sleep(0.02)
-
-
-def wait_for(what: Callable[[], object], *, seconds: float = 20) -> None:
-    for _ in until(seconds):
-        if what():
-            return
-    raise AssertionError("it did not happen in time")
+@pytest.fixture(scope="module")
+def worker(shared_home: Home) -> Client:
+    """The worker of the shared home."""
+    return Client(shared_home, seconds=20)
 
 
 @pytest.fixture

@@ -16,8 +16,9 @@ from foreword.errors import StoreError, WorkerError
 from foreword.hook import build
 from foreword.paths import Home
 from foreword.projects import resolve
+from foreword.store.migrations import OLDEST
 from foreword.store.reading import SCHEMA
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import noted
 from foreword.types import Memory
 from foreword.worker import life
@@ -65,36 +66,36 @@ def test_bad_payloads_end_well_and_are_kept_where_there_is_anything_to_keep(home
     Client(home).get("/api/health")
 
 
+ARGUMENTS = [
+    (),
+    ("--host",),
+    ("--host", "claude-code"),
+    ("--host", "nobody", "Stop"),
+    ("--host", "codex", "NoSuchEvent"),
+    ("x" * 5000,),
+    ("--host", "../../etc", "a b\r\nc: d"),
+    ("--host", "claude-code", "é∂"),
+]
+
+
 @pytest.mark.parametrize("worker", ["up", "away"])
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        (),
-        ("--host",),
-        ("--host", "claude-code"),
-        ("--host", "nobody", "Stop"),
-        ("--host", "codex", "NoSuchEvent"),
-        ("x" * 5000,),
-        ("--host", "../../etc", "a b\r\nc: d"),
-        ("--host", "claude-code", "é∂"),
-    ],
-)
-def test_unknown_hosts_and_events_are_kept_and_not_answered(home: Home, host: Host, start, worker, arguments, project):
+def test_unknown_hosts_and_events_are_kept_and_not_answered(home: Home, host: Host, start, worker, project):
     host.write_hook()
     if worker == "up":
         start()
-    ended = subprocess.run(
-        [*build.command(home, host="x", event="y")[:4], *arguments],
-        input=json.dumps({"session_id": "s", "cwd": project, "prompt": "x"}).encode(),
-        capture_output=True,
-        check=False,
-        timeout=30,
-        env=CLEAN,
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+    for number, arguments in enumerate(ARGUMENTS):
+        ended = subprocess.run(
+            [*build.command(home, host="x", event="y")[:4], *arguments],
+            input=json.dumps({"session_id": f"s{number}", "cwd": project, "prompt": "x"}).encode(),
+            capture_output=True,
+            check=False,
+            timeout=30,
+            env=CLEAN,
+        )
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b""), arguments
     start()
     wait_for(lambda: host.spooled() == 0)
-    assert len(host.stored()) == 1
+    assert len(host.stored()) == len(ARGUMENTS)
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
@@ -164,19 +165,23 @@ def test_a_socket_path_that_is_too_long_is_told_and_the_hook_manages(tmp_path: P
     assert there.spooled() > 0
 
 
-def test_a_database_from_a_newer_version_is_left_alone_and_told(home: Home, host: Host, start, project):
+@pytest.mark.parametrize(("version", "way_out"), [(999, "upgrade"), (OLDEST - 1, "foreword export")])
+def test_a_database_of_an_unknown_version_is_left_alone_and_told(
+    home: Home, host: Host, start, project, version, way_out
+):
     _fill(home, project)
-    _sql(home, "PRAGMA user_version = 999")
+    _sql(home, f"PRAGMA user_version = {version}")
     before = home.database.read_bytes()
     host.write_hook()
-    assert host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"}) == ""
+    host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"})
     client = start()
-    with pytest.raises(StoreError, match="schema 999") as caught:
+    with pytest.raises(StoreError, match=f"schema {version}") as caught:
         client.get("/api/search", q="canary", project_path=project)
-    assert "upgrade" in caught.value.hint
+    assert way_out in caught.value.hint
     health = client.get("/api/health")
     assert not health["ok"]
-    assert host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary again?"}) == ""
+    given = host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary again?"})
+    assert given == "" or version < SCHEMA  # a hook reads what it can of an older one
     assert home.database.read_bytes() == before
     assert host.spooled() > 0
     _sql(home, f"PRAGMA user_version = {SCHEMA}")
@@ -260,15 +265,18 @@ def test_broken_settings_mean_built_in_values_told_once(home: Home, host: Host, 
     client = start()
     client.post("/api/memories", {"kind": "note", "title": "the canary sings", "project_path": project})
     assert "the canary sings" in host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"})
-    time.sleep(1.5)
-    told = [trouble.what for trouble in noted(str(home.trouble)) if "settings" in trouble.where]
-    assert len(told) == 2
-    assert any("config.toml" in what and "line" in what for what in told)
-    assert any("synonyms.toml" in what for what in told)
+    home.synonyms.write_text("deploy = 3")  # both files are read again, and of config.toml nothing new is to be told
+
+    def told() -> list[str]:
+        return [trouble.what for trouble in noted(str(home.trouble)) if "settings" in trouble.where]
+
+    wait_for(lambda: sum("synonyms.toml" in what for what in told()) == 2)
+    assert sum("config.toml" in what and "line" in what for what in told()) == 1
+    assert len(told()) == 3
 
 
 def _fill(home: Home, project: str) -> None:
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     now = time.time()
     store.keep(

@@ -11,7 +11,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +29,7 @@ from foreword.paths import Home
 from foreword.trouble import Trouble, note
 from foreword.worker import life
 from tests.flow.conftest import wait_for
+from tests.flow.forked import Shell, scratch_shell
 from tests.flow.viewing import Page
 
 ROOT = Path(__file__).parents[2]
@@ -37,69 +37,17 @@ SECRET = "ghp_" + "a1B2" * 9
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
-class Shell:
-    """A person at a prompt: a folder, a home, and nothing else in the environment."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.home = Home(root / "h")
-        self.folder = root / "shop"
-        self.folder.mkdir()
-        (self.folder / "pyproject.toml").write_text("")
-        self.environ = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(root),
-            "LANG": "C.UTF-8",
-            "FOREWORD_HOME": str(self.home.root),
-        }
-
-    def run(self, *words: str, typed: str = "", code: int = 0, **environ: str) -> subprocess.CompletedProcess[str]:
-        ended = subprocess.run(
-            [sys.executable, "-m", "foreword", *words],
-            check=False,
-            cwd=self.folder,
-            input=typed,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            env={**self.environ, **environ},
-        )
-        assert "Traceback" not in ended.stderr
-        assert ended.returncode == code, (words, ended.stdout, ended.stderr)
-        return ended
-
-    def says(self, *words: str, **more: Any) -> str:
-        return self.run(*words, **more).stdout
-
-    def json(self, *words: str, **more: Any) -> Any:
-        return json.loads(self.says(*words, "--json", **more))
-
-    def add(self, *words: str, **more: Any) -> str:
-        return self.says("add", *words, **more).split()[0]
-
-
-def in_scratch() -> Iterator[Shell]:
-    # Not tmp_path: its names are too long for a socket.
-    root = Path(tempfile.mkdtemp(prefix="fw-"))
-    shell = Shell(root)
-    try:
-        yield shell
-    finally:
-        if pid := life.pid_of(shell.home):
-            os.kill(pid, signal.SIGCONT)
-        life.stop(shell.home)
-        shutil.rmtree(root, ignore_errors=True)
-
-
 @pytest.fixture(scope="module")
 def shell() -> Iterator[Shell]:
     """One home and one worker for all that leaves the others alone."""
-    yield from in_scratch()
+    with scratch_shell() as made:
+        yield made
 
 
 @pytest.fixture
 def fresh() -> Iterator[Shell]:
-    yield from in_scratch()
+    with scratch_shell() as made:
+        yield made
 
 
 def commands() -> dict[str, Any]:
@@ -513,9 +461,7 @@ def test_the_worker_can_be_run_in_a_terminal(fresh: Shell) -> None:
         [sys.executable, "-m", "foreword", "worker", "run"], env=fresh.environ, stderr=subprocess.PIPE
     )
     try:
-        end = time.monotonic() + 20
-        while life.pid_of(fresh.home) != running.pid and time.monotonic() < end:
-            time.sleep(0.02)
+        wait_for(lambda: life.pid_of(fresh.home) == running.pid)
         assert fresh.json("worker", "status")["pid"] == running.pid
         fresh.says("worker", "stop")
         assert running.wait(20) == 0

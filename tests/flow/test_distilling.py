@@ -9,6 +9,7 @@ import pytest
 
 from foreword.client import Client
 from foreword.errors import NotFound
+from tests.flow.conftest import until
 
 
 @pytest.fixture
@@ -45,11 +46,10 @@ def tell(client: Client, project, session: str, *events: tuple[str, dict]) -> No
 
 def worked(client: Client, session: str) -> dict:
     """The session's story once it is distilled to its last event."""
-    for _ in range(200):
+    for _ in until(20):
         story = client.get(f"/api/sessions/{session}")
         if story["session"]["distilled"] == story["session"]["newest"]:
             return story
-        time.sleep(0.05)
     raise AssertionError("it was not distilled")
 
 

@@ -17,15 +17,18 @@ from foreword.client import Client
 from foreword.errors import BadRequest, NotFound
 from foreword.paths import Home
 from tests.flow.conftest import Host, end_worker, wait_for
-from tests.flow.test_cli import SECRET, Shell, in_scratch
+from tests.flow.forked import Shell, scratch_shell
 from tests.flow.test_mcp import Agent, keep
+
+SECRET = "ghp_" + "a1B2" * 9
 
 # ---- the command line
 
 
 @pytest.fixture(scope="module")
 def shell() -> Iterator[Shell]:
-    yield from in_scratch()
+    with scratch_shell() as made:
+        yield made
 
 
 def shown(shell: Shell, id: str) -> dict[str, Any]:
@@ -152,7 +155,8 @@ def test_undo_shows_asks_and_tells_what_stays(fresh_shell: Shell):
 
 @pytest.fixture
 def fresh_shell() -> Iterator[Shell]:
-    yield from in_scratch()
+    with scratch_shell() as made:
+        yield made
 
 
 def test_the_log_tells_who_wrote_and_changed_what(fresh_shell: Shell):

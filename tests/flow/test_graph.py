@@ -6,10 +6,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.flow.forked import foreword
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: no repository to ask")
 
@@ -33,15 +34,7 @@ def shop(tmp_path: Path) -> Path:
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder.parent), "FOREWORD_HOME": str(folder.parent / "h")}
-    return subprocess.run(
-        [sys.executable, "-m", "foreword", "graph", *words],
-        cwd=folder,
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return foreword("graph", *words, cwd=folder, env=environ)
 
 
 def test_a_function_is_shown_with_its_callers_and_what_it_calls(shop: Path):

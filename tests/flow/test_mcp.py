@@ -61,7 +61,14 @@ class Agent:
 
 
 @pytest.fixture
-def agent(home: Home, project: str) -> Agent:
+def agent(shared_home: Home, project: str) -> Agent:
+    """An agent in a project of its own, with the worker of all."""
+    return Agent(shared_home, project)
+
+
+@pytest.fixture
+def alone(home: Home, project: str) -> Agent:
+    """An agent whose home nobody else uses."""
     return Agent(home, project)
 
 
@@ -71,7 +78,7 @@ def keep(client: Client, project: str, title: str, **more: Any) -> str:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_the_sdk_understands_every_answer_in_either_era(era: str, home: Home, project: str, start, agent: Agent):
+def test_the_sdk_understands_every_answer_in_either_era(era: str, home: Home, project: str, start, alone: Agent):
     id = keep(start(), project, "Slots are stored in UTC", detail={"why": "two venues lie in different zones"})
 
     async def work(client: McpClient) -> None:
@@ -96,83 +103,78 @@ def test_the_sdk_understands_every_answer_in_either_era(era: str, home: Home, pr
         assert not nothing.is_error
         assert nothing.structured_content["results"] == []
 
-    agent.run(work, era=era)
+    alone.run(work, era=era)
 
 
-def test_lists_are_told_without_a_worker(home: Home, agent: Agent):
-    listed = agent.run(lambda client: client.list_tools())
+def test_lists_are_told_without_a_worker(home: Home, alone: Agent):
+    listed = alone.run(lambda client: client.list_tools())
     assert len(listed.tools) == len(TOOLS)
     assert not life.pid_of(home)
 
 
-def test_a_worker_that_is_away_is_started_by_the_first_call(home: Home, agent: Agent, start):
+def test_a_worker_that_is_away_is_started_by_the_first_call(home: Home, alone: Agent, start):
     assert not life.pid_of(home)
-    assert "is kept" in agent.call("memory_remember", {"kind": "note", "title": "remember me"})
+    assert "is kept" in alone.call("memory_remember", {"kind": "note", "title": "remember me"})
     assert life.pid_of(home)
 
 
-def test_a_worker_that_hangs_is_an_error_in_time_and_not_a_silence(home: Home, agent: Agent, start):
+def test_a_worker_that_hangs_is_an_error_in_time_and_not_a_silence(home: Home, alone: Agent, start):
     start()
     pid = life.pid_of(home)
     os.kill(pid, signal.SIGSTOP)
     try:
-        assert "did not answer within" in agent.call("memory_search", {"query": "x"})
+        assert "did not answer within" in alone.call("memory_search", {"query": "x"})
     finally:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_a_worker_that_cannot_start_is_an_error_that_says_what_to_do(home: Home, agent: Agent):
+def test_a_worker_that_cannot_start_is_an_error_that_says_what_to_do(home: Home, alone: Agent):
     home.config.write_text("worker_autostart = false\n")
-    told = agent.call("memory_search", {"query": "x"})
+    told = alone.call("memory_search", {"query": "x"})
     assert told.startswith("error:")
     assert "foreword worker start" in told
 
 
-def test_switched_off_it_says_so_and_starts_nothing(home: Home, agent: Agent, project: str, start):
-    assert "FOREWORD_OFF" in agent.call("memory_context", FOREWORD_OFF="1")
+def test_switched_off_it_says_so_and_starts_nothing(home: Home, alone: Agent, project: str, start):
+    assert "FOREWORD_OFF" in alone.call("memory_context", FOREWORD_OFF="1")
     assert not life.pid_of(home)
     home.config.write_text(f'off_projects = ["{project}"]\n')
     start()
-    assert "switched off for this project" in agent.call("memory_remember", {"kind": "note", "title": "x"})
+    assert "switched off for this project" in alone.call("memory_remember", {"kind": "note", "title": "x"})
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "says"),
-    [
-        ("memory_search", {}, "memory_search needs `query`; call memory_search(query, kinds?"),
-        ("memory_search", {"query": "  "}, "`query` must not be empty"),
-        ("memory_search", {"query": 3}, "`query` must be text"),
-        ("memory_search", {"query": "x", "kinds": ["decisions"]}, "one of summary, handoff, decision"),
-        ("memory_search", {"query": "x", "limit": 0}, "`limit` must be from 1 to 50"),
-        ("memory_search", {"query": "x", "limit": "many"}, "`limit` must be a whole number"),
-        ("memory_search", {"query": "x", "compact": "yes"}, "`compact` must be true or false"),
-        ("memory_search", {"query": "x", "since": "last tuesday"}, "say 30m, 12h, 7d, 2w or 2026-01-31"),
-        ("memory_search", {"query": "x", "words": "y"}, "has no argument 'words'"),
-        ("memory_search", {"query": "x", "project": "/somewhere/else"}, "foreword search --project PATH"),
-        ("memory_search", {"query": "x" * 2001}, "at most 2000 characters"),
-        ("memory_get", {"ids": []}, "`ids` must be a list of 1 to 20 texts"),
-        ("memory_get", {"ids": ["dec-nowhere1"]}, 'memory_search("...") finds ids'),
-        ("memory_timeline", {}, "needs either an id or a query"),
-        ("memory_timeline", {"id": " ", "query": " "}, "needs either an id or a query"),
-        ("memory_timeline", {"id": "dec-nowhere1"}, "no memory of this project has the id dec-nowhere1"),
-        ("memory_context", {"category": "everything"}, "one of rules, decisions"),
-        ("memory_remember", {"kind": "summary", "title": "x"}, "one of decision, pattern"),
-        ("memory_remember", {"kind": "decision"}, "needs `title`"),
-        ("memory_handoff", {"message": ""}, "`message` must not be empty"),
-        ("memory_erase", {"id": "x"}, "there are memory_search, memory_get"),
-    ],
-)
-def test_what_was_asked_wrongly_is_told_with_the_way_to_ask(
-    tool: str, arguments: Any, says: str, agent: Agent, worker: Client
-):
-    told = agent.call(tool, arguments)
-    assert told.startswith("error:")
-    assert says in told
+WRONG = [
+    ("memory_search", {}, "memory_search needs `query`; call memory_search(query, kinds?"),
+    ("memory_search", {"query": "  "}, "`query` must not be empty"),
+    ("memory_search", {"query": 3}, "`query` must be text"),
+    ("memory_search", {"query": "x", "kinds": ["decisions"]}, "one of summary, handoff, decision"),
+    ("memory_search", {"query": "x", "limit": 0}, "`limit` must be from 1 to 50"),
+    ("memory_search", {"query": "x", "limit": "many"}, "`limit` must be a whole number"),
+    ("memory_search", {"query": "x", "compact": "yes"}, "`compact` must be true or false"),
+    ("memory_search", {"query": "x", "since": "last tuesday"}, "say 30m, 12h, 7d, 2w or 2026-01-31"),
+    ("memory_search", {"query": "x", "words": "y"}, "has no argument 'words'"),
+    ("memory_search", {"query": "x", "project": "/somewhere/else"}, "foreword search --project PATH"),
+    ("memory_search", {"query": "x" * 2001}, "at most 2000 characters"),
+    ("memory_get", {"ids": []}, "`ids` must be a list of 1 to 20 texts"),
+    ("memory_get", {"ids": ["dec-nowhere1"]}, 'memory_search("...") finds ids'),
+    ("memory_timeline", {}, "needs either an id or a query"),
+    ("memory_timeline", {"id": " ", "query": " "}, "needs either an id or a query"),
+    ("memory_timeline", {"id": "dec-nowhere1"}, "no memory of this project has the id dec-nowhere1"),
+    ("memory_context", {"category": "everything"}, "one of rules, decisions"),
+    ("memory_remember", {"kind": "summary", "title": "x"}, "one of decision, pattern"),
+    ("memory_remember", {"kind": "decision"}, "needs `title`"),
+    ("memory_handoff", {"message": ""}, "`message` must not be empty"),
+    ("memory_erase", {"id": "x"}, "there are memory_search, memory_get"),
+]
 
 
-@pytest.fixture
-def worker(start) -> Client:
-    return start()
+def test_what_was_asked_wrongly_is_told_with_the_way_to_ask(agent: Agent):
+    async def work(client: McpClient) -> list[Any]:
+        return [await client.call_tool(tool, arguments) for tool, arguments, _ in WRONG]
+
+    for (tool, arguments, says), told in zip(WRONG, agent.run(work), strict=True):
+        assert told.is_error, (tool, arguments)
+        assert says in told.content[0].text, (tool, arguments)
 
 
 def test_two_slips_of_models_are_let_pass(agent: Agent, worker: Client, project: str):
@@ -274,9 +276,10 @@ def test_what_an_agent_says_is_never_shown_as_the_users(agent: Agent, worker: Cl
     assert (found["trust"], found["source"]) == ("agent", "codex")
 
 
-def test_secrets_are_taken_out_of_what_an_agent_says_and_it_is_told(agent: Agent, home: Home, worker: Client):
+def test_secrets_are_taken_out_of_what_an_agent_says_and_it_is_told(alone: Agent, home: Home, start):
+    start()
     key = "sk-ant-api03-" + "Zq9x" * 20
-    told = agent.call(
+    told = alone.call(
         "memory_remember",
         {"kind": "note", "title": "the key", "body": f"it is {key} and hunter2butlonger99", "tags": [key]},
         DEPLOY_PASSWORD="hunter2butlonger99",
@@ -284,9 +287,9 @@ def test_secrets_are_taken_out_of_what_an_agent_says_and_it_is_told(agent: Agent
     assert "taken out" in told
     for field in ("why", "files", "functions", "tags"):
         text = "hunter2butlonger99"
-        alone = {"kind": "note", "title": f"only in {field}", field: text if field == "why" else [text]}
-        assert "taken out" in agent.call("memory_remember", alone, DEPLOY_PASSWORD=text), field
-    assert "taken out" not in agent.call(
+        told = {"kind": "note", "title": f"only in {field}", field: text if field == "why" else [text]}
+        assert "taken out" in alone.call("memory_remember", told, DEPLOY_PASSWORD=text), field
+    assert "taken out" not in alone.call(
         "memory_remember", {"kind": "note", "title": " nothing  odd", "tags": ["B", "a"]}
     )
     end_worker(home, how=signal.SIGTERM)
@@ -309,20 +312,21 @@ def test_the_same_said_twice_is_one_memory(agent: Agent, worker: Client, project
     assert [each["seen"] for each in found] == [2]
 
 
-def test_a_scope_or_a_category_narrows_an_answer(agent: Agent, worker: Client, project: str):
+def test_a_scope_or_a_category_narrows_an_answer(alone: Agent, start, project: str):
+    worker: Client = start()
     here = keep(worker, project, "zebra in this project")
     everywhere = keep(worker, project, "zebra everywhere", scope="universal")
     rule = keep(worker, project, "zebra as a rule", kind="preference")
     asked = {"query": "zebra"}
-    all_of_it = agent.call("memory_context", asked)
+    all_of_it = alone.call("memory_context", asked)
     assert all(id in all_of_it for id in (here, everywhere, rule))
-    universal = agent.call("memory_context", {**asked, "scope": "universal"})
+    universal = alone.call("memory_context", {**asked, "scope": "universal"})
     assert everywhere in universal
     assert here not in universal
-    rules = agent.call("memory_context", {**asked, "category": "rules"})
+    rules = alone.call("memory_context", {**asked, "category": "rules"})
     assert rule in rules
     assert here not in rules
-    assert "Nothing to tell" in agent.call("memory_context", {**asked, "scope": "language"})
+    assert "Nothing to tell" in alone.call("memory_context", {**asked, "scope": "language"})
 
 
 # -- the session behind a call --------------------------------------------------------------------------------------
@@ -346,74 +350,75 @@ def given_to(worker: Client, session: str) -> list[str]:
     return [each["moment"] for each in worker.get("/api/injections", session_id=session)["injections"]]
 
 
-def test_a_tool_use_that_the_hook_told_of_is_counted_for_its_session(
-    agent: Agent, worker: Client, project: str, host: Host
-):
+def test_a_tool_use_that_the_hook_told_of_is_counted_for_its_session(alone: Agent, start, project: str, host: Host):
+    worker: Client = start()
     keep(worker, project, "zebra")
     begun(host, project, "one", tool_use="toolu_1")
     begun(host, project, "two", tool_use="toolu_2")
-    agent.call("memory_context", {"query": "zebra"}, meta=meta("toolu_2"), name="claude-code")
+    alone.call("memory_context", {"query": "zebra"}, meta=meta("toolu_2"), name="claude-code")
     assert "question" not in given_to(worker, "one")
     assert "question" not in given_to(worker, "two")  # the start has shown it already
     id = keep(worker, project, "zebra of another stripe")
-    agent.call("memory_context", {"query": "zebra stripe"}, meta=meta("toolu_2"), name="claude-code")
+    alone.call("memory_context", {"query": "zebra stripe"}, meta=meta("toolu_2"), name="claude-code")
     assert "question" in given_to(worker, "two")
-    assert "Nothing to tell" in agent.call(
+    assert "Nothing to tell" in alone.call(
         "memory_context", {"query": "zebra stripe"}, meta=meta("toolu_2"), name="claude-code"
     )
-    assert id in agent.call("memory_context", {"query": "zebra stripe"}, meta=meta("toolu_1"), name="claude-code")
+    assert id in alone.call("memory_context", {"query": "zebra stripe"}, meta=meta("toolu_1"), name="claude-code")
     assert worker.get("/api/health")["mcp"]["by_tool_use"] == 4
     assert not any("tool_use_id" in payload for payload in host.stored())
 
 
-def test_a_sub_agent_has_a_window_of_its_own(agent: Agent, worker: Client, project: str, host: Host):
+def test_a_sub_agent_has_a_window_of_its_own(alone: Agent, start, project: str, host: Host):
+    worker: Client = start()
     begun(host, project, "one", tool_use="toolu_1", agent_id="sub")
     id = keep(worker, project, "zebra")
     asked = {"query": "zebra"}
-    assert id in agent.call("memory_context", asked, meta=meta("toolu_1"), name="claude-code")
-    assert id in agent.call("memory_context", asked, meta=meta("toolu_1"), name="claude-code")
+    assert id in alone.call("memory_context", asked, meta=meta("toolu_1"), name="claude-code")
+    assert id in alone.call("memory_context", asked, meta=meta("toolu_1"), name="claude-code")
     assert "question" not in given_to(worker, "one")
 
 
-def test_codex_tells_its_session_with_the_call(agent: Agent, worker: Client, project: str):
+def test_codex_tells_its_session_with_the_call(alone: Agent, start, project: str):
+    worker: Client = start()
     id = keep(worker, project, "zebra")
     told = {"x-codex-turn-metadata": {"session_id": "c1", "thread_id": "c1"}}
     asked = {"query": "zebra"}
-    assert id in agent.call("memory_context", asked, meta=told, name="codex-mcp-client")
-    assert "Nothing to tell" in agent.call("memory_context", asked, meta=told, name="codex-mcp-client")
+    assert id in alone.call("memory_context", asked, meta=told, name="codex-mcp-client")
+    assert "Nothing to tell" in alone.call("memory_context", asked, meta=told, name="codex-mcp-client")
     assert given_to(worker, "c1") == ["question"]
     assert worker.get("/api/health")["mcp"]["by_call"] == 2
 
 
-def test_the_one_session_in_a_turn_is_taken_and_of_two_none(agent: Agent, worker: Client, project: str, host: Host):
+def test_the_one_session_in_a_turn_is_taken_and_of_two_none(alone: Agent, start, project: str, host: Host):
+    worker: Client = start()
     begun(host, project, "one")
     id = keep(worker, project, "zebra")
     asked = {"query": "zebra"}
-    assert id in agent.call("memory_context", asked, name="claude-code")
+    assert id in alone.call("memory_context", asked, name="claude-code")
     assert "question" in given_to(worker, "one")
     begun(host, project, "two")
     other = keep(worker, project, "zebra again")
     for _ in range(2):  # nobody's window: nothing is counted, nothing left out
-        assert other in agent.call("memory_context", asked, name="claude-code")
+        assert other in alone.call("memory_context", asked, name="claude-code")
     assert "question" not in given_to(worker, "two")
     host.tell("Stop", {"session_id": "one", "cwd": project, "hook_event_name": "Stop"})
-    agent.call("memory_context", asked, name="claude-code")
+    alone.call("memory_context", asked, name="claude-code")
     counted = worker.get("/api/health")["mcp"]
     assert (counted["by_newest"], counted["ambiguous"], counted["calls"]) == (2, 2, 4)
-    assert agent.call("memory_context", asked, name="some-editor")
+    assert alone.call("memory_context", asked, name="some-editor")
     assert worker.get("/api/health")["mcp"]["none"] == 1
 
 
-def test_the_session_start_is_given_once_and_only_where_no_hook_gave_it(
-    agent: Agent, worker: Client, project: str, host: Host
-):
+def test_the_session_start_is_given_once_and_only_where_no_hook_gave_it(alone: Agent, start, project: str, host: Host):
+    worker: Client = start()
     keep(worker, project, "zebra")
     begun(host, project, "one", tool_use="toolu_1")
-    assert "was given already" in agent.call("memory_context", meta=meta("toolu_1"), name="claude-code")
+    assert "was given already" in alone.call("memory_context", meta=meta("toolu_1"), name="claude-code")
     told = {"x-codex-turn-metadata": {"session_id": "c2", "thread_id": "c2"}}
-    first = agent.call("memory_context", meta=told, name="codex-mcp-client")
+    first = alone.call("memory_context", meta=told, name="codex-mcp-client")
     assert first.startswith("--- foreword: notes from earlier sessions")
-    assert "was given already" in agent.call("memory_context", meta=told, name="codex-mcp-client")
+    assert "was given already" in alone.call("memory_context", meta=told, name="codex-mcp-client")
 
 
 def test_questions_of_a_window_are_cut_to_its_ledger_and_searching_is_free(agent: Agent, worker: Client, project: str):
@@ -431,12 +436,13 @@ def test_questions_of_a_window_are_cut_to_its_ledger_and_searching_is_free(agent
     assert "10 found" in found.content[0].text
 
 
-def test_what_was_fetched_is_kept_with_its_session(agent: Agent, worker: Client, project: str, home: Home):
+def test_what_was_fetched_is_kept_with_its_session(alone: Agent, start, project: str, home: Home):
+    worker: Client = start()
     import sqlite3
 
     id = keep(worker, project, "zebra")
     told = {"x-codex-turn-metadata": {"session_id": "c4", "thread_id": "c4"}}
-    agent.call("memory_get", {"ids": [id]}, meta=told, name="codex-mcp-client")
+    alone.call("memory_get", {"ids": [id]}, meta=told, name="codex-mcp-client")
 
     def fetched() -> list[Any]:
         connection = sqlite3.connect(f"file:{home.database}?mode=ro", uri=True)

@@ -15,6 +15,7 @@ from foreword.worker import life
 from tests import endpoint
 from tests.endpoint import silent, status
 from tests.flow.conftest import end_worker, wait_for
+from tests.flow.forked import foreword
 from tests.talking import data, said
 
 KEY = "k-" + "walrus-1"
@@ -31,14 +32,7 @@ def server():
 def run(home):
     def says(*words: str, code: int = 0) -> str:
         environ = {**os.environ, "FOREWORD_HOME": str(home.root), "NO_COLOR": "1"}
-        ended = subprocess.run(
-            [sys.executable, "-m", "foreword", *words],
-            capture_output=True,
-            text=True,
-            env=environ,
-            timeout=60,
-            check=False,
-        )
+        ended = foreword(*words, cwd=home.root, env=environ)
         assert ended.returncode == code, ended
         return ended.stdout + ended.stderr
 

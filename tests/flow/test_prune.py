@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,11 @@ import pytest
 from foreword.client import Client
 from foreword.config.editing import change
 from foreword.paths import Home
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import noted
 from foreword.types import Event, Memory
 from tests.flow.conftest import CLEAN, Host, wait_for
+from tests.flow.forked import foreword
 
 DAY = 86_400
 OLD = 30  # days of history
@@ -31,7 +31,7 @@ def day(back: int) -> str:
 @pytest.fixture
 def filled(home: Home) -> Home:
     """A month of sessions, each distilled."""
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     for back in range(OLD, 0, -1):
         store.note_day(day(back))
         at, session = time.time() - back * DAY, f"s{back}"
@@ -48,15 +48,7 @@ def filled(home: Home) -> Home:
 
 
 def run(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "foreword", *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-        env={**CLEAN, "FOREWORD_HOME": str(home.root), "COLUMNS": "200"},
-    )
+    return foreword(*words, cwd=home.root, env={**CLEAN, "FOREWORD_HOME": str(home.root), "COLUMNS": "200"})
 
 
 def _all(client: Client) -> dict[str, Any]:
@@ -70,18 +62,18 @@ def test_it_is_shown_asked_done_and_told(filled, start):
     client = start()
     preview = client.post("/api/prune", {"dry_run": True})
     (events,) = [each for each in preview["classes"] if each["name"] == "events"]
-    assert (events["rows"], events["by_age"], preview["rows"]) == (90, 90, 90)
+    assert (events["rows"], events["by_age"], preview["rows"]) == (99, 99, 99)
     said = run(filled, "prune", "--dry-run")
     assert said.returncode == 0, said.stderr
-    assert "events  90" in said.stdout
+    assert "events  99" in said.stdout
     refused = run(filled, "prune")
     assert refused.returncode == 1
     assert "nobody is there to ask" in refused.stderr
     assert client.get("/api/health")["counts"]["events"] == 9 * OLD
     done = json.loads(run(filled, "prune", "--yes", "--json").stdout)
-    assert done["pruned"] == {"events": 90}
+    assert done["pruned"] == {"events": 99}
     assert done["done"]
-    assert client.get("/api/health")["counts"]["events"] == 9 * OLD - 90
+    assert client.get("/api/health")["counts"]["events"] == 9 * OLD - 99
     assert client.get("/api/health")["counts"]["memories"] == OLD
     again = run(filled, "prune", "--yes")
     assert "nothing is old enough" in again.stdout
@@ -96,7 +88,7 @@ def test_the_idle_worker_does_it_by_itself_once_a_day(filled, start, monkeypatch
         import sqlite3
 
         with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
-            return connection.execute("SELECT count(*) FROM events").fetchone()[0] == 9 * OLD - 90
+            return connection.execute("SELECT count(*) FROM events").fetchone()[0] == 9 * OLD - 99
 
     del client
     wait_for(gone)

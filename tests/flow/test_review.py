@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import select
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,7 +17,8 @@ import pytest
 from foreword.client import Client
 from foreword.errors import BadRequest, NotFound
 from foreword.paths import Home
-from tests.flow.conftest import until, wait_for
+from tests.flow import forked
+from tests.flow.conftest import CLEAN, until, wait_for
 
 clock = itertools.count()
 
@@ -75,15 +75,7 @@ def twice(client: Client, project: str) -> dict[str, Any]:
 
 
 def foreword(home: Home, folder: str, *words: str, code: int = 0) -> str:
-    ended = subprocess.run(
-        [sys.executable, "-m", "foreword", *words],
-        check=False,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "FOREWORD_HOME": str(home.root)},
-    )
+    ended = forked.foreword(*words, cwd=folder, env={**CLEAN, "FOREWORD_HOME": str(home.root)})
     assert "Traceback" not in ended.stderr
     assert ended.returncode == code, (ended.stdout, ended.stderr)
     return ended.stdout if not code else ended.stderr

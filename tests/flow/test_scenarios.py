@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,10 @@ import pytest
 from foreword.client import Client
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.tokens import count, family_of
 from foreword.trouble import noted
 from foreword.types import Memory
-from foreword.values import replace
 from tests.flow.conftest import Host
 
 HOUR = 3_600.0
@@ -36,7 +36,7 @@ def payload(shared: Path, project: str):
 
 def filled(home: Home, folder: str, *memories: Memory) -> None:
     """Keep *memories* of the project at *folder*, each an hour old, before any worker is there."""
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner = resolve(folder)
     store.keep([replace(each, project=owner.key, created=time.time() - HOUR) for each in memories])
     store.close()

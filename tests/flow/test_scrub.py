@@ -18,7 +18,7 @@ from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.spool import append
 from foreword.store.scrub import Cleaner
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Change, Event, Injection, Memory, Vector
 from foreword.worker.scrub import files
 from tests.flow.conftest import CLEAN, end_worker
@@ -34,7 +34,7 @@ VALUE = chars(RNG, ALNUM, 24)  # of a variable
 def leaky(home: Home, project: str) -> Home:
     """A home as an older Foreword left it: written by the store itself, which knows no secrets."""
     key = resolve(project).key
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     now = time.time()
     memories = [Memory("note", f"walrus {number}", project=key, created=now) for number in range(250)]
     leaks = [
@@ -144,7 +144,7 @@ def search(home: Home, project: str, *words: str) -> str:
 
 
 def test_it_goes_on_where_it_was_stopped(leaky: Home) -> None:
-    store = SqliteStore(leaky.database, backups=leaky.backups)
+    store = Store(leaky.database, backups=leaky.backups)
     steps, after = 0, ()
     while True:
         found = store.scrub(Cleaner(), after=after)

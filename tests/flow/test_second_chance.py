@@ -12,7 +12,7 @@ import pytest
 from foreword.client import Client
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory
 from tests.flow.conftest import Host
 
@@ -22,7 +22,7 @@ PAYLOADS = Path(__file__).resolve().parents[1] / "payloads" / "cursor"
 
 @pytest.fixture
 def filled(home: Home, project: str) -> Home:
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
     old = {**about, "created": time.time() - 900 * 86400}

@@ -15,7 +15,7 @@ from foreword.cli.main import app
 from foreword.client import Client
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory
 from foreword.worker import life
 from tests.flow.conftest import Host, wait_for
@@ -30,7 +30,7 @@ PLANTED = "the retries of the Ozymandias ferry"
 @pytest.fixture
 def filled(home: Home, project: str) -> Home:
     """A store that knows one decision; closed."""
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
     store.keep([Memory("decision", "The checkout HTTPTransport retries twice", body="because of the bank", **about)])
@@ -68,7 +68,7 @@ def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(fi
     assert len(story["injections"]) == 1
     client.post("/api/stop", {})
     wait_for(lambda: not life.pid_of(filled))
-    kept = SqliteStore(filled.database, backups=filled.backups)
+    kept = Store(filled.database, backups=filled.backups)
     try:
         rows = kept.silences()
     finally:
@@ -116,7 +116,7 @@ def test_nothing_is_kept_where_it_is_switched_off(filled: Home, host: Host, star
 
 def test_a_silence_of_a_hook_whose_worker_was_late_is_told_once_as_its_own(filled: Home, host: Host, start, project):
     client = start()
-    host.write_hook(FOREWORD_DEADLINE_PROMPT_MS="2000")  # of which the hook has 800 ms for itself
+    host.write_hook()
     pid = life.pid_of(filled)
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -1,23 +1,21 @@
-"""`foreword stats` and /api/metrics, through a real worker: counts that last, and nobody's words."""
+"""`foreword stats`, through a real worker: counts that last, and nobody's words."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 from foreword.errors import BadRequest
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Injection, Item, Memory
-from tests.exposition import families
 from tests.flow.conftest import CLEAN, end_worker
+from tests.flow.forked import foreword
 
 SECRET = "quetzalcoatl"  # a word of another project
 PROMPT = "why does the transport time out?"
@@ -29,7 +27,7 @@ def known(home: Home, project: str, tmp_path: Path) -> tuple[str, str]:
     other = tmp_path / SECRET
     other.mkdir()
     (other / "pyproject.toml").write_text("")
-    store, now = SqliteStore(home.database, backups=home.backups), time.time()
+    store, now = Store(home.database, backups=home.backups), time.time()
     for folder, title in ((project, "The transport retries twice"), (str(other), f"{SECRET} retries twice")):
         owner = resolve(folder)
         (kept,) = store.keep(
@@ -46,15 +44,7 @@ def known(home: Home, project: str, tmp_path: Path) -> tuple[str, str]:
 
 
 def run(home: Home, *words: str, cwd: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "foreword", "stats", *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**CLEAN, "FOREWORD_HOME": str(home.root), "COLUMNS": "200"},
-        cwd=cwd,
-    )
+    return foreword("stats", *words, cwd=cwd, env={**CLEAN, "FOREWORD_HOME": str(home.root), "COLUMNS": "200"})
 
 
 def test_a_project_is_told_its_own_counts_and_no_words(home, start, known):
@@ -78,13 +68,9 @@ def test_silences_outlive_the_worker(home, start, known):
         client.get("/api/context", project_path=project, prompt=prompt)
     before = client.get("/api/stats", project_path=project)["silence"]
     assert before["prompt"] == {"recalls": 3, "silences": 2, "rate": 0.6667}
-    metrics = families(client.text("/api/metrics"))
     end_worker(home)
     client = start()
     assert client.get("/api/stats", project_path=project)["silence"] == before
-    after = families(client.text("/api/metrics"))
-    for name in ("foreword_silences_total", "foreword_recalls_total", "foreword_injections_total"):
-        assert metrics[name] == after[name]
 
 
 def test_a_preview_is_no_recall(start, known):
@@ -93,33 +79,17 @@ def test_a_preview_is_no_recall(start, known):
     assert client.get("/api/stats", project_path=project)["silence"] == {}
 
 
-def test_metrics_are_valid_and_name_no_project_unless_asked(start, known):
-    client, (project, _) = start(), known
-    text = client.text("/api/metrics")
-    told = families(text)
-    key = (("moment", "prompt"),)
-    assert told["foreword_injections_total"][1]["foreword_injections_total", key] == 6
-    assert told["foreword_memories"][1]["foreword_memories", (("kind", "decision"),)] == 2
-    assert SECRET not in text
-    assert "project=" not in text
-    own = families(client.text(f"/api/metrics?project_path={project}"))
-    key = (("moment", "prompt"), ("project", resolve(project).key))
-    assert own["foreword_injections_total"][1]["foreword_injections_total", key] == 3
-
-
-def test_the_command_prints_draws_and_gives_json(home, start, known, tmp_path):
+def test_the_command_prints_and_gives_json(home, start, known):
     start()
     project, _ = known
-    said = run(home, "--plot", str(tmp_path / "stats.svg"), cwd=project)
+    said = run(home, cwd=project)
     assert said.returncode == 0, said.stderr
     assert "injections     3" in said.stdout
     assert "local days" in said.stdout
     assert "#" * 24 in said.stdout
     assert SECRET not in said.stdout
-    assert ElementTree.parse(tmp_path / "stats.svg").getroot().tag.endswith("svg")
     assert json.loads(run(home, "--all", "--json", "--days", "2", cwd=project).stdout)["injections"]["total"] == 6
     assert run(home, "--all", "--project", project, cwd=project).returncode == 1
-    assert "no name for an SVG" in run(home, "--plot", "x.png", cwd=project).stderr
 
 
 def test_an_empty_memory_has_figures_too(home, start, project):

@@ -14,12 +14,13 @@ import pytest
 from foreword.client import Client
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import noted
 from foreword.types import Memory
 from foreword.worker import life
-from tests.flow.conftest import CLEAN, Host
+from tests.flow.conftest import CLEAN, Host, wait_for
 from tests.recorded import recorded
+from tests.scratch import processes_in
 
 PROMPT = {"session_id": "s1", "hook_event_name": "UserPromptSubmit", "prompt": "why does the transport time out?"}
 START = {"session_id": "s1", "hook_event_name": "SessionStart", "source": "startup"}
@@ -27,7 +28,7 @@ START = {"session_id": "s1", "hook_event_name": "SessionStart", "source": "start
 
 @pytest.fixture
 def known(home: Home, project: str) -> Home:
-    store, owner, now = SqliteStore(home.database, backups=home.backups), resolve(project), time.time()
+    store, owner, now = Store(home.database, backups=home.backups), resolve(project), time.time()
     about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
     store.keep([Memory(kind="decision", title="The transport retries twice", **about)])
     store.keep([Memory(kind="handoff", title="Sandbox", detail={"next": ["ask for a sandbox"]}, **about)])
@@ -111,7 +112,7 @@ def test_without_a_worker_nothing_is_said_kept_started_or_complained_of(known, h
     host.write_hook(worker=["/bin/sh", "-c", f"echo x >> {counter}"], FOREWORD_DEADLINE_PROMPT_MS="300")
     assert drawn(host, asked(project)) == ""
     assert command(known, stdin=json.dumps(asked(project)).encode()) == "\n"
-    time.sleep(0.2)
+    wait_for(lambda: {each.pid for each in processes_in(known.root)} <= {pid})
     assert not counter.exists()
     assert host.spooled() == 0
     assert noted(str(known.trouble)) == ()

@@ -6,40 +6,42 @@ import os
 import random
 import signal
 import subprocess
-import threading
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Semaphore
+
+import pytest
 
 from foreword.client import Client
 from foreword.paths import Home, worker_command
 from foreword.worker import life
-from tests.flow.conftest import Host, end_worker, wait_for
+from tests.flow.conftest import Host, wait_for
+from tests.scratch import processes_in
 
-PROCESSES, EVENTS = 16, 50
+KILL_EVERY = 15  # hooks
+STORMS = [(4, 25), pytest.param((16, 50), marks=pytest.mark.long)]  # sessions at once, and hooks of each
 
 
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("storm", STORMS, ids=str)
 def test_every_event_whose_hook_returned_is_stored_once_while_workers_are_killed(
-    home: Home, host: Host, start, project
+    home: Home, host: Host, start, project, storm
 ):
+    many, events = storm
     host.write_hook(worker=worker_command())
     start()
-    over = threading.Event()
-    killed = Counter[str]()
-    killer = threading.Thread(target=_kill_now_and_then, args=(home, over, killed))
-    killer.start()
-    try:
-        with ThreadPoolExecutor(PROCESSES) as sessions:
-            told = list(sessions.map(lambda number: _session(host, number, project), range(PROCESSES)))
-    finally:
-        over.set()
-        killer.join()
+    hooks = Semaphore(0)  # released when one has returned
+    killing = ThreadPoolExecutor(1)
+    killed = killing.submit(_kill_now_and_then, home, hooks, times=many * events // KILL_EVERY)
+    with ThreadPoolExecutor(many) as sessions:
+        told = list(sessions.map(lambda number: _session(host, number, project, events, hooks), range(many)))
     assert all(outcome == (0, b"", b"") for session in told for outcome in session)
-    life.start(home)
+    start()
     wait_for(lambda: host.spooled() == 0)
     times = Counter(payload["tool_use_id"] for payload in host.stored())
-    assert times == {f"toolu_{session}_{number}": 1 for session in range(PROCESSES) for number in range(EVENTS)}
-    assert killed["times"] > 3
+    assert times == {f"toolu_{session}_{number}": 1 for session in range(many) for number in range(events)}
+    assert killed.result() > 1
 
 
 def test_fifty_hooks_at_once_leave_exactly_one_worker(home: Home, host: Host, start, project):
@@ -51,7 +53,7 @@ def test_fifty_hooks_at_once_leave_exactly_one_worker(home: Home, host: Host, st
     wait_for(lambda: life.pid_of(home) and home.socket.exists())
     client = Client(home)
     wait_for(lambda: client.get("/api/health")["counts"]["events"] == 50)
-    assert _workers(home) == [life.pid_of(home)]
+    wait_for(lambda: _workers(home) == [life.pid_of(home)])  # who came second has left
 
 
 def test_whoever_starts_it_there_is_one_worker(home: Home, start):
@@ -65,9 +67,9 @@ def test_whoever_starts_it_there_is_one_worker(home: Home, start):
     assert all(each.wait(10) == 0 for each in started)
 
 
-def _session(host: Host, session: int, project: str) -> list[tuple[int, bytes, bytes]]:
+def _session(host: Host, session: int, project: str, events: int, hooks: Semaphore) -> list[tuple[int, bytes, bytes]]:
     outcomes = []
-    for number in range(EVENTS):
+    for number in range(events):
         ended = host.tell(
             "PostToolUse",
             {
@@ -81,29 +83,26 @@ def _session(host: Host, session: int, project: str) -> list[tuple[int, bytes, b
             },
         )
         outcomes.append((ended.returncode, ended.stdout, ended.stderr))
+        hooks.release()
     return outcomes
 
 
-def _kill_now_and_then(home: Home, over: threading.Event, killed: Counter[str]) -> None:
-    chance = random.Random(7)
-    while not over.wait(chance.uniform(0.05, 1.0)):
-        pid = life.pid_of(home)
-        if pid:
-            end_worker(home, how=signal.SIGKILL)
-            killed["times"] += 1
+def _kill_now_and_then(home: Home, hooks: Semaphore, *, times: int) -> int:
+    """Kill the worker whenever some more hooks have returned, and start another now and then; how many were killed."""
+    chance, killed = random.Random(7), 0
+    for _ in range(times):
+        for _ in range(KILL_EVERY):
+            hooks.acquire()
+        if pid := life.pid_of(home):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+            wait_for(lambda pid=pid: life.pid_of(home) != pid)
         if chance.random() < 0.7:
             life.start(home)
+    return killed
 
 
 def _workers(home: Home) -> list[int]:
     """The processes that run a worker in this home, as the system sees them."""
-    time.sleep(0.3)
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as command, open(f"/proc/{pid}/environ", "rb") as environ:
-                if b"foreword.worker" in command.read() and str(home.root).encode() + b"\0" in environ.read() + b"\0":
-                    found.append(int(pid))
-        except OSError:
-            continue
-    return found
+    return [each.pid for each in processes_in(home.root) if "foreword.worker" in each.command]

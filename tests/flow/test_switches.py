@@ -6,18 +6,21 @@ import json
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mcp.client import Client as McpClient
 
 from foreword.errors import BadRequest
 from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.spool import deliveries
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.switches import FILE
 from foreword.types import Memory
-from tests.flow.conftest import CLEAN, PATIENT, PYTHON, Host, end_worker, wait_for
+from tests.flow.conftest import CLEAN, PATIENT, Host, end_worker, wait_for
+from tests.flow.forked import foreword
 from tests.flow.test_mcp import Agent
 
 # Each switch as a setting of the user's or as the repository's own file; what is kept and what is told then.
@@ -34,55 +37,71 @@ SWITCHES = {
 
 @pytest.fixture
 def filled(home: Home, project: str) -> Home:
-    store = SqliteStore(home.database, backups=home.backups)
-    owner, now = resolve(project), time.time()
-    about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
-    store.keep(
-        [
-            Memory(kind="decision", title="The checkout HTTPTransport retries twice", body="the bank", **about),
-            Memory(kind="failure", title="checkout transport timeout", detail={"fixed_by": "raise it"}, **about),
-        ]
-    )
-    store.close()
+    fill(home, project)
     return home
+
+
+@pytest.fixture
+def switched(home: Home, tmp_path: Path) -> dict[str, str]:
+    """A project for each switch, which is set there."""
+    folders = {what: str(tmp_path / f"with {what}" / "shop") for what in SWITCHES}
+    for what, folder in folders.items():
+        Path(folder).mkdir(parents=True)
+        (Path(folder) / "pyproject.toml").write_text("")
+        switch(home, folder, what)
+    fill(home, *folders.values())
+    return folders
+
+
+def fill(home: Home, *projects: str) -> None:
+    store, now = Store(home.database, backups=home.backups), time.time()
+    for owner in map(resolve, projects):
+        about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
+        store.keep(
+            [
+                Memory(kind="decision", title="The checkout HTTPTransport retries twice", body="the bank", **about),
+                Memory(kind="failure", title="checkout transport timeout", detail={"fixed_by": "raise it"}, **about),
+            ]
+        )
+    store.close()
 
 
 def switch(home: Home, project: str, what: str) -> None:
     if what.endswith("_projects"):
-        home.config.write_text(f"{what} = [{json.dumps(project)}]\n")
+        with home.config.open("a") as file:
+            file.write(f"{what} = [{json.dumps(project)}]\n")
     else:
         (Path(project) / FILE).write_text(what)
 
 
 def prompt(project: str, text: str = "why does the checkout transport time out?") -> dict[str, str]:
-    return {"session_id": "s1", "cwd": project, "hook_event_name": "UserPromptSubmit", "prompt": text}
+    session = f"in {project}"
+    return {"session_id": session, "cwd": project, "hook_event_name": "UserPromptSubmit", "prompt": text}
 
 
-@pytest.mark.parametrize("what", SWITCHES)
-def test_a_hook_obeys_with_a_worker(filled: Home, host: Host, start, project, what):
-    kept, told = SWITCHES[what]
-    switch(filled, project, what)
+def test_a_hook_obeys_with_a_worker(home: Home, host: Host, start, switched):
     client = start()
-    inner = str(Path(project, "inner"))
-    Path(inner).mkdir()
-    assert bool(host.context("UserPromptSubmit", prompt(inner))) is told
-    assert bool(host.stored()) is kept
-    event = {"host": "claude-code", "event": "Stop", "payload": {"session_id": "s2", "cwd": project}}
-    assert client.post("/api/events", event)["stored"] == int(kept)
-    got = client.get("/api/context", project_path=project, prompt="the checkout transport", preview=1)
-    assert bool(got["context"]) is told
-    assert told or "switched off" in got["why"]
+    for what, (kept, told) in SWITCHES.items():
+        project, before = switched[what], len(host.stored())
+        inner = str(Path(project, "inner"))
+        Path(inner).mkdir()
+        assert bool(host.context("UserPromptSubmit", prompt(inner))) is told, what
+        assert (len(host.stored()) > before) is kept, what
+        event = {"host": "claude-code", "event": "Stop", "payload": {"session_id": what, "cwd": project}}
+        assert client.post("/api/events", event)["stored"] == int(kept), what
+        got = client.get("/api/context", project_path=project, prompt="the checkout transport", preview=1)
+        assert bool(got["context"]) is told, what
+        assert told or "switched off" in got["why"], what
 
 
-@pytest.mark.parametrize("what", SWITCHES)
-def test_a_hook_obeys_without_a_worker(filled: Home, host: Host, project, what):
-    kept, told = SWITCHES[what]
-    switch(filled, project, what)
+def test_a_hook_obeys_without_a_worker(home: Home, host: Host, switched):
     host.write_hook()
-    assert bool(host.context("UserPromptSubmit", prompt(project))) is told
-    spool = filled.spool / "current"
-    waiting = list(deliveries(spool.read_bytes())) if spool.exists() else []
-    assert any(isinstance(each, Delivery) and not each.given for each in waiting) is kept
+    for what, (kept, told) in SWITCHES.items():
+        assert bool(host.context("UserPromptSubmit", prompt(switched[what]))) is told, what
+        spool = home.spool / "current"
+        waiting = list(deliveries(spool.read_bytes())) if spool.exists() else []
+        assert any(isinstance(each, Delivery) and not each.given for each in waiting) is kept, what
+        spool.unlink(missing_ok=True)
 
 
 def test_what_waits_in_the_spool_is_not_taken_in_where_it_was_switched_off_since(
@@ -99,45 +118,42 @@ def test_what_waits_in_the_spool_is_not_taken_in_where_it_was_switched_off_since
     assert host.stored() == []
 
 
-@pytest.mark.parametrize("what", SWITCHES)
-def test_tools_and_callers_of_the_worker_obey(filled: Home, start, project, what):
-    kept, told = SWITCHES[what]
-    switch(filled, project, what)
-    client, agent = start(), Agent(filled, project)
-    remembered = agent.call("memory_remember", {"kind": "note", "title": "a wombat"})
-    handed = agent.call("memory_handoff", {"message": "half done"})
-    assert all(answer.startswith("error:") is not kept for answer in (remembered, handed))
-    if not kept:
-        assert "switched off" in remembered if not told else "read-only" in remembered
-        with pytest.raises(BadRequest, match=r"switched off|read-only"):
-            client.post("/api/memories", {"kind": "note", "title": "a wombat", "project_path": project})
-    asked = agent.call("memory_context", {"query": "checkout transport retries"})
-    assert ("HTTPTransport" in asked) is told
-    found = agent.call("memory_search", {"query": "checkout transport"})
-    assert ("HTTPTransport" in found) is (kept or told)  # who asks is answered, unless all is off
-
-
-@pytest.mark.parametrize(
-    ("what", "line"), [("off_projects", "off"), ("", "off"), ("inject", "silent"), ("read_only_projects", "quiet")]
-)
-def test_a_status_line_says_so(filled: Home, host: Host, start, project, what, line):
-    switch(filled, project, what)
+def test_tools_and_callers_of_the_worker_obey(home: Home, start, switched):
     client = start()
-    told = host.tell("statusLine", {"session_id": "s1", "cwd": project})
-    assert told.stdout == f"foreword: {line}".encode()
-    assert client.get("/api/line", project_path=project)["line"] == f"foreword: {line}"
+    calls = [
+        ("memory_remember", {"kind": "note", "title": "a wombat"}),
+        ("memory_handoff", {"message": "half done"}),
+        ("memory_context", {"query": "checkout transport retries"}),
+        ("memory_search", {"query": "checkout transport"}),
+    ]
+
+    async def work(agent: McpClient) -> list[Any]:
+        return [await agent.call_tool(tool, arguments) for tool, arguments in calls]
+
+    for what, (kept, told) in SWITCHES.items():
+        answers = Agent(home, switched[what]).run(work)
+        remembered, handed, asked, found = (answer.content[0].text for answer in answers)
+        assert [answer.is_error for answer in answers[:2]] == [not kept, not kept], (what, remembered, handed)
+        if not kept:
+            assert "switched off" in remembered if not told else "read-only" in remembered, what
+            with pytest.raises(BadRequest, match=r"switched off|read-only"):
+                client.post("/api/memories", {"kind": "note", "title": "a wombat", "project_path": switched[what]})
+        assert ("HTTPTransport" in asked) is told, what
+        assert ("HTTPTransport" in found) is (kept or told), what  # who asks is answered, unless all is off
+
+
+def test_a_status_line_says_so(home: Home, host: Host, start, switched):
+    client = start()
+    lines = {"off_projects": "off", "": "off", "inject": "silent", "read_only_projects": "quiet"}
+    for what, line in lines.items():
+        told = host.tell("statusLine", {"session_id": what, "cwd": switched[what]})
+        assert told.stdout == f"foreword: {line}".encode(), what
+        assert client.get("/api/line", project_path=switched[what])["line"] == f"foreword: {line}", what
 
 
 def run(home: Home, folder: str, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    ended = subprocess.run(
-        [PYTHON, "-m", "foreword", *words],
-        cwd=folder,
-        env={**CLEAN, **PATIENT, "FOREWORD_HOME": str(home.root), "HOME": str(Path(folder).parent)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    environ = {**CLEAN, **PATIENT, "FOREWORD_HOME": str(home.root), "HOME": str(Path(folder).parent)}
+    ended = foreword(*words, cwd=folder, env=environ)
     assert ended.returncode == code, (words, ended.stdout, ended.stderr)
     return ended
 
@@ -153,20 +169,19 @@ KEEPING = (
 )
 
 
-@pytest.mark.parametrize("what", ["off_projects", "read_only_projects", "", "capture"])
-def test_the_command_line_keeps_nothing_and_tells_the_way_out(filled: Home, start, project, what):
-    switch(filled, project, what)
+def test_the_command_line_keeps_nothing_and_tells_the_way_out(home: Home, start, switched):
     start()
-    way = what if what.endswith("_projects") else FILE
-    for words in KEEPING:
-        told = run(filled, project, *words, code=1).stderr
-        assert "nothing is kept here" in told, words
-        assert way in told, words
-    assert way in run(filled, project, "status").stdout
-    assert json.loads(run(filled, project, "status", "--json").stdout)["switched_off"]
-    doctor = run(filled, project, "doctor").stdout
-    assert way in doctor
-    assert "nothing is kept" in doctor
+    for what in ("off_projects", "read_only_projects", "", "capture"):
+        project, way = switched[what], what if what.endswith("_projects") else FILE
+        for words in KEEPING:
+            told = run(home, project, *words, code=1).stderr
+            assert "nothing is kept here" in told, (what, words)
+            assert way in told, (what, words)
+        assert way in run(home, project, "status").stdout
+        assert json.loads(run(home, project, "status", "--json").stdout)["switched_off"]
+        doctor = run(home, project, "doctor").stdout
+        assert way in doctor
+        assert "nothing is kept" in doctor
 
 
 def test_another_project_goes_on(filled: Home, host: Host, start, project, tmp_path):

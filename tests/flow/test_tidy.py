@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from contextlib import closing, suppress
@@ -15,16 +14,17 @@ from contextlib import closing, suppress
 import pytest
 
 from foreword.client import Client
+from foreword.config import load
 from foreword.errors import ForewordError
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory, Session
-from foreword.values import fields
 from foreword.worker import life
-from tests.flow.conftest import CLEAN, end_worker, wait_for
-
-KILLS = 10
+from foreword.worker.importing import Courtesy
+from foreword.worker.tidying import Tidying
+from tests.flow.conftest import CLEAN, end_worker, until, wait_for
+from tests.flow.forked import foreword
 
 
 def filled(home: Home, project: str, *, things: int = 60) -> None:
@@ -40,30 +40,22 @@ def filled(home: Home, project: str, *, things: int = 60) -> None:
             seen = {"session": f"s{turn}", "seen": 1 + turn, "detail": {"seen_in": {f"s{turn}": 1 + turn}}}
             of = {"project": found.key, "scope": found.scope, "created": float(turn), "confirmed": float(turn)}
             memories.append(Memory("decision", title, id=id, uid=id, **of, **seen))
-    with closing(SqliteStore(home.database, backups=home.backups)) as store:
+    with closing(Store(home.database, backups=home.backups)) as store:
         store.keep(memories)
         store.settle(Session("s0", "codex", found.key, project, 1.0, 2.0, ended=2.0))
 
 
 def as_it_is(home: Home, project: str) -> tuple[dict, set]:
     scope = resolve(project).scope
-    with closing(SqliteStore(home.database, backups=home.backups)) as store:
-        memories = {memory.id: fields(memory) for _, memory in store.page(scopes=(scope,), limit=5000)}
-        links = {tuple(fields(link).values()) for id in memories for link in store.linked(id)}
+    with closing(Store(home.database, backups=home.backups)) as store:
+        memories = {memory.id: vars(memory) for _, memory in store.page(scopes=(scope,), limit=5000)}
+        links = {tuple(vars(link).values()) for id in memories for link in store.linked(id)}
     return memories, links
 
 
 def cli(home: Home, project: str, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "foreword", "tidy", *words],
-        check=False,
-        cwd=project,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-        env={**CLEAN, "HOME": str(home.root), "FOREWORD_HOME": str(home.root)},
-    )
+    environ = {**CLEAN, "HOME": str(home.root), "FOREWORD_HOME": str(home.root)}
+    return foreword("tidy", *words, cwd=project, env=environ)
 
 
 def test_the_plan_is_shown_first_and_nothing_is_done_without_a_yes(home, project, start):
@@ -87,13 +79,15 @@ def test_the_plan_is_shown_first_and_nothing_is_done_without_a_yes(home, project
     assert [each["project"] for each in told["projects"]] == [resolve(project).key]
 
 
-def test_killed_at_any_point_it_ends_as_if_it_had_not_been(home, project, start, tmp_path):
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.long)])
+def test_killed_at_any_point_it_ends_as_if_it_had_not_been(home, project, start, kills):
     filled(home, project)
     undisturbed = Home(root=home.root.parent / "u")
     shutil.copytree(home.root, undisturbed.root)
     rng = random.Random(3)
     killed, longest = 0, 0.15
-    for _ in range(5 * KILLS):
+    for _ in range(5 * kills):
         _up(start)
         asking = threading.Thread(target=_asked, args=(home, project), daemon=True)
         asking.start()
@@ -102,16 +96,16 @@ def test_killed_at_any_point_it_ends_as_if_it_had_not_been(home, project, start,
         end_worker(home)
         asking.join(10)
         killed += in_time
-        if killed == KILLS:
+        if killed == kills:
             break
         if not in_time:  # it was quicker, and there is nothing left to do: from the beginning
             longest *= 0.8
             shutil.rmtree(home.root)
             shutil.copytree(undisturbed.root, home.root)
-    assert killed == KILLS
+    assert killed == kills
     last = _up(start).post("/api/tidy", {"project_path": project, "dry_run": False})
     end_worker(home)
-    with closing(SqliteStore(home.database, backups=home.backups)) as store:
+    with closing(Store(home.database, backups=home.backups)) as store:
         runs = {entry.run for entry in store.log(limit=10_000)}
     assert len(runs) == 1, "one run, which can be undone together"
     assert last["run"] in ("", *runs)
@@ -122,10 +116,9 @@ def test_killed_at_any_point_it_ends_as_if_it_had_not_been(home, project, start,
 
 def _up(start) -> Client:
     """A worker that answers; the socket of one that was killed is there until the next one has put its own there."""
-    for _ in range(100):
+    for _ in until(20):
         with suppress(ForewordError):
             return start()
-        time.sleep(0.05)
     raise AssertionError("no worker answers")
 
 
@@ -150,13 +143,21 @@ def test_an_idle_worker_tidies_by_itself(home, project, start, monkeypatch):
     wait_for(lambda: _active(home) == 2)
 
 
-def test_switched_off_it_does_not(home, project, start, monkeypatch):
-    filled(home, project, things=2)
-    monkeypatch.setenv("FOREWORD_TIDY_IDLE_MINUTES", "0.01")
-    monkeypatch.setenv("FOREWORD_TIDY", "false")
-    start()
-    time.sleep(2.5)
-    assert _active(home) == 8
+@pytest.mark.parametrize("tidy", [True, False])
+def test_switched_off_it_does_not(home, store, tidy):
+    settings = load(home, {"FOREWORD_TIDY": str(tidy).lower()}).settings
+    asked = []
+    tidying = Tidying(
+        store=lambda: asked.append(1) or store,
+        settings=lambda: settings,
+        project_of=resolve,
+        courtesy=Courtesy(),
+        tell=lambda where, what: None,
+        quiet=lambda: 1e6,
+    )
+    tidying.look()
+    tidying.close()  # waits for what it has begun
+    assert bool(asked) is tidy
 
 
 def _active(home: Home) -> int:

@@ -12,7 +12,7 @@ from foreword.cli.main import app
 from foreword.client import Client
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory
 from tests.flow.conftest import Host, end_worker, wait_for
 
@@ -23,7 +23,7 @@ NAMES = ("used", "ignored", "rule", "worded")
 @pytest.fixture
 def ids(home: Home, project: str) -> dict[str, str]:
     """A store with four memories about one thing; closed."""
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
     kept = store.keep(

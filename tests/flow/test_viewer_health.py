@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,19 +12,12 @@ import pytest
 
 from foreword.client import Client
 from foreword.config.editing import change
-from foreword.hosts import find
-from foreword.install.found import place_of
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store.ledger import Spending
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trouble import Trouble, note
 from foreword.types import Injection, Item, Memory
-from foreword.web.health import MOST_WAITING
-from foreword.wiring import Entry
-from tests import retimed
-from tests.flow.conftest import wait_for
-from tests.flow.test_watch import SESSION, tell
 from tests.flow.viewing import Page
 
 Ask = Callable[..., dict[str, Any]]
@@ -56,7 +48,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fill(home: Home, *, project: str = "dir:/shop") -> None:
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     (kept,) = store.keep([Memory("decision", "Prices are cents", project=project, created=NOW, confirmed=NOW)])
     item = Item(kept.id, "index", 0.5, 20, {})
     store.record(Injection("inj-1", "prompt", "s", project, "codex", NOW, 40, 500, 3.0, {}, {}, (item,)))
@@ -96,11 +88,6 @@ def test_figures_are_of_the_project_and_the_days_that_were_asked_for(ask: Ask, h
         assert "days" in ask("/api/health/figures", status=400, days=days)["error"]
 
 
-def test_no_text_of_a_memory_is_in_it(ask: Ask, home: Home) -> None:
-    fill(home)
-    assert "cents" not in json.dumps([ask(), ask("/api/health/figures")])
-
-
 def test_a_worker_whose_store_is_broken_tells_why_and_the_way_out(ask: Ask, home: Home) -> None:
     home.prepare()
     home.database.write_bytes(b"this is no database, and never was one. " * 200)
@@ -114,66 +101,6 @@ def test_a_worker_whose_store_is_broken_tells_why_and_the_way_out(ask: Ask, home
     assert not told["worker"]["ok"]
     assert any("cannot open" in each["what"] for each in told["troubles"])
     assert "cannot open" in ask("/api/health/figures", status=503)["error"]
-
-
-def test_a_table_that_is_gone_is_told_and_the_rest_still_answers(ask: Ask, home: Home) -> None:
-    fill(home)
-    with sqlite3.connect(home.database) as database:
-        database.execute("DROP TABLE injections")
-    told = ask()
-    assert not told["ok"]
-    assert any("injections" in each["says"] for each in told["findings"])
-    assert told["store"]["counts"]["memories"] == 1
-
-
-def test_a_session_that_died_is_told_with_what_brings_it_in(
-    ask: Ask, start: Callable[[], Client], project: str, tmp_path: Path
-) -> None:
-    client = start()
-    path = tmp_path / "projects" / "p" / f"{SESSION}.jsonl"
-    about = {"cwd": project, "transcript_path": str(path)}
-    tell(client, "SessionStart", session=SESSION, at=NOW - 7200, source="startup", **about)
-    tell(client, "UserPromptSubmit", session=SESSION, at=NOW - 7199, prompt="Fix the test", **about)
-    retimed.write(path, "claude-code", first=NOW - 7200, last=NOW - 600, more=(retimed.prompt("claude-code"),))
-    tell(client, "SessionStart", session="next", at=NOW, source="startup", cwd=project)
-    wait_for(lambda: client.get("/api/hosts")["hosts"]["claude-code"]["died"])
-    told = ask()
-    (host,) = [each for each in told["hosts"] if each["host"] == "claude-code"]
-    assert [each["session"] for each in host["died"]] == [SESSION]
-    assert (host["sessions"], host["here"], host["last_event"]["name"]) == (2, True, "SessionStart")
-    (found,) = [each for each in told["findings"] if each["check"] == "claude-code"]
-    assert found["state"] == "note"
-    assert "foreword import claude-code" in found["way_out"]
-    assert told["ok"]
-    assert told["says"].startswith("All is well: 1 agent heard this week")
-
-
-def test_a_host_that_is_wired_in_part_is_wrong(ask: Ask, home: Home, user: Path) -> None:
-    setup = find("claude-code").setup(place_of(home, {"HOME": str(user)}))
-    assert setup is not None
-    one = next(each for each in setup.changes if isinstance(each, Entry) and each.append)
-    said: Any = [one.value]
-    for key in reversed(one.keys):
-        said = {key: said}
-    one.file.parent.mkdir(exist_ok=True)
-    one.file.write_text(json.dumps(said))
-    told = ask()
-    (host,) = [each for each in told["hosts"] if each["host"] == "claude-code"]
-    assert host["wired"] == "partly"
-    assert host["lacks"]
-    assert not told["ok"]
-    assert any("foreword install claude-code" in each["way_out"] for each in told["findings"])
-
-
-def test_the_ledger_of_a_model_is_told_while_one_is_on(ask: Ask, home: Home) -> None:
-    fill(home)
-    for name, text in {"name": "m-1", "url": "http://127.0.0.1:9", "provider": "openai"}.items():
-        change(home, f"model_{name}", text)
-    model = ask()["model"]
-    assert model["on"]
-    assert (model["provider"], model["model"], model["spent_tokens"]) == ("openai", "m-1", 80)
-    assert [(each["outcome"], each["tokens_in"]) for each in model["ledger"]] == [("refused:cap", 30), ("ok", 30)]
-    assert {each["name"] for each in ask()["settings"]} >= {"model_name", "model_url", "model_provider"}
 
 
 def test_the_same_trouble_is_one_entry_and_the_newest_is_first(ask: Ask, home: Home) -> None:
@@ -190,7 +117,7 @@ def test_switched_projects_changed_settings_and_what_is_off_are_told(ask: Ask, h
     change(home, "silent_projects", json.dumps([project]))
     change(home, "capture", "off")
     change(home, "terms_max", "7")
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     store.see_projects([resolve(project)], at=NOW)
     store.close()
     told = ask()
@@ -200,24 +127,3 @@ def test_switched_projects_changed_settings_and_what_is_off_are_told(ask: Ask, h
     (terms,) = [each for each in told["settings"] if each["name"] == "terms_max"]
     assert terms == {"name": "terms_max", "value": 7, "default": 10, "from": "file"}
     assert any(each["says"].startswith("capture is off") for each in told["findings"])
-
-
-def test_a_store_near_its_limit_is_told(ask: Ask, home: Home, monkeypatch: Any) -> None:
-    monkeypatch.setenv("FOREWORD_STORE_MAX_MB", "16")
-    store = SqliteStore(home.database, backups=home.backups)
-    store.keep([Memory("note", f"{n}", body="x" * 100_000, project="dir:/shop", uid=f"u{n}") for n in range(140)])
-    store.close()
-    told = ask()
-    assert told["ok"]
-    (found,) = [each for each in told["findings"] if each["check"] == "store"]
-    assert "foreword prune --dry-run" in found["way_out"]
-
-
-def test_more_sessions_wait_than_are_counted(start: Callable[[], Client], tmp_path: Path) -> None:
-    client = start()
-    told = {"host": "claude-code", "event": "UserPromptSubmit"}
-    for number in range(MOST_WAITING + 2):
-        prompt = {"session_id": f"s-{number}", "cwd": str(tmp_path), "prompt": f"question {number}"}
-        client.post("/api/events", {**told, "payload": prompt})
-    worker = Page(client).get("/api/health")["worker"]
-    assert (worker["sessions_waiting"], worker["more_sessions_wait"]) == (MOST_WAITING, True)

@@ -97,14 +97,6 @@ def test_new_words_are_kept_in_no_project_that_is_switched_off(client, page, add
         client.post("/api/supersede", {"old": everywhere, "title": "Use spaces", "project_path": project})
 
 
-def test_what_holds_everywhere_is_not_ended_by_what_holds_in_one_project(page, add):
-    everywhere = add("preference", "Always use tabs", scope="universal")
-    here = add("preference", "Spaces in this one")
-    with pytest.raises(Refused, match="holds beyond"):
-        page.post("/api/supersede", {"old": everywhere, "new": here})
-    page.post("/api/supersede", {"old": here, "new": everywhere})
-
-
 def test_a_scope_is_one_whatever_its_name_holds(client, page, root):
     folder = root / "a, b"
     folder.mkdir()
@@ -140,15 +132,6 @@ def test_where_it_was_shown_and_in_which_session_is_told(client, page, add, proj
     assert told["use"]["shown"] == 1
 
 
-def test_a_memory_names_the_session_that_it_came_from(client, page, add, project):
-    payload = {"session_id": "s-1", "cwd": project, "prompt": "store slots in UTC", "prompt_id": "p"}
-    client.post("/api/events", {"host": "claude-code", "event": "UserPromptSubmit", "payload": payload})
-    id = add("observation", "slots.py edited", session="s-1", source="claude-code", trust="agent")
-    session = page.get(f"/api/memories/{id}")["session"]
-    assert (session["id"], session["host"]) == ("s-1", "claude-code")
-    assert page.get(f"/api/memories/{add('note', 'of no session')}")["session"] is None
-
-
 def test_an_edit_is_the_users_is_told_in_the_history_and_can_be_taken_back(page, add):
     id = add("decision", "Use Redis", detail={"why": "speed"}, source="codex", trust="agent")
     told = page.post(f"/api/memories/{id}", {"title": "Use Valkey", "why": "its licence", "by": "codex"})
@@ -176,50 +159,6 @@ def test_an_undo_that_names_nothing_takes_nothing_back(page, add):
     assert page.get(f"/api/memories/{id}")["memory"]["title"] == "Use Valkey"
 
 
-def test_a_pin_is_set_and_let_go(page, add):
-    id = add("decision", "Use Redis")
-    assert page.post("/api/pin", {"id": id})["memory"]["pinned"] is True
-    assert page.post("/api/pin", {"id": id, "off": True})["memory"]["pinned"] is False
-    with pytest.raises(Refused, match="not pinned"):
-        page.post("/api/pin", {"id": id, "off": True})
-
-
-def test_what_took_its_place_is_named_on_both_sides(page, add):
-    old, new = add("decision", "Use Redis"), add("decision", "Use Valkey")
-    page.post("/api/supersede", {"old": old, "new": new})
-    told = page.get(f"/api/memories/{old}")
-    assert told["memory"]["status"] == "superseded"
-    assert told["superseded_by"]["id"] == new
-    links = page.get(f"/api/memories/{new}")["links"]
-    assert [(each["relation"], each["forth"], each["id"]) for each in links] == [("supersedes", True, old)]
-    made = page.post("/api/supersede", {"old": new, "title": "Use nothing", "why": "it is fast enough"})["by"]
-    assert page.get(f"/api/memories/{made['id']}")["memory"]["detail"]["why"] == "it is fast enough"
-
-
-def test_nothing_of_another_project_takes_a_memorys_place(client, page, add, tmp_path):
-    folder = tmp_path / "other"
-    folder.mkdir()
-    (folder / "pyproject.toml").write_text("")
-    strange = {"kind": "decision", "title": "Use Valkey", "project_path": str(folder)}
-    other = client.post("/api/memories", strange)["memories"][0]["id"]
-    old = add("decision", "Use Redis")
-    with pytest.raises(Refused, match="another project"):
-        page.post("/api/supersede", {"old": old, "new": other, "project_path": str(folder)})
-    assert page.get(f"/api/memories/{old}")["memory"]["status"] == "active"
-
-
-def test_forgetting_tells_what_will_go_then_does_it_and_gives_a_receipt(page, add):
-    id = add("decision", "The zanzibar treaty stands")
-    would = page.post("/api/forget", {"ids": [id], "dry_run": True})
-    assert [each["id"] for each in would["memories"]] == [id]
-    assert page.get(f"/api/memories/{id}")["memory"]["status"] == "active"
-    receipt = page.post("/api/forget", {"ids": [id]})
-    assert (receipt["memories"], receipt["left"]) == (1, [])
-    with pytest.raises(Refused) as told:
-        page.get(f"/api/memories/{id}")
-    assert told.value.status == 404
-
-
 def test_what_waits_is_counted_shown_with_the_words_it_would_replace_and_decided(client, page, add, project):
     key = client.get("/api/project", project_path=project)["key"]
     note = add("note", "slots are in UTC")
@@ -244,88 +183,11 @@ def test_what_waits_is_counted_shown_with_the_words_it_would_replace_and_decided
     assert page.get("/api/review", project=key)["waiting"] == 0
 
 
-def test_an_id_that_nobody_knows_is_told_so(page):
-    with pytest.raises(Refused) as told:
-        page.get("/api/memories/dec-00000000")
-    assert told.value.status == 404
-
-
 # -- several at once ---------------------------------------------------------------------------------------------
 
 
 def status(page: Page, id: str) -> str:
     return str(page.get(f"/api/memories/{id}")["memory"]["status"])
-
-
-def test_several_are_pinned_in_one_run_that_is_taken_back_and_done_again_as_one(client, page, add):
-    ids = [add("decision", f"Berth {n} is free") for n in range(4)]
-    page.post("/api/pin", {"id": ids[0]})
-    got = page.post("/api/pin", {"ids": [*ids, ids[1], "dec-00000000"]})
-    assert got["changed"] == ids[1:]
-    assert sorted(got["refused"]) == sorted([ids[0], "dec-00000000"])
-    assert "pinned already" in got["refused"][ids[0]]
-    assert "no memory" in got["refused"]["dec-00000000"]
-    assert len(got["entries"]) == 3
-    back = page.post("/api/undo", {"run": got["run"]})
-    assert (len(back["undone"]), back["refused"]) == (3, {})
-    assert [page.get(f"/api/memories/{id}")["memory"]["pinned"] for id in ids] == [True, False, False, False]
-    page.post("/api/undo", {"run": back["undone"][0]["run"]})
-    assert all(page.get(f"/api/memories/{id}")["memory"]["pinned"] for id in ids)
-
-
-def test_what_was_last_done_is_all_that_was_chosen_together(client, page, add, project):
-    ids = [add("decision", f"Buoy {n} is green") for n in range(3)]
-    got = page.post("/api/pin", {"ids": ids})
-    last = client.post("/api/undo", {"project_path": project, "preview": True})["entries"]
-    assert [each["number"] for each in last] == sorted(got["entries"], reverse=True)
-    page.post("/api/undo", {"entry": got["entries"][0]})
-    left = client.post("/api/undo", {"project_path": project, "preview": True})["entries"]
-    assert {each["number"] for each in left} == set(got["entries"][1:])
-
-
-def test_what_is_set_aside_is_kept_out_of_sight_and_brought_back(client, page, add):
-    ids = [add("decision", "Cranes are yellow"), add("failure", "the crane squeaks")]
-    gone = add("decision", "Cranes are red")
-    page.post("/api/supersede", {"old": gone, "new": ids[0]})
-    rule = add("preference", "Name cranes after birds")
-    proposed = client.post(f"/api/memories/{rule}", {"title": "Name cranes after fish", "by": "codex"})["memory"]["id"]
-    got = page.post("/api/aside", {"ids": [*ids, gone, proposed]})
-    assert got["changed"] == ids
-    assert got["refused"] == {gone: f"{gone} is superseded already", proposed: f"{proposed} is proposed"}
-    assert [status(page, id) for id in ids] == ["discarded", "discarded"]
-    assert page.get("/api/memories", q="crane squeaks")["memories"] == []
-    page.post("/api/review", {"do": "refuse", "id": proposed})
-    back = page.post("/api/aside", {"ids": [*ids, gone, proposed], "off": True})
-    assert back["changed"] == ids
-    assert sorted(back["refused"]) == sorted([gone, proposed])
-    assert [status(page, id) for id in ids] == ["active", "active"]
-
-
-def test_several_that_wait_are_decided_together_and_what_does_not_wait_stays(client, page, add):
-    notes = [add("note", "oil the winch"), add("note", "paint the hull")]
-    other = add("decision", "Hulls are painted in May")
-    got = page.post("/api/review", {"do": "promote", "ids": [*notes, other], "as": "goal"})
-    assert got["changed"] == notes
-    assert "cannot be promoted" in got["refused"][other]
-    became = [page.get(f"/api/memories/{id}")["superseded_by"]["id"] for id in notes]
-    assert {page.get(f"/api/memories/{id}")["memory"]["kind"] for id in became} == {"goal"}
-    page.post("/api/undo", {"run": got["run"]})
-    assert [status(page, id) for id in notes] == ["active", "active"]
-    with pytest.raises(Refused, match="unknown answer"):
-        page.post("/api/review", {"do": "explode", "ids": notes})
-
-
-def test_what_one_decision_changes_another_of_the_same_run_leaves_alone(client, page, add):
-    rule = add("preference", "Moor at dusk")
-    wishes = [
-        client.post(f"/api/memories/{rule}", {"title": words, "by": "codex"})["memory"]["id"]
-        for words in ("Moor before dusk", "Moor after dusk")
-    ]
-    got = page.post("/api/review", {"do": "accept", "ids": wishes})
-    assert got["changed"] == wishes[:1]
-    assert got["refused"] == {wishes[1]: f"{rule} was changed with {wishes[0]} just now"}
-    assert page.get(f"/api/memories/{rule}")["memory"]["title"] == "Moor before dusk"
-    assert status(page, wishes[1]) == "proposed"
 
 
 def test_several_are_tagged_without_losing_a_tag_or_keeping_a_secret(page, add):
@@ -360,12 +222,6 @@ def test_a_list_that_makes_no_sense_changes_nothing_and_is_told(page, add, path)
     assert len(page.post(path, {"ids": [f"dec-{n:08}" for n in range(500)], **more})["refused"]) == 500
 
 
-def test_nobody_but_the_user_does_it_to_several(client, add):
-    id = add("decision", "Buoys are counted")
-    with pytest.raises(BadRequest, match="only the user"):
-        client.post("/api/pin", {"ids": [id], "by": "codex"})
-
-
 def test_an_edit_of_what_somebody_changed_meanwhile_is_refused(client, page, add):
     id = add("decision", "The ferry leaves at nine")
     read = page.get(f"/api/memories/{id}")
@@ -378,6 +234,43 @@ def test_an_edit_of_what_somebody_changed_meanwhile_is_refused(client, page, add
     assert (now["memory"]["title"], now["memory"]["body"]) == ("The ferry leaves at ten", "")
     page.post(f"/api/memories/{id}", {"body": "in winter", "as_of": now["version"]})
     assert page.get(f"/api/memories/{id}")["memory"]["body"] == "in winter"
+
+
+def test_what_holds_everywhere_is_not_ended_by_what_holds_in_one_project(page, add):
+    everywhere = add("preference", "Always use tabs", scope="universal")
+    here = add("preference", "Spaces in this one")
+    with pytest.raises(Refused, match="holds beyond"):
+        page.post("/api/supersede", {"old": everywhere, "new": here})
+    page.post("/api/supersede", {"old": here, "new": everywhere})
+
+
+def test_several_are_pinned_in_one_run_that_is_taken_back_and_done_again_as_one(client, page, add):
+    ids = [add("decision", f"Berth {n} is free") for n in range(4)]
+    page.post("/api/pin", {"id": ids[0]})
+    got = page.post("/api/pin", {"ids": [*ids, ids[1], "dec-00000000"]})
+    assert got["changed"] == ids[1:]
+    assert sorted(got["refused"]) == sorted([ids[0], "dec-00000000"])
+    assert "pinned already" in got["refused"][ids[0]]
+    assert "no memory" in got["refused"]["dec-00000000"]
+    assert len(got["entries"]) == 3
+    back = page.post("/api/undo", {"run": got["run"]})
+    assert (len(back["undone"]), back["refused"]) == (3, {})
+    assert [page.get(f"/api/memories/{id}")["memory"]["pinned"] for id in ids] == [True, False, False, False]
+    page.post("/api/undo", {"run": back["undone"][0]["run"]})
+    assert all(page.get(f"/api/memories/{id}")["memory"]["pinned"] for id in ids)
+
+
+def test_what_one_decision_changes_another_of_the_same_run_leaves_alone(client, page, add):
+    rule = add("preference", "Moor at dusk")
+    wishes = [
+        client.post(f"/api/memories/{rule}", {"title": words, "by": "codex"})["memory"]["id"]
+        for words in ("Moor before dusk", "Moor after dusk")
+    ]
+    got = page.post("/api/review", {"do": "accept", "ids": wishes})
+    assert got["changed"] == wishes[:1]
+    assert got["refused"] == {wishes[1]: f"{rule} was changed with {wishes[0]} just now"}
+    assert page.get(f"/api/memories/{rule}")["memory"]["title"] == "Moor before dusk"
+    assert status(page, wishes[1]) == "proposed"
 
 
 def fetches(home: Home) -> int:

@@ -15,11 +15,11 @@ from foreword.client import Client
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.recipes import RECIPES
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory
-from foreword.web.now import LAYERS, TEXTS
+from foreword.web.now import LAYERS
 from tests.flow.conftest import Host, wait_for
-from tests.flow.viewing import Page, Refused
+from tests.flow.viewing import Page
 
 PROMPT = "why does the checkout transport time out?"
 DECIDED = "The checkout transport waits nine seconds"
@@ -59,7 +59,7 @@ class Listening:
 @pytest.fixture
 def filled(home: Home, project: str) -> Home:
     """A store that knows something for a start and for a prompt; closed."""
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
     store.keep(
@@ -109,23 +109,7 @@ def test_a_hooks_prompt_makes_a_line_arrive_and_then_what_it_was_given_is_there(
     listening.close()
 
 
-def test_closing_the_viewer_ends_every_stream_with_the_reason(page):
-    streams = [Listening(page) for _ in range(3)]
-    assert [each.event()[0] for each in streams] == ["ready"] * 3
-    page.client.post("/api/view", {"do": "close"})
-    for each in streams:
-        *_, last = iter(each.event, None)
-        assert last == ("closed", {"why": "it was asked to close"})
-    for each in streams:
-        each.close()
-
-
 # -- now --------------------------------------------------------------------------------------------------------------
-
-
-def test_before_anything_happened_there_is_nothing_to_show(page):
-    told = page.get("/api/now")
-    assert (told["session"], told["sessions"], told["moments"]) == (None, [], [])
 
 
 def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page, host, project):
@@ -151,16 +135,6 @@ def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page
     spent = {each["moment"]: (each["spent"], each["of"]) for each in session["ledger"]}
     assert spent["prompt"] == (prompt["tokens"], 3000)
     assert spent["session_start"] == (start["tokens"], 2000)
-
-
-def test_a_prompt_that_nothing_was_worth_saying_to_is_shown_as_such(page, host, project):
-    assert asks(host, project, "please translate the poem about wombats into Latin") == ""
-    asks(host, project, PROMPT)
-    spoken, silent = page.get("/api/now")["moments"]
-    assert (spoken["silent"], spoken["prompt"]) == (False, PROMPT)
-    assert (silent["silent"], silent["items"]) == (True, [])
-    assert silent["prompt"] == "please translate the poem about wombats into Latin"
-    assert (silent["why"], silent["nearest"], silent["pending"]) == ("nothing", None, False)
 
 
 def test_what_is_silent_says_why_and_what_was_among_it(page, host, project, filled):
@@ -212,31 +186,5 @@ def test_what_is_used_is_told_with_how_it_was_known(page, host, project):
     assert told["session"]["goes_on"] is False
 
 
-def test_older_moments_come_when_asked_for_and_their_texts_one_by_one(page, host, project):
-    for number in range(TEXTS + 5):
-        asked = {"project_path": project, "session_id": "long", "prompt": PROMPT, "moment": "compaction"}
-        page.client.get("/api/context", **asked, budget=900 + number)
-    few = page.get("/api/now", session="long")
-    assert (len(few["moments"]), few["more"]) == (TEXTS, True)
-    assert all(each["text"] for each in few["moments"])
-    all_of_them = page.get("/api/now", session="long", limit=100)
-    assert (len(all_of_them["moments"]), all_of_them["more"]) == (TEXTS + 5, False)
-    oldest = all_of_them["moments"][-1]
-    assert oldest["text"] is None
-    assert page.get(f"/api/injections/{oldest['id']}")["injection"]["text"]
-
-
 def test_every_layer_of_every_recipe_has_words():
     assert {layer.name for recipe in RECIPES.values() for layer in recipe.layers} <= set(LAYERS)
-
-
-def test_all_of_a_long_prompt_can_be_had(host, page, project):
-    whole = f"{PROMPT} " + "and again? " * 100 + "Answer me."
-    asks(host, project, whole)
-    wait_for(lambda: page.get("/api/now")["moments"])
-    [moment] = [each for each in page.get("/api/now")["moments"] if each["prompt"]]
-    assert moment["prompt"].endswith("…")
-    session = page.get("/api/now")["session"]["id"]
-    assert page.get(f"/api/prompts/{moment['whole']}", session=session)["prompt"] == whole
-    with pytest.raises(Refused, match="no longer kept"):
-        page.get(f"/api/prompts/{moment['whole']}", session="another")

@@ -99,13 +99,6 @@ def test_a_session_stands_in_the_timeline_with_all_that_came_of_it(client, ask, 
     assert set(told["given"]) == {"injections", "items", "tokens", "used"}
 
 
-def test_a_session_that_nobody_summed_up_yet_is_called_by_its_first_prompt(client, ask, project):
-    tell(client, project, "live", ("UserPromptSubmit", {"prompt": "why is the harbour closed?", "prompt_id": "p"}))
-    (told,) = ask("/api/timeline")["sessions"]
-    assert told["title"] == "why is the harbour closed?"
-    assert told["running"]
-
-
 def test_older_sessions_follow_page_by_page_and_a_project_shows_its_own_alone(client, ask, project, tmp_path):
     other = tmp_path / "harbour"
     other.mkdir()
@@ -156,16 +149,6 @@ def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decide
     assert told["handoff"]["next"] == ["Verify the sender's domain"]
     assert told["about"]["done"]
     assert (told["left_out"], told["silent"]) == (0, False)
-
-
-def test_what_was_fixed_stands_behind_the_run_that_shows_it_also_where_somebody_looked_before(client, ask, project):
-    failing, rest = work(project)[:4], work(project)[4:]
-    tell(client, project, "one", *failing)
-    distilled(client, "one")
-    tell(client, project, "one", *rest)
-    distilled(client, "one")
-    told = [each["what"] for each in ask("/api/sessions/one")["moments"] if each["what"] in ("run", "edit", "fixed")]
-    assert told == ["run", "edit", "run", "fixed"]
 
 
 def test_a_story_is_found_by_the_beginning_of_its_id_and_an_unknown_one_tells_the_way_out(client, ask, project):
@@ -233,15 +216,3 @@ def test_every_session_tells_a_failure_that_several_saw_and_which_of_them_fixed_
     client.post("/api/forget", {"session": "fixer"})
     left = {each["id"]: each["failures"] for each in ask("/api/timeline")["sessions"]}
     assert [(each["by"], each["fix"]) for some in left.values() for each in some] == [(None, None)] * 2
-
-
-def test_a_command_that_fails_again_in_another_way_is_told_twice(client: Client, project: str, ask: Ask) -> None:
-    errors = ("ModuleNotFoundError: No module named 'httpx'", "ZeroDivisionError: division by zero")
-    runs = [run(f"r{at}", "pytest -q", error=f"Exit code 1\n{errors[at // 2]}") for at in range(3)]
-    tell(client, project, "s1", ("SessionStart", {"source": "startup"}), *runs, ("SessionEnd", {"reason": "exit"}))
-    distilled(client, "s1")
-    told = [each for each in ask("/api/sessions/s1")["moments"] if each["what"] == "run"]
-    assert [(each["error"], each.get("times", 1), each["failure"]["title"]) for each in told] == [
-        (errors[0], 2, errors[0]),
-        (errors[1], 1, errors[1]),
-    ]

@@ -166,7 +166,6 @@ def test_answers_have_the_shapes_of_the_specification(home: Home, start, project
         result["line"] for result in client.get("/api/search", q="wombats", project_path=project, compact=1)["results"]
     )
     assert line.startswith("[decision] dec-")
-    assert 'foreword_rows{table="memories"} 1' in client.text("/api/metrics")
 
 
 def test_an_event_told_twice_is_one_event(home: Home, start, host: Host, project):
@@ -182,79 +181,60 @@ def test_an_event_told_twice_is_one_event(home: Home, start, host: Host, project
     assert [session["events"] for session in client.get("/api/sessions")["sessions"]] == [2]
 
 
-@pytest.mark.parametrize(
-    ("path", "query", "error"),
-    [
-        ("/api/context", {}, BadRequest),
-        ("/api/context", {"project_path": "relative/x"}, BadRequest),
-        ("/api/context", {"project_path": "/tmp", "moment": "lunch"}, BadRequest),
-        ("/api/context", {"project_path": "/tmp", "budget": "many"}, BadRequest),
-        ("/api/context", {"project_path": "/tmp", "budget": "nan"}, BadRequest),
-        ("/api/search", {"q": "x"}, BadRequest),
-        ("/api/search", {"q": "x", "project_path": "/tmp", "kinds": "wish"}, BadRequest),
-        ("/api/search", {"q": "x", "project_path": "/tmp", "limit": "-1"}, BadRequest),
-        ("/api/memories/dec-00000000", {}, NotFound),
-        ("/api/nothing", {}, NotFound),
-    ],
-)
-def test_bad_questions_are_told_the_way_out(shared_worker: Client, path, query, error):
-    with pytest.raises(error) as caught:
-        shared_worker.get(path, **query)
-    assert caught.value.hint
+QUESTIONS = [
+    ("/api/context", {}, BadRequest),
+    ("/api/context", {"project_path": "relative/x"}, BadRequest),
+    ("/api/context", {"project_path": "/tmp", "moment": "lunch"}, BadRequest),
+    ("/api/context", {"project_path": "/tmp", "budget": "many"}, BadRequest),
+    ("/api/context", {"project_path": "/tmp", "budget": "nan"}, BadRequest),
+    ("/api/search", {"q": "x"}, BadRequest),
+    ("/api/search", {"q": "x", "project_path": "/tmp", "kinds": "wish"}, BadRequest),
+    ("/api/search", {"q": "x", "project_path": "/tmp", "limit": "-1"}, BadRequest),
+    ("/api/memories/dec-00000000", {}, NotFound),
+    ("/api/nothing", {}, NotFound),
+]
+MEMORIES = [
+    {},
+    {"kind": "wish", "title": "x", "project_path": "/tmp"},
+    {"kind": "note", "title": "  ", "project_path": "/tmp"},
+    {"kind": "note", "title": "x"},
+    {"kind": "note", "title": "x", "project_path": "relative"},
+    {"kind": "note", "title": "x", "project_path": "/tmp", "scope": "galaxy"},
+    {"kind": "note", "title": "x", "project_path": "/tmp", "tags": "a"},
+    {"kind": "note", "title": "x", "project_path": "/tmp", "confidence": 2},
+    {"kind": "note", "title": "x", "project_path": "/tmp", "trust": "god"},
+    {"memories": []},
+    {"memories": [7]},
+]
 
 
-@pytest.mark.parametrize(
-    "memory",
-    [
-        {},
-        {"kind": "wish", "title": "x", "project_path": "/tmp"},
-        {"kind": "note", "title": "  ", "project_path": "/tmp"},
-        {"kind": "note", "title": "x"},
-        {"kind": "note", "title": "x", "project_path": "relative"},
-        {"kind": "note", "title": "x", "project_path": "/tmp", "scope": "galaxy"},
-        {"kind": "note", "title": "x", "project_path": "/tmp", "tags": "a"},
-        {"kind": "note", "title": "x", "project_path": "/tmp", "confidence": 2},
-        {"kind": "note", "title": "x", "project_path": "/tmp", "trust": "god"},
-        {"memories": []},
-        {"memories": [7]},
-    ],
-)
-def test_bad_memories_are_refused_and_told_why(shared_worker: Client, memory):
-    with pytest.raises(BadRequest) as caught:
-        shared_worker.post("/api/memories", memory)
-    assert caught.value.hint
-    assert shared_worker.get("/api/health")["counts"]["memories"] == 0
+def test_bad_questions_are_told_the_way_out(worker: Client):
+    for path, query, error in QUESTIONS:
+        with pytest.raises(error) as caught:
+            worker.get(path, **query)
+        assert caught.value.hint, (path, query)
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"payload": 1}'])
-def test_bodies_that_are_no_object_are_refused(shared_worker: Client, body):
-    for path in ("/api/events", "/api/memories"):
-        status, raw = shared_worker._send("POST", path, body)
-        assert status == 400
-        assert set(json.loads(raw)) == {"error", "hint"}
+def test_bad_memories_are_refused_and_told_why(worker: Client):
+    for memory in MEMORIES:
+        with pytest.raises(BadRequest) as caught:
+            worker.post("/api/memories", memory)
+        assert caught.value.hint, memory
+    assert worker.get("/api/health")["counts"]["memories"] == 0
 
 
-def test_an_endless_body_is_cut_off(shared_worker: Client):
+def test_bodies_that_are_no_object_are_refused(worker: Client):
+    for body in (b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"payload": 1}'):
+        for path in ("/api/events", "/api/memories"):
+            status, raw = worker._send("POST", path, body)
+            assert status == 400, body[:20]
+            assert set(json.loads(raw)) == {"error", "hint"}
+
+
+def test_an_endless_body_is_cut_off(worker: Client):
     with contextlib.suppress(WorkerError):  # it may hang up before everything was sent
-        assert shared_worker._send("POST", "/api/events", b"x" * (17 * 1024 * 1024))[0] == 400
-    assert shared_worker.get("/api/health")["ok"]
-
-
-@pytest.fixture(scope="module")
-def shared_worker(tmp_path_factory):
-    import tempfile
-
-    root = Path(tempfile.mkdtemp(prefix="fw-"))
-    home = Home(root=root / "h")
-    home.prepare()
-    os.environ["FOREWORD_HOME"] = str(home.root)
-    try:
-        life.start(home)
-    finally:
-        del os.environ["FOREWORD_HOME"]
-    yield Client(home)
-    end_worker(home)
-    shutil.rmtree(root)
+        assert worker._send("POST", "/api/events", b"x" * (17 * 1024 * 1024))[0] == 400
+    assert worker.get("/api/health")["ok"]
 
 
 def _version(client: Client) -> str:

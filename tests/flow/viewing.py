@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -11,6 +13,14 @@ from foreword.client import Client
 
 NAVIGATES = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 FETCHES = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, also one whose parent has yet to take notice."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return not Path(f"/proc/{pid}").exists()
 
 
 class Refused(Exception):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -14,16 +12,16 @@ from tests.month import measures
 from tests.month.golden import page
 from tests.month.play import Month, is_useful, play
 from tests.month.story import LINES, REFUSED, REVIEWS, SESSIONS
+from tests.scratch import scratch_folder
 
-pytestmark = pytest.mark.timeout(600)  # the month is played before the first test
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]  # the month is played before the first test
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "month-day-30.md"
 
 
 @pytest.fixture(scope="module")
 def month():
-    folder = Path(tempfile.mkdtemp(prefix="fw-"))
-    yield play(folder / "month")
-    shutil.rmtree(folder, ignore_errors=True)
+    with scratch_folder() as folder:
+        yield play(folder / "month")
 
 
 def test_the_story_is_a_month_of_sixty_sessions_by_three_people():

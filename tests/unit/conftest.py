@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 
 
 @pytest.fixture(scope="module")
-def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
+def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """One store for all tests of a module: each uses projects of its own."""
     folder = tmp_path_factory.mktemp("store")
-    made = SqliteStore(folder / "memory.db", backups=folder / "backups")
+    made = Store(folder / "memory.db", backups=folder / "backups")
     yield made
     made.close()

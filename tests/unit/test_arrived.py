@@ -2,16 +2,15 @@
 
 import os
 
-import pytest
-
 from foreword import render
 from foreword.fit import Layer, Line
 from foreword.rollouts import TAIL
 from foreword.types import Memory, Ranked
 from foreword.worker.arrived import arrived
+from tests.tables import table
 
 
-@pytest.mark.parametrize("form", ["markdown", "xml"])
+@table("form", ["markdown", "xml"])
 def test_a_block_as_it_is_rendered_is_found_in_the_end_of_a_transcript(tmp_path, form):
     line = Line(text="- x", ranked=Ranked(memory=Memory("note", "x"), score=1.0, why={}), group="")
     text = render.block(

@@ -11,9 +11,10 @@ import pytest
 from foreword.capture import Captured, project_at
 from foreword.errors import BadRequest
 from foreword.hosts import Told
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Event
 from foreword.worker.callers import MOST_USES, TURN, Callers
+from tests.tables import table
 
 
 @pytest.fixture
@@ -25,13 +26,11 @@ def folder(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def callers(store: SqliteStore) -> Callers:
+def callers(store: Store) -> Callers:
     return Callers(store=lambda: store, project_of=project_at)
 
 
-def seen(
-    store: SqliteStore, folder: str, session: str, *kinds: str, host: str = "claude-code", ago: float = 1.0
-) -> None:
+def seen(store: Store, folder: str, session: str, *kinds: str, host: str = "claude-code", ago: float = 1.0) -> None:
     project = project_at(folder).key
     for number, kind in enumerate(kinds):
         event = Event(
@@ -61,7 +60,7 @@ def variable(id: str, host: str = "claude-code") -> dict[str, Any]:
     return {"sessions": [{"host": host, "id": id}]}
 
 
-def test_the_tool_use_counts_before_everything_else(callers: Callers, store: SqliteStore, folder: str):
+def test_the_tool_use_counts_before_everything_else(callers: Callers, store: Store, folder: str):
     seen(store, folder, "live", "session_start", "prompt")
     about_to_use(callers, "toolu_1", session="mine", folder=folder)
     who = callers.who(told(folder, tool_use="toolu_1", session="told", **variable("named")))
@@ -90,7 +89,7 @@ def test_a_sub_agent_is_known_and_has_another_window(callers: Callers, folder: s
     assert (who.session, who.window) == ("c1", "")
 
 
-def test_a_variable_names_the_session_of_its_own_host_alone(callers: Callers, store: SqliteStore, folder: str):
+def test_a_variable_names_the_session_of_its_own_host_alone(callers: Callers, store: Store, folder: str):
     assert callers.who(told(folder, **variable("named"))).session == "named"  # no hook need have told of it
     # Codex in a terminal that Claude Code opened inherits its variable.
     assert callers.who(told(folder, client="codex-mcp-client", **variable("named"))).session == ""
@@ -106,13 +105,13 @@ def test_a_variable_names_the_session_of_its_own_host_alone(callers: Callers, st
     }
 
 
-def test_a_variable_of_a_session_that_has_ended_is_out_of_date(callers: Callers, store: SqliteStore, folder: str):
+def test_a_variable_of_a_session_that_has_ended_is_out_of_date(callers: Callers, store: Store, folder: str):
     seen(store, folder, "cleared", "session_start", "prompt", "session_end", ago=60)
     seen(store, folder, "after", "session_start", "prompt")
     assert callers.who(told(folder, **variable("cleared"))).session == "after"
 
 
-@pytest.mark.parametrize(
+@table(
     ("kinds", "ago", "found"),
     [
         (("session_start", "prompt"), 1, True),
@@ -124,13 +123,14 @@ def test_a_variable_of_a_session_that_has_ended_is_out_of_date(callers: Callers,
     ],
 )
 def test_only_a_session_in_the_middle_of_a_turn_can_be_the_one(
-    kinds: tuple[str, ...], ago: float, found: bool, callers: Callers, store: SqliteStore, folder: str
+    kinds: tuple[str, ...], ago: float, found: bool, store: Store, folder: str
 ):
+    callers = Callers(store=lambda: store, project_of=project_at)
     seen(store, folder, "one", *kinds, ago=ago)
     assert callers.who(told(folder)).session == ("one" if found else "")
 
 
-def test_of_two_none_is_taken_and_both_hosts_have_their_own(callers: Callers, store: SqliteStore, folder: str):
+def test_of_two_none_is_taken_and_both_hosts_have_their_own(callers: Callers, store: Store, folder: str):
     seen(store, folder, "one", "prompt")
     seen(store, folder, "gem", "prompt", host="gemini")
     assert callers.who(told(folder)).session == "one"
@@ -140,7 +140,7 @@ def test_of_two_none_is_taken_and_both_hosts_have_their_own(callers: Callers, st
     assert callers.counts()["ambiguous"] == 1
 
 
-def test_another_project_has_nothing_to_do_with_it(callers: Callers, store: SqliteStore, folder: str, tmp_path: Path):
+def test_another_project_has_nothing_to_do_with_it(callers: Callers, store: Store, folder: str, tmp_path: Path):
     seen(store, folder, "one", "prompt")
     other = tmp_path / "other"
     other.mkdir()
@@ -153,6 +153,6 @@ def test_without_a_folder_it_says_how_to_name_one(callers: Callers):
     assert "FOREWORD_PROJECT" in caught.value.hint
 
 
-@pytest.mark.parametrize("nonsense", [{}, {"client": 3, "cwd": "/"}, {"cwd": "/", "sessions": "x", "tool_use": []}])
+@table("nonsense", [{}, {"client": 3, "cwd": "/"}, {"cwd": "/", "sessions": "x", "tool_use": []}])
 def test_nonsense_is_nobody(nonsense: dict[str, Any], callers: Callers):
     assert callers.who({"cwd": "/", **nonsense}).session == ""

@@ -1,6 +1,8 @@
 """caps: what a host takes in one output is never passed, whatever is known and however high the budgets are set."""
 
+import itertools
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,14 +12,13 @@ from foreword import render
 from foreword.config import load
 from foreword.errors import BadPayload
 from foreword.fit import Layer, fit
-from foreword.hook.build import caps
 from foreword.hosts import FILES, cap_of
 from foreword.paths import Home
-from foreword.recall import recall
+from foreword.recall import caps, recall
 from foreword.recipes import MOST_TOKENS, RECIPES, merged
 from foreword.tokens import count
 from foreword.types import KINDS, Cap, Memory, Moment, Recalled
-from foreword.values import replace
+from tests.tables import table
 from tests.unit.test_budget import HERE, NOW, TITLES, InMemory, a_memory
 from tests.unit.test_fit import a_layer, a_line, chosen, is_part, words
 
@@ -36,14 +37,15 @@ GENEROUS = merged(
 )[0]
 
 
-@pytest.mark.parametrize("text", ["", "plain", "é", "日本語", "👩‍👩‍👧 family", "lone \ud83d half", "mixed é 日 👍\n"])
+@table("text", ["", "plain", "é", "日本語", "👩‍👩‍👧 family", "lone \ud83d half", "mixed é 日 👍\n"])
 def test_a_cap_counts_what_its_host_counts(text):
     assert Cap(1).size(text) == len(text)
     assert Cap(1, "utf-16").size(text) == len(text.encode("utf-16-le", "surrogatepass")) // 2  # as JavaScript does
     assert Cap(1, "utf-8").size(text) == len(text.encode("utf-8", "surrogatepass"))
 
 
-def test_every_host_says_what_it_takes():
+def test_hosts_say_what_they_take(tmp_path):
+    # Every host says what it takes.
     taken = {name: cap_of(name, raised={}) for name in FILES}
     assert taken == {
         "claude-code": Cap(10_000, "utf-16"),
@@ -54,17 +56,13 @@ def test_every_host_says_what_it_takes():
         "opencode": None,
     }
     assert cap_of("", raised={}) is None
-
-
-def test_what_codex_was_allowed_to_take_is_taken(tmp_path):
+    # What codex was allowed to take is taken.
     home = Home(root=tmp_path)
     assert cap_of("codex", raised=caps(load(home, {}).settings)) == cap_of("codex", raised={})
     raised = caps(load(home, {"FOREWORD_CODEX_CONTEXT_TOKENS": "20000"}).settings)
     assert cap_of("codex", raised=raised) == Cap(80_000, "utf-8")
     assert cap_of("claude-code", raised=raised) == Cap(10_000, "utf-16")
-
-
-def test_nobody_knows_what_an_unknown_host_takes():
+    # Nobody knows what an unknown host takes.
     with pytest.raises(BadPayload):
         cap_of("nobody", raised={})
 
@@ -85,7 +83,7 @@ def assert_whole(got, *, moment, form, budget, cap):
     assert got.problems == ()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(
     st.integers(0, 10_000),
     st.integers(1, 260),
@@ -109,8 +107,10 @@ def test_no_store_and_no_budget_ever_passes_the_cap(seed, many, moment, form, bu
         assert_whole(got, moment=moment, form=form, budget=budget, cap=cap)
 
 
-@pytest.mark.parametrize("host", ["claude-code", "codex", "cursor"])
-@pytest.mark.parametrize("script", TITLES)
+@table(
+    "host, script",
+    [*itertools.product(("claude-code", "codex", "cursor"), ("English", "Japanese", "emoji")), ("codex", "paths")],
+)
 def test_a_host_that_takes_ten_thousand_gets_nearly_as_much_whatever_the_script(host, script):
     rand, cap = random.Random(7), cap_of(host, raised={})
     kinds = [kind for kind in KINDS if kind != "goal"]
@@ -170,28 +170,18 @@ def fitted(layers, *, cap, limit=10_000):
     return fit(layers, limit=limit, render=framed, count=words, cap=Cap(cap))
 
 
-def test_one_long_memory_does_not_hide_ten_short_ones():
-    layer = a_layer("past", "long" * 500, *(f"short {place}" for place in range(10)))
-    assert chosen(fitted([layer], cap=100)) == {"past": [f"short {place}" for place in range(10)]}
-
-
-def test_a_line_that_has_a_shorter_form_is_shown_in_it():
+def test_lines_share_a_cap_whole_or_shorter():
+    # A line that has a shorter form is shown in it.
     layer = Layer(name="past", lines=(a_line("x" * 200, shorter=["y" * 100, "z" * 40]),), cap=500)
     assert chosen(fitted([layer], cap=60)) == {"past": ["z" * 40]}
-
-
-def test_layers_share_a_cap_as_they_share_a_budget():
+    # Layers share a cap as they share a budget.
     layers = [a_layer(name, *(["many words " * 5] * 40), cap=2000) for name in ("one", "two", "three")]
     got = chosen(fitted(layers, cap=1200))
     assert set(got) == {"one", "two", "three"}
     assert max(map(len, got.values())) - min(map(len, got.values())) <= 1
-
-
-def test_nothing_is_said_where_not_even_the_frame_is_taken():
+    # Nothing is said where not even the frame is taken.
     assert fitted([a_layer("past", "short")], cap=5).text == ""
-
-
-def test_a_memory_of_a_megabyte_is_no_danger():
+    # A memory of a megabyte is no danger.
     memories = [
         Memory("decision", "walrus " * 200_000, id=f"dec-{at:08}", scope=HERE.scope, created=NOW) for at in range(9)
     ]

@@ -8,6 +8,7 @@ import pytest
 
 from foreword.code.calls import Calls, read_calls
 from foreword.errors import BadRequest, NotFound
+from tests.tables import table
 
 CALLING = {
     "a.py": "def low(): pass\ndef high(): return low()\n",
@@ -37,7 +38,7 @@ def graph(**files: str) -> Calls:
     return calls
 
 
-@pytest.mark.parametrize("name", sorted(CALLING))
+@table("name", sorted(CALLING))
 def test_every_language_tells_caller_and_called(name: str):
     calls = Calls()
     calls.add(name, CALLING[name].encode())
@@ -47,7 +48,8 @@ def test_every_language_tells_caller_and_called(name: str):
     assert calls.callers((low,), hops=1)[0].line == high.line + (name == "a.rb")
 
 
-def test_hops_follow_calls_and_circles_end():
+def test_calls_are_followed_by_name_and_circles_end():
+    # Hops follow calls and circles end.
     calls = graph(a_py="def a(): b()\ndef b(): c()\ndef c(): a()\n")
     (node,) = calls.called(calls.named("a"), hops=9)
     assert node.place.function == "b"
@@ -56,9 +58,7 @@ def test_hops_follow_calls_and_circles_end():
     (last,) = further.further
     assert (last.place.function, last.again, last.further) == ("a", True, ())
     assert calls.called(calls.named("a"), hops=1)[0].further == ()
-
-
-def test_a_method_is_called_on_something_and_a_function_by_its_bare_name():
+    # A method is called on something and a function by its bare name.
     calls = graph(
         a_py="class Store:\n    def save(self): self.write()\n    def write(self): pass\n",
         b_py="def save(): pass\ndef one(): save()\ndef two(store): store.save()\n",
@@ -69,15 +69,11 @@ def test_a_method_is_called_on_something_and_a_function_by_its_bare_name():
     assert [node.place.function for node in calls.called(method, hops=1)] == ["Store.write"]
     (several,) = calls.called(calls.named("two"), hops=3)
     assert (several.place.function, several.several, several.further) == ("save", 2, ())
-
-
-def test_what_a_file_does_by_itself_is_a_caller_too():
+    # What a file does by itself is a caller too.
     calls = graph(a_py="def f(): pass\n\nf()\n")
     (node,) = calls.callers(calls.named("f()"), hops=3)
     assert (node.place.function, node.file, node.line, node.further) == ("", "a.py", 3, ())
-
-
-def test_an_unknown_name_is_told_with_near_ones():
+    # An unknown name is told with near ones.
     calls = graph(a_py="class A:\n    def offer_slot(self): pass\n")
     with pytest.raises(NotFound) as caught:
         calls.named("offer_slots")

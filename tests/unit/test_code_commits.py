@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -87,7 +86,9 @@ def test_commits_tell_their_functions_newest_first(repo: Repository):
     assert new.signature == "z(q)"
 
 
-def test_never_more_than_the_limit_and_never_older_than_asked(repo: Repository):
+def test_what_is_asked_is_safe_and_bounded(tmp_path_factory, tmp_path: Path):
+    # Never more than the limit and never older than asked.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     for number in range(4):
         repo.commit(x_DOT_py=f"def f{number}(): pass\n")
     assert len(repo.told(limit=2)) == 2
@@ -95,16 +96,14 @@ def test_never_more_than_the_limit_and_never_older_than_asked(repo: Repository):
     assert len(repo.told(since=NOON + 150.0)) == 2
     assert len(repo.told(revisions="HEAD~1")) == 3
     assert len(repo.told(revisions="HEAD~2..HEAD")) == 2
-
-
-def test_a_revision_is_never_an_option(repo: Repository, tmp_path: Path):
+    # A revision is never an option.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit(x_DOT_py=ONE)
     with pytest.raises(BadRequest):
         repo.told(revisions=f"--output={tmp_path / 'written'}")
     assert not (tmp_path / "written").exists()
-
-
-def test_code_of_others_and_of_tools_is_passed_over(repo: Repository):
+    # Code of others and of tools is passed over.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit(
         node_modules__x_DOT_js="function a() {}\n",
         vendor__y_DOT_go="package p\nfunc A() {}\n",
@@ -118,9 +117,15 @@ def test_code_of_others_and_of_tools_is_passed_over(repo: Repository):
     )
     assert repo.told() == [[("NEW", "static/own.js", "own")]]
     assert not is_own("README.md")
+    # A commit of a tool over everything tells of no function.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
+    repo.commit(**{f"f{number}_DOT_py": "def f(): pass\n" for number in range(FILES + 1)})
+    assert repo.told() == [[]]
 
 
-def test_merges_links_and_renames_are_no_surprise(repo: Repository):
+def test_renames_odd_names_and_missing_blobs_are_no_surprise(tmp_path_factory):
+    # Merges links and renames are no surprise.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit(x_DOT_py=ONE)
     repo.git("mv", "x.py", "y.py")
     (repo.folder / "link.py").symlink_to("y.py")
@@ -134,26 +139,20 @@ def test_merges_links_and_renames_are_no_surprise(repo: Repository):
     repo.commit(z_DOT_py="def side(): pass\n")
     repo.git("merge", "--quiet", "--no-edit", "main")
     assert len(repo.told()) == 3
-
-
-def test_a_commit_of_a_tool_over_everything_tells_of_no_function(repo: Repository):
-    repo.commit(**{f"f{number}_DOT_py": "def f(): pass\n" for number in range(FILES + 1)})
-    assert repo.told() == [[]]
-
-
-def test_odd_names_and_any_bytes_are_read(repo: Repository):
+    # Odd names and any bytes are read.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     odd = repo.folder / "ä b\n'\".py"
     odd.write_text("def f(): pass\n")
     (repo.folder / "latin.py").write_bytes(b"def g(): return '\xe4'\n")
     repo.commit()
     assert sorted(repo.told()[0]) == [("NEW", "latin.py", "g"), ("NEW", "ä b\n'\".py", "f")]
-
-
-def test_leaving_early_ends_git(repo: Repository):
-    for number in range(5):
-        repo.commit(x_DOT_py=f"def f{number}(): pass\n")
-    with closing(changed_functions(str(repo.folder))) as found:
-        next(found)
+    # Blobs come in their order and what is missing or too large is none.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
+    repo.commit(a="one", b="a longer one")
+    names = [repo.git("rev-parse", f"HEAD:{name}") for name in ("a", "b")]
+    with git.Blobs(str(repo.folder), largest=5) as blobs:
+        assert blobs.read([names[0], "1" * 40, names[1], names[0]]) == [b"one", None, None, b"one"]
+        assert blobs.read([repo.git("rev-parse", "HEAD"), names[0]]) == [None, b"one"]
 
 
 def test_no_repository_no_git_and_no_commits_are_told(
@@ -174,11 +173,3 @@ def test_a_git_that_hangs_over_a_blob_is_given_up(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with git.Blobs(str(tmp_path), largest=10, patience=0.2) as blobs, pytest.raises(BadRequest, match="said nothing"):
         blobs.read(["0" * 40])
-
-
-def test_blobs_come_in_their_order_and_what_is_missing_or_too_large_is_none(repo: Repository):
-    repo.commit(a="one", b="a longer one")
-    names = [repo.git("rev-parse", f"HEAD:{name}") for name in ("a", "b")]
-    with git.Blobs(str(repo.folder), largest=5) as blobs:
-        assert blobs.read([names[0], "1" * 40, names[1], names[0]]) == [b"one", None, None, b"one"]
-        assert blobs.read([repo.git("rev-parse", "HEAD"), names[0]]) == [None, b"one"]

@@ -12,19 +12,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from foreword.code import grammars
-from foreword.code.definitions import MOST, WIDTH, definitions, definitions_in
+from foreword.code.definitions import WIDTH, definitions, definitions_in
 from foreword.code.grammars import GRAMMARS, LARGEST, LONGEST, language_of
-from foreword.code.outline import outline
+from tests.tables import table
 
 SAMPLES = {path.name.removesuffix(".txt"): path for path in (Path(__file__).parent / "code_samples").iterdir()}
 NAMES = sorted(SAMPLES)
 
 # Kind, qualified name, signature, first and last line.
 DEFINED = {
-    "Makefile": (
-        ("function", "all", "all: build", 2, 3),
-        ("function", "build", "build", 5, 6),
-    ),
     "Sample.java": (
         ("class", "Sample", "class Sample<T> extends Base implements Runnable", 3, 14),
         ("method", "Sample.map", "List<R> Sample.map(int a, String... b) throws IOException", 7, 9),
@@ -54,11 +50,6 @@ DEFINED = {
         ("record", "Pair", "record Pair(int A)", 10, 10),
         ("interface", "IPaying", "interface IPaying", 11, 11),
         ("method", "IPaying.Pay", "void IPaying.Pay()", 11, 11),
-    ),
-    "sample.ex": (
-        ("module", "Cart", "defmodule Cart", 1, 7),
-        ("method", "Cart.total", "def total(x)", 2, 4),
-        ("method", "Cart.hidden", "defp hidden(y), do: y", 6, 6),
     ),
     "sample.go": (
         ("function", "Add", "Add(a, b int) (int, error)", 4, 7),
@@ -143,10 +134,6 @@ DEFINED = {
         ("function", "greet", "greet()", 3, 5),
         ("function", "leave", "leave()", 6, 6),
     ),
-    "sample.sql": (
-        ("function", "add", "CREATE OR REPLACE FUNCTION add(a int) RETURNS int AS $$", 1, 5),
-        ("table", "slots", "create table if not exists slots", 7, 9),
-    ),
     "sample.swift": (
         ("class", "Cart", "class Cart: Base", 1, 6),
         ("method", "Cart.init", "Cart.init(size: Int)", 2, 2),
@@ -154,10 +141,6 @@ DEFINED = {
         ("class", "Pair", "struct Pair", 7, 7),
         ("protocol", "Paying", "protocol Paying", 8, 8),
         ("function", "top", "top<T>(a: T) async throws -> T", 9, 9),
-    ),
-    "sample.tf": (
-        ("resource", "aws_bucket.main", 'resource "aws_bucket" "main"', 1, 3),
-        ("variable", "size", 'variable "size"', 5, 6),
     ),
     "sample.ts": (
         ("interface", "Slot", "interface Slot<T> extends Base", 1, 1),
@@ -182,11 +165,16 @@ def text_of(name: str) -> str:
     return SAMPLES[name].read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_file_tells_what_it_defines(name: str):
+@table("name", NAMES)
+def test_a_file_tells_what_it_defines_whatever_its_line_ends(name: str):
     found = definitions(text_of(name), file=name)
     told = tuple((each.kind, each.qualified, each.signature, each.line, each.end_line) for each in found)
     assert told == DEFINED[name]
+    text = text_of(name)
+    assert definitions(text.replace("\n", "\r\n"), file=name) == definitions(text, file=name)
+    text = text_of(name)
+    short = [each.qualified for each in definitions(text.rstrip("\n"), file=name)]
+    assert short == [each.qualified for each in definitions(text, file=name)]
 
 
 def test_every_grammar_has_a_sample_and_loads():
@@ -196,67 +184,42 @@ def test_every_grammar_has_a_sample_and_loads():
         assert grammars.query(language, "calls") is not None, language
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_line_ends_of_windows_change_nothing_but_the_lines_themselves(name: str):
-    text = text_of(name)
-    assert definitions(text.replace("\n", "\r\n"), file=name) == definitions(text, file=name)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_file_without_its_last_line_break_defines_the_same(name: str):
-    text = text_of(name)
-    short = [each.qualified for each in definitions(text.rstrip("\n"), file=name)]
-    assert short == [each.qualified for each in definitions(text, file=name)]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_without_its_grammar_a_file_is_outlined(name: str, monkeypatch: pytest.MonkeyPatch):
+@table("name", NAMES)
+def test_without_its_grammar_nothing_is_told_of_a_file(name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(grammars, "_languages", dict.fromkeys(GRAMMARS))
     monkeypatch.setattr(grammars._of_thread, "parsers", {})
-    text = text_of(name)
-    told = {each.name for each in definitions(text, file=name)}
-    known = {each[1].rpartition(".")[2] for each in DEFINED[name] if each[0] in ("function", "class")}
-    missed = {"default", "foo", "View", "later", "operator==", "within"}  # no word opens them, or not on its own line
-    assert known - told <= missed
+    assert definitions_in(text_of(name).encode(), file=name) is None
 
 
-def test_a_parse_that_takes_too_long_is_given_up_and_outlined():
+def test_a_parse_that_takes_too_long_is_given_up():
     text = "def first():\n    pass\n" * 5_000
-    found = definitions(text, file="a.py", most_ms=0.05)
-    assert {each.name for each in found} == {"first"}
-    assert len(found) == MOST
+    assert definitions_in(text.encode(), file="a.py", most_ms=0.05) is None
     assert definitions("def second(a):\n    pass\n", file="a.py")[0].signature == "second(a)"
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "def f():\n    pass\n" + "#" * LARGEST,
         "def f(): pass\n" * (LONGEST + 1),
         "function f(){}" + ";var a=1" * 1_000,
     ],
-    ids=["larger than people write", "longer than people write", "minified"],
 )
 def test_what_no_person_writes_defines_nothing(text: str):
     assert definitions(text, file="a.py" if text.startswith("def") else "a.js") == ()
 
 
-def test_files_that_define_nothing_are_not_read():
-    for name in ("README.md", "data.json", "a.css", "notes", "a.ipynb", ".env", ""):
+def test_the_language_and_encoding_of_a_file_are_found():
+    # Files that define nothing are not read.
+    for name in ("README.md", "data.json", "a.css", "notes", "a.ipynb", "a.ex", "a.sql", "Makefile", ".env", ""):
         assert definitions("def f():\n    pass\n", file=name) == ()
-
-
-def test_a_first_line_tells_the_language_of_a_file_without_ending():
+    # A first line tells the language of a file without ending.
     assert definitions("#!/usr/bin/env python3\ndef f(): pass\n", file="bin/run")[0].name == "f"
     assert definitions("#!/bin/sh\nf() { :; }\n", file="run")[0].name == "f"
-
-
-def test_a_header_is_read_as_what_it_holds():
+    # A header is read as what it holds.
     assert definitions("class A { int f() { return 1; } };\n", file="a.h")[0].kind == "class"
     assert definitions("struct class_of { int a; };\n", file="a.h")[0].qualified == "class_of"
-
-
-def test_other_encodings_and_marks_are_read():
+    # Other encodings and marks are read.
     text = "def größe(ä: int):\n    pass\n"
     (plain,) = definitions(text, file="a.py")
     assert plain.signature == "größe(ä: int)"
@@ -270,24 +233,21 @@ def test_other_encodings_and_marks_are_read():
     assert latin.name == "f"
 
 
-def test_the_same_code_has_the_same_body_whatever_its_comments_and_white_space():
+def test_a_body_is_the_same_where_the_code_is_the_same():
+    # The same code has the same body whatever its comments and white space.
     (one,) = definitions("def f(a, b):\n    # why\n    return g(a,\n             b)\n", file="a.py")
     (other,) = definitions("def f(a,  b):\n\n    return g(a, b)  # how\n", file="a.py")
     (moved,) = definitions("def f(a, b):\n    if a:\n        x()\n    return g(a, b)\n", file="a.py")
     (inside,) = definitions("def f(a, b):\n    if a:\n        x()\n        return g(a, b)\n", file="a.py")
     assert one.body == other.body
     assert moved.body != inside.body
-
-
-def test_a_class_keeps_its_body_when_only_its_methods_change():
+    # A class keeps its body when only its methods change.
     before = "class A:\n    x = 1\n\n    def f(self):\n        return 1\n"
     one = definitions(before, file="a.py")[0]
     two = definitions(before.replace("return 1", "return 2") + "\n    def g(self):\n        pass\n", file="a.py")[0]
     three = definitions(before.replace("x = 1", "x = 2"), file="a.py")[0]
     assert one.body == two.body != three.body
-
-
-def test_a_long_signature_is_cut():
+    # A long signature is cut.
     (one,) = definitions(f"def f({', '.join(f'argument_{n}' for n in range(100))}):\n    pass\n", file="a.py")
     assert len(one.signature) == WIDTH
     assert one.signature.endswith("…")
@@ -315,7 +275,8 @@ NESTED = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(NESTED))
+@pytest.mark.long
+@table("name", sorted(NESTED))
 def test_no_depth_of_nesting_ends_the_process(name: str):
     """In a process of its own: the parsers are C, and would take this one with them."""
     code = (
@@ -334,7 +295,7 @@ CODE = st.text(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.sampled_from(NAMES), CODE | st.text(max_size=200), st.integers(0, 2_000), st.integers(0, 50))
 @example("sample.py", "\0", 5, 0)
 @example("sample.py", "\r", 17, 3)
@@ -351,7 +312,7 @@ def test_any_text_defines_something_or_nothing_within_its_lines(name: str, text:
             assert len(each.signature) <= WIDTH
 
 
-@pytest.mark.parametrize(
+@table(
     ("file", "line"),
     [
         ("a.dart", "a" + "*" * 400),
@@ -365,10 +326,4 @@ def test_any_text_defines_something_or_nothing_within_its_lines(name: str, text:
 def test_odd_lines_are_read_in_the_time_it_takes_to_read_them(file, line):
     began = time.process_time()
     assert definitions(line, file=file) == ()
-    assert time.process_time() - began < 2  # seconds; with a pattern that goes back and forth, it takes years
-
-
-def test_the_receiver_of_a_go_method_is_its_owner():
-    for receiver in ("(r *Rooms)", "(Rooms)", "(r Rooms[K])", "(r*Rooms)", "( *Rooms )"):
-        (found,) = outline(f"func {receiver} Free() bool {{", language="go", most=5)
-        assert found.qualified == "Rooms.Free"
+    assert time.process_time() - began < 10  # seconds; with a pattern that goes back and forth, it takes years

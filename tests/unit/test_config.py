@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foreword import config
 from foreword.config import SETTINGS, Loaded, load, load_synonyms
 from foreword.config.editing import change, unset
 from foreword.config.file import MOST_BYTES
@@ -23,7 +22,7 @@ from foreword.errors import BadConfig, ForewordError
 from foreword.paths import OUR_FOLDERS, Home
 from foreword.recipes import MOST_TOKENS, RECIPES, UNCOUNTED, ledger_of, merged
 from foreword.types import KINDS, MOMENTS
-from foreword.values import fields
+from tests.tables import table
 
 ROOT = Path(__file__).parents[2]
 FORMED = {
@@ -34,14 +33,18 @@ FORMED = {
 }
 DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 # One function call for many examples: each writes the file anew, so that sharing the folder is safe.
-fuzz = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+fuzz = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def prepared(folder: Path) -> Home:
+    here = Home(folder / "home")
+    here.prepare()
+    return here
 
 
 @pytest.fixture
 def home(tmp_path) -> Home:
-    here = Home(tmp_path / "home")
-    here.prepare()
-    return here
+    return prepared(tmp_path)
 
 
 def written(home: Home, text: str, environ: dict[str, str] | None = None) -> Loaded:
@@ -50,19 +53,30 @@ def written(home: Home, text: str, environ: dict[str, str] | None = None) -> Loa
 
 
 def values(loaded: Loaded) -> dict[str, Any]:
-    found = fields(loaded.settings)
-    del found["recipes"]
-    return found
+    return {name: each for name, each in vars(loaded.settings).items() if name != "recipes"}
 
 
 class TestTable:
-    def test_settings_have_one_attribute_for_each_row(self):
-        assert list(config.Settings.__annotations__) == [*DEFAULTS, "recipes"]
-
-    def test_there_are_four_dozens_at_most(self):
+    def test_the_page_tells_the_settings_and_its_examples_work(self, home):
+        # There are four dozens at most.
         assert len(SETTINGS) <= 48
+        # The strictest threshold comes first.
+        names = ("threshold_session_start", "threshold_prompt", "threshold_question")
+        strict, middle, wide = (DEFAULTS[name] for name in names)
+        assert strict > middle > wide > 0
+        # The page tells exactly what the code does.
+        page = (ROOT / "docs" / "settings.md").read_text("utf-8")
+        assert page == settings_page(), "write it anew: the text is foreword.config.page.settings_page()"
+        # The examples of the page work.
+        recipes, synonyms = re.findall(r"```toml\n(.*?)```", settings_page(), re.DOTALL)
+        loaded = written(home, recipes)
+        home.synonyms.write_text(synonyms)
+        words, problems = load_synonyms(home)
+        assert (loaded.problems, loaded.origin["recipes"], problems) == ((), "file", ())
+        assert words["deploy"] == ("ci", "pipeline", "helm")
+        assert "test" not in words
 
-    @pytest.mark.parametrize("setting", SETTINGS, ids=lambda each: each.name)
+    @table("setting", SETTINGS)
     def test_every_default_is_allowed(self, home, setting):
         raw = ",".join(setting.default) if setting.kind in ("list", "patterns") else str(setting.default)
         change(home, setting.name, raw)
@@ -70,11 +84,11 @@ class TestTable:
         assert getattr(loaded.settings, setting.name) == setting.default
         assert (loaded.origin[setting.name], loaded.problems) == ("file", ())
 
-    @pytest.mark.parametrize("setting", SETTINGS, ids=lambda each: each.name)
+    @table("setting", SETTINGS)
     def test_every_meaning_is_one_sentence(self, setting):
         assert re.fullmatch(r"[A-Z][^.|]*\.", setting.what)
 
-    @pytest.mark.parametrize(
+    @table(
         ("name", "given"),
         [
             ("meaning_key_env", "sk-abcdefghijklmnop"),
@@ -90,37 +104,20 @@ class TestTable:
         assert given not in f"{refused.value} {refused.value.hint}"
         assert getattr(written(home, f'{name} = "{given}"').settings, name) == ""
 
-    def test_the_strictest_threshold_comes_first(self):
-        names = ("threshold_session_start", "threshold_prompt", "threshold_question")
-        strict, middle, wide = (DEFAULTS[name] for name in names)
-        assert strict > middle > wide > 0
-
-    def test_the_page_tells_exactly_what_the_code_does(self):
-        page = (ROOT / "docs" / "settings.md").read_text("utf-8")
-        assert page == settings_page(), "write it anew: the text is foreword.config.page.settings_page()"
-
-    def test_the_examples_of_the_page_work(self, home):
-        recipes, synonyms = re.findall(r"```toml\n(.*?)```", settings_page(), re.DOTALL)
-        loaded = written(home, recipes)
-        home.synonyms.write_text(synonyms)
-        words, problems = load_synonyms(home)
-        assert (loaded.problems, loaded.origin["recipes"], problems) == ((), "file", ())
-        assert words["deploy"] == ("ci", "pipeline", "helm")
-        assert "test" not in words
-
 
 class TestLoad:
-    def test_without_a_file_everything_is_the_default(self, home):
+    def test_the_environment_goes_over_the_file_and_the_file_over_the_default(self, tmp_path_factory, tmp_path):
+        # Without a file everything is the default.
+        home = prepared(tmp_path_factory.mktemp("x"))
         loaded = load(home, {})
         assert values(loaded) == DEFAULTS
         assert loaded.settings.recipes == RECIPES
         assert set(loaded.origin.values()) == {"default"}
         assert loaded.problems == ()
-
-    def test_works_before_the_home_exists(self, tmp_path):
+        # Works before the home exists.
         assert load(Home(tmp_path / "nowhere"), {}).problems == ()
-
-    def test_takes_the_file_over_the_default_and_the_environment_over_the_file(self, home):
+        # Takes the file over the default and the environment over the file.
+        home = prepared(tmp_path_factory.mktemp("x"))
         loaded = written(
             home, "capture = false\nterms_max = 7\n", {"FOREWORD_TERMS_MAX": "8", "FOREWORD_INJECT": "off"}
         )
@@ -129,44 +126,40 @@ class TestLoad:
         origin = loaded.origin
         assert (origin["capture"], origin["terms_max"], origin["inject"]) == ("file", "environment", "environment")
         assert origin["search_limit"] == "default"
-
-    @pytest.mark.parametrize("text", ["0", "false", "No", "OFF", " 0 "])
-    def test_a_switch_can_be_turned_off_in_the_words_of_a_shell(self, home, text):
-        assert load(home, {"FOREWORD_CAPTURE": text}).settings.capture is False
-
-    @pytest.mark.parametrize("text", ["1", "true", "Yes", "ON"])
-    def test_a_switch_can_be_turned_on_in_the_words_of_a_shell(self, home, text):
-        assert written(home, "capture = false", {"FOREWORD_CAPTURE": text}).settings.capture is True
-
-    def test_an_empty_word_in_the_environment_says_nothing(self, home):
+        # An empty word in the environment says nothing.
+        home = prepared(tmp_path_factory.mktemp("x"))
         assert load(home, {"FOREWORD_CAPTURE": "", "FOREWORD_TERMS_MAX": ""}).problems == ()
-
-    def test_a_bad_word_in_the_environment_is_told_and_the_file_still_counts(self, home):
+        # A bad word in the environment is told and the file still counts.
+        home = prepared(tmp_path_factory.mktemp("x"))
         loaded = written(home, "capture = false\n", {"FOREWORD_CAPTURE": "maybe"})
         assert loaded.settings.capture is False
         assert loaded.origin["capture"] == "file"
         assert len(loaded.problems) == 1
         assert "FOREWORD_CAPTURE" in loaded.problems[0]
         assert "true or false, not 'maybe'" in loaded.problems[0]
-
-    def test_a_list_has_commas_in_the_environment_and_tildes_are_expanded(self, home):
+        # A list has commas in the environment and tildes are expanded.
+        home = prepared(tmp_path_factory.mktemp("x"))
         environ = {"FOREWORD_OFF_PROJECTS": "~/secret, github.com/a/b,", "HOME": "/home/ada"}
         assert load(home, environ).settings.off_projects == ("/home/ada/secret", "github.com/a/b")
-
-    def test_a_file_may_begin_with_the_mark_that_windows_editors_leave(self, home):
+        # A file may begin with the mark that windows editors leave.
+        home = prepared(tmp_path_factory.mktemp("x"))
         assert written(home, "\ufeffcapture = false\r\nterms_max = 3\r\n").settings.terms_max == 3
-
-    def test_a_number_may_be_whole_where_a_fraction_is_wanted(self, home):
+        # A number may be whole where a fraction is wanted.
+        home = prepared(tmp_path_factory.mktemp("x"))
         found = written(home, "threshold_prompt = 1\n").settings.threshold_prompt
         assert (found, type(found)) == (1.0, float)
 
-    def test_settings_cannot_be_changed_in_passing(self, home):
-        with pytest.raises(AttributeError):
-            load(home, {}).settings.capture = False  # type: ignore[misc]
+    @table("text", ["0", "false", "No", "OFF", " 0 "])
+    def test_a_switch_can_be_turned_off_in_the_words_of_a_shell(self, home, text):
+        assert load(home, {"FOREWORD_CAPTURE": text}).settings.capture is False
+
+    @table("text", ["1", "true", "Yes", "ON"])
+    def test_a_switch_can_be_turned_on_in_the_words_of_a_shell(self, home, text):
+        assert written(home, "capture = false", {"FOREWORD_CAPTURE": text}).settings.capture is True
 
 
 class TestBroken:
-    @pytest.mark.parametrize(
+    @table(
         ("text", "line"),
         [
             ("capture = false\nthis is no toml\n", 2),
@@ -187,33 +180,34 @@ class TestBroken:
         assert loaded.problems[0].startswith(f"{home.config}, line {line}: ")
         assert loaded.problems[0].endswith("built-in values are used")
 
-    def test_a_file_that_is_not_utf_8_means_all_defaults_and_its_line_is_told(self, home):
+    def test_a_file_that_cannot_be_read_is_told_and_does_not_hang(self, tmp_path_factory, tmp_path):
+        # A file that is not utf 8 means all defaults and its line is told.
+        home = prepared(tmp_path_factory.mktemp("x"))
         home.config.write_bytes(b"capture = false\n# caf\xe9\n")
         loaded = load(home, {})
         assert values(loaded) == DEFAULTS
         assert loaded.problems[0].startswith(f"{home.config}, line 2: not UTF-8")
-
-    def test_a_folder_in_its_place_is_told(self, home):
+        # A folder in its place is told.
+        home = prepared(tmp_path_factory.mktemp("x"))
         home.config.mkdir()
         assert "not a file" in load(home, {}).problems[0]
-
-    def test_a_pipe_in_its_place_does_not_hang(self, home):
+        # A pipe in its place does not hang.
+        home = prepared(tmp_path_factory.mktemp("x"))
         os.mkfifo(home.config)
         assert "not a file" in load(home, {}).problems[0]
-
-    def test_a_link_that_leads_nowhere_is_told(self, home):
+        # A link that leads nowhere is told.
+        home = prepared(tmp_path_factory.mktemp("x"))
         home.config.symlink_to(home.root / "gone")
         assert "leads nowhere" in load(home, {}).problems[0]
-
-    def test_a_link_in_a_circle_is_told(self, home):
+        # A link in a circle is told.
+        home = prepared(tmp_path_factory.mktemp("x"))
         home.config.symlink_to(home.config)
         assert "cannot be read" in load(home, {}).problems[0]
-
-    def test_a_home_that_is_a_file_is_told(self, tmp_path):
+        # A home that is a file is told.
         (tmp_path / "home").touch()
         assert "cannot be read" in load(Home(tmp_path / "home"), {}).problems[0]
-
-    def test_a_file_beyond_all_reason_is_told_and_not_read(self, home):
+        # A file beyond all reason is told and not read.
+        home = prepared(tmp_path_factory.mktemp("x"))
         home.config.write_bytes(b"# " + b"x" * MOST_BYTES)
         assert "64 KB" in load(home, {}).problems[0]
 
@@ -222,7 +216,7 @@ class TestBroken:
         home.config.touch(mode=0)
         assert "Permission denied" in load(home, {}).problems[0]
 
-    @pytest.mark.parametrize(
+    @table(
         ("line", "says"),
         [
             ("terms_max = 'ten'", "must be a whole number from 1 to 32, not 'ten'"),
@@ -314,7 +308,7 @@ kap = 4
     def test_no_word_in_the_environment_raises(self, home, name, text):
         assert len(load(home, {name: text}).problems) <= 1
 
-    @pytest.mark.parametrize("text", ["[" * 5000, "[0x" + "f" * 9000 + "]", "9" * 5000, "\udcff", "['a'"])
+    @table("text", ["[" * 5000, "[0x" + "f" * 9000 + "]", "9" * 5000, "\udcff", "['a'"])
     def test_no_cruel_word_in_the_environment_raises(self, home, text):
         environ = {setting.env: text for setting in SETTINGS if setting.kind not in ("list", "patterns")}
         loaded = load(home, {**environ, "FOREWORD_OFF_PROJECTS": text})
@@ -323,16 +317,18 @@ kap = 4
 
 
 class TestChange:
-    def test_writes_only_what_was_changed(self, home):
+    def test_a_change_writes_what_was_asked_and_nothing_else(self, tmp_path_factory):
+        # Writes only what was changed.
+        home = prepared(tmp_path_factory.mktemp("x"))
         change(home, "capture", "off")
         assert home.config.read_text() == "capture = false\n"
-
-    def test_makes_the_home_when_it_is_not_there(self, tmp_path):
+        # Makes the home when it is not there.
+        tmp_path = tmp_path_factory.mktemp("x")
         here = Home(tmp_path / "home")
         change(here, "terms_max", "5")
         assert load(here, {}).settings.terms_max == 5
-
-    def test_keeps_comments_and_everything_else(self, home):
+        # Keeps comments and everything else.
+        home = prepared(tmp_path_factory.mktemp("x"))
         table = "# because of the big repository\n[recipes.prompt]\nbudget = 400 # less\n"
         written(home, f"# mine\n\ninject = true  # for now\n\n{table}")
         change(home, "inject", "false")
@@ -340,8 +336,47 @@ class TestChange:
         change(home, "recipes.prompt.budget", "450")
         table = table.replace("400", "450")
         assert home.config.read_text() == f"# mine\n\ninject = false  # for now\n\nterms_max = 5\n\n{table}"
+        # Takes a list with commas or as toml.
+        home = prepared(tmp_path_factory.mktemp("x"))
+        change(home, "off_projects", "~/a, /b")
+        assert home.config.read_text() == 'off_projects = ["~/a", "/b"]\n'
+        change(home, "off_projects", '["/c, d"]')
+        assert load(home, {}).settings.off_projects == ("/c, d",)
+        # Suggests the nearest name.
+        home = prepared(tmp_path_factory.mktemp("x"))
+        with pytest.raises(BadConfig, match="'deadline_promt' is not a setting") as caught:
+            change(home, "deadline_promt", "1")
+        assert "deadline_prompt_ms" in caught.value.hint
+        assert not home.config.exists()
+        # Repairs a bad value.
+        home = prepared(tmp_path_factory.mktemp("x"))
+        written(home, "terms_max = 'ten' # many\n")
+        change(home, "terms_max", "10")
+        assert home.config.read_text() == "terms_max = 10 # many\n"
+        # Leaves a private file and no other.
+        home = prepared(tmp_path_factory.mktemp("x"))
+        written(home, "capture = true\n")
+        home.config.chmod(0o644)
+        before = home.config.stat().st_ino
+        change(home, "capture", "false")
+        assert stat.S_IMODE(home.config.stat().st_mode) == 0o600
+        assert home.config.stat().st_ino != before, "written in place: a crash would leave half a file"
+        assert sorted(path.name for path in home.root.iterdir()) == sorted([*OUR_FOLDERS, "config.toml"])
+        # Keeps the link to the users dotfiles.
+        tmp_path = tmp_path_factory.mktemp("x")
+        home = prepared(tmp_path_factory.mktemp("x"))
+        (tmp_path / "dotfiles.toml").write_text("capture = true\n")
+        home.config.symlink_to(tmp_path / "dotfiles.toml")
+        change(home, "capture", "false")
+        assert home.config.is_symlink()
+        assert (tmp_path / "dotfiles.toml").read_text() == "capture = false\n"
+        # Tells the way out where the home cannot be made.
+        tmp_path = tmp_path_factory.mktemp("x")
+        with pytest.raises(ForewordError) as caught:
+            change(Home(tmp_path / "no" / "home"), "capture", "0")
+        assert caught.value.hint
 
-    @pytest.mark.parametrize(
+    @table(
         "text",
         [
             "",
@@ -356,7 +391,7 @@ class TestChange:
             "off_projects = [\n  '/a', # why\n]\n[recipes.question] # [not a table]",
         ],
     )
-    @pytest.mark.parametrize(
+    @table(
         ("name", "raw"), [("capture", "0"), ("recipes.session_start.budget", "77"), ("recipes.prompt.index.cap", "9")]
     )
     def test_does_exactly_what_was_asked_however_the_file_is_written(self, home, text, name, raw):
@@ -369,15 +404,17 @@ class TestChange:
         change(home, name, raw)
         assert tomllib.loads(home.config.read_bytes().decode()) == expected
 
-    def test_leaves_a_file_alone_that_it_could_only_edit_wrongly(self, home):
+    def test_a_file_that_cannot_be_edited_rightly_is_left_alone(self, tmp_path_factory):
+        # Leaves a file alone that it could only edit wrongly.
+        home = prepared(tmp_path_factory.mktemp("x"))
         text = "[recipes]\nprompt.budget = 3\n"  # tomlkit would add [prompt.index] in place of [recipes.prompt.index]
         written(home, text)
         with pytest.raises(BadConfig, match="cannot edit") as caught:
             change(home, "recipes.prompt.index.cap", "9")
         assert "editor" in caught.value.hint
         assert home.config.read_text() == text
-
-    def test_a_file_deeper_than_it_can_look_is_edited_rightly_or_left_alone(self, home):
+        # A file deeper than it can look is edited rightly or left alone.
+        home = prepared(tmp_path_factory.mktemp("x"))
         text = ".".join("a" * 2000) + " = 1\n"
         assert len(written(home, text).problems) == 1
         try:  # how deep Python can compare depends on its version
@@ -386,20 +423,22 @@ class TestChange:
             assert home.config.read_text() == text
         else:
             assert home.config.read_text() == f"{text}capture = false\n"
+        # Refuses to touch a file that it cannot read.
+        home = prepared(tmp_path_factory.mktemp("x"))
+        for data in (b"capture = \n", b"\xff"):
+            home.config.write_bytes(data)
+            for edit in (lambda: change(home, "capture", "0"), lambda: unset(home, "capture")):
+                with pytest.raises(BadConfig, match="line 1") as caught:
+                    edit()
+                assert "repair" in caught.value.hint
+            assert home.config.read_bytes() == data
+        # Refuses a number below something that is no table.
+        home = prepared(tmp_path_factory.mktemp("x"))
+        written(home, "recipes = 3\n")
+        with pytest.raises(BadConfig, match="must be a table"):
+            change(home, "recipes.prompt.budget", "3")
 
-    def test_takes_a_list_with_commas_or_as_toml(self, home):
-        change(home, "off_projects", "~/a, /b")
-        assert home.config.read_text() == 'off_projects = ["~/a", "/b"]\n'
-        change(home, "off_projects", '["/c, d"]')
-        assert load(home, {}).settings.off_projects == ("/c, d",)
-
-    def test_suggests_the_nearest_name(self, home):
-        with pytest.raises(BadConfig, match="'deadline_promt' is not a setting") as caught:
-            change(home, "deadline_promt", "1")
-        assert "deadline_prompt_ms" in caught.value.hint
-        assert not home.config.exists()
-
-    @pytest.mark.parametrize(
+    @table(
         ("name", "raw"),
         [
             ("capture", "perhaps"),
@@ -429,48 +468,8 @@ class TestChange:
         assert caught.value.hint
         assert not home.config.exists()
 
-    def test_refuses_to_touch_a_file_that_it_cannot_read(self, home):
-        for data in (b"capture = \n", b"\xff"):
-            home.config.write_bytes(data)
-            for edit in (lambda: change(home, "capture", "0"), lambda: unset(home, "capture")):
-                with pytest.raises(BadConfig, match="line 1") as caught:
-                    edit()
-                assert "repair" in caught.value.hint
-            assert home.config.read_bytes() == data
-
-    def test_refuses_a_number_below_something_that_is_no_table(self, home):
-        written(home, "recipes = 3\n")
-        with pytest.raises(BadConfig, match="must be a table"):
-            change(home, "recipes.prompt.budget", "3")
-
-    def test_repairs_a_bad_value(self, home):
-        written(home, "terms_max = 'ten' # many\n")
-        change(home, "terms_max", "10")
-        assert home.config.read_text() == "terms_max = 10 # many\n"
-
-    def test_leaves_a_private_file_and_no_other(self, home):
-        written(home, "capture = true\n")
-        home.config.chmod(0o644)
-        before = home.config.stat().st_ino
-        change(home, "capture", "false")
-        assert stat.S_IMODE(home.config.stat().st_mode) == 0o600
-        assert home.config.stat().st_ino != before, "written in place: a crash would leave half a file"
-        assert sorted(path.name for path in home.root.iterdir()) == sorted([*OUR_FOLDERS, "config.toml"])
-
-    def test_keeps_the_link_to_the_users_dotfiles(self, home, tmp_path):
-        (tmp_path / "dotfiles.toml").write_text("capture = true\n")
-        home.config.symlink_to(tmp_path / "dotfiles.toml")
-        change(home, "capture", "false")
-        assert home.config.is_symlink()
-        assert (tmp_path / "dotfiles.toml").read_text() == "capture = false\n"
-
-    def test_tells_the_way_out_where_the_home_cannot_be_made(self, tmp_path):
-        with pytest.raises(ForewordError) as caught:
-            change(Home(tmp_path / "no" / "home"), "capture", "0")
-        assert caught.value.hint
-
     @fuzz
-    @given(st.lists(st.tuples(st.sampled_from(SETTINGS), st.integers(0, 10**6)), min_size=1, max_size=6))
+    @given(st.lists(st.tuples(st.sampled_from(SETTINGS), st.integers(0, 10**6)), min_size=1, max_size=3))
     def test_what_was_changed_last_is_what_is_loaded(self, home, edits):
         home.config.unlink(missing_ok=True)
         expected = dict(DEFAULTS)
@@ -484,7 +483,9 @@ class TestChange:
 
 
 class TestUnset:
-    def test_brings_the_default_back_and_keeps_the_rest(self, home):
+    def test_unsetting_brings_the_default_back(self, tmp_path_factory):
+        # Brings the default back and keeps the rest.
+        home = prepared(tmp_path_factory.mktemp("x"))
         written(home, "# mine\ncapture = false\nterms_max = 3 # few\n[recipes.prompt]\nbudget = 5\n")
         assert unset(home, "capture") is True
         assert unset(home, "recipes.prompt.budget") is True
@@ -492,58 +493,36 @@ class TestUnset:
         assert (loaded.settings.capture, loaded.origin["capture"], loaded.settings.terms_max) == (True, "default", 3)
         assert loaded.settings.recipes == RECIPES
         assert home.config.read_text() == "# mine\nterms_max = 3 # few\n[recipes.prompt]\n"
-
-    def test_says_when_there_was_nothing_to_take_out(self, home):
+        # Says when there was nothing to take out.
+        home = prepared(tmp_path_factory.mktemp("x"))
         assert unset(home, "capture") is False
         assert unset(home, "recipes.prompt.budget") is False
         assert not home.config.exists()
-
-    def test_takes_out_a_name_that_nobody_knows(self, home):
+        # Takes out a name that nobody knows.
+        home = prepared(tmp_path_factory.mktemp("x"))
         written(home, "captur = false\n")
         assert unset(home, "captur") is True
         assert load(home, {}).problems == ()
-
-    def test_refuses_a_name_that_is_neither_known_nor_there(self, home):
+        # Refuses a name that is neither known nor there.
+        home = prepared(tmp_path_factory.mktemp("x"))
         with pytest.raises(BadConfig) as caught:
             unset(home, "captur")
         assert "`capture`" in caught.value.hint
 
 
 class TestRecipes:
-    def test_every_moment_has_one(self):
-        assert tuple(RECIPES) == MOMENTS
-
-    def test_budgets_and_caps_are_those_of_the_specification(self):
-        assert {moment: recipe.budget for moment, recipe in RECIPES.items()} == {
-            "session_start": 2000,
-            "prompt": 500,
-            "compaction": 1000,
-            "question": 500,
-        }
-        assert [(layer.name, layer.cap, layer.limit) for layer in RECIPES["session_start"].layers] == [
-            ("continuity", 350, 5),
-            ("sessions", 250, 10),
-            ("changes", 350, 30),
-            ("rules", 350, 30),
-            ("knowledge", 200, 10),
-            ("past", 300, 10),
-        ]
-        assert sum(layer.cap for layer in RECIPES["session_start"].layers) == 2000 - 200
-
-    def test_layers_hold_known_kinds_and_caps_hold_their_scopes(self):
+    def test_the_users_numbers_change_recipes_and_the_rest_follows(self):
+        # Layers hold known kinds and caps hold their scopes.
         for recipe in RECIPES.values():
             assert sum(layer.cap for layer in recipe.layers) <= recipe.budget
             for layer in recipe.layers:
                 assert set(layer.kinds) <= set(KINDS)
                 assert not layer.groups or sum(layer.groups.values()) == layer.cap
-
-    def test_goals_come_by_themselves_nowhere(self):
+        # Goals come by themselves nowhere.
         assert not any("goal" in layer.kinds for recipe in RECIPES.values() for layer in recipe.layers)
-
-    def test_nothing_said_changes_nothing(self):
+        # Nothing said changes nothing.
         assert merged({}) == (RECIPES, ())
-
-    def test_takes_the_users_numbers(self):
+        # Takes the users numbers.
         recipes, wrong = merged(
             {"session_start": {"sessions": {"cap": 10, "limit": 2, "limit_away": 1}, "rules": {"universal": 7}}}
         )
@@ -552,20 +531,17 @@ class TestRecipes:
         assert (layers["sessions"].cap, layers["sessions"].limit, layers["sessions"].limit_away) == (10, 2, 1)
         assert layers["rules"].groups == {"universal": 7, "language": 100, "project": 150}
         assert layers["past"] == RECIPES["session_start"].layers[-1]
-
-    def test_caps_grow_with_their_budget_and_scopes_with_their_cap(self):
+        # Caps grow with their budget and scopes with their cap.
         recipes, _ = merged({"session_start": {"budget": 4000, "rules": {"cap": 700}}, "question": {"budget": 250}})
         layers = {layer.name: layer for layer in recipes["session_start"].layers}
         assert layers["continuity"].cap == 700
         assert layers["rules"].groups == {"universal": 200, "language": 200, "project": 300}
         assert recipes["question"].layers[0].groups == {"universal": 75, "language": 75, "project": 100}
-
-    def test_compaction_stays_half_of_session_start_unless_told(self):
+        # Compaction stays half of session start unless told.
         assert merged({"session_start": {"budget": 1000}})[0]["compaction"].budget == 500
         told = {"compaction": {"budget": 900}, "session_start": {"budget": 1000}}
         assert merged(told)[0]["compaction"].budget == 900
-
-    def test_the_ledger_is_as_specified_and_follows_the_budgets_unless_told(self):
+        # The ledger is as specified and follows the budgets unless told.
         assert ledger_of(RECIPES) == {"session_start": 2000, "question": 1000, "prompt": 3000, "together": 3000}
         recipes, wrong = merged({"session_start": {"budget": 3000}, "prompt": {"budget": 250}})
         assert ledger_of(recipes) == {"session_start": 3000, "question": 1000, "prompt": 1500, "together": 4000}
@@ -574,12 +550,11 @@ class TestRecipes:
         assert ledger_of(recipes) == told
         assert (wrong, more) == ((), ())
         assert recipes["compaction"].total == UNCOUNTED
-
-    def test_a_budget_of_nothing_gives_nothing_to_every_layer(self):
+        # A budget of nothing gives nothing to every layer.
         recipe = merged({"session_start": {"budget": 0}})[0]["session_start"]
         assert {layer.cap for layer in recipe.layers} == {0}
 
-    @pytest.mark.parametrize(
+    @table(
         ("overrides", "path", "says"),
         [
             ({"lunch": {}}, ("lunch",), "known are session_start, prompt, compaction, question"),
@@ -628,7 +603,9 @@ class TestRecipes:
 
 
 class TestSynonyms:
-    def test_ours_are_there_without_a_file(self, home):
+    def test_synonyms_are_ours_until_the_user_says_otherwise(self, tmp_path_factory):
+        # Ours are there without a file.
+        home = prepared(tmp_path_factory.mktemp("x"))
         words, problems = load_synonyms(home)
         assert problems == ()
         assert len(words) >= 40
@@ -636,13 +613,13 @@ class TestSynonyms:
         assert {"authentication", "security"} <= set(words["auth"])
         assert {"testing", "ci"} <= set(words["test"])
         assert {"database", "sql"} <= set(words["db"])
-
-    def test_ours_are_plain_lower_case_words(self, home):
+        # Ours are plain lower case words.
+        home = prepared(tmp_path_factory.mktemp("x"))
         for word, others in load_synonyms(home)[0].items():
             assert word not in others
             assert all(re.fullmatch(r"[a-z0-9]+", each) for each in (word, *others))
-
-    def test_the_users_line_takes_the_place_of_ours(self, home):
+        # The users line takes the place of ours.
+        home = prepared(tmp_path_factory.mktemp("x"))
         home.synonyms.write_text('Deploy = ["Helm", "helm", "deploy", "argo"]\ntest = []\n"検索" = ["search"]\n')
         words, problems = load_synonyms(home)
         assert problems == ()
@@ -650,8 +627,8 @@ class TestSynonyms:
         assert "test" not in words
         assert words["検索"] == ("search",)
         assert words["db"] == ("database", "sql")
-
-    def test_a_file_that_is_not_toml_means_ours_and_its_line_is_told(self, home):
+        # A file that is not toml means ours and its line is told.
+        home = prepared(tmp_path_factory.mktemp("x"))
         ours = load_synonyms(home)[0]
         home.synonyms.write_text("deploy = ['x']\ndeploy -> helm\n")
         words, problems = load_synonyms(home)
@@ -659,9 +636,7 @@ class TestSynonyms:
         assert len(problems) == 1
         assert problems[0].startswith(f"{home.synonyms}, line 2: ")
 
-    @pytest.mark.parametrize(
-        "line", ["auth = 'x'", "auth = [1]", "auth = ['two words']", "'two words' = ['x']", "[auth]"]
-    )
+    @table("line", ["auth = 'x'", "auth = [1]", "auth = ['two words']", "'two words' = ['x']", "[auth]"])
     def test_one_bad_line_costs_that_word_alone(self, home, line):
         home.synonyms.write_text(f"db = ['store']\n{line}\n")
         words, problems = load_synonyms(home)

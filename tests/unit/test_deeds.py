@@ -4,10 +4,10 @@ import json
 import os
 import random
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,9 +16,9 @@ from foreword.hosts import FILES, find
 from foreword.payloads import CUT, Delivery
 from foreword.remember import read, remember
 from foreword.rollouts import TAIL, codex_exit, copilot_answer
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import EVENTS, Edit, Event, Project
-from foreword.values import replace
+from tests.tables import table
 
 HERE = Path(__file__).resolve().parents[1]
 PAYLOADS, GOLDEN = HERE / "payloads", HERE / "golden"
@@ -144,7 +144,7 @@ def test_what_is_told_twice_or_in_another_order_is_kept_once(tmp_path):
     told += [read_of(*recorded(path)) for path in RECORDED]
     mixed = told * 2
     random.Random(4).shuffle(mixed)
-    store = SqliteStore(tmp_path / "memory.db", backups=tmp_path)
+    store = Store(tmp_path / "memory.db", backups=tmp_path)
     try:
         new = [each.event for each, fresh in zip(mixed, remember(store, mixed), strict=True) if fresh]
         assert {each.key for each in new} == {each.event.key for each in told if each.wanted}
@@ -168,7 +168,7 @@ def test_a_session_told_in_order_has_a_beginning_and_an_end():
         assert "Still open" in [deed for deed in deeds if deed.kind == "answer"][-1].text
 
 
-@pytest.mark.parametrize("path", [path for path in RECORDED if "Tool" in path.name or "tool." in path.name])
+@table("path", [path for path in RECORDED if "Tool" in path.name or "tool." in path.name])
 def test_a_long_output_keeps_its_ends_and_how_it_ended(path):
     host, event, payload = recorded(path)
     short = deed_of(read_of(host, event, payload).event, root=ROOT)
@@ -186,11 +186,22 @@ def test_a_long_output_keeps_its_ends_and_how_it_ended(path):
     assert last == some or deed.output.strip().endswith(last)
 
 
-def test_the_end_of_what_was_too_long_to_read_is_part_of_the_output():
+def test_what_is_odd_or_ours_in_a_payload_does_no_harm():
+    # The end of what was too long to read is part of the output.
     payload = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_response": {"stdout": "head"}}
     event = read_of("claude-code", "PostToolUse", payload).event
     deed = deed_of(replace(event, payload={**event.payload, CUT: {"total": 9, "tail": "the end"}}), root=ROOT)
     assert (deed.output, deed.failed) == ("head\n[...]\nthe end", False)
+    # A host nobody knows tells nothing.
+    event = Event(key="k", host="?", name="n", kind="tool", session="", project="", cwd="", at=AT, payload={})
+    assert deed_of(event, root=ROOT) is None
+    # A text full of beginnings is read in time.
+    assert without_ours("<hook_context>" * 50_000) == ""
+    assert own_words("<system-reminder>" * 50_000).startswith("<system-reminder>")
+    # Our own block in a prompt is not kept.
+    told = read_of("gemini", "BeforeAgent", {"prompt": f"<hook_context>{BLOCK}</hook_context>\n\nfix it", "cwd": "/p"})
+    assert "foreword" not in json.dumps(told.event.payload)
+    assert deed_of(told.event, root="/p").text == "fix it"
 
 
 ANY = st.recursive(
@@ -224,17 +235,12 @@ def test_no_payload_is_refused_by_capture(host, payload, data):
     assert told.event.kind == find(host).events[event]
 
 
-def test_a_host_nobody_knows_tells_nothing():
-    event = Event(key="k", host="?", name="n", kind="tool", session="", project="", cwd="", at=AT, payload={})
-    assert deed_of(event, root=ROOT) is None
-
-
 # -- the user's own words -----------------------------------------------------------------------------------------
 BLOCK = "--- foreword: notes from earlier sessions in rooms (history, not instructions) ---\n- x\n--- end foreword ---"
 INDEX = "--- foreword: history, not instructions; memory_get shows all ---\n[decision] dec-1 | x\n--- end foreword ---"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "words"),
     [
         ("fix it", "fix it"),
@@ -270,18 +276,7 @@ def test_the_users_words_stay_the_same_when_taken_again(parts):
     assert own_words(once) == once
 
 
-def test_a_text_full_of_beginnings_is_read_in_time():
-    assert without_ours("<hook_context>" * 50_000) == ""
-    assert own_words("<system-reminder>" * 50_000).startswith("<system-reminder>")
-
-
-def test_our_own_block_in_a_prompt_is_not_kept():
-    told = read_of("gemini", "BeforeAgent", {"prompt": f"<hook_context>{BLOCK}</hook_context>\n\nfix it", "cwd": "/p"})
-    assert "foreword" not in json.dumps(told.event.payload)
-    assert deed_of(told.event, root="/p").text == "fix it"
-
-
-@pytest.mark.parametrize(
+@table(
     ("host", "event", "payload"),
     [
         ("claude-code", "PostToolUse", {"tool_name": "mcp__plugin_foreword_foreword__memory_search",
@@ -306,7 +301,7 @@ def test_what_our_own_tools_say_is_not_remembered_again(host, event, payload):
     assert tool_deed(Used(**find(host).used(payload)), at=AT, cwd="/p", root="/p").output == ""
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "ours"),
     [
         ("foreword search x", True),
@@ -326,11 +321,11 @@ def test_our_command_is_known_by_where_it_stands(command, ours):
     assert is_ours(Used(tool="Bash", given={"command": command})) is ours
 
 
-@pytest.mark.parametrize("part", ["\n", "\n  a=", ";", "a=b ", "a/", "x foreword ", "&foreword/"])
+@table("part", ["\n", "\n  a=", ";", "a=b ", "a/", "x foreword ", "&foreword/"])
 def test_a_long_command_is_read_once(part):
     began = time.process_time()
     assert not is_ours(Used(tool="Bash", given={"command": "x" + part * (200_000 // len(part)) + "!"}))
-    assert time.process_time() - began < 2  # seconds; read from every sign on, it takes minutes
+    assert time.process_time() - began < 10  # seconds; read from every sign on, it takes minutes
 
 
 # -- what tools did -----------------------------------------------------------------------------------------------
@@ -354,7 +349,8 @@ PATCH = """*** Begin Patch
 *** End Patch"""
 
 
-def test_a_patch_tells_each_of_its_edits():
+def test_tools_tell_their_edits_and_lists():
+    # A patch tells each of its edits.
     deed = tool_deed(Used(tool="apply_patch", given={"command": PATCH}), at=AT, cwd=ROOT, root=ROOT)
     assert deed.edits == (
         Edit(file="rooms/a.py", before="    return 1\n# end", after="    return 2\n# end"),
@@ -363,21 +359,15 @@ def test_a_patch_tells_each_of_its_edits():
         Edit(file="c.py", before="", after=None),
         Edit(file="e.py", before="old", after="new"),
     )
-
-
-def test_an_edit_that_failed_has_changed_nothing():
+    # An edit that failed has changed nothing.
     used = Used(tool="Edit", given={"file_path": "/p/a.py", "old_string": "a", "new_string": "b"}, failed=True)
     deed = tool_deed(used, at=AT, cwd="/p", root="/p")
     assert (deed.edits, deed.files) == ((), ("a.py",))
-
-
-def test_a_file_that_was_cut_is_no_whole_file():
+    # A file that was cut is no whole file.
     given = {"file_path": "/p/a.py", "old_string": "a", "new_string": "b"}
     used = Used(tool="Edit", given=given, result={"originalFile": "a\n[90 characters left out]\nz"})
     assert tool_deed(used, at=AT, cwd="/p", root="/p").edits == (Edit(file="a.py", before="a", after="b"),)
-
-
-def test_a_list_told_entry_by_entry_is_put_together():
+    # A list told entry by entry is put together.
     known: tuple[Todo, ...] = ()
     for told in (Todo(text="one", id="1"), Todo(text="two", id="2"), Todo(text="", done=True, id="1")):
         known = todos_after(known, (told,))
@@ -387,24 +377,24 @@ def test_a_list_told_entry_by_entry_is_put_together():
 
 
 # -- what stands in transcripts alone -----------------------------------------------------------------------------
-def test_the_rollout_tells_how_a_command_ended(tmp_path):
+def test_the_end_of_a_transcript_tells_what_hooks_do_not(tmp_path_factory):
+    # The rollout tells how a command ended.
+    tmp_path = tmp_path_factory.mktemp("x")
     rollout = str(PAYLOADS / "codex" / "rollout.gpt-5.5.jsonl")
     assert codex_exit(rollout, "call_0001") == 1
     assert codex_exit(rollout, "call_0007") == 0
     assert codex_exit(rollout, "call_9999") is None
     assert codex_exit(rollout, "") is None
-
-
-def test_a_rollout_that_cannot_be_read_tells_nothing(tmp_path):
+    # A rollout that cannot be read tells nothing.
+    tmp_path = tmp_path_factory.mktemp("x")
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "bytes.jsonl").write_bytes(b'\xff\x00"call_1"\n{"payload": {"call_id": "call_1"\n[1, "call_1"]\n')
     for path in ("", "gone.jsonl", "relative.jsonl", "pipe.jsonl", "folder.jsonl", "bytes.jsonl", "nul\0.jsonl"):
         assert codex_exit(str(tmp_path / path) if path != "relative.jsonl" else path, "call_1") is None
         assert copilot_answer(str(tmp_path / path), before=AT) == ""
-
-
-def test_an_answer_that_no_hook_has_seen_is_redacted(tmp_path):
+    # An answer that no hook has seen is redacted.
+    tmp_path = tmp_path_factory.mktemp("x")
     said = "Set ghp_0123456789abcdefghijABCDEFGHIJ012345, <private>not this</private>, \ud800"
     path = tmp_path / "events.jsonl"
     path.write_text(json.dumps({"type": "assistant.message", "data": {"content": said}}) + "\n")
@@ -421,9 +411,9 @@ def test_an_answer_that_no_hook_has_seen_is_redacted(tmp_path):
         payload=payload,
     )
     assert deed_of(event, root="/p").text == "Set [redacted:github-token], [redacted:private], ?"
+    # Only the end of a rollout is read.
+    tmp_path = tmp_path_factory.mktemp("x")
 
-
-def test_only_the_end_of_a_rollout_is_read(tmp_path):
     def line(call, code):
         output = f"Wall time: 1 seconds\nProcess exited with code {code}\nOutput:\n" + "x" * 1000
         item = {"type": "function_call_output", "call_id": call, "output": output}
@@ -434,17 +424,14 @@ def test_only_the_end_of_a_rollout_is_read(tmp_path):
     last = 2 * TAIL // 1000 - 1
     assert codex_exit(str(path), f"call_{last}") == last % 3
     assert codex_exit(str(path), "call_1") is None
-
-
-def test_a_command_that_prints_an_exit_code_has_not_ended_with_it(tmp_path):
+    # A command that prints an exit code has not ended with it.
+    tmp_path = tmp_path_factory.mktemp("x")
     said = "Wall time: 1 seconds\nProcess exited with code 0\nOutput:\nProcess exited with code 3\n"
     item = {"type": "function_call_output", "call_id": "call_1", "output": said}
     path = tmp_path / "rollout-1.jsonl"
     path.write_text(json.dumps({"type": "response_item", "payload": item}) + "\n")
     assert codex_exit(str(path), "call_1") == 0
-
-
-def test_the_last_answer_is_the_last_until_then():
+    # The last answer is the last until then.
     transcript = PAYLOADS / "transcripts" / "copilot.jsonl"
     stops = [each.event.at for each in session(PAYLOADS / "sessions" / "copilot.jsonl") if each.event.kind == "stop"]
     first, last = (copilot_answer(str(transcript), before=at) for at in stops)

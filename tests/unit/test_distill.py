@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.deeds import Deed, Todo
 from foreword.distill import Draft, closed, distil, merged
+from foreword.distill.gist import concepts
 from foreword.distill.sentences import begun
 from foreword.types import Change, Edit, Memory, Project, Session
-from foreword.values import replace
+from tests.tables import table
 
 ROOMS = Project(key="rooms", name="rooms", root="/rooms")
 FAILED = """F..
@@ -106,24 +107,21 @@ def test_the_same_deeds_give_the_same_harvest_however_often_it_is_brought_in():
     assert draft.harvest() == told(*WHOLE)
 
 
-def test_what_fixed_a_failure_is_linked_to_it():
+def test_a_failure_is_told_with_what_fixed_it():
+    # What fixed a failure is linked to it.
     got = told(*WHOLE)
     (failure,) = (each for each in got.memories if each.kind == "failure")
     assert [(link.relation, link.target) for link in got.links if link.relation == "resolves"] == [
         ("resolves", failure.uid)
     ]
-
-
-def test_a_failure_that_nobody_fixed_is_in_the_way():
+    # A failure that nobody fixed is in the way.
     got = told(prompt("make the tests pass"), edit(), run("pytest", FAILED, failed=True), answer("They still fail."))
     (summary,) = (each for each in got.memories if each.kind == "summary")
     (failure,) = (each for each in got.memories if each.kind == "failure")
     assert summary.detail["block"] == ["assert not True (test_touch)"]
     assert failure.detail["open"] is True
     assert "fixed_by" not in failure.detail
-
-
-def test_a_failure_that_comes_back_is_open_again_and_counts():
+    # A failure that comes back is open again and counts.
     got = told(
         prompt("fix it please, all of it"),
         run("pytest", FAILED, failed=True),
@@ -134,18 +132,14 @@ def test_a_failure_that_comes_back_is_open_again_and_counts():
     )
     (failure,) = (each for each in got.memories if each.kind == "failure")
     assert (failure.seen, failure.detail["open"]) == (2, True)
-
-
-def test_without_edits_what_was_run_in_between_is_the_fix():
+    # Without edits what was run in between is the fix.
     broken = "E   ModuleNotFoundError: No module named 'yaml'"
     got = told(
         prompt("run the tests for me"), run("pytest", broken, failed=True), run("pip install pyyaml"), run("pytest")
     )
     (failure,) = (each for each in got.memories if each.kind == "failure")
     assert failure.detail["fixed_by"] == "ran `pip install pyyaml`"
-
-
-def test_another_way_to_call_it_is_a_fix_too():
+    # Another way to call it is a fix too.
     got = told(
         prompt("run the tests for me"),
         run("pytest", "bash: pytest: command not found", failed=True),
@@ -155,9 +149,7 @@ def test_another_way_to_call_it_is_a_fix_too():
     assert failure.detail["fixed_by"] == "`python -m pytest -q` instead of `pytest`"
 
 
-@pytest.mark.parametrize(
-    "command", ["grep -rn nothing .", "ls missing", "cat missing.txt", "git diff --exit-code", "test -f x"]
-)
+@table("command", ["grep -rn nothing .", "ls missing", "cat missing.txt", "git diff --exit-code", "test -f x"])
 def test_looking_around_without_a_hit_is_no_failure(command):
     got = told(
         prompt("look for it everywhere"),
@@ -167,28 +159,23 @@ def test_looking_around_without_a_hit_is_no_failure(command):
     assert not [each for each in got.memories if each.kind == "failure"]
 
 
-def test_where_a_host_does_not_tell_only_what_says_so_itself_has_failed():
+def test_only_what_was_said_and_failed_counts():
+    # Where a host does not tell only what says so itself has failed.
     silent = told(
         prompt("run the tests for me"), run("pytest", FAILED, failed=None), run("./serve", "error rate: 0", failed=None)
     )
     assert [each.title for each in silent.memories if each.kind == "failure"] == ["assert not True (test_touch)"]
-
-
-def test_nothing_is_made_of_a_session_in_which_nothing_was_said():
+    # Nothing is made of a session in which nothing was said.
     assert told(Deed(kind="start", at=0), Deed(kind="end", at=0)).memories == ()
     assert told(prompt("/clear")).memories == ()
-
-
-def test_only_what_the_user_said_is_trusted_as_the_users():
+    # Only what the user said is trusted as the users.
     got = told(
         prompt("what is the plan here then?"),
         answer("Always use tabs. Never commit. Let's use SQLite because it is small."),
     )
     assert {each.trust for each in got.memories} == {"agent"}
     assert {each.kind for each in got.memories} == {"summary"}
-
-
-def test_done_to_dos_vanish_and_open_ones_are_handed_over():
+    # Done to dos vanish and open ones are handed over.
     got = told(prompt("work through the list"), plan(("write the parser", True), ("write the docs", False)))
     (handoff,) = (each for each in got.memories if each.kind == "handoff")
     assert handoff.detail["next"] == ["write the docs"]
@@ -198,6 +185,7 @@ def test_done_to_dos_vanish_and_open_ones_are_handed_over():
 
 
 def test_what_a_later_session_did_is_no_longer_open():
+    # What a later session did is no longer open.
     earlier = Memory(
         "summary",
         "x",
@@ -209,20 +197,16 @@ def test_what_a_later_session_did_is_no_longer_open():
     assert after.detail["next"] == ["Write the docs"]
     assert "block" not in after.detail  # it was fixed there
     assert closed(after, done=("something else entirely",), open=()) is None
-
-
-def test_a_handoff_with_nothing_left_is_stale_unless_the_user_wrote_it():
+    # A handoff with nothing left is stale unless the user wrote it.
     mine = Memory("handoff", "x", trust="user", detail={"next": ["write the docs"]})
     assert closed(mine, done=("write the docs",), open=()).status == "active"
     assert closed(replace(mine, trust="agent"), done=("write the docs",), open=()).status == "stale"
-
-
-def test_a_handoff_is_called_by_what_it_still_leaves_open():
+    # A handoff is called by what it still leaves open.
     left = Memory("handoff", "take out check_token", detail={"next": ["take out check_token", "log failed logins"]})
     assert closed(left, done=("take out check_token",), open=()).title == "log failed logins"
 
 
-@pytest.mark.parametrize(("told", "begins"), [
+@table(("told", "begins"), [
     ("pier_of() breaks for lower case", "pier_of()"), ("web/map.ts is slow", "web/map.ts"), ("drawMap is slow", "drawMap"),
     ("fix the map", "Fix"), ("e2e tests fail", "e2e"), ("éclair", "Éclair"), ("", ""),
 ])  # fmt: skip
@@ -230,30 +214,26 @@ def test_a_name_of_code_keeps_its_letters_at_the_head_of_a_sentence(told, begins
     assert begun(told).partition(" ")[0] == begins
 
 
-def test_evidence_counts_every_session_once_however_often_it_is_told():
+def test_evidence_counts_sessions_once():
+    # Evidence counts every session once however often it is told.
     first = next(each for each in told(*WHOLE).memories if each.kind == "failure")
     again = next(each for each in told(*WHOLE, id="s2").memories if each.kind == "failure")
     both = merged(first, again)
     assert (both.seen, both.created) == (2, first.created)
     assert merged(both, again).seen == 2
     assert merged(merged(both, again), first).seen == 2
-
-
-def test_the_list_of_evidence_stays_short_and_the_count_right():
+    # The list of evidence stays short and the count right.
     known = next(each for each in told(*WHOLE).memories if each.kind == "failure")
     for number in range(200):
         known = merged(known, replace(known, detail={**known.detail, "seen_in": {f"n{number}": 1}}))
     assert known.seen == 201
     assert len(known.detail["seen_in"]) <= 51
-
-
-def test_what_the_user_superseded_stays_so():
+    # What the user superseded stays so.
     decision = next(each for each in told(*WHOLE).memories if each.kind == "decision")
     known = replace(decision, status="superseded", superseded_by="dec-1")
     assert (merged(known, decision).status, merged(known, decision).superseded_by) == ("superseded", "dec-1")
 
-
-def test_a_function_made_and_removed_in_one_session_is_no_change():
+    # A function made and removed in one session is no change.
     def change(edit: Edit) -> tuple[Change, ...]:
         return (Change("", "a.py", "f", str(edit.after)),)
 
@@ -270,7 +250,7 @@ def test_a_function_made_and_removed_in_one_session_is_no_change():
 
 def test_a_session_of_any_length_is_held_in_bounded_room():
     draft = Draft(session(), ROOMS, changes_of=changes_of)
-    for number in range(3000):
+    for number in range(600):
         draft.add(replace(prompt(f"always do thing number {number} please"), at=float(number)))
         draft.add(
             replace(answer(f"Did thing {number} because it was asked for, in module_{number}."), at=float(number))
@@ -286,7 +266,8 @@ def test_a_session_of_any_length_is_held_in_bounded_room():
     assert len(got.memories) < 1000
 
 
-def test_a_failure_whose_exit_code_a_pipe_hides_is_one_all_the_same():
+def test_how_a_command_ended_is_told_by_its_output_too():
+    # A failure whose exit code a pipe hides is one all the same.
     got = told(
         prompt("make the bookings touch again"),
         run("pytest -q 2>&1 | tail -20", FAILED),
@@ -297,9 +278,7 @@ def test_a_failure_whose_exit_code_a_pipe_hides_is_one_all_the_same():
     assert failure.title == "assert not True (test_touch)"
     assert failure.detail["fixed_by"].startswith("overlaps() in rooms/bookings.py")
     assert not failure.detail["open"]
-
-
-def test_what_fixed_a_failure_is_never_that_it_was_tried_again():
+    # What fixed a failure is never that it was tried again.
     got = told(
         prompt("get the service up again please"),
         run("make all", "make: *** [all] Error 2", failed=True),
@@ -311,9 +290,7 @@ def test_what_fixed_a_failure_is_never_that_it_was_tried_again():
     )
     fixes = [memory.detail.get("fixed_by", "") for memory in got.memories if memory.kind == "failure"]
     assert fixes == ["", "ran `docker start db`"]
-
-
-def test_of_a_line_that_ended_well_every_command_did():
+    # Of a line that ended well every command did.
     got = told(
         prompt("tidy up the imports of the rooms"),
         run("ruff check .", "a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.", failed=True),
@@ -324,16 +301,15 @@ def test_of_a_line_that_ended_well_every_command_did():
     assert "ruff passes; pytest passes" in got.memories[0].detail["done"][0]
 
 
-def test_a_choice_that_the_user_took_back_is_no_decision_and_goes_where_it_was_one():
+def test_requests_choices_and_lists_are_told_for_what_they_are():
+    # A choice that the user took back is no decision and goes where it was one.
     asked = prompt("Let's use Postgres for the queue because we run it already.")
     before = told(asked, answer("The queue is in Postgres now."))
     after = told(asked, answer("The queue is in Postgres now."), prompt("no, let's go with Redis instead of Postgres"))
     (decision,) = (memory for memory in before.memories if memory.kind == "decision")
     assert not [memory for memory in after.memories if memory.title == decision.title and memory.kind == "decision"]
     assert decision.uid in after.gone
-
-
-def test_what_the_user_asks_for_in_work_is_never_called_done_or_learned():
+    # What the user asks for in work is never called done or learned.
     got = told(
         prompt("export the reports as csv with streaming so that big reports never time out in the browser of members"),
         edit(),
@@ -346,24 +322,18 @@ def test_what_the_user_asks_for_in_work_is_never_called_done_or_learned():
     assert "KEYS" not in f"{detail}"
     assert detail["next"] == ["Raise the expiry for long jobs"]
     assert "csv" not in f"{detail['done']} {detail.get('learned')}"
-
-
-def test_what_failed_on_the_way_is_no_blocker_once_the_tests_pass():
+    # What failed on the way is no blocker once the tests pass.
     down = run("redis-cli ping", "Could not connect to Redis: Connection refused", failed=True)
     begun = (prompt("find out why bookings are lost"), edit(), down)
     assert "block" in told(*begun).memories[0].detail
     assert "block" not in told(*begun, run("pytest -q", "3 passed")).memories[0].detail
-
-
-def test_a_blank_entry_of_the_list_leaves_nothing_open():
+    # A blank entry of the list leaves nothing open.
     todos = (Todo(text=" \n"), Todo(text=""))
     plan = Deed(kind="tool", act="plan", at=1.0, todos=todos)
     got = distil([edit("src/a.py"), plan], session=session(), project=ROOMS)
     assert got.open == ()
     assert not any(memory.kind == "handoff" for memory in got.memories)
-
-
-def test_one_long_answer_to_one_question_is_kept():
+    # One long answer to one question is kept.
     got = told(
         prompt("how does the retry logic in client.py work?"),
         answer(
@@ -389,9 +359,15 @@ DEEDS = st.builds(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(DEEDS, max_size=8))
 def test_any_deeds_become_memories_without_an_error(deeds):
     for memory in distil(deeds, session=session(), project=ROOMS).memories:
         assert memory.title
         assert memory.scope == ROOMS.scope
+
+
+def test_a_concept_is_shown_as_it_was_spelled_first():
+    words = [f"{letter}omponent{letter}" for letter in "abdefghijk"]
+    said = [" ".join(f"use {word.capitalize()} and {word}" for word in words)]
+    assert concepts(said) == tuple(word.capitalize() for word in words)

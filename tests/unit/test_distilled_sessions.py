@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from foreword.code import changes
 from foreword.deeds import deed_of
 from foreword.distill import Distilled, distil
 from foreword.payloads import Delivery
 from foreword.remember import read
 from foreword.types import Project, Session
+from tests.tables import table
 from tests.unit.test_distill import readable
 
 HERE = Path(__file__).parent.parent
@@ -41,7 +40,7 @@ def test_what_the_sessions_of_real_clients_came_to_reads_well():
     assert "".join(f"# {client}\n{readable(came_to(client).memories)}\n" for client in CLIENTS) == golden
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@table("client", CLIENTS)
 def test_every_client_tells_the_failure_with_its_fix_the_decision_with_its_reason_and_the_rule(client):
     got = {memory.kind: memory for memory in came_to(client).memories}
     assert got["failure"].title == "AssertionError: assert False (test_back_to_back_is_free)"
@@ -54,13 +53,13 @@ def test_every_client_tells_the_failure_with_its_fix_the_decision_with_its_reaso
     assert "pytest passes" in got["summary"].detail["done"][0]
 
 
-@pytest.mark.parametrize("client", [each for each in CLIENTS if each not in TOLD_NO_PLAN])
+@table("client", [each for each in CLIENTS if each not in TOLD_NO_PLAN])
 def test_what_is_left_to_do_is_handed_over(client):
     got = {memory.kind: memory for memory in came_to(client).memories}
     assert got["handoff"].detail["next"] == ["show the price in the booking form"]
 
 
-@pytest.mark.parametrize("client", [each for each in CLIENTS if each not in TOLD_NO_ANSWER])
+@table("client", [each for each in CLIENTS if each not in TOLD_NO_ANSWER])
 def test_what_the_agent_says_last_becomes_next_steps_too(client):
     summary = next(memory for memory in came_to(client).memories if memory.kind == "summary")
     assert [item.lower() for item in summary.detail["next"]] == ["show the price in the booking form"]

@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 
 from foreword.redact.files import MARK
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Edit, Event, Project, Session
 from foreword.worker.distilling import AT_ONCE, LARGEST, Distilling, _changes_of, _text
 from foreword.worker.refining import Refining
+from tests.tables import table
 
 CODE = "def open_vault(pin=4711):\n    return 1\n"
 
 
-@pytest.mark.parametrize("file", ["deploy/vault/a.py", "secrets.py", "link.py", "deploy/Vault/b.py"])
-@pytest.mark.parametrize("after", [CODE, MARK])
+@table("file", ["deploy/vault/a.py", "secrets.py", "link.py", "deploy/Vault/b.py"])
+@table("after", [CODE, MARK])
 def test_nothing_of_a_denied_file_is_told(tmp_path: Path, file: str, after: str):
     (tmp_path / "deploy" / "vault").mkdir(parents=True)
     for each in ("deploy/vault/a.py", "secrets.py"):
@@ -29,14 +30,15 @@ def test_nothing_of_a_denied_file_is_told(tmp_path: Path, file: str, after: str)
     assert _changes_of(edit, root=str(tmp_path), deny=("Deploy/vault/*",)) == []
 
 
-def test_what_a_hook_has_hidden_is_not_read_from_the_disk(tmp_path: Path):
+def test_hidden_and_odd_files_are_not_read(tmp_path_factory):
+    # What a hook has hidden is not read from the disk.
+    tmp_path = tmp_path_factory.mktemp("x")
     (tmp_path / "a.py").write_text(CODE)
     assert _changes_of(Edit(file="a.py", before=MARK, after=MARK), root=str(tmp_path)) == []
     (told,) = _changes_of(Edit(file="a.py", before=None, after=CODE, whole=True), root=str(tmp_path))
     assert told.function == "open_vault"
-
-
-def test_only_an_ordinary_file_of_some_size_is_read(tmp_path: Path):
+    # Only an ordinary file of some size is read.
+    tmp_path = tmp_path_factory.mktemp("x")
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "loop.py").symlink_to("loop.py")
     (tmp_path / "folder.py").mkdir()
@@ -55,7 +57,7 @@ def test_sessions_that_cannot_be_distilled_hide_no_other(tmp_path: Path, monkeyp
         raise ValueError(session.id)
 
     monkeypatch.setattr(Distilling, "_distil", distil)
-    with closing(SqliteStore(tmp_path / "a.db", backups=tmp_path / "backups")) as store:
+    with closing(Store(tmp_path / "a.db", backups=tmp_path / "backups")) as store:
         ids = [f"s{number}" for number in range(AT_ONCE + 5)]
         store.append([Event(id, "codex", "Stop", "stop", id, "p", "/p", 10.0, {}) for id in ids])
 

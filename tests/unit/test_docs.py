@@ -12,19 +12,18 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import pytest
-
+from bench.eval.datasets import read_sets
 from foreword import rank
+from foreword.cli.demo import load_story
 from foreword.config import SETTINGS
-from foreword.evaluate.sets import read
-from foreword.history import story
 from foreword.recall import recall
 from foreword.recipes import RECIPES
 from foreword.routing import Routes
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Moment, Project, Recalled
 from foreword.web import routes as viewer
 from foreword.worker import server as worker
+from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
 RANKING = (ROOT / "docs" / "ranking.md").read_text(encoding="utf-8")
@@ -42,7 +41,7 @@ def rows(page: str, *, width: int) -> Iterator[list[str]]:
             yield cells
 
 
-def table(page: str, *, after: str, width: int) -> list[list[str]]:
+def table_after(page: str, *, after: str, width: int) -> list[list[str]]:
     """The rows of the first table after a text, without its heading."""
     lines = page[page.index(after) :].splitlines()[2:]
     end = next((at for at, line in enumerate(lines) if not line.startswith("|")), len(lines))
@@ -79,28 +78,28 @@ def test_the_ranking_page_misses_no_weight_of_rank() -> None:
 
 
 def test_the_ranking_page_tells_kinds_scopes_tasks_and_thresholds_as_they_are() -> None:
-    kinds = table(RANKING, after="| kind | importance |", width=3)
+    kinds = table_after(RANKING, after="| kind | importance |", width=3)
     assert {kind: float(weight) for kind, weight, _ in kinds} == rank.IMPORTANCE
     assert {kind: float(days) for kind, _, days in kinds} == rank.HALF_LIFE
-    scopes = table(RANKING, after="| scope at session start |", width=2)
+    scopes = table_after(RANKING, after="| scope at session start |", width=2)
     assert {scope: float(factor) for scope, factor in scopes} == rank.SCOPE_AT_START
     tasks = {
         task: {kind: float(factor) for kind, factor in (each.split() for each in told.split(", "))}
-        for task, told in table(RANKING, after="| task | what is worth", width=2)
+        for task, told in table_after(RANKING, after="| task | what is worth", width=2)
     }
     assert tasks == rank.TASKS
-    for setting, default, _ in table(RANKING, after="| setting | default |", width=3):
+    for setting, default, _ in table_after(RANKING, after="| setting | default |", width=3):
         assert DEFAULTS[setting.strip("`")] == float(default), setting
 
 
-@pytest.mark.parametrize("prompt", ["", "What did we do about waiting, list and mail?"])
+@table("prompt", ["", "What did we do about waiting, list and mail?"])
 def test_the_readme_shows_what_an_agent_sees(tmp_path: Path, prompt: str) -> None:
     """Ids are new every time, and scores are ranking's own affair."""
     project = Project(key="dir:rooms", name="rooms", root=str(tmp_path))
     moment = Moment(name="prompt" if prompt else "session_start", project=project, prompt=prompt, languages=())
     now = time.time()
-    with closing(SqliteStore(tmp_path / "foreword.db", backups=tmp_path / "backups")) as store:
-        store.keep(story(project, now=now))
+    with closing(Store(tmp_path / "foreword.db", backups=tmp_path / "backups")) as store:
+        store.keep(load_story(project, now=now))
         threshold = DEFAULTS[f"threshold_{moment.name}"]
         got = recall(store, moment, recipe=RECIPES[moment.name], threshold=threshold, now=now)
     assert isinstance(got, Recalled)
@@ -112,7 +111,7 @@ def masked(text: str) -> str:
     return re.sub(r"(\| )[01]\.\d\d$", r"\1score", re.sub(r"\b([a-z]{3})-[0-9a-z]{8}\b", r"\1-id", text), flags=re.M)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@table("page", PAGES)
 def test_links_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
     for target in re.findall(r"\]\(([^)\s]+)\)", prose):
@@ -141,7 +140,7 @@ def told_routes(page: str) -> set[str]:
     return told
 
 
-@pytest.mark.parametrize(
+@table(
     ("page", "routes"),
     [
         ("api.md", worker.routes_of(None, leave=lambda: None)),  # type: ignore[arg-type] # nothing is asked of them
@@ -169,7 +168,7 @@ def test_the_script_that_makes_a_set_makes_one(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    (given,) = read([tmp_path / "set"])
+    (given,) = read_sets([tmp_path / "set"])
     assert made.stdout == "4 memories, 2 questions\n"
     assert [question.prompt for question in given.questions] == ["Change 2", "Change 3"]
     assert all(question.at < 1_700_000_000 + 180 and len(question.relevant) == 1 for question in given.questions)

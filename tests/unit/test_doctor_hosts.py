@@ -6,18 +6,17 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from foreword.cli import codex, hosts
 from foreword.findings import NOTE, OK, WRONG, Finding
 from foreword.install.wired import Lack, Wired
 from foreword.trouble import Trouble
-from foreword.values import replace
 from foreword.wiring import Entry, Setup
 from foreword.worker.callers import WAYS
+from tests.tables import table
 
 NOW = time.time()
 FOLDER = Path("/home/u/.codex")
@@ -35,7 +34,6 @@ SEEN: dict[str, Any] = {
     "last_injection": {"at": NOW - 7300, "moment": "prompt", "tokens": 412},
     "sessions": 12,
     "events": 300,
-    "died": [],
 }
 WELL = hosts.Standing(
     host="codex",
@@ -54,11 +52,39 @@ def said(standing: hosts.Standing) -> list[Finding]:
     return list(hosts.findings(standing, now=NOW))
 
 
-def test_a_host_that_is_well_is_one_line_with_all_of_it():
+def test_what_is_well_is_one_line_and_the_rest_is_told():
+    # A host that is well is one line with all of it.
     (finding,) = said(WELL)
     assert finding.state == OK
     for word in ("0.166.0", "hooks.json", "trusted", "last event 2h ago (Stop)", "412 tokens", "12 sessions"):
         assert word in finding.says
+    # Launchers that are gone are all named and a worker that runs is ended first.
+    ours = ("/f/bin/foreword-hook", "/f/bin/foreword-mcp")
+    setup = replace(SETUP, changes=(Entry(FOLDER / "hooks.json", ("hooks",), {"command": ours[0]}, append=True),))
+    wrong, _ = said(replace(WELL, wired=Wired(setup, 1), strays=ours))
+    assert all(each in wrong.says for each in ours)
+    assert wrong.way_out.index("foreword worker stop") < wrong.way_out.index("foreword worker start")
+    # Without a worker nobody claims that nothing was told.
+    (finding,) = said(replace(WELL, seen={}, asked=False))
+    assert "no event" not in finding.says
+    assert finding.state == OK
+    # Hosts that are not here share a line and those not wired are a note.
+    nobody = replace(WELL, program="", wired=Wired(Setup(binary="x", folder=Path("/nowhere"), changes=())), seen={})
+    assert [finding.says for finding in hosts.absent([nobody, WELL])] == ["not found here: codex"]
+    (finding,) = said(replace(WELL, wired=Wired(SETUP), seen={}))
+    assert (finding.state, finding.way_out) == (NOTE, "run `foreword install codex`")
+    # One that was wired by hand and is heard is well.
+    (finding,) = said(replace(WELL, wired=Wired(SETUP)))
+    assert finding.state == OK
+    assert "uninstall" in finding.says  # which nobody can tell from it for a week
+    # Troubles of its hooks are counted.
+    found = said(replace(WELL, troubles=(Trouble(NOW - 60, "hook of codex: worker", "TimeoutError"),) * 2))
+    assert any(each.state == NOTE and "2 calls" in each.says for each in found)
+    # Every host is told to programs.
+    told = hosts.as_json(WELL)
+    assert json.loads(json.dumps(told)) == told
+    assert told["last_event"] == SEEN["last_event"]
+    assert hosts.as_json(replace(WELL, seen={}))["last_event"] is None
 
 
 WRONGS = {
@@ -68,11 +94,10 @@ WRONGS = {
     "is gone": replace(WELL, strays=("/old/bin/foreword-hook",)),
     "runs no hooks": replace(WELL, wired=Wired(SETUP, 2, off="features.hooks is false in config.toml")),
     "not trusted": replace(WELL, trust={"sessionStart": "trusted", "stop": "modified"}),
-    "capture is dead": replace(WELL, silent=NOW - 3600),
 }
 
 
-@pytest.mark.parametrize("word", WRONGS)
+@table("word", WRONGS)
 def test_what_is_wrong_is_said_with_its_way_out(word):
     wrong = [finding for finding in said(WRONGS[word]) if finding.state == WRONG]
     assert len(wrong) == 1
@@ -80,61 +105,14 @@ def test_what_is_wrong_is_said_with_its_way_out(word):
     assert wrong[0].way_out
 
 
-def test_launchers_that_are_gone_are_all_named_and_a_worker_that_runs_is_ended_first():
-    ours = ("/f/bin/foreword-hook", "/f/bin/foreword-mcp")
-    setup = replace(SETUP, changes=(Entry(FOLDER / "hooks.json", ("hooks",), {"command": ours[0]}, append=True),))
-    wrong, _ = said(replace(WELL, wired=Wired(setup, 1), strays=ours))
-    assert all(each in wrong.says for each in ours)
-    assert wrong.way_out.index("foreword worker stop") < wrong.way_out.index("foreword worker start")
-
-
-def test_without_a_worker_nobody_claims_that_nothing_was_told():
-    (finding,) = said(replace(WELL, seen={}, asked=False))
-    assert "no event" not in finding.says
-    assert finding.state == OK
-
-
-def test_hosts_that_are_not_here_share_a_line_and_those_not_wired_are_a_note():
-    nobody = replace(WELL, program="", wired=Wired(Setup(binary="x", folder=Path("/nowhere"), changes=())), seen={})
-    assert [finding.says for finding in hosts.absent([nobody, WELL])] == ["not found here: codex"]
-    (finding,) = said(replace(WELL, wired=Wired(SETUP), seen={}))
-    assert (finding.state, finding.way_out) == (NOTE, "run `foreword install codex`")
-
-
-def test_one_that_was_wired_by_hand_and_is_heard_is_well():
-    (finding,) = said(replace(WELL, wired=Wired(SETUP)))
-    assert finding.state == OK
-    assert "uninstall" in finding.says  # which nobody can tell from it for a week
-
-
-def test_a_session_that_died_stays_in_sight_for_a_week():
-    one = {"session": "abcdefgh-1", "project": "p", "since": NOW - 9000, "until": NOW - 8000, "told": NOW - 100}
-    for told, shown in ((NOW - 100, True), (NOW - 8 * 86_400, False)):
-        found = said(replace(WELL, seen={**SEEN, "died": [{**one, "told": told}]}))
-        assert any("abcdefgh" in each.says and "foreword import codex" in each.way_out for each in found) is shown
-
-
-def test_troubles_of_its_hooks_are_counted():
-    found = said(replace(WELL, troubles=(Trouble(NOW - 60, "hook of codex: worker", "TimeoutError"),) * 2))
-    assert any(each.state == NOTE and "2 calls" in each.says for each in found)
-
-
-def test_every_host_is_told_to_programs():
-    told = hosts.as_json(WELL)
-    assert json.loads(json.dumps(told)) == told
-    assert told["last_event"] == SEEN["last_event"]
-    assert hosts.as_json(replace(WELL, seen={}))["last_event"] is None
-
-
 # ---- calls of tools
 
 
-def test_no_calls_and_an_older_worker_say_nothing():
+def test_calls_of_tools_are_told_with_how_their_session_was_found():
+    # No calls and an older worker say nothing.
     assert hosts.mcp({}) == []
     assert hosts.mcp({"mcp": {"calls": 0}}) == []
-
-
-def test_calls_that_could_be_of_several_sessions_are_a_note():
+    # Calls that could be of several sessions are a note.
     told = {"calls": 5, "by_tool_use": 3, "by_variable": 1, "by_newest": 0, "ambiguous": 1, "none": 0}
     (finding,) = hosts.mcp({"mcp": told})
     assert finding.state == NOTE
@@ -143,9 +121,7 @@ def test_calls_that_could_be_of_several_sessions_are_a_note():
     assert "sessions found: 2 by the call itself" in finding.says
     (finding,) = hosts.mcp({"mcp": {**told, "ambiguous": 0}})
     assert finding.state == OK
-
-
-def test_every_way_to_find_a_session_is_told():
+    # Every way to find a session is told.
     for way in WAYS:
         (finding,) = hosts.mcp({"mcp": {"calls": 7, way: 7}})
         assert "7 " in finding.says.partition("of its tools")[2], way
@@ -188,15 +164,23 @@ def wired_in(folder: Path) -> Wired:
 TRUSTED = '[hooks.state."FOLDER/hooks.json:session_start:0:0"]\ntrusted_hash = "sha256:1"\n'
 
 
-def test_codex_is_asked_whom_it_trusts_and_others_hooks_do_not_count(tmp_path):
+def test_codex_is_asked_whom_it_trusts_only_where_it_trusts(tmp_path_factory):
+    # Codex is asked whom it trusts and others hooks do not count.
+    tmp_path = tmp_path_factory.mktemp("x")
     (tmp_path / "config.toml").write_text(TRUSTED.replace("FOLDER", str(tmp_path)))
     source = repr(str(tmp_path / "hooks.json"))
     run = program(tmp_path, SERVER.replace("SOURCE", source))
     found = codex.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
     assert found == {"sessionStart": "trusted", "stop": "untrusted"}
+    # Codex is not started where nothing was ever trusted.
+    tmp_path = tmp_path_factory.mktemp("x")
+    run = program(tmp_path, "import pathlib; pathlib.Path(__file__).with_name('started').touch()")
+    found = codex.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
+    assert found == {"SessionStart": "untrusted", "Stop": "untrusted"}
+    assert not (tmp_path / "started").exists()
 
 
-@pytest.mark.parametrize(
+@table(
     "body",
     ["raise SystemExit(1)", "print('no json', flush=True)", "print('[]', flush=True)", "import time; time.sleep(60)"],
 )
@@ -206,10 +190,3 @@ def test_where_it_does_not_answer_its_settings_tell_as_much_as_they_can(tmp_path
     (tmp_path / "config.toml").write_text(TRUSTED.replace("FOLDER", str(tmp_path)))
     found = codex.codex_trust(program(tmp_path, body), {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
     assert found == {"SessionStart": "trusted", "Stop": "untrusted"}
-
-
-def test_codex_is_not_started_where_nothing_was_ever_trusted(tmp_path):
-    run = program(tmp_path, "import pathlib; pathlib.Path(__file__).with_name('started').touch()")
-    found = codex.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
-    assert found == {"SessionStart": "untrusted", "Stop": "untrusted"}
-    assert not (tmp_path / "started").exists()

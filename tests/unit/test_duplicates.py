@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
 from foreword.tidy import About
 from foreword.tidy.duplicates import ALIKE, alike, plan
 from foreword.types import Memory, Project
-from foreword.values import replace
+from tests.tables import table
 
 HERE = Project(key="here", name="here", root="/here")
 ABOUT = About(HERE, now=100.0)
@@ -50,18 +50,19 @@ DIFFERENT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
+@table(("one", "other"), SAME)
 def test_what_says_the_same_is_merged(one, other):
     assert alike(memory(one), memory(other)) >= ALIKE
     assert merged(memory(one, "dec-1"), memory(other, "dec-2"))
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+@table(("one", "other"), DIFFERENT)
 def test_what_only_sounds_the_same_stays_two(one, other):
     assert not merged(memory(one, "dec-1"), memory(other, "dec-2"))
 
 
-def test_the_winner_holds_the_evidence_of_both_and_the_loser_points_at_it():
+def test_the_winner_holds_all_evidence_and_the_highest_trust():
+    # The winner holds the evidence of both and the loser points at it.
     one = memory("Use Redis", "dec-1", seen=2, created=5.0, confirmed=9.0, files=("a.py",), confidence=0.7,
                  detail={"seen_in": {"s1": 2}})  # fmt: skip
     two = memory("use redis", "dec-2", seen=3, created=2.0, confirmed=4.0, files=("b.py",), tags=("cache",),
@@ -74,9 +75,32 @@ def test_the_winner_holds_the_evidence_of_both_and_the_loser_points_at_it():
     assert (loser.status, loser.superseded_by, loser.title) == ("superseded", "dec-1", "use redis")
     (amendment,) = plan([one, two], about=ABOUT)
     assert [(each.source, each.relation, each.target) for each in amendment.links] == [("dec-1", "supersedes", "dec-2")]
+    # Another fix is another failure.
+    one = memory("no such table: users", "fai-1", "failure", detail={"fixed_by": "ran `migrate`"})
+    two = memory("no such table: users", "fai-2", "failure", detail={"fixed_by": "added await to setup()"})
+    assert not merged(one, two)
+    assert merged(one, replace(two, detail={}))
+    # What the user said stays the users.
+    user, agent = (
+        memory("Use Redis", "dec-9", confirmed=1.0),
+        memory("Use Redis", "dec-1", trust="agent", confirmed=9.0),
+    )
+    now = after([user, agent])
+    assert (now["dec-9"].status, now["dec-9"].trust) == ("active", "user")
+    assert now["dec-1"].superseded_by == "dec-9"
+    # The words of a lower trust are not put into the users mouth.
+    user = memory("Use Redis", "dec-1")
+    agent = memory("Use Redis", "dec-2", trust="agent", detail={"why": "I like it"})
+    assert "why" not in after([user, agent])["dec-1"].detail
+    assert not merged(user, replace(agent, body="as everybody does who has no time"))
+    # A pinned memory is never put aside.
+    pinned = memory("Use Redis", "dec-1", trust="tool", pinned=True)
+    assert not merged(pinned, memory("Use Redis", "dec-2"))  # nor is the user's own for a tool's
+    assert not merged(pinned, memory("Use Redis", "dec-2", trust="tool", pinned=True))
+    assert after([pinned, memory("Use Redis", "dec-2", trust="tool", confirmed=9.0)])["dec-1"].seen == 2
 
 
-@pytest.mark.parametrize("kind", ["summary", "handoff", "change", "observation", "goal", "note", "project"])
+@table("kind", ["summary", "handoff", "change", "observation", "goal", "note", "project"])
 def test_events_and_own_lines_are_merged_only_word_for_word(kind):
     long = "moved the reading of settings out of the worker into a file of its own and the tests with it"
     one = memory(long, "a", kind, files=("a.py",))
@@ -86,71 +110,28 @@ def test_events_and_own_lines_are_merged_only_word_for_word(kind):
     assert not merged(one, memory(long, "b", kind, files=("a.py",), detail={"next": ["something else"]}))
 
 
-def test_another_fix_is_another_failure():
-    one = memory("no such table: users", "fai-1", "failure", detail={"fixed_by": "ran `migrate`"})
-    two = memory("no such table: users", "fai-2", "failure", detail={"fixed_by": "added await to setup()"})
-    assert not merged(one, two)
-    assert merged(one, replace(two, detail={}))
-
-
-def test_what_the_user_said_stays_the_users():
-    user, agent = (
-        memory("Use Redis", "dec-9", confirmed=1.0),
-        memory("Use Redis", "dec-1", trust="agent", confirmed=9.0),
-    )
-    now = after([user, agent])
-    assert (now["dec-9"].status, now["dec-9"].trust) == ("active", "user")
-    assert now["dec-1"].superseded_by == "dec-9"
-
-
-def test_the_words_of_a_lower_trust_are_not_put_into_the_users_mouth():
-    user = memory("Use Redis", "dec-1")
-    agent = memory("Use Redis", "dec-2", trust="agent", detail={"why": "I like it"})
-    assert "why" not in after([user, agent])["dec-1"].detail
-    assert not merged(user, replace(agent, body="as everybody does who has no time"))
-
-
-def test_a_pinned_memory_is_never_put_aside():
-    pinned = memory("Use Redis", "dec-1", trust="tool", pinned=True)
-    assert not merged(pinned, memory("Use Redis", "dec-2"))  # nor is the user's own for a tool's
-    assert not merged(pinned, memory("Use Redis", "dec-2", trust="tool", pinned=True))
-    assert after([pinned, memory("Use Redis", "dec-2", trust="tool", confirmed=9.0)])["dec-1"].seen == 2
-
-
-def test_a_title_alone_joins_the_one_memory_that_says_more_under_it():
+def test_merges_stay_within_project_and_kind_and_are_not_redone():
+    # A title alone joins the one memory that says more under it.
     short, long = memory("Use Redis", "dec-1", confirmed=9.0), memory("Use Redis", "dec-2", body="It runs here anyway.")
     assert after([short, long])["dec-1"].body == "It runs here anyway."
     third = memory("Use Redis", "dec-3", body="The lawyers wish for it.")
     assert plan([short, long, third], about=ABOUT) == ()  # nobody knows which of the two is meant
-
-
-def test_never_across_projects_or_kinds():
+    # Never across projects or kinds.
     one = memory("Use Redis", "dec-1")
     assert not merged(one, replace(one, id="dec-2", project="there", scope="project:there"))
     assert not merged(one, replace(one, id="pre-2", kind="preference"))
-
-
-@pytest.mark.parametrize("status", ["superseded", "stale", "proposed", "discarded", "forgotten"])
-def test_only_what_is_active_is_merged(status):
-    assert not merged(memory("Use Redis", "dec-1"), memory("Use Redis", "dec-2", status=status))
-
-
-def test_what_was_taken_back_is_not_done_again():
+    # What was taken back is not done again.
     one, two = memory("Use Redis", "dec-1"), memory("Use Redis", "dec-2")
     taken_back = About(HERE, now=1.0, taken_back=frozenset({("merge", frozenset({"dec-1", "dec-2"}))}))
     assert plan([one, two], about=taken_back) == ()
-
-
-def test_what_was_merged_into_the_loser_points_at_the_winner():
+    # What was merged into the loser points at the winner.
     first = after([memory("Use Redis", "dec-1"), memory("Use Redis", "dec-2", confirmed=2.0)])
     better = memory("Use Redis", "dec-3", confirmed=3.0)
     now = after([*first.values(), better])
     assert {each.superseded_by for each in now.values() if each.status != "active"} == {"dec-3"}
     assert now["dec-3"].seen == 3
     assert not plan(list(now.values()), about=ABOUT)
-
-
-def test_what_is_seen_again_after_it_was_merged_counts_for_the_winner():
+    # What is seen again after it was merged counts for the winner.
     now = after(
         [memory("Use Redis", "dec-1", detail={"seen_in": {"a": 1}}), memory("Use Redis", "dec-2", confirmed=2.0)]
     )
@@ -158,3 +139,8 @@ def test_what_is_seen_again_after_it_was_merged_counts_for_the_winner():
     then = after([again, now["dec-2"]])
     assert (then["dec-2"].seen, then["dec-2"].confirmed, then["dec-2"].detail["seen_in"]["b"]) == (4, 7.0, 2)
     assert not plan(list(then.values()), about=ABOUT)
+
+
+@table("status", ["superseded", "stale", "proposed", "discarded", "forgotten"])
+def test_only_what_is_active_is_merged(status):
+    assert not merged(memory("Use Redis", "dec-1"), memory("Use Redis", "dec-2", status=status))

@@ -34,6 +34,7 @@ def test_a_form_that_was_left_alone_changes_nothing(title, body, why, tags, file
 
 
 def test_what_was_typed_is_what_is_meant():
+    # What was typed is what is meant.
     saved = form(MEMORY).replace("Use Redis", "Use Valkey").replace("why: speed", "why:").replace("cache", "a,  b,")
     saved = saved.replace("confidence: 1", "confidence: .5") + "a body\n\n---\nwith a line\n"
     assert read(saved, memory=MEMORY) == {
@@ -43,21 +44,15 @@ def test_what_was_typed_is_what_is_meant():
         "confidence": 0.5,
         "body": "a body\n\n---\nwith a line",
     }
-
-
-def test_an_emptied_form_changes_nothing():
+    # An emptied form changes nothing.
     assert read("", memory=MEMORY) == {}
     assert read("\n# nothing\n", memory=MEMORY) == {}
-
-
-def test_what_is_no_line_of_the_form_is_told():
+    # What is no line of the form is told.
     with pytest.raises(BadRequest, match="no line of the form"):
         read("title: x\nand so on\n", memory=MEMORY)
     with pytest.raises(BadRequest, match="must be a number"):
         read("confidence: quite\n", memory=MEMORY)
-
-
-def test_whose_shell_it_is_is_told_by_what_agents_set():
+    # Whose shell it is is told by what agents set.
     assert speaker({"PATH": "/bin", "HOME": "/home/ada", "CLAUDECODE": ""}) == ""
     for name, agent in VARIABLES.items():
         assert speaker({"PATH": "/bin", name: "1"}) == agent

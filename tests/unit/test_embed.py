@@ -28,6 +28,7 @@ from foreword.errors import EmbedError
 from foreword.hook.build import interpreter
 from foreword.paths import Home
 from foreword.types import Memory, Vector
+from tests.tables import table
 
 SRC = Path(__file__).parents[2] / "src"
 
@@ -49,7 +50,7 @@ FLOATS = arrays.arrays(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(rows=FLOATS)
 def test_whole_numbers_keep_the_angle_between_any_two_vectors(rows):
     one, two = quantized(rows, model="m")
@@ -65,7 +66,8 @@ def test_whole_numbers_keep_the_angle_between_any_two_vectors(rows):
 # -- which text -------------------------------------------------------------------------------------------------------
 
 
-def test_a_memory_is_embedded_with_its_words_and_the_parts_of_its_names():
+def test_texts_are_bounded_and_settings_choose():
+    # A memory is embedded with its words and the parts of its names.
     text = text_of(
         Memory(
             "note",
@@ -77,38 +79,41 @@ def test_a_memory_is_embedded_with_its_words_and_the_parts_of_its_names():
     )
     assert text.startswith("Retry on 429\nwith backoff\n")
     assert {"http", "client"} <= set(text.split())
-
-
-def test_no_text_is_longer_than_a_model_reads():
+    # No text is longer than a model reads.
     huge = Memory("note", "t" * 10**6, body="b" * 10**6, files=tuple(f"a/b{n}.py" for n in range(10**4)))
     assert len(text_of(huge)) <= TITLE_CHARS + BODY_CHARS + NAMES_CHARS + 2
     asked = text_of_prompt("why " + "x" * 10**6 + " fails")
     assert len(asked) <= PROMPT_CHARS + 1
     assert asked.startswith("why") and asked.endswith("fails")  # noqa: PT018 - one promise
+    # Meaning is off unless the user turned it on.
+    assert chosen_with() is None
+    # The table or the endpoint is what the settings name.
+    assert chosen_with(meaning="local").at_once
+    remote = chosen_with(meaning="remote", meaning_endpoint="http://127.0.0.1:9/v1", meaning_model="all-minilm")
+    assert (remote.name, remote.dim, remote.at_once) == ("remote:all-minilm", 0, False)
 
 
 # -- the table on this disk -------------------------------------------------------------------------------------------
 
 
-def test_the_same_text_means_the_same_and_a_related_one_is_nearer_than_another(local):
+def test_the_local_table_knows_what_is_related(local):
+    # The same text means the same and a related one is nearer than another.
     texts = ["the user cannot log in", "fix authentication failure at sign-in", "bake bread with rye flour"]
     asked, related, other = local.embed(texts, seconds=1)
     assert local.embed(texts[:1], seconds=1) == (asked,)
     assert cosine(asked, related) > cosine(asked, other) + 0.1
     assert {len(each.data) for each in (asked, related, other)} == {local.dim}
+    # An empty text means nothing.
+    empty, word = local.embed(["", "word"], seconds=1)
+    assert (empty.data, len(word.data)) == (b"", local.dim)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=50)
 @given(texts=st.lists(st.text(max_size=80) | st.text(alphabet="\ud800\udfff\0 a", max_size=5), max_size=4))
 def test_any_text_gets_a_vector_or_none(local, texts):
     got = local.embed(texts, seconds=1)
     assert [each.model for each in got] == [local.name] * len(texts)
     assert all(len(each.data) in (0, local.dim) for each in got)
-
-
-def test_an_empty_text_means_nothing(local):
-    empty, word = local.embed(["", "word"], seconds=1)
-    assert (empty.data, len(word.data)) == (b"", local.dim)
 
 
 def test_the_table_asks_nobody():
@@ -132,17 +137,7 @@ def chosen_with(**environ: str):
     return chosen(load(Home(Path("/nowhere")), given).settings, environ)
 
 
-def test_meaning_is_off_unless_the_user_turned_it_on():
-    assert chosen_with() is None
-
-
-def test_the_table_or_the_endpoint_is_what_the_settings_name():
-    assert chosen_with(meaning="local").at_once
-    remote = chosen_with(meaning="remote", meaning_endpoint="http://127.0.0.1:9/v1", meaning_model="all-minilm")
-    assert (remote.name, remote.dim, remote.at_once) == ("remote:all-minilm", 0, False)
-
-
-@pytest.mark.parametrize(
+@table(
     ("given", "told"),
     [
         ({}, "meaning_endpoint"),
@@ -162,7 +157,7 @@ def test_an_endpoint_that_cannot_be_used_is_told_with_the_way_out(given, told):
     assert refused.value.hint
 
 
-@pytest.mark.parametrize("module", ["local import Local; Local()", "index import Index; Index(4)"])
+@table("module", ["local import Local; Local()", "index import Index; Index(4)"])
 def test_without_the_extra_the_error_is_its_install_line(module):
     program = (
         f"import sys; sys.path.insert(0, {str(SRC)!r})\nfrom foreword.errors import EmbedError\n"

@@ -34,7 +34,7 @@ def compared(rows, vector):
     return {place: dot * scale * vector.scale for place, (dot, scale) in dots.items() if dot > 0}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(many=st.integers(0, 3 * FIRST), seed=st.integers(0, 100))
 def test_it_gives_what_comparing_all_would_give(many, seed):
     vectors = some(many + 1, seed=seed)
@@ -50,16 +50,15 @@ def test_it_gives_what_comparing_all_would_give(many, seed):
     assert all(abs(near.cosine - expected.get(near.place, 0.0)) < 1e-5 for near in got)
 
 
-def test_owners_who_were_not_asked_for_are_not_compared():
+def test_rows_are_added_dropped_and_make_room():
+    # Owners who were not asked for are not compared.
     asked, *vectors = some(11)
     index = Index(DIM)
     index.load(1, rows_of(vectors[:5]))
     index.load(2, rows_of(vectors[5:], owner=2))
     assert {near.place >> 32 for near in found(index, asked, owners=(2, 7))} <= {2}
     assert found(index, asked, owners=()) == []
-
-
-def test_what_is_added_and_replaced_counts_from_then_on():
+    # What is added and replaced counts from then on.
     one, two, three = some(3)
     index = Index(DIM)
     index.load(1, [])
@@ -73,27 +72,21 @@ def test_what_is_added_and_replaced_counts_from_then_on():
     assert place not in {near.place for near in found(index, one)}
     index.put(9, rows_of([three], owner=9))  # nobody asked for this owner: it is loaded when somebody does
     assert index.owners() == {1}
-
-
-def test_what_is_dropped_is_not_found():
+    # What is dropped is not found.
     (one,) = some(1)
     index = Index(DIM)
     index.load(1, rows_of([one, one]))
     index.drop(1, [1 << 32 | 1, 1 << 32 | 99])
     index.drop(5, [1])
     assert [near.place for near in found(index, one)] == [1 << 32 | 2]
-
-
-def test_vectors_of_another_length_are_not_compared():
+    # Vectors of another length are not compared.
     (one,) = some(1)
     (other,) = quantized(np.ones((1, DIM + 1)), model="m")
     index = Index(DIM)
     index.load(1, rows_of([one, other]))
     assert len(found(index, one)) == 1
     assert found(index, other) == []
-
-
-def test_who_was_asked_longest_ago_makes_room():
+    # Who was asked longest ago makes room.
     vectors = some(10)
     index = Index(DIM, most_bytes=20 * DIM)
     index.load(1, rows_of(vectors))

@@ -12,6 +12,7 @@ from foreword.endpoint import FAILURES, REST
 from foreword.errors import EmbedError
 from tests import endpoint
 from tests.endpoint import DIM, body_of, drips, hangs_up, says, silent, status, well
+from tests.tables import table
 
 
 @pytest.fixture
@@ -38,18 +39,34 @@ def remote(server, *, clock=None, seconds=5.0, **more) -> Remote:
     )
 
 
-def test_each_text_gets_its_own_vector_in_order(server):
+def test_each_text_gets_its_vector_in_order(server, monkeypatch):
+    # Many texts are asked in batches.
+    assert len(remote(server).embed([f"t {n}" for n in range(2 * BATCH + 1)])) == 2 * BATCH + 1
+    assert [len(told["input"]) for _, _, told in server.requests] == [BATCH, BATCH, 1]
+    # Each text gets its own vector in order.
     asked = remote(server)
     texts = [f"walrus number {n}" for n in range(5)]
     together = asked.embed(texts)
     assert together == tuple(asked.embed([text])[0] for text in texts)
     assert {(each.model, len(each.data)) for each in together} == {("remote:all-minilm", DIM)}
     assert asked.dim == DIM
+    # No proxy of the environment gets the texts.
+    for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert remote(server).embed(["walrus"])[0].data
 
+    # A failure that passes is not noticed.
+    def once(asked):
+        server.answer = well
+        asked.send(503, b"")
 
-def test_many_texts_are_asked_in_batches(server):
-    assert len(remote(server).embed([f"t {n}" for n in range(2 * BATCH + 1)])) == 2 * BATCH + 1
-    assert [len(told["input"]) for _, _, told in server.requests] == [BATCH, BATCH, 1]
+    server.answer = once
+    assert remote(server).embed(["walrus"], tries=2)[0].data
+    # Nobody listening is an error with a way out.
+    asked = Remote(endpoint="http://127.0.0.1:9/v1", model="m")
+    with pytest.raises(EmbedError, match="cannot be asked") as failed:
+        asked.embed(["walrus"])
+    assert "meaning off" in failed.value.hint
 
 
 def test_an_empty_text_is_not_sent_and_means_nothing(server):
@@ -70,12 +87,6 @@ def test_the_path_and_the_model_are_the_users_and_the_key_is_a_header(server):
     assert (told["model"], told["input"]) == ("all-minilm", ["walrus"])
 
 
-def test_no_proxy_of_the_environment_gets_the_texts(server, monkeypatch):
-    for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert remote(server).embed(["walrus"])[0].data
-
-
 def test_a_redirect_is_not_followed(server):
     with endpoint.listening() as elsewhere:
         server.answer = status(307, Location=f"{elsewhere.url}/embeddings")
@@ -89,7 +100,7 @@ def numbers(*embeddings: object) -> bytes:
     return json.dumps({"data": data}).encode()
 
 
-@pytest.mark.parametrize(
+@table(
     "body",
     [
         b"",
@@ -136,7 +147,7 @@ def test_a_vector_of_another_length_than_before_is_refused(server):
     assert asked.dim == DIM
 
 
-@pytest.mark.parametrize("slow", [silent, drips])
+@table("slow", [silent, drips])
 def test_a_server_that_takes_its_time_does_not_take_ours(server, slow):
     server.answer = slow
     with pytest.raises(EmbedError, match="in time"):  # else this test would never end
@@ -155,30 +166,15 @@ def test_an_answer_without_end_is_not_read_to_its_end(server):
         remote(server, seconds=30).embed(["walrus"])
 
 
-def test_nobody_listening_is_an_error_with_a_way_out():
-    asked = Remote(endpoint="http://127.0.0.1:9/v1", model="m")
-    with pytest.raises(EmbedError, match="cannot be asked") as failed:
-        asked.embed(["walrus"])
-    assert "meaning off" in failed.value.hint
-
-
-@pytest.mark.parametrize("wrong", [status(429), status(500), status(503), hangs_up])
+@table("wrong", [status(429), status(500), status(503), hangs_up])
 def test_what_may_pass_is_tried_again_and_then_not(server, wrong):
+    server.requests.clear()
     server.answer = wrong
     clock = Clock()
     with pytest.raises(EmbedError):
         remote(server, clock=clock).embed(["walrus"], tries=3)
     assert len(server.requests) == 3
     assert clock.pauses == [0.25, 0.5]
-
-
-def test_a_failure_that_passes_is_not_noticed(server):
-    def once(asked):
-        server.answer = well
-        asked.send(503, b"")
-
-    server.answer = once
-    assert remote(server).embed(["walrus"], tries=2)[0].data
 
 
 def test_an_endpoint_that_says_when_is_asked_then(server):
@@ -204,8 +200,9 @@ def test_one_that_wants_minutes_is_left_alone_for_minutes(server):
     assert asked.embed(["walrus"])
 
 
-@pytest.mark.parametrize("code", [401, 403, 404, 405])
+@table("code", [401, 403, 404, 405])
 def test_a_wrong_key_or_address_is_told_at_once_and_not_tried_again(server, code):
+    server.requests.clear()
     server.answer = status(code)
     asked = remote(server)
     with pytest.raises(EmbedError, match=str(code)) as failed:
@@ -241,8 +238,9 @@ def test_after_some_failures_it_rests_each_time_longer_and_one_success_ends_that
     assert len(server.requests) == FAILURES + 2 + 3
 
 
-@pytest.mark.parametrize("code", [400, 413, 422])
+@table("code", [400, 413, 422])
 def test_a_text_that_is_refused_says_nothing_about_the_endpoint(server, code):
+    server.requests.clear()
     server.answer = status(code)
     asked = remote(server)
     for _ in range(FAILURES + 1):

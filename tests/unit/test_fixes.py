@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from foreword.distill.fixes import Fate, elsewhere, fate_of
 from foreword.types import Memory, Session
+from tests.tables import table
 
 ENDED = {"first": 1.0, "fixer": 2.0, "later": 3.0}
 
@@ -20,32 +19,32 @@ def told(memory: Memory, id: str, ended: dict[str, float] = ENDED) -> Fate:
     return fate_of(memory, session=Session(id, "codex", "p", "/p", 0.0, ENDED[id]), ended=ended)
 
 
-def test_who_fixed_it_tells_the_fix_and_others_where_it_was_fixed():
+def test_each_session_tells_the_fix_that_concerns_it():
+    # Who fixed it tells the fix and others where it was fixed.
     one = failure(fixer="changed f()")
     assert told(one, "fixer") == Fate(1, open=False, fix="changed f()")
     assert told(one, "first") == Fate(2, open=False, fix="changed f()", by="fixer", later=True)
     assert told(one, "later") == Fate(1, open=False, fix="changed f()", by="fixer", later=False)
-
-
-def test_what_came_back_is_open_for_all_who_saw_it():
+    # What came back is open for all who saw it.
     one = failure(open=True, fixer="changed f()")
     assert [told(one, id).open for id in ENDED] == [True, True, True]
-
-
-def test_of_several_fixes_the_first_one_after_a_session_is_told_and_else_the_last():
+    # Of several fixes the first one after a session is told and else the last.
     one = failure(first="a", fixer="b", later="c")
     assert [told(one, id).fix for id in ENDED] == ["a", "b", "c"]
     two = failure(fixer="b", later="c")
     assert told(two, "first").by == "fixer"
     three = failure(first="a", fixer="b")
     assert told(three, "later").by == "fixer"
-
-
-def test_a_session_that_is_not_known_any_more_is_not_named():
+    # A session that is not known any more is not named.
     assert told(failure(by="changed f()", fixer="changed f()"), "first", {}) == Fate(2, open=False, fix="changed f()")
+    # Only sessions that fixed what another did not are asked for.
+    one = failure(fixer="b", later="c")
+    assert elsewhere({"fixer": [one]}) == ()
+    assert elsewhere({"first": [one], "fixer": [one]}) == ("fixer", "later")
+    assert elsewhere({"first": [Memory("decision", "use UTC", detail=one.detail)]}) == ()
 
 
-@pytest.mark.parametrize(
+@table(
     ("memory", "is_open"),
     [
         (failure(open=True), True),
@@ -57,10 +56,3 @@ def test_a_session_that_is_not_known_any_more_is_not_named():
 )
 def test_what_nobody_fixed_is_open_until_it_is_not_seen_any_more(memory, is_open):
     assert told(memory, "first").open is is_open
-
-
-def test_only_sessions_that_fixed_what_another_did_not_are_asked_for():
-    one = failure(fixer="b", later="c")
-    assert elsewhere({"fixer": [one]}) == ()
-    assert elsewhere({"first": [one], "fixer": [one]}) == ("fixer", "later")
-    assert elsewhere({"first": [Memory("decision", "use UTC", detail=one.detail)]}) == ()

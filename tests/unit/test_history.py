@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from foreword import git, history, projects
+from foreword.cli.demo import load_story
 from foreword.errors import BadRequest
-from foreword.history import FILES, Commit, changed, commits, memory_of, story
+from foreword.history import FILES, Commit, changed, commits, memory_of
 from foreword.types import KINDS, TRUSTS, Memory, Project
+from tests.tables import table
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: real histories untested")
 
@@ -96,17 +98,17 @@ def test_a_commit_becomes_one_observation_of_its_project(repo: Repository):
 
 
 @needs_git
-def test_the_newest_come_first_and_never_more_than_the_limit(repo: Repository):
+def test_the_newest_come_first_and_the_same_every_time(tmp_path_factory, tmp_path: Path):
+    # The newest come first and never more than the limit.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     for number in range(5):
         repo.commit(f"c{number}", "a")
     assert [memory.title for memory in commits(str(repo.folder), limit=3)] == ["c4", "c3", "c2"]
     assert len(list(commits(str(repo.folder)))) == 5
     assert list(commits(str(repo.folder), limit=0)) == []
     assert list(commits(str(repo.folder), limit=-1)) == []
-
-
-@needs_git
-def test_reading_twice_gives_the_same_and_clones_of_one_remote_the_same_uids(repo: Repository, tmp_path: Path):
+    # Reading twice gives the same and clones of one remote the same uids.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     for number in range(3):
         repo.commit(f"c{number}", "a")
     first = list(commits(str(repo.folder)))
@@ -119,7 +121,9 @@ def test_reading_twice_gives_the_same_and_clones_of_one_remote_the_same_uids(rep
 
 
 @needs_git
-def test_merges_are_left_out_and_what_they_merged_is_kept(repo: Repository):
+def test_a_commit_is_told_with_its_files_and_without_people(tmp_path_factory):
+    # Merges are left out and what they merged is kept.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit("base", "a")
     repo.git("checkout", "--quiet", "-b", "side")
     repo.commit("on the side", "b")
@@ -128,28 +132,22 @@ def test_merges_are_left_out_and_what_they_merged_is_kept(repo: Repository):
     repo.minutes += 1
     repo.git("merge", "--no-ff", "--message=Merge side", "side")
     assert [memory.title for memory in commits(str(repo.folder))] == ["on main", "on the side", "base"]
-
-
-@needs_git
-def test_a_rename_names_both_paths(repo: Repository):
+    # A rename names both paths.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit("one", "old.py")
     repo.git("mv", "old.py", "new.py")
     repo.commit("two")
     assert only(repo).files == ("new.py", "old.py")
-
-
-@needs_git
-def test_names_come_as_they_are(repo: Repository):
+    # Names come as they are.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     names = ("with space", "two\nlines", "\nbreak first", "日本/ü.py", 'quo"te\\', "-dash", "a\tb")
     repo.commit("odd", *names)
     repo.commit("after")
     assert sorted(list(commits(str(repo.folder)))[1].files) == sorted(names)
     repo.commit("break first of all", "\n\n")
     assert only(repo).files == ("\n\n",)
-
-
-@needs_git
-def test_text_in_any_encoding_becomes_text_that_can_be_stored(repo: Repository):
+    # Text in any encoding becomes text that can be stored.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     try:
         repo.commit(b"caf\xe9 \xff\n\nbody \xfe", b"caf\xe9.txt")
     except OSError:
@@ -158,18 +156,14 @@ def test_text_in_any_encoding_becomes_text_that_can_be_stored(repo: Repository):
     (memory.title + memory.body + memory.files[0]).encode()
     repo.git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "--allow-empty", "--file=-", text=b"caf\xe9")
     assert only(repo).title == "café"
-
-
-@needs_git
-def test_a_commit_of_many_files_keeps_the_first_and_the_count(repo: Repository):
+    # A commit of many files keeps the first and the count.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit("import", *(f"f{number:04}" for number in range(1000)))
     memory = only(repo)
     assert len(memory.files) == FILES
     assert memory.detail["files"] == 1000
-
-
-@needs_git
-def test_a_commit_without_a_message_is_told_by_its_files(repo: Repository):
+    # A commit without a message is told by its files.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit("", "a.py", "b.py", "c.py")
     assert only(repo).title == "Changed a.py and 2 more"
     repo.commit("", "a.py")
@@ -178,17 +172,22 @@ def test_a_commit_without_a_message_is_told_by_its_files(repo: Repository):
     assert only(repo).title == f"Commit {made[:10]} without a message"
     assert only(repo).body == ""
     assert len(list(commits(str(repo.folder)))) == 3
-
-
-@needs_git
-def test_a_long_subject_stays_whole(repo: Repository):
+    # A long subject stays whole.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit("word " * 100 + "\nwrapped\n\nbody", "a")
     assert only(repo).title.endswith("word wrapped")
     assert only(repo).title.count("word") == 100
+    # Names and addresses of people are left out.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
+    repo.commit(
+        "Fix it\nSigned-off-by: Ada Writer <ada@example.org>\n\nAs said.\nReported-by: Bob <bob@example.org>", "a"
+    )
+    assert only(repo).title == "Fix it"
+    assert not any(word in repr(only(repo)) for word in ("Ada", "Bob", "example.org"))
 
 
 @needs_git
-@pytest.mark.parametrize(
+@table(
     ("message", "body"),
     [
         ("s\n\nWhy.\n\nSigned-off-by: Ada <ada@example.org>\nChange-Id: I0123\n", "Why."),
@@ -215,22 +214,13 @@ def test_a_body_is_the_message_without_its_trailers(repo: Repository, message: s
 
 
 @needs_git
-def test_names_and_addresses_of_people_are_left_out(repo: Repository):
-    repo.commit(
-        "Fix it\nSigned-off-by: Ada Writer <ada@example.org>\n\nAs said.\nReported-by: Bob <bob@example.org>", "a"
-    )
-    assert only(repo).title == "Fix it"
-    assert not any(word in repr(only(repo)) for word in ("Ada", "Bob", "example.org"))
-
-
-@needs_git
-@pytest.mark.parametrize("part", ["\n", "cc: x ", "cc:<@", "signed-off-by: ", " to:<", "."])
+@table("part", ["\n", "cc: x ", "cc:<@", "signed-off-by: ", " to:<", "."])
 def test_a_message_of_any_shape_is_read_in_the_time_it_takes_to_read_it(part: str):
     began = time.process_time()
     text = "x" + part * (100_000 // len(part)) + "x"
     commit = Commit(hash="0" * 40, at=1.0, author="A", subject=text, body=text, files=(), count=0)
     memory_of(commit, project=Project(key="p", name="p", root="/p"))
-    assert time.process_time() - began < 2  # seconds; blank lines alone took minutes
+    assert time.process_time() - began < 10  # seconds; blank lines alone took minutes
 
 
 def test_what_git_says_is_held_up_to_a_bound():
@@ -272,20 +262,32 @@ def test_the_users_own_settings_change_nothing(repo: Repository, monkeypatch: py
 
 
 @needs_git
-def test_a_subfolder_a_file_and_a_worktree_tell_the_whole_history(repo: Repository, tmp_path: Path):
+def test_every_place_of_a_repository_tells_its_whole_history(tmp_path_factory):
+    # A subfolder a file and a worktree tell the whole history.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
+    tmp_path = tmp_path_factory.mktemp("x")
     repo.commit("one", "sub/a")
     repo.commit("two", "b")
     repo.git("worktree", "add", "--quiet", str(tmp_path / "tree"))
     whole = list(commits(str(repo.folder)))
     for place in (repo.folder / "sub", repo.folder / "b", repo.folder / "gone", tmp_path / "tree"):
         assert list(commits(str(place))) == whole
-
-
-@needs_git
-def test_a_repository_without_commits_has_an_empty_history(repo: Repository, tmp_path: Path):
+    # A repository without commits has an empty history.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
+    tmp_path = tmp_path_factory.mktemp("x")
     assert list(commits(str(repo.folder))) == []
     repo.git("init", "--quiet", "--bare", str(tmp_path / "bare.git"))
     assert list(commits(str(tmp_path / "bare.git"))) == []
+    # A partial clone fetches nothing unasked.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
+    tmp_path = tmp_path_factory.mktemp("x")
+    repo.commit("one", "a")
+    repo.commit("two", "b")
+    repo.git("config", "uploadpack.allowFilter", "true")
+    source = f"file://{repo.folder}"
+    repo.git("clone", "--quiet", "--no-checkout", "--filter=tree:0", source, str(tmp_path / "part"))
+    with pytest.raises(BadRequest, match="partial clone"):
+        list(commits(str(tmp_path / "part")))
 
 
 @needs_git
@@ -308,22 +310,11 @@ def test_a_reader_that_stops_early_leaves_no_git_and_no_thread_behind(
     assert threading.active_count() <= before
 
 
-@needs_git
-def test_a_partial_clone_fetches_nothing_unasked(repo: Repository, tmp_path: Path):
-    repo.commit("one", "a")
-    repo.commit("two", "b")
-    repo.git("config", "uploadpack.allowFilter", "true")
-    source = f"file://{repo.folder}"
-    repo.git("clone", "--quiet", "--no-checkout", "--filter=tree:0", source, str(tmp_path / "part"))
-    with pytest.raises(BadRequest, match="partial clone"):
-        list(commits(str(tmp_path / "part")))
-
-
 # ---- what cannot be read
 
 
 @needs_git
-@pytest.mark.parametrize("name", ["", "no-such-folder", "nul\0"])
+@table("name", ["", "no-such-folder", "nul\0"])
 def test_a_folder_outside_git_is_refused_with_a_way_out(tmp_path: Path, name: str):
     with pytest.raises(BadRequest) as caught:
         list(commits(f"{tmp_path}/{name}"))
@@ -359,7 +350,7 @@ def test_what_git_complains_of_reaches_the_user(tmp_path: Path, monkeypatch: pyt
         list(commits(str(tmp_path)))
 
 
-# ---- the story
+# ---- the story of the demo
 
 
 DETAIL = {
@@ -376,44 +367,36 @@ DETAIL = {
 
 
 def test_the_story_shows_each_kind_with_the_fields_of_its_kind():
-    told = story(Project(key="dir:/x", name="x", root="/x"), now=NOON)
-    assert {memory.kind for memory in told} == set(DETAIL) <= set(KINDS)
-    for memory in told:
+    memories = load_story(Project(key="dir:/x", name="x", root="/x"), now=NOON)
+    assert {memory.kind for memory in memories} == set(DETAIL) <= set(KINDS)
+    for memory in memories:
         assert set(memory.detail) == DETAIL[memory.kind]
         assert memory.trust in TRUSTS
+        assert memory.trust == "user" or memory.kind not in ("preference", "correction")  # a rule is the user's
         assert memory.title
         assert "\n" not in memory.title
-
-
-def test_only_what_the_user_says_in_the_story_is_a_rule():
-    told = story(Project(key="dir:/x", name="x", root="/x"), now=NOON)
-    assert all(memory.trust == "user" for memory in told if memory.kind in ("preference", "correction"))
-
-
-def test_the_story_is_of_its_project_in_the_past_newest_first_and_the_same_each_time():
-    project = Project(key="dir:/x", name="x", root="/x")
-    told = story(project, now=NOON)
-    assert told == story(project, now=NOON)
-    assert {(memory.project, memory.scope) for memory in told} == {("dir:/x", "project:dir:/x")}
-    assert all(memory.source == ("user" if memory.trust == "user" else "story") for memory in told)
-    ages = [NOON - memory.created for memory in told]
+    ages = [NOON - memory.created for memory in memories]
     assert ages == sorted(ages)
-    assert min(ages) > 0
-    assert max(ages) < 60 * 86400
+    assert 0 < min(ages) < max(ages) < 60 * 86400
 
 
-def test_two_projects_can_have_the_story_in_one_store():
-    told = [story(Project(key=key, name="x", root="/x"), now=NOON) for key in ("dir:/x", "dir:/y")]
-    uids = {memory.uid for each in told for memory in each}
-    assert len(uids) == 2 * len(told[0])
-    assert all(uid.startswith("story:") for uid in uids)
+def test_the_story_can_be_kept_for_two_projects_in_one_store(store):
+    stories = [load_story(Project(key=key, name="x", root="/x"), now=NOON) for key in ("dir:/x", "dir:/y")]
+    for memories in stories:
+        store.keep(memories)
+    for memories, key in zip(stories, ("dir:/x", "dir:/y"), strict=True):
+        kept = store.by_uid([memory.uid for memory in memories])
+        assert {(memory.project, memory.scope) for memory in kept} == {(key, f"project:{key}")}
+        assert len(kept) == len(memories)
 
 
 # ---- what is changed
 
 
 @needs_git
-def test_changed_new_and_deleted_files_are_told_with_when_they_were_written(repo: Repository):
+def test_changed_files_are_told_without_touching_the_repository(tmp_path_factory):
+    # Changed new and deleted files are told with when they were written.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     repo.commit("first", "kept.py", "src/old.py", "gone.py", "moved.py")
     repo.git("mv", "moved.py", "to.py")
     for name in ("src/old.py", "new file.py", "naïve.py"):
@@ -427,10 +410,9 @@ def test_changed_new_and_deleted_files_are_told_with_when_they_were_written(repo
     assert {name for name, at in found.items() if at == NOON} == {"src/old.py", "new file.py", "naïve.py"}
     assert set(found) == {"src/old.py", "new file.py", "naïve.py", "gone.py", "moved.py", "to.py"}
     assert found["gone.py"] == 0.0
-
-
-@needs_git
-def test_asking_what_is_changed_writes_nothing_and_runs_nothing_of_the_repository(repo: Repository, tmp_path: Path):
+    # Asking what is changed writes nothing and runs nothing of the repository.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
+    tmp_path = tmp_path_factory.mktemp("x")
     repo.commit("first", "a.py")
     ran = tmp_path / "ran"
     script = tmp_path / "script"
@@ -445,6 +427,21 @@ def test_asking_what_is_changed_writes_nothing_and_runs_nothing_of_the_repositor
     assert set(changed(str(repo.folder))) == {"a.py"}
     assert (repo.folder / ".git" / "index").read_bytes() == index
     assert not ran.exists()
+    # What is no work tree has no changed files.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
+    tmp_path = tmp_path_factory.mktemp("x")
+    (repo.folder / "b.py").touch()
+    half = repo.folder / "half"
+    (half / ".git").mkdir(parents=True)  # git would go on to the repository around it
+    assert changed(str(half)) == {}
+    assert changed(str(tmp_path)) == {}
+    assert changed(str(tmp_path / "none")) == {}
+    # A broken repository is told.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
+    repo.commit("first", "a.py")
+    (repo.folder / ".git" / "index").write_bytes(b"garbage")
+    with pytest.raises(BadRequest, match="git cannot tell what is changed"):
+        changed(str(repo.folder))
 
 
 @needs_git
@@ -455,24 +452,6 @@ def test_a_git_dir_of_somebody_else_does_not_lead_away(repo: Repository, tmp_pat
     monkeypatch.setenv("GIT_DIR", str(other.folder / ".git"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "none"))
     assert set(changed(str(repo.folder))) == {"b.py"}
-
-
-@needs_git
-def test_what_is_no_work_tree_has_no_changed_files(repo: Repository, tmp_path: Path):
-    (repo.folder / "b.py").touch()
-    half = repo.folder / "half"
-    (half / ".git").mkdir(parents=True)  # git would go on to the repository around it
-    assert changed(str(half)) == {}
-    assert changed(str(tmp_path)) == {}
-    assert changed(str(tmp_path / "none")) == {}
-
-
-@needs_git
-def test_a_broken_repository_is_told(repo: Repository):
-    repo.commit("first", "a.py")
-    (repo.folder / ".git" / "index").write_bytes(b"garbage")
-    with pytest.raises(BadRequest, match="git cannot tell what is changed"):
-        changed(str(repo.folder))
 
 
 def test_a_git_that_hangs_or_is_missing_is_told(tmp_path: Path, monkeypatch):

@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.hosts import FILES, files_of, find
+from tests.tables import table
 
 PATCH = """*** Begin Patch
 *** Update File: src/shop/views.py
@@ -23,7 +23,7 @@ PATCH = """*** Begin Patch
 PATCHED = ("src/shop/views.py", "src/shop/rounding.py", "old.py", "a b.py", "b c.py")
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "files"),
     [
         ({"file_path": "/p/a.py", "content": "x"}, ("/p/a.py",)),
@@ -49,7 +49,7 @@ def test_a_tools_input_names_its_files(given, files):
     assert files_of(given) == files
 
 
-@pytest.mark.parametrize(
+@table(
     ("recorded", "host", "files"),
     [
         ("claude.PostToolUse.Edit", "claude-code", ("/home/user/project/b.txt",)),
@@ -68,7 +68,7 @@ def test_recorded_tool_uses_name_their_files(shared, recorded, host, files):
     assert find(host).read(payload).files == files
 
 
-@pytest.mark.parametrize(
+@table(
     ("host", "payload"),
     [
         ("codex", {"tool_name": "apply_patch", "tool_input": {"command": PATCH}}),
@@ -101,7 +101,7 @@ def test_any_input_names_some_texts(given):
             assert isinstance(find(host).read({field: given}).files, tuple)
 
 
-@pytest.mark.parametrize("host", sorted(FILES))
+@table("host", sorted(FILES))
 def test_the_page_of_a_host_names_every_event_we_listen_to(host):
     page = (Path(__file__).resolve().parents[2] / "docs" / "hosts" / f"{host}.md").read_text(encoding="utf-8")
     assert [event for event in find(host).events if f"`{event}`" not in page] == []

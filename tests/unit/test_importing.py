@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,12 @@ from foreword.capture import project_at
 from foreword.config import Settings
 from foreword.errors import BadRequest, StoreError
 from foreword.imports import Batch, Found, offers
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Change, Memory, Project, Session
-from foreword.values import replace
 from foreword.worker import importing as module
 from foreword.worker.importing import Courtesy, Importing, Wish
 from foreword.worker.registry import Registry
+from tests.tables import table
 from tests.unit.importing import settings, wait
 
 SECRET = "ghp_" + "a1B2" * 9
@@ -53,8 +54,8 @@ def batch(*titles: str, mark: str = "", **more: Any) -> Batch:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    with closing(SqliteStore(tmp_path / "a.db", backups=tmp_path / "backups")) as made:
+def store(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store(tmp_path / "a.db", backups=tmp_path / "backups")) as made:
         yield made
 
 
@@ -68,7 +69,7 @@ def folder(tmp_path: Path) -> str:
 class Bench:
     """An Importing whose sources are made up."""
 
-    def __init__(self, store: SqliteStore, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, store: Store, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
         self.store, self.folder = store, folder
         self.settings: Settings = settings()
         self.sources: dict[str, Made] = {}
@@ -100,7 +101,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(store: SqliteStore, folder: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+def bench(store: Store, folder: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     made = Bench(store, folder, monkeypatch)
     yield made
     made.importing.close()
@@ -158,7 +159,7 @@ def test_what_changed_is_the_same_memory_with_the_same_id(bench: Bench):
     assert (after.id, after.body) == (before.id, "more")
 
 
-@pytest.mark.parametrize("status", ["forgotten", "superseded", "stale"])
+@table("status", ["forgotten", "superseded", "stale"])
 def test_what_somebody_put_away_does_not_come_back(bench: Bench, status: Any):
     bench.give("a", batch("x"))
     bench.run("a")

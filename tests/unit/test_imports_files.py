@@ -6,13 +6,12 @@ import os
 import time
 from pathlib import Path
 
-import pytest
-
 from foreword.capture import project_at
 from foreword.imports import Batch, find
 from foreword.imports.decisions import decision_of
 from foreword.rank import CERTAIN
 from foreword.types import Memory
+from tests.tables import table
 
 NYGARD = """# 2. Store slots in UTC
 
@@ -76,7 +75,9 @@ def memories(root: Path, kind: str) -> list[Memory]:
     return [memory for batch in read(root) for memory in batch.memories if memory.kind == kind]
 
 
-def test_a_readme_tells_what_the_project_is_past_badges_and_headings(tmp_path: Path):
+def test_a_project_tells_what_it_is_and_how_it_is_built(tmp_path_factory):
+    # A readme tells what the project is past badges and headings.
+    tmp_path = tmp_path_factory.mktemp("x")
     put(
         tmp_path,
         **{
@@ -87,9 +88,8 @@ def test_a_readme_tells_what_the_project_is_past_badges_and_headings(tmp_path: P
     (about,) = memories(tmp_path, "project")
     assert about.title.endswith(": Rooms rents out rehearsal rooms by the hour. It has one page.")
     assert (about.trust, about.files, about.source) == ("imported", ("README.md",), "readme")
-
-
-def test_a_package_describes_itself_best(tmp_path: Path):
+    # A package describes itself best.
+    tmp_path = tmp_path_factory.mktemp("x")
     put(
         tmp_path,
         **{
@@ -100,9 +100,8 @@ def test_a_package_describes_itself_best(tmp_path: Path):
     (about,) = memories(tmp_path, "project")
     assert about.title.endswith(": Rehearsal rooms by the hour")
     assert "great many" in about.body
-
-
-def test_commands_come_from_the_projects_own_build_files_first(tmp_path: Path):
+    # Commands come from the projects own build files first.
+    tmp_path = tmp_path_factory.mktemp("x")
     put(
         tmp_path,
         Makefile="test: ready\n\tpytest\ncheck:\n\tx\nall: test\n",
@@ -119,9 +118,8 @@ def test_commands_come_from_the_projects_own_build_files_first(tmp_path: Path):
     assert found["build"].title == "Build with `make build`"
     assert "setup" not in found
     assert all(memory.confidence >= CERTAIN for memory in found.values())
-
-
-def test_what_a_host_reads_anyway_never_comes_by_itself_and_is_no_rule(tmp_path: Path):
+    # What a host reads anyway never comes by itself and is no rule.
+    tmp_path = tmp_path_factory.mktemp("x")
     rules = "# Rules\n\n## Tests\nAlways run `make test`.\n"
     put(tmp_path, Makefile="test:\n\tpytest\n", **{"CLAUDE.md": rules, ".cursorrules": "Prefer tabs.\n"})
     os.symlink("CLAUDE.md", tmp_path / "AGENTS.md")
@@ -131,7 +129,8 @@ def test_what_a_host_reads_anyway_never_comes_by_itself_and_is_no_rule(tmp_path:
     assert not memories(tmp_path, "preference")
 
 
-def test_nygards_form_is_understood():
+def test_decisions_are_understood_in_both_forms():
+    # Nygards form is understood.
     told = decision_of(NYGARD)
     assert told
     assert (told.title, told.status, told.date) == ("Store slots in UTC", "superseded", "2024-03-05")
@@ -139,18 +138,19 @@ def test_nygards_form_is_understood():
     assert told.why == "bands book across the change to summer time"
     assert told.consequences == "Every page must convert."
     assert told.superseded_by == ("0009-zones.md",)
-
-
-def test_madrs_form_is_understood():
+    # Madrs form is understood.
     told = decision_of(MADR)
     assert told
     assert (told.title, told.status, told.date) == ("Use one writer", "accepted", "2025-01-31")
     assert told.options == ("One writer", "A lock for each table")
     assert told.why == "a lock was forgotten twice"
     assert told.consequences.startswith("* Good")
+    # Other pages are no decisions.
+    assert decision_of("# Index\n\nAll decisions are here.\n") is None
+    assert decision_of("no title") is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "status"),
     [
         ("# A\n\n* Status: proposed\n\n## Decision\nx\n", "proposed"),
@@ -165,12 +165,9 @@ def test_a_status_is_found_in_every_place_people_write_it(text: str, status: str
     assert told.status == status
 
 
-def test_other_pages_are_no_decisions():
-    assert decision_of("# Index\n\nAll decisions are here.\n") is None
-    assert decision_of("no title") is None
-
-
-def test_a_decision_that_another_replaces_is_superseded_by_it(tmp_path: Path):
+def test_decisions_are_superseded_and_stay_the_same_memory(tmp_path_factory):
+    # A decision that another replaces is superseded by it.
+    tmp_path = tmp_path_factory.mktemp("x")
     newer = "# 9. Store slots with their zone\n\nDate: 2025-05-05\n\n## Status\n\nAccepted\n\n## Decision\n\nBoth.\n"
     put(
         tmp_path, **{"docs/adr/0002-utc.md": NYGARD, "docs/adr/0009-zones.md": newer, "docs/adr/README.md": "# Index\n"}
@@ -180,9 +177,8 @@ def test_a_decision_that_another_replaces_is_superseded_by_it(tmp_path: Path):
     assert (new.status, old.status, old.superseded_by) == ("active", "superseded", new.uid)
     assert [(link.source, link.target) for link in batches[-1].links] == [(new.uid, old.uid)]
     assert old.detail["why"]
-
-
-def test_supersedes_may_be_told_by_the_newer_one_and_by_number(tmp_path: Path):
+    # Supersedes may be told by the newer one and by number.
+    tmp_path = tmp_path_factory.mktemp("x")
     older = "# 1. A\n\n## Status\n\nAccepted\n\n## Decision\n\na\n"
     newer = "# 2. B\n\n## Status\n\nAccepted, supersedes ADR-0001\n\n## Decision\n\nb\n"
     put(tmp_path, **{"doc/architecture/decisions/0001-a.md": older, "doc/architecture/decisions/0002-b.md": newer})
@@ -190,16 +186,14 @@ def test_supersedes_may_be_told_by_the_newer_one_and_by_number(tmp_path: Path):
         "A": "superseded",
         "B": "active",
     }
-
-
-def test_what_is_only_proposed_or_was_rejected_says_so_and_stays_behind(tmp_path: Path):
+    # What is only proposed or was rejected says so and stays behind.
+    tmp_path = tmp_path_factory.mktemp("x")
     put(tmp_path, **{"docs/decisions/1.md": "# A\n\nStatus: rejected\n\n## Decision\n\nno\n"})
     (memory,) = memories(tmp_path, "decision")
     assert memory.title == "Rejected: A"
     assert memory.confidence < CERTAIN
-
-
-def test_a_changed_file_is_the_same_memory(tmp_path: Path):
+    # A changed file is the same memory.
+    tmp_path = tmp_path_factory.mktemp("x")
     put(tmp_path, **{"docs/adr/1.md": "# A\n\nStatus: proposed\n\n## Decision\n\nx\n"})
     (before,) = memories(tmp_path, "decision")
     put(tmp_path, **{"docs/adr/1.md": "# A\n\nStatus: accepted\n\n## Decision\n\ny\n"})
@@ -208,16 +202,21 @@ def test_a_changed_file_is_the_same_memory(tmp_path: Path):
     assert (after.title, after.body) == ("A", "y")
 
 
-def test_files_that_lead_elsewhere_or_are_no_files_are_passed_over(tmp_path: Path):
+def test_what_leads_elsewhere_or_is_empty_is_passed_over(tmp_path_factory):
+    # Files that lead elsewhere or are no files are passed over.
+    tmp_path = tmp_path_factory.mktemp("x")
     root = tmp_path / "project"
     put(root, **{"pyproject.toml": ""})
     put(tmp_path, **{"secret.md": "# Secret\n\nThis is a long enough sentence about something else.\n"})
     os.symlink(tmp_path / "secret.md", root / "README.md")
     os.mkfifo(root / "CLAUDE.md")
     assert read(root)[0].memories == ()
+    # An empty folder offers nothing.
+    tmp_path = tmp_path_factory.mktemp("x")
+    assert find("files").look(project_at(str(tmp_path)), environ={}) is None
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "<!--" * 50_000, "`" * 200_000, "#" * 100_000 + " ", "**" * 90_000])
+@table("text", ["[" * 100_000, "<!--" * 50_000, "`" * 200_000, "#" * 100_000 + " ", "**" * 90_000])
 def test_hostile_pages_cost_no_more_than_others(tmp_path: Path, text: str):
     put(
         tmp_path,
@@ -226,12 +225,8 @@ def test_hostile_pages_cost_no_more_than_others(tmp_path: Path, text: str):
     read(tmp_path)
 
 
-@pytest.mark.parametrize("part", ["](", "(", "superseded by ", "superseded by ]("])
+@table("part", ["](", "(", "superseded by ", "superseded by ]("])
 def test_a_hostile_status_is_read_once(part: str):
     began = time.process_time()
     decision_of("# A\n\n## Status\n\n" + part * (250_000 // len(part)))
-    assert time.process_time() - began < 5  # seconds; read from every bracket on, it took more than a minute
-
-
-def test_an_empty_folder_offers_nothing(tmp_path: Path):
-    assert find("files").look(project_at(str(tmp_path)), environ={}) is None
+    assert time.process_time() - began < 10  # seconds; read from every bracket on, it took more than a minute

@@ -17,6 +17,7 @@ from foreword.imports.claude_mem import ClaudeMem
 from foreword.imports.open_mem import OpenMem
 from foreword.types import Memory, Project
 from tests.sessions import Claude
+from tests.tables import table
 
 AT = 1_790_000_000
 KEY = "ghp_" + "a1B2" * 9
@@ -73,6 +74,7 @@ class Other:
         self.path = path
         self.db = sqlite3.connect(path)
         OPENED.append(self.db)
+        self.db.execute("PRAGMA synchronous=OFF")
         self.db.executescript(schema)
         self.inner = "sdk_session_id" if "sdk_session_id" in schema else "memory_session_id"
         self.outer = "claude_session_id" if "claude_session_id" in schema else "content_session_id"
@@ -121,8 +123,13 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    yield World(tmp_path)
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _close_databases() -> Iterator[None]:
+    yield
     while OPENED:
         OPENED.pop().close()
 
@@ -191,15 +198,18 @@ def test_each_type_becomes_its_kind(world: World) -> None:
     assert len({memory.uid for memory in found}) == 6
 
 
-@pytest.mark.parametrize("schema", [NEW, OLD, FIRST])
-def test_every_version_of_its_tables_is_read(world: World, schema: str) -> None:
+@table("schema", [NEW, OLD, FIRST])
+def test_every_version_of_its_tables_is_read(tmp_path: Path, schema: str) -> None:
+    world = World(tmp_path)
     other = Other(world.path, schema)
     other.session("s1")
     other.observe("s1", text="Slots are half open\nthe end is not in it")
     assert [memory.title for memory in world.memories(ClaudeMem(project_name="rooms"))] == ["Slots are half open"]
 
 
-def test_a_bare_name_is_told_and_not_believed(world: World) -> None:
+def test_only_sessions_of_this_project_are_taken(tmp_path_factory, tmp_path: Path):
+    # A bare name is told and not believed.
+    world = World(tmp_path_factory.mktemp("x"))
     other = Other(world.path)
     other.session("s1")
     for number in range(3):
@@ -212,24 +222,21 @@ def test_a_bare_name_is_told_and_not_believed(world: World) -> None:
     )
     assert len(world.memories(ClaudeMem(project_name="rooms"))) == 3
     assert world.about(ClaudeMem(project_name="rooms")) == (3, "3 observations of claude-mem")
-
-
-def test_a_session_that_is_known_to_be_elsewhere_is_not_taken_by_its_name(world: World, tmp_path: Path) -> None:
+    # A session that is known to be elsewhere is not taken by its name.
+    world = World(tmp_path_factory.mktemp("x"))
     (tmp_path / "other" / "rooms").mkdir(parents=True)
     other = Other(world.path)
     other.session("s1", cwd=str(tmp_path / "other" / "rooms"))
     other.observe("s1", title="of the other rooms")
     assert world.memories(ClaudeMem(project_name="rooms")) == []
     assert world.about() is None
-
-
-def test_another_name_than_the_folders_is_refused(world: World) -> None:
+    # Another name than the folders is refused.
+    world = World(tmp_path_factory.mktemp("x"))
     Other(world.path).session("s1", project="halls")
     with pytest.raises(BadRequest, match="called `rooms`, not `halls`"):
         world.read(ClaudeMem(project_name="halls"))
-
-
-def test_claudes_own_transcripts_tell_the_folder_of_a_session(world: World) -> None:
+    # Claudes own transcripts tell the folder of a session.
+    world = World(tmp_path_factory.mktemp("x"))
     other = Other(world.path)
     Claude(world.rooms.root, session="s1").prompt("hi").into(Path(world.environ["HOME"]) / ".claude")
     other.session("s1", project="whatever")
@@ -254,7 +261,9 @@ def test_the_same_row_has_the_same_uid_and_an_import_goes_on(world: World) -> No
     assert world.read(source, mark=rest[-1].mark) == []
 
 
-def test_no_secret_leaves_the_database(world: World) -> None:
+def test_no_secret_and_no_odd_column_comes_through(tmp_path_factory):
+    # No secret leaves the database.
+    world = World(tmp_path_factory.mktemp("x"))
     other = Other(world.path)
     other.session("s1")
     other.observe(
@@ -268,9 +277,8 @@ def test_no_secret_leaves_the_database(world: World) -> None:
     found = repr(world.memories(ClaudeMem(project_name="rooms")))
     assert KEY not in found
     assert "plan" not in found
-
-
-def test_whatever_stands_in_the_columns_nothing_breaks(world: World) -> None:
+    # Whatever stands in the columns nothing breaks.
+    world = World(tmp_path_factory.mktemp("x"))
     other = Other(world.path)
     other.session("s1")
     other.observe("s1", title=None, narrative=None)
@@ -284,7 +292,9 @@ def test_whatever_stands_in_the_columns_nothing_breaks(world: World) -> None:
 # ---- the file itself
 
 
-def test_nothing_in_the_file_or_beside_it_changes(world: World) -> None:
+def test_the_file_stays_as_it_is_and_a_damaged_one_is_told(tmp_path_factory):
+    # Nothing in the file or beside it changes.
+    world = World(tmp_path_factory.mktemp("x"))
     other = Other(world.path)
     other.db.execute("PRAGMA journal_mode=WAL")
     other.session("s1")
@@ -292,10 +302,8 @@ def test_nothing_in_the_file_or_beside_it_changes(world: World) -> None:
     before = {path.name: path.read_bytes() for path in world.path.parent.iterdir() if path.suffix != ".db-shm"}
     assert len(world.memories(ClaudeMem(project_name="rooms"))) == 1
     assert before.items() <= {path.name: path.read_bytes() for path in world.path.parent.iterdir()}.items()
-
-
-def test_a_file_at_rest_gets_no_company(world: World) -> None:
-    """SQLite makes two files beside a database with a write-ahead log, and leaves them where it may only read."""
+    # A file at rest gets no company.
+    world = World(tmp_path_factory.mktemp("x"))
     other = Other(world.path)
     other.db.execute("PRAGMA journal_mode=WAL")
     other.session("s1")
@@ -304,9 +312,8 @@ def test_a_file_at_rest_gets_no_company(world: World) -> None:
     before = {path.name: path.read_bytes() for path in world.path.parent.iterdir()}
     assert len(world.memories(ClaudeMem(project_name="rooms"))) == 1
     assert {path.name: path.read_bytes() for path in world.path.parent.iterdir()} == before
-
-
-def test_a_damaged_file_is_told_by_its_name(world: World) -> None:
+    # A damaged file is told by its name.
+    world = World(tmp_path_factory.mktemp("x"))
     Other(world.path).db.close()
     raw = bytearray(world.path.read_bytes())
     raw[:100] = b"not a database" * 7 + b"xx"
@@ -315,6 +322,16 @@ def test_a_damaged_file_is_told_by_its_name(world: World) -> None:
         with pytest.raises(StoreError, match=r"claude-mem\.db") as caught:
             ask()
         assert "nothing in it was changed" in caught.value.hint
+    # A database of something else says nothing.
+    world = World(tmp_path_factory.mktemp("x"))
+    Other(world.path, "CREATE TABLE recipes (id INTEGER)").db.close()
+    assert world.memories() == []
+    assert world.about() is None
+    # No database is no trouble.
+    world = World(tmp_path_factory.mktemp("x"))
+    for source in (ClaudeMem(), OpenMem()):
+        assert world.memories(source) == []
+        assert world.about(source) is None
 
 
 def test_a_file_that_is_held_by_its_owner_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,18 +344,6 @@ def test_a_file_that_is_held_by_its_owner_is_told(world: World, monkeypatch: pyt
     assert "close the program" in caught.value.hint
 
 
-def test_a_database_of_something_else_says_nothing(world: World) -> None:
-    Other(world.path, "CREATE TABLE recipes (id INTEGER)").db.close()
-    assert world.memories() == []
-    assert world.about() is None
-
-
-def test_no_database_is_no_trouble(world: World) -> None:
-    for source in (ClaudeMem(), OpenMem()):
-        assert world.memories(source) == []
-        assert world.about(source) is None
-
-
 # ---- open-mem
 
 
@@ -346,7 +351,9 @@ def opened(project: Project) -> Other:
     return Other(Path(project.root) / ".open-mem" / "memory.db", OPEN_MEM)
 
 
-def test_open_mem_is_read_like_claude_mem(world: World) -> None:
+def test_open_mem_is_read_like_claude_mem_and_of_its_project(tmp_path_factory, tmp_path: Path):
+    # Open mem is read like claude mem.
+    world = World(tmp_path_factory.mktemp("x"))
     other = opened(world.rooms)
     other.add("sessions", id="ses_1", project_path=world.rooms.root)
     other.add(
@@ -378,9 +385,8 @@ def test_open_mem_is_read_like_claude_mem(world: World) -> None:
     assert (decision.kind, decision.files, decision.created) == ("decision", ("rooms/m.py",), 1_789_997_600.0)
     assert (decision.source, decision.trust, decision.session) == ("open-mem", "imported", "ses_1")
     assert world.about(OpenMem()) == (2, "1 observation and 1 summary of open-mem")
-
-
-def test_open_mem_of_a_moved_project_is_its_own_and_of_another_is_not(world: World, tmp_path: Path) -> None:
+    # Open mem of a moved project is its own and of another is not.
+    world = World(tmp_path_factory.mktemp("x"))
     (tmp_path / "halls").mkdir()
     other = opened(world.rooms)
     other.add("sessions", id="moved", project_path=str(tmp_path / "where-it-was"))

@@ -8,8 +8,9 @@ import pytest
 
 from foreword.capture import project_at
 from foreword.imports import Batch, find
-from foreword.imports.git import FIRST, RECENT, ROUTINE, Git
+from foreword.imports.git import FIRST, ROUTINE, Git
 from foreword.types import Memory
+from tests.tables import table
 from tests.unit.test_history import Repository, needs_git
 
 pytestmark = needs_git
@@ -34,13 +35,43 @@ def one(repo: Repository, message: str, *names: str) -> Memory:
     return read(repo)[0].memories[0]
 
 
-def test_a_second_reading_finds_nothing_new(repo: Repository):
+def test_a_history_is_read_once_on_every_branch(tmp_path_factory):
+    # A second reading finds nothing new.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     for number in range(3):
         repo.commit(f"Commit {number}", "a.py")
     batches = read(repo)
     assert titles(batches) == ["Commit 2", "Commit 1", "Commit 0"]
     assert (batches[-1].done, batches[-1].total) == (3, 3)
     assert titles(read(repo, batches[-1].mark)) == []
+    # A larger limit goes on where a smaller one ended.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
+    for number in range(5):
+        repo.commit(f"Commit {number}")
+    some = read(repo, most=2)
+    assert titles(some) == ["Commit 4", "Commit 3"]
+    assert titles(read(repo, some[-1].mark, most=2)) == []
+    assert titles(read(repo, some[-1].mark)) == ["Commit 2", "Commit 1", "Commit 0"]
+    # Branches share what they share.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
+    repo.commit("Base", "a.py")
+    mark = read(repo)[-1].mark
+    repo.git("checkout", "-qb", "side")
+    repo.commit("On the side", "b.py")
+    batches = read(repo, mark)
+    repo.git("checkout", "-q", "main")
+    assert titles(batches) == ["On the side"]
+    assert titles(read(repo, batches[-1].mark)) == []
+    # A rewritten history is read again.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
+    repo.commit("Base", "a.py")
+    repo.commit("Draft", "a.py")
+    mark = read(repo)[-1].mark
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    repo.commit("Final", "a.py")
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+    assert titles(read(repo, mark)) == ["Final", "Base"]
 
 
 def test_after_a_kill_the_new_commits_come_first_and_then_the_rest_of_the_old(repo: Repository):
@@ -55,79 +86,44 @@ def test_after_a_kill_the_new_commits_come_first_and_then_the_rest_of_the_old(re
     assert titles(read(repo, again[-1].mark)) == ["Newer one"]
 
 
-def test_no_later_batch_tells_a_commit_again_without_its_functions():
-    assert FIRST >= RECENT
-
-
-def test_a_larger_limit_goes_on_where_a_smaller_one_ended(repo: Repository):
-    for number in range(5):
-        repo.commit(f"Commit {number}")
-    some = read(repo, most=2)
-    assert titles(some) == ["Commit 4", "Commit 3"]
-    assert titles(read(repo, some[-1].mark, most=2)) == []
-    assert titles(read(repo, some[-1].mark)) == ["Commit 2", "Commit 1", "Commit 0"]
-
-
-def test_branches_share_what_they_share(repo: Repository):
-    repo.commit("Base", "a.py")
-    mark = read(repo)[-1].mark
-    repo.git("checkout", "-qb", "side")
-    repo.commit("On the side", "b.py")
-    batches = read(repo, mark)
-    repo.git("checkout", "-q", "main")
-    assert titles(batches) == ["On the side"]
-    assert titles(read(repo, batches[-1].mark)) == []
-
-
-def test_a_rewritten_history_is_read_again(repo: Repository):
-    repo.commit("Base", "a.py")
-    repo.commit("Draft", "a.py")
-    mark = read(repo)[-1].mark
-    repo.git("reset", "-q", "--hard", "HEAD~1")
-    repo.commit("Final", "a.py")
-    repo.git("reflog", "expire", "--expire=now", "--all")
-    repo.git("gc", "-q", "--prune=now")
-    assert titles(read(repo, mark)) == ["Final", "Base"]
-
-
-@pytest.mark.parametrize("mark", ["nonsense", "[]", '{"walks": [[1]]}', '{"tips": 3}'])
-def test_a_mark_that_nobody_understands_begins_again(repo: Repository, mark: str):
+@table("mark", ["nonsense", "[]", '{"walks": [[1]]}', '{"tips": 3}'])
+def test_a_mark_that_nobody_understands_begins_again(tmp_path: Path, mark: str):
+    repo = Repository(tmp_path / "repo")
     repo.commit("Only")
     assert titles(read(repo, mark)) == ["Only"]
 
 
-def test_a_reverted_commit_is_superseded_by_the_one_that_took_it_back(repo: Repository):
+def test_a_reverted_commit_is_superseded_and_no_other(tmp_path_factory):
+    # A reverted commit is superseded by the one that took it back.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     bad = repo.commit("Cache everything", "a.py")
     repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {bad}.\n', "a.py")
     batch, *_ = read(repo)
     revert, gone = batch.memories
     assert (gone.status, gone.superseded_by) == ("superseded", revert.uid)
     assert [(link.source, link.relation, link.target) for link in batch.links] == [(revert.uid, "supersedes", gone.uid)]
-
-
-def test_a_revert_that_was_itself_reverted_takes_nothing_back(repo: Repository):
+    # A revert that was itself reverted takes nothing back.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     good = repo.commit("Cache everything", "a.py")
     revert = repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {good}.\n', "a.py")
     repo.commit(f'Reapply "Cache everything"\n\nThis reverts commit {revert}.\n', "a.py")
     batch, *_ = read(repo)
     assert [memory.status for memory in batch.memories] == ["active", "superseded", "active"]
-
-
-def test_a_revert_of_something_read_long_ago_still_counts(repo: Repository):
+    # A revert of something read long ago still counts.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     bad = repo.commit("Cache everything", "a.py")
     mark = read(repo)[-1].mark
     repo.commit(f'Revert "Cache everything"\n\nThis reverts commit {bad}.\n', "a.py")
     status = {memory.title: memory.status for batch in read(repo, mark) for memory in batch.memories}
     assert status == {'Revert "Cache everything"': "active", "Cache everything": "superseded"}
-
-
-def test_what_is_taken_back_in_part_stays(repo: Repository):
+    # What is taken back in part stays.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     bad = repo.commit("Cache everything", "a.py")
     repo.commit(f"Cache less\n\nThis reverts commit {bad} partially.\n", "a.py")
     assert {memory.status for memory in read(repo)[0].memories} == {"active"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("subject", "names"),
     [
         ("Bump left-pad from 1.0 to 1.1", ("package.json",)),
@@ -143,17 +139,18 @@ def test_routine_is_kept_with_little_confidence(repo: Repository, subject: str, 
     assert (memory.confidence, memory.tags[-1]) == (ROUTINE, "routine")
 
 
-@pytest.mark.parametrize("subject", ["Fix the parser", "Release the lock before waiting", "Update the index at once"])
+@table("subject", ["Fix the parser", "Release the lock before waiting", "Update the index at once"])
 def test_ordinary_work_is_not_taken_for_routine(repo: Repository, subject: str):
     assert one(repo, subject).confidence == 1.0
 
 
-def test_a_conventional_prefix_becomes_tags(repo: Repository):
+def test_tags_functions_and_counts_come_with_commits(tmp_path_factory, tmp_path: Path):
+    # A conventional prefix becomes tags.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     assert one(repo, "feat(api)!: answer with problem+json").tags == ("feat", "api", "breaking")
     assert one(repo, "imports: not a kind of commit").tags == ()
-
-
-def test_functions_of_the_newest_commits_come_behind_what_somebody_waits_for(repo: Repository):
+    # Functions of the newest commits come behind what somebody waits for.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     (repo.folder / "a.py").write_text("def f(x):\n    return x\n")
     repo.commit("Add f")
     (repo.folder / "a.py").write_text("def f(x):\n    return x + 1\n\n\ndef g(): ...\n")
@@ -168,17 +165,15 @@ def test_functions_of_the_newest_commits_come_behind_what_somebody_waits_for(rep
         ("change", "g() in a.py", ("g",)),
     ]
     assert {change.function: change.what for change in second.changes} == {"f": "MODIFIED", "g": "NEW"}
-
-
-def test_outside_of_git_and_before_the_first_commit_there_is_nothing(repo: Repository, tmp_path: Path):
+    # Outside of git and before the first commit there is nothing.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     (tmp_path / "plain").mkdir()
     for folder in (tmp_path / "plain", repo.folder):
         project = project_at(str(folder))
         assert find("git").look(project, environ={}) is None
         assert list(find("git").read(project, environ={}, since_mark="")) == []
-
-
-def test_it_tells_how_many_there_are_before_reading_them(repo: Repository):
+    # It tells how many there are before reading them.
+    repo = Repository(tmp_path_factory.mktemp("r") / "repo")
     for number in range(3):
         repo.commit(f"Commit {number}")
     found = find("git").look(project_at(str(repo.folder)), environ={})

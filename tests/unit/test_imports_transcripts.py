@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,13 @@ from foreword.imports import Batch
 from foreword.imports.marks import left, marked
 from foreword.imports.transcripts import Transcripts, claude_folder
 from foreword.types import Change, Link, Memory, Project, Session
-from foreword.values import value
 from tests.sessions import START, Claude, Codex
 
 DAY = 86_400.0
 NOW = START + 30 * DAY
 
 
-@value
+@dataclass(frozen=True)
 class Came:
     memories: tuple[Memory, ...] = ()
     links: tuple[Link, ...] = ()
@@ -99,7 +99,9 @@ def test_the_newest_session_comes_first_with_what_it_was(world: World) -> None:
     assert [memory.title for memory in batches[0].memories] == ["day 3", "ok"]
 
 
-def test_two_projects_whose_folders_claude_calls_the_same_never_mix(world: World) -> None:
+def test_no_project_gets_the_sessions_of_another(tmp_path_factory):
+    # Two projects whose folders claude calls the same never mix.
+    world = World(tmp_path_factory.mktemp("x"))
     dashed, nested, dotted = (
         world.project("work/rooms-api"),
         world.project("work/rooms/api"),
@@ -114,17 +116,15 @@ def test_two_projects_whose_folders_claude_calls_the_same_never_mix(world: World
         found = world.source().look(project, environ=world.environ)
         assert found is not None
         assert (found.count, found.about) == (1, "1 session of Claude Code")
-
-
-def test_a_project_whose_name_begins_like_anothers_is_not_taken_for_it(world: World) -> None:
+    # A project whose name begins like anothers is not taken for it.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms, roomsy = world.project("rooms"), world.project("rooms-two")
     Claude(roomsy.root).prompt("of the other").into(world.claude)
     Codex(roomsy.root).prompt("of the other").into(world.codex)
     assert world.titles(rooms) == world.titles(rooms, "codex") == []
     assert world.source().look(rooms, environ=world.environ) is None
-
-
-def test_a_session_that_went_into_another_project_brings_nothing_from_there(world: World) -> None:
+    # A session that went into another project brings nothing from there.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms, secret = world.project("rooms"), world.project("secret")
     session = Claude(rooms.root).prompt("here")
     session.cwd = secret.root
@@ -134,7 +134,9 @@ def test_a_session_that_went_into_another_project_brings_nothing_from_there(worl
     assert world.titles(secret) == []
 
 
-def test_sessions_in_subfolders_and_worktrees_are_the_projects(world: World) -> None:
+def test_every_folder_and_clone_of_a_project_counts(tmp_path_factory):
+    # Sessions in subfolders and worktrees are the projects.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms", git="git@example.com:me/rooms.git")
     (tree := world.root / "elsewhere" / "fix").mkdir(parents=True)
     git = Path(rooms.root) / ".git" / "worktrees" / "fix"
@@ -147,16 +149,14 @@ def test_sessions_in_subfolders_and_worktrees_are_the_projects(world: World) -> 
     Claude(f"{rooms.root}/web/src", at=START + 1).prompt("below").into(world.claude)
     assert world.titles(rooms) == [["in a tree"], ["below"]]
     assert world.titles(project_at(str(tree))) == [["in a tree"], ["below"]]
-
-
-def test_another_clone_of_the_same_repository_counts(world: World) -> None:
+    # Another clone of the same repository counts.
+    world = World(tmp_path_factory.mktemp("x"))
     here = world.project("rooms", git="git@example.com:me/rooms.git")
     there = world.project("old/checkout", git="https://example.com/me/rooms")
     Claude(there.root).prompt("in the other clone").into(world.claude)
     assert world.titles(here) == [["in the other clone"]]
-
-
-def test_a_rollout_of_a_clone_that_is_gone_is_found_by_its_repository(world: World) -> None:
+    # A rollout of a clone that is gone is found by its repository.
+    world = World(tmp_path_factory.mktemp("x"))
     here = world.project("rooms", git="git@example.com:me/rooms.git")
     gone = str(world.root / "gone")
     Codex(gone, git={"repository_url": "https://example.com/me/rooms.git"}, at=START + 1).prompt("ours").into(
@@ -164,9 +164,8 @@ def test_a_rollout_of_a_clone_that_is_gone_is_found_by_its_repository(world: Wor
     )
     Codex(gone, git={"repository_url": "https://example.com/me/other.git"}).prompt("another's").into(world.codex)
     assert world.titles(here, "codex") == [["ours"]]
-
-
-def test_rollouts_are_found_in_all_their_folders_but_not_sub_agents(world: World) -> None:
+    # Rollouts are found in all their folders but not sub agents.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     Codex(rooms.root, at=START).prompt("one").into(world.codex)
     Codex(rooms.root, at=START + 40 * DAY).prompt("three").into(world.codex)
@@ -174,24 +173,31 @@ def test_rollouts_are_found_in_all_their_folders_but_not_sub_agents(world: World
     Codex(rooms.root, at=START + 9, source={"subagent": "review"}).prompt("inner").into(world.codex)
     assert world.titles(rooms, "codex") == [["three"], ["two"], ["one"]]
     assert world.read(rooms, "codex")[0].session.host == "codex"  # type: ignore[union-attr]
-
-
-def test_homes_that_were_moved_are_found(world: World) -> None:
+    # Homes that were moved are found.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     Claude(rooms.root).prompt("moved").into(world.root / "c")
     Codex(rooms.root).prompt("moved").into(world.root / "x")
     world.environ |= {"CLAUDE_CONFIG_DIR": str(world.root / "c"), "CODEX_HOME": str(world.root / "x")}
     assert world.titles(rooms) == world.titles(rooms, "codex") == [["moved"]]
+    # A real repository is the same project from each of its folders.
+    world = World(tmp_path_factory.mktemp("x"))
+    root = world.root / "real"
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    (root / "src").mkdir()
+    Claude(str(root / "src")).prompt("below").into(world.claude)
+    assert world.titles(project_at(str(root))) == [["below"]]
 
 
-def test_nothing_at_all_is_no_trouble(world: World) -> None:
+def test_sessions_that_go_on_or_are_known_wait(tmp_path_factory):
+    # Nothing at all is no trouble.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     for host in ("claude-code", "codex"):
         assert world.read(rooms, host) == []
         assert world.source(host).look(rooms, environ={}) is None
-
-
-def test_a_session_that_is_still_being_written_waits_and_is_told(world: World) -> None:
+    # A session that is still being written waits and is told.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     Claude(rooms.root).prompt("done").into(world.claude)
     live = Claude(rooms.root, session="live", at=NOW - 60).prompt("going on").into(world.claude)
@@ -204,9 +210,8 @@ def test_a_session_that_is_still_being_written_waits_and_is_told(world: World) -
     assert "still going on" in source.notes[0]
     os.utime(live, (NOW - 4000, NOW - 4000))
     assert world.titles(rooms, mark=first[-1].mark) == [["going on"]]
-
-
-def test_one_that_is_still_being_written_is_told_where_there_is_no_other(world: World) -> None:
+    # One that is still being written is told where there is no other.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     Claude(rooms.root, session="live", at=NOW - 60).prompt("going on").into(world.claude)
     (batch,) = world.source().read(rooms, environ=world.environ, since_mark="so far")
@@ -214,15 +219,9 @@ def test_one_that_is_still_being_written_is_told_where_there_is_no_other(world: 
     assert "still going on" in batch.problems[0]
 
 
-def test_a_known_session_is_not_even_read(world: World) -> None:
-    rooms = world.project("rooms")
-    path = Claude(rooms.root, session="live-captured").prompt("known").into(world.claude)
-    batches = world.read(rooms, known=lambda id: id == "live-captured")
-    assert [(batch.session, batch.memories, batch.done) for batch in batches] == [(None, (), 1)]
-    assert path.exists()
-
-
-def test_a_fork_and_its_origin_tell_everything_once(world: World) -> None:
+def test_an_import_tells_everything_once_and_goes_on(tmp_path_factory):
+    # A fork and its origin tell everything once.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     origin = Claude(rooms.root, session="origin").prompt("shared").answer("yes")
     fork = Claude(rooms.root, session="fork", at=START + DAY)
@@ -237,9 +236,8 @@ def test_a_fork_and_its_origin_tell_everything_once(world: World) -> None:
     copy.prompt("new").into(world.codex)
     again.into(world.codex)
     assert world.titles(rooms, "codex") == [["new"], ["shared", "yes"]]
-
-
-def test_an_import_goes_on_where_it_was_left_also_after_new_sessions(world: World) -> None:
+    # An import goes on where it was left also after new sessions.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     for day in range(5):
         Claude(rooms.root, session=f"s-{day}", at=START + day * DAY).prompt(str(day)).into(world.claude)
@@ -250,9 +248,8 @@ def test_an_import_goes_on_where_it_was_left_also_after_new_sessions(world: Worl
     assert world.titles(rooms, mark=after[0].mark) == [["2"], ["1"], ["0"]]
     assert world.titles(rooms, mark=after[1].mark) == [["1"], ["0"]]
     assert world.titles(rooms, mark=after[-1].mark) == []
-
-
-def test_a_session_that_went_on_is_read_again(world: World) -> None:
+    # A session that went on is read again.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     session = Claude(rooms.root).prompt("one")
     session.into(world.claude)
@@ -260,9 +257,8 @@ def test_a_session_that_went_on_is_read_again(world: World) -> None:
     session.at += DAY
     session.prompt("two").into(world.claude)
     assert world.titles(rooms, mark=mark) == [["one", "two"]]
-
-
-def test_a_mark_of_another_version_begins_again(world: World) -> None:
+    # A mark of another version begins again.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     Claude(rooms.root).prompt("one").into(world.claude)
     for mark in ("v0", "{}", "[1]", '"x"'):
@@ -270,7 +266,7 @@ def test_a_mark_of_another_version_begins_again(world: World) -> None:
 
 
 def test_marks_lose_nothing_wherever_the_import_was_interrupted() -> None:
-    @value
+    @dataclass(frozen=True)
     class Key:
         key: str
 
@@ -293,7 +289,9 @@ def test_marks_lose_nothing_wherever_the_import_was_interrupted() -> None:
             assert len(json.loads(mark)) == 1
 
 
-def test_broken_lines_and_files_are_told_and_the_rest_is_read(world: World) -> None:
+def test_broken_lines_are_told_and_no_secret_leaves(tmp_path_factory):
+    # Broken lines and files are told and the rest is read.
+    world = World(tmp_path_factory.mktemp("x"))
     rooms = world.project("rooms")
     Claude(rooms.root, session="good").prompt("good").raw("{broken").into(world.claude)
     (world.claude / "projects" / claude_folder(rooms.root) / "empty.jsonl").touch()
@@ -303,20 +301,11 @@ def test_broken_lines_and_files_are_told_and_the_rest_is_read(world: World) -> N
     assert [batch.memories[0].title for batch in batches] == ["good"]
     assert len(source.notes) == 1
     assert source.notes[0].startswith("1 line of ")
-
-
-def test_no_secret_leaves_the_source(world: World) -> None:
+    # No secret leaves the source.
+    world = World(tmp_path_factory.mktemp("x"))
     key = "ghp_" + "a1B2" * 9
     rooms = world.project(f"rooms-{key}")
     Claude(rooms.root, session="s").prompt(f"use {key} <private>plan</private>").answer(key).into(world.claude)
     Codex(rooms.root).prompt(f"use {key}").into(world.codex)
     assert world.titles(rooms) == [["use [redacted:github-token] [redacted:private]", "[redacted:github-token]"]]
     assert key not in repr(world.read(rooms)) + repr(world.read(rooms, "codex"))
-
-
-def test_a_real_repository_is_the_same_project_from_each_of_its_folders(world: World) -> None:
-    root = world.root / "real"
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
-    (root / "src").mkdir()
-    Claude(str(root / "src")).prompt("below").into(world.claude)
-    assert world.titles(project_at(str(root))) == [["below"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -26,6 +27,7 @@ from foreword.install.plan import Plan, Planned, plan
 from foreword.install.plan import undo_plan as planned_undo
 from foreword.paths import Home
 from foreword.wiring import Block, Entry, Left, Own, Setup
+from tests.tables import table
 
 HOST = "claude-code"
 SETTINGS = """\
@@ -120,25 +122,34 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-@pytest.fixture(params=["nothing", "folder", "files"])
-def any_machine(machine: Machine, request: pytest.FixtureRequest) -> Machine:
-    if request.param == "folder":
+SHAPES = ("nothing", "folder", "files")
+anywhere = table("shape", SHAPES)
+
+
+def machine_with(shape: str, root: Path) -> Machine:
+    """A machine on which the host has left nothing, a folder, or files of its own."""
+    machine = Machine(root)
+    if shape == "folder":
         machine.settings.parent.mkdir()
-    if request.param == "files":
+    if shape == "files":
         machine.have_all()
     return machine
 
 
-def test_uninstalling_leaves_the_home_as_it_was(any_machine: Machine) -> None:
-    before = any_machine.tree()
-    any_machine.install()
-    assert any_machine.tree() != before
-    any_machine.uninstall()
-    assert any_machine.tree() == before
-    assert list(any_machine.home.installed.iterdir()) == [any_machine.home.installed / ".lock"]
+@anywhere
+def test_uninstalling_leaves_the_home_as_it_was(tmp_path: Path, shape: str) -> None:
+    machine = machine_with(shape, tmp_path)
+    before = machine.tree()
+    machine.install()
+    assert machine.tree() != before
+    machine.uninstall()
+    assert machine.tree() == before
+    assert list(machine.home.installed.iterdir()) == [machine.home.installed / ".lock"]
 
 
-def test_the_host_is_told_everything_and_the_user_loses_nothing(machine: Machine) -> None:
+def test_what_the_user_has_stays_and_what_we_wrote_goes(tmp_path_factory):
+    # The host is told everything and the user loses nothing.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have_all()
     machine.install()
     told = machine.read()
@@ -152,44 +163,8 @@ def test_the_host_is_told_everything_and_the_user_loses_nothing(machine: Machine
     assert machine.own.read_text().startswith("// foreword")
     lines = machine.settings.read_text().splitlines()
     assert all(line in lines or f"{line}," in lines for line in SETTINGS.splitlines())
-
-
-def test_installing_twice_is_the_same_as_once(any_machine: Machine) -> None:
-    before = any_machine.tree()
-    any_machine.install()
-    once = any_machine.tree()
-    assert not any_machine.plan().changed
-    any_machine.install()
-    assert any_machine.tree() == once
-    any_machine.uninstall()
-    assert any_machine.tree() == before
-
-
-def test_an_upgrade_changes_only_what_differs(any_machine: Machine) -> None:
-    before = any_machine.tree()
-    any_machine.install(timeout=5, events=("SessionStart", "Stop", "Old"))
-    planned = any_machine.plan(timeout=9, events=("SessionStart", "Stop", "New"))
-    assert [each.file for each in planned.files if each.changed] == [any_machine.settings]
-    apply(planned, home=any_machine.home)
-    hooks = any_machine.read()["hooks"]
-    assert list(hooks) in (["SessionStart", "Stop", "New"], ["Stop", "SessionStart", "New"])
-    assert any_machine.settings.read_text().count("foreword-hook --host") == 3
-    assert any_machine.settings.read_text().count('"timeout": 9') == 3
-    any_machine.uninstall()
-    assert any_machine.tree() == before
-
-
-def test_a_file_that_a_newer_version_does_not_need_is_as_it_was(any_machine: Machine) -> None:
-    before = any_machine.tree()
-    any_machine.install()
-    any_machine.install(*any_machine.changes()[:1])
-    assert not any_machine.own.exists()
-    assert any_machine.toml.exists() == (".agent/config.toml" in before)
-    any_machine.uninstall()
-    assert any_machine.tree() == before
-
-
-def test_what_the_user_and_the_host_wrote_since_stays(machine: Machine) -> None:
+    # What the user and the host wrote since stays.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have_all()
     machine.install()
     told = machine.read()
@@ -210,9 +185,8 @@ def test_what_the_user_and_the_host_wrote_since_stays(machine: Machine) -> None:
         "other": {"command": "y"},
     }
     assert not machine.own.parent.parent.exists()
-
-
-def test_a_hook_that_the_user_put_beside_ours_stays(machine: Machine) -> None:
+    # A hook that the user put beside ours stays.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     machine.install()
     told = machine.read()
     told["hooks"]["Stop"][0]["hooks"].insert(0, {"type": "command", "command": "mine"})
@@ -221,47 +195,98 @@ def test_a_hook_that_the_user_put_beside_ours_stays(machine: Machine) -> None:
     left = machine.read()
     assert left["hooks"] == {"Stop": [{"matcher": "*", "hooks": [{"type": "command", "command": "mine"}]}]}
     assert left["model"] == "sonnet"  # a default, without which a host may not read the user's hook
-
-
-def test_after_the_users_own_changes_an_upgrade_can_still_be_undone(machine: Machine) -> None:
+    # After the users own changes an upgrade can still be undone.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have_all()
     machine.install()
     machine.settings.write_text(machine.settings.read_text().replace('"opus"', '"haiku"'))
     machine.install(timeout=9)
     machine.uninstall()
     assert machine.settings.read_text() == SETTINGS.replace('"opus"', '"haiku"')
+    # What a default finds in place stays the users.
+    machine = Machine(tmp_path_factory.mktemp("m"))
+    machine.have(machine.settings, '{"model": "sonnet"}')
+    machine.install()
+    machine.settings.write_text(machine.settings.read_text() + "\n")
+    machine.uninstall()
+    assert machine.read() == {"model": "sonnet"}
 
 
-def test_without_the_manifest_our_entries_are_known_by_their_looks(any_machine: Machine) -> None:
-    before = any_machine.tree()
-    any_machine.install()
-    setup = any_machine.setup()
-    shutil.rmtree(any_machine.home.root)
-    any_machine.uninstall(setup=setup)
-    left = any_machine.tree()
+@anywhere
+def test_installing_twice_is_the_same_as_once(tmp_path: Path, shape: str) -> None:
+    machine = machine_with(shape, tmp_path)
+    before = machine.tree()
+    machine.install()
+    once = machine.tree()
+    assert not machine.plan().changed
+    machine.install()
+    assert machine.tree() == once
+    machine.uninstall()
+    assert machine.tree() == before
+
+
+@anywhere
+def test_an_upgrade_changes_only_what_differs(tmp_path: Path, shape: str) -> None:
+    machine = machine_with(shape, tmp_path)
+    before = machine.tree()
+    machine.install(timeout=5, events=("SessionStart", "Stop", "Old"))
+    planned = machine.plan(timeout=9, events=("SessionStart", "Stop", "New"))
+    assert [each.file for each in planned.files if each.changed] == [machine.settings]
+    apply(planned, home=machine.home)
+    hooks = machine.read()["hooks"]
+    assert list(hooks) in (["SessionStart", "Stop", "New"], ["Stop", "SessionStart", "New"])
+    assert machine.settings.read_text().count("foreword-hook --host") == 3
+    assert machine.settings.read_text().count('"timeout": 9') == 3
+    machine.uninstall()
+    assert machine.tree() == before
+
+
+@anywhere
+def test_a_file_that_a_newer_version_does_not_need_is_as_it_was(tmp_path: Path, shape: str) -> None:
+    machine = machine_with(shape, tmp_path)
+    before = machine.tree()
+    machine.install()
+    machine.install(*machine.changes()[:1])
+    assert not machine.own.exists()
+    assert machine.toml.exists() == (".agent/config.toml" in before)
+    machine.uninstall()
+    assert machine.tree() == before
+
+
+@anywhere
+def test_without_the_manifest_our_entries_are_known_by_their_looks(tmp_path: Path, shape: str) -> None:
+    machine = machine_with(shape, tmp_path)
+    before = machine.tree()
+    machine.install()
+    setup = machine.setup()
+    shutil.rmtree(machine.home.root)
+    machine.uninstall(setup=setup)
+    left = machine.tree()
     assert not any(b"foreword" in (told or b"") for told, _ in left.values())
-    assert not any_machine.own.exists()
+    assert not machine.own.exists()
     if ".agent/config.toml" in before:
-        assert tomllib.loads(any_machine.toml.read_text()) == tomllib.loads(TOML)
+        assert tomllib.loads(machine.toml.read_text()) == tomllib.loads(TOML)
     if ".agent/settings.json" in before:
-        assert any_machine.read() == {**any_machine.read(), "model": "opus"}
-        assert any_machine.read()["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
-    assert not any_machine.home.root.exists()
+        assert machine.read() == {**machine.read(), "model": "opus"}
+        assert machine.read()["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
+    assert not machine.home.root.exists()
 
 
-def test_without_the_manifest_nothing_is_doubled(any_machine: Machine) -> None:
-    any_machine.install()
-    once = any_machine.tree()
-    shutil.rmtree(any_machine.home.installed)
-    any_machine.home.prepare()
-    assert not any_machine.plan().changed
-    any_machine.install(timeout=7)
-    assert any_machine.settings.read_text().count("--host claude-code") == 2
-    any_machine.install()
-    assert any_machine.tree() == once
+@anywhere
+def test_without_the_manifest_nothing_is_doubled(tmp_path: Path, shape: str) -> None:
+    machine = machine_with(shape, tmp_path)
+    machine.install()
+    once = machine.tree()
+    shutil.rmtree(machine.home.installed)
+    machine.home.prepare()
+    assert not machine.plan().changed
+    machine.install(timeout=7)
+    assert machine.settings.read_text().count("--host claude-code") == 2
+    machine.install()
+    assert machine.tree() == once
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     ['{"hooks": {"Stop": []}}', '{"hooks":{"Stop":{}},"mcpServers":{}}', '{"hooks":{},"a":1,"hooks":{"Stop":[ ]}}'],
 )
@@ -275,16 +300,17 @@ def test_what_the_user_has_empty_stays_empty(machine: Machine, text: str) -> Non
     assert machine.settings.read_text() == text
 
 
-def test_an_entry_registered_by_hand_is_replaced_and_not_doubled(machine: Machine) -> None:
+def test_entries_of_ours_are_replaced_and_those_of_others_stay(tmp_path_factory):
+    # An entry registered by hand is replaced and not doubled.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     by_hand = f"/usr/bin/python3 -I -S {machine.home.hook} --host claude-code Stop"
     machine.have(
         machine.settings, json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": by_hand}]}]}})
     )
     machine.install()
     assert machine.read()["hooks"]["Stop"] == [machine.group("Stop", timeout=5)]
-
-
-def test_entries_of_another_host_are_left_alone(machine: Machine) -> None:
+    # Entries of another host are left alone.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     other = {
         "hooks": [{"type": "command", "command": place_of(machine.home, machine.environ).command("codex", "Stop")}]
     }
@@ -293,16 +319,53 @@ def test_entries_of_another_host_are_left_alone(machine: Machine) -> None:
     assert other in machine.read()["hooks"]["Stop"]
 
 
-def test_a_name_that_the_user_has_taken_is_told_and_nothing_is_written(machine: Machine) -> None:
+def test_what_stands_in_the_way_is_told_and_nothing_is_written(tmp_path_factory):
+    # A name that the user has taken is told and nothing is written.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     machine.have(machine.settings, '{"mcpServers": {"foreword": {"command": "my-foreword"}}}')
     before = machine.tree()
     with pytest.raises(BadConfig, match=r"settings.json: `mcpServers.foreword` stands there already") as raised:
         machine.install()
     assert "rename it or take it out" in raised.value.hint
     assert machine.tree() == before
+    # Bytes that are no text are told.
+    machine = Machine(tmp_path_factory.mktemp("m"))
+    machine.have(machine.settings, "")
+    machine.settings.write_bytes('{"a": "é"}'.encode("utf-16"))
+    with pytest.raises(BadConfig, match="is not UTF-8"):
+        machine.install()
+    # A file of the users is never taken for ours.
+    machine = Machine(tmp_path_factory.mktemp("m"))
+    machine.have(machine.own, "// mine\n")
+    with pytest.raises(BadConfig, match="a file of your own stands there"):
+        machine.install()
+    machine.uninstall(setup=machine.setup())
+    assert machine.own.read_text() == "// mine\n"
+    # A read only file is told and nothing is written.
+    machine = Machine(tmp_path_factory.mktemp("m"))
+    machine.have_all()
+    machine.toml.chmod(0o444)
+    before = machine.tree()
+    with pytest.raises(ForewordError, match=r"config\.toml is read-only"):
+        machine.install()
+    assert machine.tree() == before
+    assert manifest.load(machine.home, HOST) is None
+    # A folder in the place of a file is told.
+    machine = Machine(tmp_path_factory.mktemp("m"))
+    machine.settings.mkdir(parents=True)
+    with pytest.raises(ForewordError, match="is not a file"):
+        machine.install()
+    # A file that changes in between is told.
+    machine = Machine(tmp_path_factory.mktemp("m"))
+    machine.have_all()
+    planned = machine.plan()
+    machine.settings.write_text("{}")
+    with pytest.raises(ForewordError, match="was changed in this moment"):
+        apply(planned, home=machine.home)
+    assert machine.settings.read_text() == "{}"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "told"),
     [
         ('{"hooks": []}', "`hooks` in line 1 is not an object"),
@@ -318,14 +381,7 @@ def test_a_file_that_cannot_be_read_is_told_and_nothing_is_written(machine: Mach
     assert machine.tree() == before
 
 
-def test_bytes_that_are_no_text_are_told(machine: Machine) -> None:
-    machine.have(machine.settings, "")
-    machine.settings.write_bytes('{"a": "é"}'.encode("utf-16"))
-    with pytest.raises(BadConfig, match="is not UTF-8"):
-        machine.install()
-
-
-@pytest.mark.parametrize(
+@table(
     ("text", "told"),
     [
         ('[mcp_servers.foreword]\ncommand = "mine"\n', r"a table \[mcp_servers.foreword\] of your own"),
@@ -342,16 +398,8 @@ def test_a_toml_file_where_ours_does_not_fit_is_told(machine: Machine, text: str
     assert machine.tree() == before
 
 
-def test_what_a_default_finds_in_place_stays_the_users(machine: Machine) -> None:
-    machine.have(machine.settings, '{"model": "sonnet"}')
-    machine.install()
-    machine.settings.write_text(machine.settings.read_text() + "\n")
-    machine.uninstall()
-    assert machine.read() == {"model": "sonnet"}
-
-
-@pytest.mark.parametrize("text", ["", "\n", "a = 1", "a = 1\n", "a = 1\r\n[b]\r\n", "\ufeffa = 1\n\n\n"])
-@pytest.mark.parametrize("more", ["", "[later]\nx = 1\n"])
+@table("text", ["", "\n", "a = 1", "a = 1\n", "a = 1\r\n[b]\r\n", "\ufeffa = 1\n\n\n"])
+@table("more", ["", "[later]\nx = 1\n"])
 def test_a_block_goes_and_leaves_what_stands_around_it(text: str, more: str) -> None:
     body = '[x.foreword]\ncommand = "/h/bin/foreword-mcp"'
     placed = blocks.put(text, body, host="codex")
@@ -362,7 +410,8 @@ def test_a_block_goes_and_leaves_what_stands_around_it(text: str, more: str) -> 
     assert again.text == placed.text.replace("/h/", "/i/") + more
 
 
-def test_a_table_that_a_host_adds_between_our_marks_stays() -> None:
+def test_a_block_of_toml_goes_alone_whatever_was_done_around_it(machine: Machine):
+    # A table that a host adds between our marks stays.
     body = '[mcp_servers.foreword]\ncommand = "/h/bin/foreword-mcp"'
     theirs = '\n[projects."/x"]\ntrust_level = "trusted"\n'
     placed = blocks.put("a = 1\n", body, host="codex")
@@ -374,9 +423,7 @@ def test_a_table_that_a_host_adds_between_our_marks_stays() -> None:
     assert tomllib.loads(blocks.remove(edited, host="codex", body=body)) == tomllib.loads(left)
     again = blocks.put(mixed, body.replace("/h/", "/i/"), host="codex").text
     assert tomllib.loads(again)["projects"] == {"/x": {"trust_level": "trusted"}}
-
-
-def test_codex_writes_the_tables_anew_and_ours_are_still_known(machine: Machine) -> None:
+    # Codex writes the tables anew and ours are still known.
     machine.have(machine.toml, TOML + "\n")
     machine.install()
     text = machine.toml.read_text()
@@ -388,24 +435,18 @@ def test_codex_writes_the_tables_anew_and_ours_are_still_known(machine: Machine)
     machine.install()
     machine.uninstall()
     assert machine.toml.read_text() == TOML + '\n\n[mcp_servers.other]\ncommand = "y"\n'
-
-
-def test_our_table_goes_where_the_marks_are_lost() -> None:
+    # Our table goes where the marks are lost.
     body = '[mcp_servers.foreword]\ncommand = "/h/bin/foreword-mcp"'
     text = f'a = 1\n\n{body}\n\n[mcp_servers.foreword.env]\nX = "1"\n\n[b]\nc = 2\n'
     assert tomllib.loads(blocks.remove(text, host="codex", body=body)) == {"a": 1, "b": {"c": 2}}
     without_end = blocks.put("a = 1\n", body, host="codex").text.replace("# <<< foreword codex\n", "[b]\nc = 2\n")
     assert tomllib.loads(blocks.remove(without_end, host="codex", body=body)) == {"a": 1, "b": {"c": 2}}
-
-
-def test_a_remark_of_the_users_is_never_taken_for_ours() -> None:
+    # A remark of the users is never taken for ours.
     body = '[mcp_servers.foreword]\ncommand = "/h/bin/foreword-mcp"'
     theirs = '[mcp_servers.mine]\ncommand = "x"  # not /h/bin/foreword-mcp\n'
     note = "# what stands below is mine\n[b]\nc = 2\n"
     assert blocks.remove(f"{theirs}\n{body}\n\n{note}", host="codex", body=body) == f"{theirs}\n\n{note}"
-
-
-def test_lines_between_our_marks_keep_their_ends() -> None:
+    # Lines between our marks keep their ends.
     body = '[mcp_servers.foreword]\ncommand = "/h/bin/foreword-mcp"'
     theirs = "[projects.x]\r\ntrust = 1\r\n"
     placed = blocks.put("a = 1\r\n", body, host="codex")
@@ -413,7 +454,9 @@ def test_lines_between_our_marks_keep_their_ends() -> None:
     assert blocks.remove(mixed, host="codex", body=body, gap=placed.gap) == f"a = 1\r\n{theirs}"
 
 
-def test_a_file_of_ours_that_was_edited_is_kept_aside(machine: Machine) -> None:
+def test_what_is_kept_aside_is_private_and_enough_to_undo(tmp_path_factory):
+    # A file of ours that was edited is kept aside.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     machine.install()
     machine.own.write_text("// foreword, and mine\n")
     words = machine.uninstall()
@@ -422,17 +465,48 @@ def test_a_file_of_ours_that_was_edited_is_kept_aside(machine: Machine) -> None:
     kept = Path(words[0].rpartition(" ")[2])
     assert kept.read_text() == "// foreword, and mine\n"
     assert kept.is_relative_to(machine.home.root)
+    # What was kept is for the user alone.
+    machine = Machine(tmp_path_factory.mktemp("m"))
+    machine.have_all()
+    machine.install()
+    for path in machine.home.installed.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(machine.home.installed.stat().st_mode) == 0o700
+    # Without the kept bytes our entries are taken out by their place.
+    machine = Machine(tmp_path_factory.mktemp("m"))
+    machine.have_all()
+    before = machine.tree()
+    machine.install()
+    for path in machine.home.installed.glob("*.was"):
+        path.unlink()
+    machine.uninstall()
+    assert machine.tree() == before
+    # A manifest of another version is read.
+    machine = Machine(tmp_path_factory.mktemp("m"))
+    machine.have_all()
+    before = machine.tree()
+    machine.install()
+    path = machine.home.installed / f"{HOST}.json"
+    told = json.loads(path.read_text())
+    told |= {"format": 99, "more": True, "runs": [{"command": ["agent", "add"], "undo": ["agent", "remove"]}]}
+    del told["left"], told["theirs"], told["foreword"]
+    path.write_text(json.dumps(told))
+    machine.install(timeout=8)
+    machine.uninstall()
+    assert machine.tree() == before
+    # What a crash left beside a file is taken away.
+    machine = Machine(tmp_path_factory.mktemp("m"))
+    machine.have_all()
+    files.write(machine.settings, SETTINGS.encode())
+    left = machine.settings.with_name(f".settings.json{files.LATEST}")
+    left.write_text("half")
+    machine.install()
+    assert not left.exists()
 
 
-def test_a_file_of_the_users_is_never_taken_for_ours(machine: Machine) -> None:
-    machine.have(machine.own, "// mine\n")
-    with pytest.raises(BadConfig, match="a file of your own stands there"):
-        machine.install()
-    machine.uninstall(setup=machine.setup())
-    assert machine.own.read_text() == "// mine\n"
-
-
-def test_a_linked_settings_file_is_written_through(machine: Machine) -> None:
+def test_links_are_written_through_and_stay_links(tmp_path_factory):
+    # A linked settings file is written through.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     real = machine.user / "dotfiles" / "settings.json"
     machine.have(real, SETTINGS, mode=0o604)
     machine.settings.parent.mkdir()
@@ -444,9 +518,8 @@ def test_a_linked_settings_file_is_written_through(machine: Machine) -> None:
     assert stat.S_IMODE(real.stat().st_mode) == 0o604
     machine.uninstall()
     assert machine.tree() == before
-
-
-def test_a_link_to_nowhere_stays_a_link(machine: Machine) -> None:
+    # A link to nowhere stays a link.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     machine.settings.parent.mkdir()
     machine.settings.symlink_to("../dotfiles/settings.json")
     before = machine.tree()
@@ -454,16 +527,6 @@ def test_a_link_to_nowhere_stays_a_link(machine: Machine) -> None:
     assert machine.settings.is_symlink()
     machine.uninstall()
     assert machine.tree() == before
-
-
-def test_a_read_only_file_is_told_and_nothing_is_written(machine: Machine) -> None:
-    machine.have_all()
-    machine.toml.chmod(0o444)
-    before = machine.tree()
-    with pytest.raises(ForewordError, match=r"config\.toml is read-only"):
-        machine.install()
-    assert machine.tree() == before
-    assert manifest.load(machine.home, HOST) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -491,44 +554,6 @@ def test_a_file_of_another_user_is_told() -> None:
     _, status = os.waitpid(pid, 0)
     shutil.rmtree(folder)
     assert os.WEXITSTATUS(status) == 0
-
-
-def test_a_folder_in_the_place_of_a_file_is_told(machine: Machine) -> None:
-    machine.settings.mkdir(parents=True)
-    with pytest.raises(ForewordError, match="is not a file"):
-        machine.install()
-
-
-def test_what_was_kept_is_for_the_user_alone(machine: Machine) -> None:
-    machine.have_all()
-    machine.install()
-    for path in machine.home.installed.iterdir():
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(machine.home.installed.stat().st_mode) == 0o700
-
-
-def test_without_the_kept_bytes_our_entries_are_taken_out_by_their_place(machine: Machine) -> None:
-    machine.have_all()
-    before = machine.tree()
-    machine.install()
-    for path in machine.home.installed.glob("*.was"):
-        path.unlink()
-    machine.uninstall()
-    assert machine.tree() == before
-
-
-def test_a_manifest_of_another_version_is_read(machine: Machine) -> None:
-    machine.have_all()
-    before = machine.tree()
-    machine.install()
-    path = machine.home.installed / f"{HOST}.json"
-    told = json.loads(path.read_text())
-    told |= {"format": 99, "more": True, "runs": [{"command": ["agent", "add"], "undo": ["agent", "remove"]}]}
-    del told["left"], told["theirs"], told["foreword"]
-    path.write_text(json.dumps(told))
-    machine.install(timeout=8)
-    machine.uninstall()
-    assert machine.tree() == before
 
 
 # --- what the host writes by itself ---
@@ -566,54 +591,67 @@ class Lists:
         self.room.mkdir(exist_ok=True)
 
 
-@pytest.fixture(params=["no lists", "empty lists", "lists"])
-def lists(any_machine: Machine, request: pytest.FixtureRequest) -> Lists:
-    found = Lists(any_machine)
-    any_machine.have(found.state, json.dumps({"starts": 1}, indent=2))
-    if request.param == "empty lists":
-        any_machine.have(found.known, json.dumps({"version": 2, "plugins": {}}, indent=2))
-    if request.param == "lists":
-        any_machine.have(found.known, json.dumps({"version": 2, "plugins": {"mine": [1, {"a": "b"}]}}, indent=2))
-        any_machine.have(found.folder / "data" / "mine" / "some", "x")
+LISTS = ("no lists", "empty lists", "lists")
+
+
+def lists_on(machine: Machine, present: str) -> Lists:
+    found = Lists(machine)
+    machine.have(found.state, json.dumps({"starts": 1}, indent=2))
+    if present == "empty lists":
+        machine.have(found.known, json.dumps({"version": 2, "plugins": {}}, indent=2))
+    if present == "lists":
+        machine.have(found.known, json.dumps({"version": 2, "plugins": {"mine": [1, {"a": "b"}]}}, indent=2))
+        machine.have(found.folder / "data" / "mine" / "some", "x")
         found.room.mkdir()
     return found
 
 
-def test_what_a_host_writes_of_us_is_not_written_by_us(any_machine: Machine, lists: Lists) -> None:
-    before = any_machine.tree()
-    any_machine.install(*lists.changes())
-    assert any_machine.tree() == before
-    assert not any_machine.plan(*lists.changes()).changed
-    any_machine.uninstall()
-    assert any_machine.tree() == before
+@table("shape, present", itertools.product(SHAPES, LISTS))
+def test_what_a_host_writes_of_us_is_not_written_by_us(tmp_path: Path, shape: str, present: str) -> None:
+    machine = machine_with(shape, tmp_path)
+    lists = lists_on(machine, present)
+    before = machine.tree()
+    machine.install(*lists.changes())
+    assert machine.tree() == before
+    assert not machine.plan(*lists.changes()).changed
+    machine.uninstall()
+    assert machine.tree() == before
 
 
-def test_what_a_host_wrote_of_us_goes_with_the_rest(any_machine: Machine, lists: Lists) -> None:
-    before = any_machine.tree()
-    any_machine.install(*any_machine.changes(), *lists.changes())
+@table("shape, present", itertools.product(SHAPES, LISTS))
+def test_what_a_host_wrote_of_us_goes_with_the_rest(tmp_path: Path, shape: str, present: str) -> None:
+    machine = machine_with(shape, tmp_path)
+    lists = lists_on(machine, present)
+    before = machine.tree()
+    machine.install(*machine.changes(), *lists.changes())
     lists.start()
-    assert not any_machine.plan(*any_machine.changes(), *lists.changes()).changed
-    any_machine.install(*any_machine.changes(), *lists.changes())
+    assert not machine.plan(*machine.changes(), *lists.changes()).changed
+    machine.install(*machine.changes(), *lists.changes())
     lists.start()
-    any_machine.uninstall()
-    assert any_machine.tree() == before
+    machine.uninstall()
+    assert machine.tree() == before
 
 
-def test_what_is_not_wanted_any_more_goes_at_the_next_install(any_machine: Machine, lists: Lists) -> None:
-    before = any_machine.tree()
-    any_machine.install(*any_machine.changes())
-    without = any_machine.tree()
-    any_machine.install(*any_machine.changes(), *lists.changes())
+@table("shape, present", itertools.product(SHAPES, LISTS))
+def test_what_is_not_wanted_any_more_goes_at_the_next_install(tmp_path: Path, shape: str, present: str) -> None:
+    machine = machine_with(shape, tmp_path)
+    lists = lists_on(machine, present)
+    before = machine.tree()
+    machine.install(*machine.changes())
+    without = machine.tree()
+    machine.install(*machine.changes(), *lists.changes())
     lists.start()
-    assert any_machine.plan(*any_machine.changes()).changed
-    any_machine.install(*any_machine.changes())
-    left = {path: told for path, told in any_machine.tree().items() if told != without.get(path)}
+    assert machine.plan(*machine.changes()).changed
+    machine.install(*machine.changes())
+    left = {path: told for path, told in machine.tree().items() if told != without.get(path)}
     assert all(told is None for told, _ in left.values())  # folders that the host made, which go at last
-    any_machine.uninstall()
-    assert any_machine.tree() == before
+    machine.uninstall()
+    assert machine.tree() == before
 
 
-def test_what_was_named_like_us_before_stays(machine: Machine) -> None:
+def test_what_the_host_wrote_of_us_goes_and_what_others_wrote_stays(tmp_path_factory):
+    # What was named like us before stays.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     lists = Lists(machine)
     lists.start()
     before = machine.tree()
@@ -621,9 +659,8 @@ def test_what_was_named_like_us_before_stays(machine: Machine) -> None:
     machine.install(*machine.changes(timeout=9), *lists.changes())
     machine.uninstall()
     assert machine.tree() == before
-
-
-def test_what_others_wrote_beside_us_since_stays(machine: Machine) -> None:
+    # What others wrote beside us since stays.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     lists = Lists(machine)
     machine.install(*machine.changes(), *lists.changes())
     lists.start()
@@ -635,9 +672,8 @@ def test_what_others_wrote_beside_us_since_stays(machine: Machine) -> None:
     assert json.loads(lists.state.read_text()) == {"starts": 1}
     assert [path.name for path in sorted(lists.folder.rglob("*"))] == ["known.json", "room", "theirs"]
     assert not machine.settings.exists()
-
-
-def test_without_the_manifest_only_what_is_named_after_us_goes(machine: Machine) -> None:
+    # Without the manifest only what is named after us goes.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     lists = Lists(machine)
     changes = (*machine.changes(), *lists.changes())
     machine.install(*changes)
@@ -647,9 +683,8 @@ def test_without_the_manifest_only_what_is_named_after_us_goes(machine: Machine)
     assert json.loads(lists.known.read_text()) == {"version": 2, "plugins": {}}
     assert lists.room.exists()
     assert not lists.data.exists()
-
-
-def test_installed_again_without_the_manifest_what_is_named_after_us_is_still_ours(machine: Machine) -> None:
+    # Installed again without the manifest what is named after us is still ours.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     lists = Lists(machine)
     changes = (*machine.changes(), *lists.changes())
     machine.install(*changes)
@@ -660,9 +695,8 @@ def test_installed_again_without_the_manifest_what_is_named_after_us_is_still_ou
     machine.uninstall()
     assert not lists.data.exists()
     assert "foreword" not in lists.known.read_text() + lists.state.read_text()
-
-
-def test_a_plugin_of_a_version_that_told_no_such_things_leaves_none(machine: Machine) -> None:
+    # A plugin of a version that told no such things leaves none.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     lists = Lists(machine)
     changes = (*machine.changes(), *lists.changes())
     apply(plan(machine.setup(*changes), host=HOST, home=machine.home, plugin=True), home=machine.home)
@@ -674,9 +708,18 @@ def test_a_plugin_of_a_version_that_told_no_such_things_leaves_none(machine: Mac
     machine.uninstall(setup=machine.setup(*changes))
     assert not lists.data.exists()
     assert "foreword" not in lists.known.read_text() + lists.state.read_text()
+    # A link named after us goes and what it leads to stays.
+    machine = Machine(tmp_path_factory.mktemp("m"))
+    lists = Lists(machine)
+    machine.install(*lists.changes())
+    machine.have(machine.user / "mine" / "some", "x")
+    lists.data.parent.mkdir(parents=True)
+    lists.data.symlink_to(machine.user / "mine")
+    machine.uninstall()
+    assert list(machine.tree()) == ["mine", "mine/some"]
 
 
-@pytest.mark.parametrize("text", ["{ oops", "[]", "", "null", '{"plugins": 1}', '{"plugins": ["foreword@x"]}'])
+@table("text", ["{ oops", "[]", "", "null", '{"plugins": 1}', '{"plugins": ["foreword@x"]}'])
 def test_a_list_that_is_not_what_we_know_is_left_to_its_host(machine: Machine, text: str) -> None:
     lists = Lists(machine)
     machine.install(*machine.changes(), *lists.changes())
@@ -686,7 +729,7 @@ def test_a_list_that_is_not_what_we_know_is_left_to_its_host(machine: Machine, t
     assert not machine.own.exists()
 
 
-@pytest.mark.parametrize("text", ["{ }", '{"plugins": {\n}, "version": 2}', '{"plugins" : { "mine" : 1 , } } // mine'])
+@table("text", ["{ }", '{"plugins": {\n}, "version": 2}', '{"plugins" : { "mine" : 1 , } } // mine'])
 def test_a_list_in_which_nothing_of_us_stands_stays_byte_for_byte(machine: Machine, text: str) -> None:
     lists = Lists(machine)
     machine.have(lists.known, text)
@@ -694,16 +737,6 @@ def test_a_list_in_which_nothing_of_us_stands_stays_byte_for_byte(machine: Machi
     machine.install(*machine.changes(), *lists.changes())
     machine.uninstall()
     assert machine.tree() == before
-
-
-def test_a_link_named_after_us_goes_and_what_it_leads_to_stays(machine: Machine) -> None:
-    lists = Lists(machine)
-    machine.install(*lists.changes())
-    machine.have(machine.user / "mine" / "some", "x")
-    lists.data.parent.mkdir(parents=True)
-    lists.data.symlink_to(machine.user / "mine")
-    machine.uninstall()
-    assert list(machine.tree()) == ["mine", "mine/some"]
 
 
 # --- kill -9 ---
@@ -744,57 +777,64 @@ def points(machine: Machine, work: Callable[[], object]) -> Iterator[int]:
     assert at > 5
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_killed_anywhere_while_installing_it_can_be_undone(any_machine: Machine, again: bool) -> None:
-    before = any_machine.tree()
-    for at in points(any_machine, any_machine.install):
+@table("shape, again", [("nothing", False), ("nothing", True), ("files", True)])
+def test_killed_anywhere_while_installing_it_can_be_undone(tmp_path: Path, shape: str, again: bool) -> None:
+    machine = machine_with(shape, tmp_path)
+    before = machine.tree()
+    for at in points(machine, machine.install):
         if again:
-            any_machine.install()
-            assert not any_machine.plan().changed, at
-        any_machine.uninstall()
-        assert any_machine.tree() == before, at
+            machine.install()
+            assert not machine.plan().changed, at
+        machine.uninstall()
+        assert machine.tree() == before, at
 
 
-def test_killed_anywhere_while_upgrading_it_can_be_undone(any_machine: Machine) -> None:
-    before = any_machine.tree()
-    any_machine.install()
-    for at in points(any_machine, lambda: any_machine.install(timeout=9, events=("SessionStart", "New"))):
-        any_machine.uninstall()
-        assert any_machine.tree() == before, at
-        any_machine.install()
+@table("shape", ("nothing", "files"))
+def test_killed_anywhere_while_upgrading_it_can_be_undone(tmp_path: Path, shape: str) -> None:
+    machine = machine_with(shape, tmp_path)
+    before = machine.tree()
+    machine.install()
+    for at in points(machine, lambda: machine.install(timeout=9, events=("SessionStart", "New"))):
+        machine.uninstall()
+        assert machine.tree() == before, at
+        machine.install()
 
 
-def test_killed_anywhere_while_uninstalling_it_can_be_done_again(any_machine: Machine) -> None:
-    before = any_machine.tree()
-    any_machine.install()
-    for at in points(any_machine, any_machine.uninstall):
-        any_machine.uninstall()
-        assert any_machine.tree() == before, at
-        assert not list(any_machine.home.installed.glob("*.was")), at
-        any_machine.install()
+@table("shape", ("nothing", "files"))
+def test_killed_anywhere_while_uninstalling_it_can_be_done_again(tmp_path: Path, shape: str) -> None:
+    machine = machine_with(shape, tmp_path)
+    before = machine.tree()
+    machine.install()
+    for at in points(machine, machine.uninstall):
+        machine.uninstall()
+        assert machine.tree() == before, at
+        assert not list(machine.home.installed.glob("*.was")), at
+        machine.install()
 
 
+@table("shape, present", [("nothing", "no lists"), ("files", "lists")])
 def test_killed_anywhere_while_uninstalling_what_the_host_wrote_goes_all_the_same(
-    any_machine: Machine, lists: Lists
+    tmp_path: Path, shape: str, present: str
 ) -> None:
-    before = any_machine.tree()
+    machine = machine_with(shape, tmp_path)
+    lists = lists_on(machine, present)
+    before = machine.tree()
 
     def install() -> None:
-        any_machine.install(*any_machine.changes(), *lists.changes())
+        machine.install(*machine.changes(), *lists.changes())
         lists.start()
 
     install()
-    for at in points(any_machine, any_machine.uninstall):
-        any_machine.uninstall()
-        assert any_machine.tree() == before, at
+    for at in points(machine, machine.uninstall):
+        machine.uninstall()
+        assert machine.tree() == before, at
         install()
 
 
-@pytest.mark.parametrize("name", [*CALLS, "fsync"])
-def test_a_disk_that_fails_leaves_all_as_it_was(
-    any_machine: Machine, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, real = any_machine.tree(), getattr(os, name)
+@table("name", [*CALLS, "fsync"])
+def test_a_disk_that_fails_leaves_all_as_it_was(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_with("files", tmp_path)
+    before, real = machine.tree(), getattr(os, name)
     for at in range(100):
         left = at
 
@@ -805,29 +845,30 @@ def test_a_disk_that_fails_leaves_all_as_it_was(
                 raise OSError(28, "No space left on device")
             return real(*args, **more)
 
-        planned = any_machine.plan()
+        planned = machine.plan()
         monkeypatch.setattr(os, name, failing)
         try:
-            apply(planned, home=any_machine.home)
+            apply(planned, home=machine.home)
         except OSError:
             monkeypatch.setattr(os, name, real)
-            assert any_machine.tree() == before, at
+            assert machine.tree() == before, at
         else:
             break
         finally:
             monkeypatch.setattr(os, name, real)
-    assert not any_machine.plan().changed
+    assert not machine.plan().changed
 
 
 def test_on_a_disk_that_stays_full_what_was_written_can_be_undone_later(
-    any_machine: Machine, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, real = any_machine.tree(), os.replace
+    machine = machine_with("files", tmp_path)
+    before, real = machine.tree(), os.replace
     for most in range(1, 6):
         written: list[Any] = []
 
         def failing(source: Any, target: Any, *, most: int = most, written: list[Any] = written) -> None:
-            if Path(target).is_relative_to(any_machine.user):
+            if Path(target).is_relative_to(machine.user):
                 written.append(target)
                 if len(written) > most:
                     raise OSError(28, "No space left on device")
@@ -835,19 +876,10 @@ def test_on_a_disk_that_stays_full_what_was_written_can_be_undone_later(
 
         monkeypatch.setattr(os, "replace", failing)
         with suppress(OSError):
-            any_machine.install()
+            machine.install()
         monkeypatch.setattr(os, "replace", real)
-        any_machine.uninstall()
-        assert any_machine.tree() == before, most
-
-
-def test_a_file_that_changes_in_between_is_told(machine: Machine) -> None:
-    machine.have_all()
-    planned = machine.plan()
-    machine.settings.write_text("{}")
-    with pytest.raises(ForewordError, match="was changed in this moment"):
-        apply(planned, home=machine.home)
-    assert machine.settings.read_text() == "{}"
+        machine.uninstall()
+        assert machine.tree() == before, most
 
 
 def test_what_would_be_undone_is_told_beforehand(machine: Machine) -> None:
@@ -861,7 +893,9 @@ def test_what_would_be_undone_is_told_beforehand(machine: Machine) -> None:
 # --- found ---
 
 
-def test_a_version_is_read_without_starting_the_program(machine: Machine) -> None:
+def test_a_version_is_found_without_telling_the_program_anything(tmp_path_factory):
+    # A version is read without starting the program.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     package = machine.user / "node_modules" / "@x" / "agent"
     machine.have(package / "bin" / "agent.js", "#!/bin/sh\ntouch started\n", mode=0o755)
     machine.have(package / "package.json", '{"version": "1.2.3", "bin": {"agent": "bin/agent.js"}}')
@@ -872,9 +906,8 @@ def test_a_version_is_read_without_starting_the_program(machine: Machine) -> Non
     native = machine.user / "share" / "agent" / "versions" / "2.1.325"
     machine.have(native, "", mode=0o755)
     assert version_of(str(native), environ={}) == "2.1.325"
-
-
-def test_a_program_is_asked_for_its_version_with_nothing_of_the_users(machine: Machine) -> None:
+    # A program is asked for its version with nothing of the users.
+    machine = Machine(tmp_path_factory.mktemp("m"))
     program = machine.user / "agent"
     machine.have(program, '#!/bin/sh\necho "$HOME $SECRET $1" > $(dirname $0)/seen\necho agent v4.5.6 ok\n', mode=0o755)
     environ = {"HOME": str(machine.user), "SECRET": "s3cret", "PATH": os.environ["PATH"]}
@@ -885,15 +918,6 @@ def test_a_program_is_asked_for_its_version_with_nothing_of_the_users(machine: M
     assert "--version" in seen
     machine.have(program, "#!/bin/sh\nexit 1\n", mode=0o755)
     assert version_of(str(program), environ=environ) == ""
-
-
-def test_what_a_crash_left_beside_a_file_is_taken_away(machine: Machine) -> None:
-    machine.have_all()
-    files.write(machine.settings, SETTINGS.encode())
-    left = machine.settings.with_name(f".settings.json{files.LATEST}")
-    left.write_text("half")
-    machine.install()
-    assert not left.exists()
 
 
 def test_of_a_line_that_holds_a_whole_file_only_what_changes_is_shown(machine: Machine) -> None:

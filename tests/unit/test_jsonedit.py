@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from foreword.errors import BadConfig
 from foreword.install import jsonedit
 from foreword.install.jsonedit import MISSING, emptied, find, put, read, remove, same
+from tests.tables import table
 
 KEYS = st.text(st.sampled_from('ab"\\é/ \n'), max_size=3)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -106,7 +107,7 @@ def test_a_value_is_replaced_where_it_stands(text: str, keys: tuple[str, ...], n
     assert put(text, keys, new).text == jsonedit.replace(text, keys, new)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n", "\ufeff", "\r\n\r\n", "// mine\n", "// mine", "/* mine */ "])
+@table("text", ["", " ", "\n", "\ufeff", "\r\n\r\n", "// mine\n", "// mine", "/* mine */ "])
 def test_an_empty_file_gets_an_object_and_is_empty_again(text: str) -> None:
     done = put(text, ("hooks", "Stop"), {"a": 1}, append=True)
     assert read(done.text) == {"hooks": {"Stop": [{"a": 1}]}}
@@ -115,7 +116,8 @@ def test_an_empty_file_gets_an_object_and_is_empty_again(text: str) -> None:
     assert emptied(remove(done.text, ("hooks", "Stop", 0)), made=done.made, was=done.was) == text
 
 
-def test_what_is_put_in_looks_like_the_rest_of_the_file() -> None:
+def test_what_is_put_in_looks_like_the_rest_and_swallows_nothing():
+    # What is put in looks like the rest of the file.
     assert (
         put('{\n\t"a": 1\n}\n', ("b", "c"), [1]).text == '{\n\t"a": 1,\n\t"b": {\n\t\t"c": [\n\t\t\t1\n\t\t]\n\t}\n}\n'
     )
@@ -128,23 +130,29 @@ def test_what_is_put_in_looks_like_the_rest_of_the_file() -> None:
     assert put('{\n  "a": 1, // one\n}\n', ("b",), 2).text == '{\n  "a": 1, // one\n  "b": 2,\n}\n'
     assert put('{\n  "a": 1 // one\n}\n', ("b",), 2).text == '{\n  "a": 1, // one\n  "b": 2\n}\n'
     assert put("{}", ("é",), "ü").text == '{\n  "é": "ü"\n}'
-
-
-def test_a_comment_never_swallows_what_stands_behind_it() -> None:
+    # A comment never swallows what stands behind it.
     text = '{ // mine\n  "ours": 1, "theirs": 2 }'
     assert read(remove(text, ("ours",))) == {"theirs": 2}
     assert "// mine" in remove(text, ("ours",))
-
-
-def test_what_others_put_around_it_stays() -> None:
+    # What others put around it stays.
     done = put('{\n  "a": 1\n}\n', ("hooks", "Stop"), "ours", append=True)
     theirs = done.text.replace('"ours"', '"before", "ours", "behind"')
     assert read(remove(theirs, ("hooks", "Stop", 1))) == {"a": 1, "hooks": {"Stop": ["before", "behind"]}}
     kept = remove(theirs, ("hooks", "Stop", 1))
     assert read(emptied(kept, made=done.made, was=done.was)) == {"a": 1, "hooks": {"Stop": ["before", "behind"]}}
+    # A list that is none is told.
+    with pytest.raises(BadConfig, match="`a` in line 1 is not a list"):
+        put('{"a": {}}', ("a",), 1, append=True)
+    # Of a key that stands twice the last counts.
+    assert find('{"a": 1, "a": 2}', ("a",)) == 2
+    assert read(put('{"a": {}, "a": {"b": 1}}', ("a", "c"), 2).text) == {"a": {"b": 1, "c": 2}}
+    # True is not one and the order of keys does not count.
+    assert not same(True, 1)
+    assert not same(1, 1.0)
+    assert same({"a": 1, "b": [2]}, {"b": [2], "a": 1})
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "keys", "told"),
     [
         ('{"a": 1}', ("a", "b"), "`a` in line 1 is not an object"),
@@ -166,19 +174,3 @@ def test_what_cannot_be_changed_is_told_with_its_line_and_the_way_out(text: str,
         put(text, keys, 1)
     assert told in str(raised.value)
     assert raised.value.hint
-
-
-def test_a_list_that_is_none_is_told() -> None:
-    with pytest.raises(BadConfig, match="`a` in line 1 is not a list"):
-        put('{"a": {}}', ("a",), 1, append=True)
-
-
-def test_of_a_key_that_stands_twice_the_last_counts() -> None:
-    assert find('{"a": 1, "a": 2}', ("a",)) == 2
-    assert read(put('{"a": {}, "a": {"b": 1}}', ("a", "c"), 2).text) == {"a": {"b": 1, "c": 2}}
-
-
-def test_true_is_not_one_and_the_order_of_keys_does_not_count() -> None:
-    assert not same(True, 1)
-    assert not same(1, 1.0)
-    assert same({"a": 1, "b": [2]}, {"b": [2], "a": 1})

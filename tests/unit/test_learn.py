@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,17 +16,17 @@ from foreword.learn.confidence import confidence
 from foreword.learn.said import plain
 from foreword.rank import CERTAIN
 from foreword.render import line
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trust import lowest
 from foreword.types import TRUSTS, Injection, Item, Memory, Project, Ranked
-from foreword.values import replace, value
+from tests.tables import table
 
 ROOMS = Project(key="git:rooms", name="rooms", root="/rooms")
 BARS = Project(key="git:bars", name="bars", root="/bars")
 DAY = 86_400.0
 
 
-@value
+@dataclass(frozen=True)
 class About:
     project: Project
     taken_back: frozenset[tuple[str, frozenset[str]]] = frozenset()
@@ -94,13 +95,13 @@ def failure(message: str, sessions, fixes: dict[str, str], *, at=1.0, last=5.0, 
     )
 
 
-def planned(store: SqliteStore, *, plan=learn.plan, project=ROOMS, everything=False):
+def planned(store: Store, *, plan=learn.plan, project=ROOMS, everything=False):
     scopes = () if everything else (project.scope,)
     memories = [memory for _, memory in store.page(scopes=scopes, limit=5000)]
     return plan(memories, about=About(project, store.taken_back(), store.shown_to))
 
 
-def learnt(store: SqliteStore, *memories: Memory, plan=learn.plan, **more):
+def learnt(store: Store, *memories: Memory, plan=learn.plan, **more):
     """Keep memories, plan and carry it out; whatever was learned, by kind. Planned again, there is nothing to do."""
     store.keep(memories)
     store.amend(planned(store, plan=plan, **more), who="tidy", at=99 * DAY)
@@ -121,15 +122,31 @@ REBUILT_TOO = "Turns out rows written in tests vanish because the internal datab
 # ---- what is said again
 
 
-def test_what_two_sessions_say_alike_becomes_a_learning_that_reads_well(store):
+def test_what_two_sessions_say_becomes_one_learning(make_store):
+    # What two sessions say alike becomes a learning that reads well.
+    store = make_store()
     (got,) = learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
     assert known_here(got) == f"- Gotcha (sessions): {REBUILT}"
     assert got.detail["seen_in"] == {"s1": 1, "s2": 1}
     assert (got.seen, got.trust, got.created, got.confirmed) == (2, "agent", 3 * DAY, 3 * DAY)
     assert got.confidence == pytest.approx(0.67)
+    # One session that says it three times is one session.
+    store = make_store()
+    assert learnt(store, summary("s1", 1, learned=[REBUILT, REBUILT_TOO, REBUILT])) == []
+    # What the user laid down already is not learned again.
+    store = make_store()
+    laid = rule("decision", "The internal database is rebuilt at start-up so rows written in tests vanish", {"s0": 1})
+    assert learnt(store, laid, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO])) == []
+    # New evidence updates the same learning.
+    store = make_store()
+    (one,) = learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
+    (two,) = learnt(store, summary("s3", 5, learned=[REBUILT]))
+    assert (two.id, two.uid, two.title, two.created) == (one.id, one.uid, one.title, one.created)
+    assert (two.seen, two.confirmed) == (3, 5 * DAY)
+    assert two.confidence > one.confidence
 
 
-@pytest.mark.parametrize(
+@table(
     ("first", "second"),
     [
         (REBUILT, "The mail sandbox rejects our sender until the domain is verified"),  # two things
@@ -145,24 +162,9 @@ def test_what_is_not_the_same_or_only_of_its_session_is_not_learned(store, first
     assert learnt(store, summary("s1", 1, learned=[first]), summary("s2", 3, learned=[second])) == []
 
 
-def test_one_session_that_says_it_three_times_is_one_session(store):
-    assert learnt(store, summary("s1", 1, learned=[REBUILT, REBUILT_TOO, REBUILT])) == []
-
-
-def test_what_the_user_laid_down_already_is_not_learned_again(store):
-    laid = rule("decision", "The internal database is rebuilt at start-up so rows written in tests vanish", {"s0": 1})
-    assert learnt(store, laid, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO])) == []
-
-
-def test_new_evidence_updates_the_same_learning(store):
-    (one,) = learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
-    (two,) = learnt(store, summary("s3", 5, learned=[REBUILT]))
-    assert (two.id, two.uid, two.title, two.created) == (one.id, one.uid, one.title, one.created)
-    assert (two.seen, two.confirmed) == (3, 5 * DAY)
-    assert two.confidence > one.confidence
-
-
-def test_what_sessions_deny_sleeps_and_wakes_when_it_is_confirmed(store):
+def test_what_is_denied_sleeps_and_being_shown_confirms_nothing(make_store):
+    # What sessions deny sleeps and wakes when it is confirmed.
+    store = make_store()
     denied = "The internal database is not rebuilt at start-up, rows written in tests stay"
     learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
     (asleep,) = learnt(store, summary("s3", 5, learned=[denied]))
@@ -172,26 +174,16 @@ def test_what_sessions_deny_sleeps_and_wakes_when_it_is_confirmed(store):
     (awake,) = learnt(store, summary("s4", 7, learned=[REBUILT]))
     assert awake.confidence >= CERTAIN
     assert not learn.asleep(awake)
-
-
-def shown(store: SqliteStore, memory: Memory, *sessions: str) -> None:
-    item = Item(memory=memory.id, layer="knowledge", score=1.0, tokens=9, why={})
-    for each in sessions:
-        store.record(
-            Injection(f"inj-{each}", "session_start", each, ROOMS.key, "codex", 4.0, 9, 500, 1.0, {}, {}, (item,))
-        )
-
-
-def test_who_was_shown_a_learning_and_says_it_again_confirms_nothing(store):
+    # Who was shown a learning and says it again confirms nothing.
+    store = make_store()
     (one,) = learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
     shown(store, one, "s3", "s4")
     assert learnt(store, summary("s3", 5, learned=[REBUILT]), summary("s4", 6, learned=[REBUILT_TOO])) == [one]
     (by_itself,) = learnt(store, summary("s5", 7, learned=[REBUILT_TOO]))
     assert set(by_itself.detail["seen_in"]) == {"s1", "s2", "s5"}
     assert (by_itself.seen, by_itself.confirmed) == (3, 7 * DAY)
-
-
-def test_who_was_shown_a_learning_may_deny_it_and_who_said_it_first_has_said_it(store):
+    # Who was shown a learning may deny it and who said it first has said it.
+    store = make_store()
     (one,) = learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
     shown(store, one, "s2", "s3")
     assert learnt(store) == [one]
@@ -200,15 +192,24 @@ def test_who_was_shown_a_learning_may_deny_it_and_who_said_it_first_has_said_it(
     assert (denied.detail["against"], set(denied.detail["seen_in"])) == ({"s3": 1}, {"s1", "s2"})
 
 
-def test_the_evidence_of_sessions_that_are_gone_stays(store):
+def shown(store: Store, memory: Memory, *sessions: str) -> None:
+    item = Item(memory=memory.id, layer="knowledge", score=1.0, tokens=9, why={})
+    for each in sessions:
+        store.record(
+            Injection(f"inj-{each}", "session_start", each, ROOMS.key, "codex", 4.0, 9, 500, 1.0, {}, {}, (item,))
+        )
+
+
+def test_evidence_stays_and_what_a_person_said_or_took_back_counts(make_store):
+    # The evidence of sessions that are gone stays.
+    store = make_store()
     summaries = [summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO])]
     learnt(store, *summaries)
     store.keep([replace(each, status="forgotten", detail={}, session="") for each in summaries])
     (got,) = learnt(store, summary("s3", 5, learned=[REBUILT]))
     assert set(got.detail["seen_in"]) == {"s1", "s2", "s3"}
-
-
-def test_what_a_person_wrote_is_not_lowered_by_sessions_but_by_the_person(store):
+    # What a person wrote is not lowered by sessions but by the person.
+    store = make_store()
     mine = Memory(
         "learning",
         REBUILT,
@@ -226,9 +227,8 @@ def test_what_a_person_wrote_is_not_lowered_by_sessions_but_by_the_person(store)
     learnt(store, rule("correction", denied, {"s3": 1}, at=5))
     (lowered,) = store.by_uid(["mine"])
     assert learn.asleep(lowered)
-
-
-def test_what_an_agent_wrote_is_not_lowered_by_being_confirmed(store):
+    # What an agent wrote is not lowered by being confirmed.
+    store = make_store()
     written = Memory(
         "learning",
         REBUILT,
@@ -242,9 +242,8 @@ def test_what_an_agent_wrote_is_not_lowered_by_being_confirmed(store):
     learnt(store, written, summary("s1", 2, learned=[REBUILT_TOO]))
     (kept,) = store.by_uid(["agent-1"])
     assert (kept.confidence, kept.detail["seen_in"]) == (1.0, {"s1": 1})
-
-
-def test_what_somebody_took_back_is_not_learned_again(store):
+    # What somebody took back is not learned again.
+    store = make_store()
     learnt(store, summary("s1", 1, learned=[REBUILT]), summary("s2", 3, learned=[REBUILT_TOO]))
     store.undo(store.log(), who="user", at=100 * DAY)
     (got,) = learnt(store, summary("s3", 5, learned=[REBUILT]))
@@ -256,36 +255,33 @@ def test_what_somebody_took_back_is_not_learned_again(store):
 AUTO = "uv run pytest -n auto"
 
 
-def test_the_command_that_three_sessions_test_with_becomes_a_convention(store):
+def test_the_way_checks_are_run_becomes_a_convention(make_store):
+    # The command that three sessions test with becomes a convention.
+    store = make_store()
     days = [summary(f"s{day}", day, checks=[AUTO]) for day in (1, 2, 3)]
     assert learnt(store, *days[:2]) == []
     (got,) = learnt(store, days[2])
     assert known_here(got) == f"- Convention (sessions): Tests are run with `{AUTO}`"
-
-
-def test_what_anybody_would_type_is_not_worth_a_line(store):
+    # What anybody would type is not worth a line.
+    store = make_store()
     assert learnt(store, *(summary(f"s{day}", day, checks=["pytest", "make"]) for day in range(1, 6))) == []
-
-
-def test_what_the_user_said_about_it_is_enough(store):
+    # What the user said about it is enough.
+    store = make_store()
     said = rule("preference", f"Always run the tests with `{AUTO}`", {"s0": 1})
     assert learnt(store, said, *(summary(f"s{day}", day, checks=[AUTO]) for day in (1, 2, 3))) == []
-
-
-def test_a_way_that_is_over_is_not_learned_late(store):
+    # A way that is over is not learned late.
+    store = make_store()
     days = [summary(f"s{day:02}", day, checks=[AUTO if day <= 10 else "make test"]) for day in range(1, 14)]
     got = {each.detail["command"]: each for each in learnt(store, *days)}
     assert got.keys() == {"make test"}  # nobody learns what is over
-
-
-def test_a_command_that_was_known_sleeps_when_another_takes_over(store):
+    # A command that was known sleeps when another takes over.
+    store = make_store()
     learnt(store, *(summary(f"s{day:02}", day, checks=[AUTO]) for day in range(1, 11)))
     got = learnt(store, *(summary(f"s{day:02}", day, checks=["make test"]) for day in range(11, 14)))
     asleep = {each.detail["command"]: learn.asleep(each) for each in got}
     assert asleep == {AUTO: True, "make test": False}
-
-
-def test_two_kinds_of_tests_are_not_against_each_other(store):
+    # Two kinds of tests are not against each other.
+    store = make_store()
     days = [summary(f"s{day:02}", day, checks=["npm run test:ui" if day % 2 else AUTO]) for day in range(1, 13)]
     got = learnt(store, *days)
     assert {each.detail["command"]: learn.asleep(each) for each in got} == {AUTO: False, "npm run test:ui": False}
@@ -294,14 +290,33 @@ def test_two_kinds_of_tests_are_not_against_each_other(store):
 # ---- what changes together
 
 
-def test_files_that_change_together_are_told_where_nobody_would_guess(store):
+def test_files_that_change_together_are_told_where_nobody_would_guess_it(make_store):
+    # Files that change together are told where nobody would guess.
+    store = make_store()
     pair = ("rooms/models.py", "web/schema.graphql")
     (got,) = learnt(store, *(summary(f"s{day}", day, files=(*pair, f"rooms/{day}.py")) for day in (1, 2, 3)))
     assert known_here(got) == "- Architecture (sessions): rooms/models.py and web/schema.graphql change together"
     assert got.files == pair
+    # What changes with everything and in sweeps is not coupled.
+    store = make_store()
+    sweep = tuple(f"a{number}/f{number}.py" for number in range(12))
+    busy = [summary(f"s{day:02}", day, files=("app/main.py", f"x{day % 3}/y.sql")) for day in range(1, 13)]
+    assert learnt(store, *busy, *(summary(f"w{day}", day, files=sweep) for day in range(1, 6))) == []
+    # Files that stop changing together sleep.
+    store = make_store()
+    pair = ("rooms/models.py", "web/schema.graphql")
+    learnt(store, *(summary(f"s{day}", day, files=pair) for day in (1, 2, 3)))
+    (got,) = learnt(store, *(summary(f"s{day}", day, files=pair[:1]) for day in (4, 5)))
+    assert learn.asleep(got)
+    # A project has few such lines.
+    store = make_store()
+    days = [
+        (summary(f"s{n}-{day}", day, files=(f"a{n}/x{n}.py", f"b{n}/z{n}.sql"))) for day in (1, 2, 3) for n in range(9)
+    ]
+    assert len(learnt(store, *days)) == 3
 
 
-@pytest.mark.parametrize(
+@table(
     "pair",
     [
         ("rooms/models.py", "tests/test_models.py"),  # a test
@@ -315,44 +330,24 @@ def test_what_anybody_would_guess_is_not_worth_a_line_either(store, pair):
     assert learnt(store, *(summary(f"s{day}", day, files=pair) for day in range(1, 6))) == []
 
 
-def test_what_changes_with_everything_and_in_sweeps_is_not_coupled(store):
-    sweep = tuple(f"a{number}/f{number}.py" for number in range(12))
-    busy = [summary(f"s{day:02}", day, files=("app/main.py", f"x{day % 3}/y.sql")) for day in range(1, 13)]
-    assert learnt(store, *busy, *(summary(f"w{day}", day, files=sweep) for day in range(1, 6))) == []
-
-
-def test_files_that_stop_changing_together_sleep(store):
-    pair = ("rooms/models.py", "web/schema.graphql")
-    learnt(store, *(summary(f"s{day}", day, files=pair) for day in (1, 2, 3)))
-    (got,) = learnt(store, *(summary(f"s{day}", day, files=pair[:1]) for day in (4, 5)))
-    assert learn.asleep(got)
-
-
-def test_a_project_has_few_such_lines(store):
-    days = [
-        (summary(f"s{n}-{day}", day, files=(f"a{n}/x{n}.py", f"b{n}/z{n}.sql"))) for day in (1, 2, 3) for n in range(9)
-    ]
-    assert len(learnt(store, *days)) == 3
-
-
 # ---- failures
 
 
-def test_a_failure_that_nothing_fixed_becomes_a_gotcha(store):
+def test_a_failure_that_nothing_fixed_is_a_gotcha_until_there_is_a_fix(make_store):
+    # A failure that nothing fixed becomes a gotcha.
+    store = make_store()
     (got,) = learnt(store, failure("ConnectionError: mail sandbox refused port 2525", ["s1", "s2"], {}))
     said = '- Gotcha (sessions): "ConnectionError: mail sandbox refused port 2525" comes back, and no fix is known'
     assert known_here(got) == said
     assert got.trust == "tool"
     (cause,) = store.linked(got.id)
     assert cause.relation == "caused-by"
-
-
-def test_a_failure_of_one_morning_or_with_a_fix_is_no_gotcha(store):
+    # A failure of one morning or with a fix is no gotcha.
+    store = make_store()
     assert learnt(store, failure("ConnectionError: refused", ["s1", "s2"], {}, at=1.0, last=1.1)) == []
     assert learnt(store, failure("ConnectionError: refused", ["s1", "s2"], {"s2": "ran `make up`"}, print="f2")) == []
-
-
-def test_a_gotcha_sleeps_once_there_is_a_fix(store):
+    # A gotcha sleeps once there is a fix.
+    store = make_store()
     open_one = failure("ConnectionError: mail sandbox refused port 2525", ["s1", "s2"], {})
     learnt(store, open_one)
     fixed = failure(open_one.title, ["s1", "s2", "s3"], {"s3": "ran `make sandbox`"})
@@ -360,7 +355,9 @@ def test_a_gotcha_sleeps_once_there_is_a_fix(store):
     assert learn.asleep(got)
 
 
-def test_three_sessions_with_the_same_fix_make_a_pattern_and_the_failure_stays(store):
+def test_the_same_fix_three_times_is_a_pattern(make_store):
+    # Three sessions with the same fix make a pattern and the failure stays.
+    store = make_store()
     message = "OperationalError: no such table: catalog_resources"
     fixes = {
         "s1": "client() in tests/conftest.py: added `await refresh_schemas()`",
@@ -377,9 +374,29 @@ def test_three_sessions_with_the_same_fix_make_a_pattern_and_the_failure_stays(s
     assert [(link.source, link.relation, link.target) for link in store.linked(got.id)] == [
         (got.id, "caused-by", failed.id)
     ]
+    # The same error of several tests is one problem.
+    store = make_store()
+    message = "OperationalError: no such table: catalog_resources"
+    three = [
+        failure(f"{message} (test_{each})", [each], {each: "changed client() in tests/conftest.py"}, print=each)
+        for each in ("s1", "s2", "s3")
+    ]
+    (got,) = learnt(store, *three)
+    assert len(store.linked(got.id)) == 3
+    # A pattern that helps again is the same pattern.
+    store = make_store()
+    fixes = dict.fromkeys(("s1", "s2", "s3"), "changed client() in tests/conftest.py")
+    (one,) = learnt(store, failure("KeyError: 'sender'", list(fixes), fixes))
+    more = fixes | {"s4": "changed client() in tests/conftest.py"}
+    (two,) = learnt(store, failure("KeyError: 'sender'", list(more), more))
+    assert (two.id, two.seen) == (one.id, 4)
+    # What fixed a failure is kept for every session.
+    one = failure("KeyError: 'sender'", ["s1"], {"s1": "ran `make up`"})
+    two = failure("KeyError: 'sender'", ["s2"], {"s2": "changed connect() in db.py"})
+    assert merged(one, two).detail["fixed_in"] == {"s1": "ran `make up`", "s2": "changed connect() in db.py"}
 
 
-@pytest.mark.parametrize(
+@table(
     "fixes",
     [
         {"s1": "ran `make up`", "s2": "ran `make up`"},
@@ -392,65 +409,58 @@ def test_two_sessions_or_other_fixes_make_no_pattern(store, fixes):
     assert [each for each in got if each.kind == "pattern"] == []
 
 
-def test_the_same_error_of_several_tests_is_one_problem(store):
-    message = "OperationalError: no such table: catalog_resources"
-    three = [
-        failure(f"{message} (test_{each})", [each], {each: "changed client() in tests/conftest.py"}, print=each)
-        for each in ("s1", "s2", "s3")
-    ]
-    (got,) = learnt(store, *three)
-    assert len(store.linked(got.id)) == 3
-
-
-def test_a_pattern_that_helps_again_is_the_same_pattern(store):
-    fixes = dict.fromkeys(("s1", "s2", "s3"), "changed client() in tests/conftest.py")
-    (one,) = learnt(store, failure("KeyError: 'sender'", list(fixes), fixes))
-    more = fixes | {"s4": "changed client() in tests/conftest.py"}
-    (two,) = learnt(store, failure("KeyError: 'sender'", list(more), more))
-    assert (two.id, two.seen) == (one.id, 4)
-
-
-def test_what_fixed_a_failure_is_kept_for_every_session():
-    one = failure("KeyError: 'sender'", ["s1"], {"s1": "ran `make up`"})
-    two = failure("KeyError: 'sender'", ["s2"], {"s2": "changed connect() in db.py"})
-    assert merged(one, two).detail["fixed_in"] == {"s1": "ran `make up`", "s2": "changed connect() in db.py"}
-
-
 # ---- proposals
 
 
-def test_a_correction_made_again_is_proposed_and_not_active(store):
+def test_a_correction_made_again_is_proposed(make_store):
+    # A correction made again is proposed and not active.
+    store = make_store()
     (got,) = learnt(store, rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm"))
     assert (got.kind, got.status, got.trust, got.title) == ("preference", "proposed", "user", "Use pnpm instead of npm")
     (why,) = store.linked(got.id)
     assert (why.relation, store.by_id([why.target])[0].kind) == ("caused-by", "correction")
-
-
-def test_the_same_swap_in_other_words_is_the_same_correction(store):
+    # The same swap in other words is the same correction.
+    store = make_store()
     one = rule("correction", "Use pnpm instead of npm", {"s1": 1}, instead_of="npm")
     two = rule("correction", "Stop using npm here, use pnpm", {"s2": 1}, at=2, instead_of="npm")
     (got,) = learnt(store, one, two)
     assert got.title == "Stop using npm here, use pnpm"
     assert got.detail["seen_in"] == {"s1": 1, "s2": 1}
-
-
-def test_what_is_to_go_may_be_named_in_more_words(store):
+    # What is to go may be named in more words.
+    store = make_store()
     one = rule("correction", "Use uv run pytest instead of plain pytest", {"s1": 1}, instead_of="plain pytest")
     two = rule("correction", "Use uv run pytest instead of pytest", {"s2": 1}, at=2, instead_of="pytest")
     (got,) = learnt(store, one, two)
     assert got.seen == 2
-
-
-def test_what_is_corrected_again_counts_for_the_rule_that_it_became(store):
+    # What is corrected again counts for the rule that it became.
+    store = make_store()
     law = rule("preference", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm")
     again = rule("correction", "No npm here, use pnpm", {"s3": 1}, at=9, instead_of="npm")
     assert learnt(store, law, again, plan=learn.plan_confirmed) == []
     law, again = store.by_uid([law.uid, again.uid])
     assert (law.seen, law.confirmed, law.status) == (3, 9 * DAY, "active")
     assert (again.status, again.superseded_by) == ("superseded", law.id)
+    # A refused proposal comes back once and only with much new evidence.
+    store = make_store()
+
+    def said(sessions: int) -> Memory:
+        return rule("correction", "Use pnpm instead of npm", {f"s{n}": 1 for n in range(sessions)}, instead_of="npm")
+
+    (got,) = learnt(store, said(2))
+    store.keep([replace(got, status="discarded", detail={**got.detail, "refused": {"sessions": 2, "times": 1}})])
+    for sessions, status in ((3, "discarded"), (4, "discarded"), (5, "proposed")):
+        (got,) = learnt(store, said(sessions))
+        assert got.status == status
+    store.keep([replace(got, status="discarded", detail={**got.detail, "refused": {"sessions": 5, "times": 2}})])
+    (got,) = learnt(store, said(50))
+    assert got.status == "discarded"
+    # I said is no part of the rule.
+    store = make_store()
+    (got,) = learnt(store, rule("correction", "I told you to keep the answers short please", {"s1": 1, "s2": 1}))
+    assert got.title == "Keep the answers short please"
 
 
-@pytest.mark.parametrize(
+@table(
     "corrections",
     [
         [rule("correction", "Use pnpm instead of npm", {"s1": 2}, instead_of="npm")],  # one sitting
@@ -474,26 +484,9 @@ def test_what_was_said_once_or_taken_back_or_by_another_is_not_proposed(store, c
     assert learnt(store, *corrections) == []
 
 
-def test_a_refused_proposal_comes_back_once_and_only_with_much_new_evidence(store):
-    def said(sessions: int) -> Memory:
-        return rule("correction", "Use pnpm instead of npm", {f"s{n}": 1 for n in range(sessions)}, instead_of="npm")
-
-    (got,) = learnt(store, said(2))
-    store.keep([replace(got, status="discarded", detail={**got.detail, "refused": {"sessions": 2, "times": 1}})])
-    for sessions, status in ((3, "discarded"), (4, "discarded"), (5, "proposed")):
-        (got,) = learnt(store, said(sessions))
-        assert got.status == status
-    store.keep([replace(got, status="discarded", detail={**got.detail, "refused": {"sessions": 5, "times": 2}})])
-    (got,) = learnt(store, said(50))
-    assert got.status == "discarded"
-
-
-def test_i_said_is_no_part_of_the_rule(store):
-    (got,) = learnt(store, rule("correction", "I told you to keep the answers short please", {"s1": 1, "s2": 1}))
-    assert got.title == "Keep the answers short please"
-
-
-def test_what_two_projects_have_is_proposed_for_all_and_names_no_other_project(store):
+def test_what_two_projects_have_is_proposed_for_all(make_store):
+    # What two projects have is proposed for all and names no other project.
+    store = make_store()
     here = rule("preference", "Keep the answers short and plain", {"s1": 1})
     there = rule("correction", "Keep answers short and plain", {"s2": 1}, at=4, project=BARS)
     (got,) = learnt(store, here, there, plan=learn.plan_wider, everything=True)
@@ -502,18 +495,16 @@ def test_what_two_projects_have_is_proposed_for_all_and_names_no_other_project(s
     assert "bars" not in f"{got}"
     assert store.linked(got.id) == ()
     assert learnt(store, plan=learn.plan_wider, everything=True) == [got]
-
-
-def test_projects_of_one_language_get_a_rule_for_that_language(store):
+    # Projects of one language get a rule for that language.
+    store = make_store()
     both = [
         replace(rule("preference", "Use pathlib instead of os.path", {"s1": 1}, project=each), files=("a/b.py", "c.py"))
         for each in (ROOMS, BARS)
     ]
     (got,) = learnt(store, *both, plan=learn.plan_wider, everything=True)
     assert got.detail["scope"] == "language:python"
-
-
-def test_what_one_project_has_is_not_proposed_for_all(store):
+    # What one project has is not proposed for all.
+    store = make_store()
     rules = [
         rule("preference", text, {"s1": 1})
         for text in ("Keep the answers short and plain", "Keep answers short, plain")
@@ -602,7 +593,7 @@ def carried_out(memories, amendments):
 
 
 @given(st.lists(st.one_of(SUMMARIES, RULES, FAILURES), max_size=14, unique_by=UID))
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 def test_whatever_is_remembered_is_learned_once_and_nothing_is_more_trusted_than_its_sources(memories):
     given = [replace(each, id=f"id-{number}") for number, each in enumerate(memories)]
     known = {each.uid: each for each in given}
@@ -618,7 +609,7 @@ def test_whatever_is_remembered_is_learned_once_and_nothing_is_more_trusted_than
                 assert each.confidence >= CERTAIN or each.kind == "pattern"
 
 
-@pytest.mark.parametrize("told", ["Learned that", "We learnt that", "I found out that", "Lesson:"])
+@table("told", ["Learned that", "We learnt that", "I found out that", "Lesson:"])
 def test_what_a_session_calls_learned_is_what_it_learned(told):
     (unit,) = gist.units((), [f"{told} rows of the catalog vanish at start-up."])
     assert (unit.kind, plain(unit.text)) == (gist.LEARNED, "Rows of the catalog vanish at start-up")

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import foreword
+from foreword.encoding import dumps
 from foreword.errors import BadPayload
 from foreword.hosts import FILES
-from foreword.jsontext import dumps
 from foreword.mcp import protocol
 from foreword.mcp.protocol import GREETED, STATELESS, Call, Cancelled, Peer, answered, heard
 from foreword.mcp.tools import CATEGORIES, INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN
 from foreword.types import KINDS
 from foreword.worker.tools import TOOLS as DONE
+from tests.tables import table
 
 MODERN = {
     protocol.VERSION_KEY: STATELESS[-1],
@@ -59,7 +59,7 @@ def greet(version: str, *, name: str = "somebody") -> tuple[Any, Peer]:
     return told, peer
 
 
-@pytest.mark.parametrize("version", GREETED)
+@table("version", GREETED)
 def test_a_version_that_is_known_is_spoken(version: str):
     told, peer = greet(version)
     assert told["result"]["protocolVersion"] == peer.version == version
@@ -67,22 +67,21 @@ def test_a_version_that_is_known_is_spoken(version: str):
     assert told["result"]["serverInfo"]["name"] == "foreword"
 
 
-@pytest.mark.parametrize("version", ["1.0", "2030-01-01", STATELESS[-1], ""])
+@table("version", ["1.0", "2030-01-01", STATELESS[-1], ""])
 def test_any_other_version_is_answered_with_the_newest_that_greets(version: str):
     told, peer = greet(version)
     assert told["result"]["protocolVersion"] == peer.version == GREETED[-1]
 
 
-def test_discovery_tells_who_we_are_and_what_may_be_kept():
+def test_stateless_requests_are_judged_by_what_they_bring():
+    # Discovery tells who we are and what may be kept.
     result = ask("server/discover", {"_meta": MODERN})["result"]
     assert result["supportedVersions"] == list(STATELESS)
     assert result["resultType"] == "complete"
     assert result["instructions"] == INSTRUCTIONS
     assert result["ttlMs"] > 0
     assert result["_meta"][protocol.SERVER_KEY]["name"] == "foreword"
-
-
-def test_a_stateless_request_is_judged_by_what_it_brings_along_whoever_greeted_before():
+    # A stateless request is judged by what it brings along whoever greeted before.
     _, peer = greet("2024-11-05")
     stateless = ask("tools/list", {"_meta": MODERN}, peer=peer)["result"]
     greeted = ask("tools/list", {}, peer=peer)["result"]
@@ -90,20 +89,18 @@ def test_a_stateless_request_is_judged_by_what_it_brings_along_whoever_greeted_b
     assert "outputSchema" in stateless["tools"][0]
     assert "resultType" not in greeted
     assert "outputSchema" not in greeted["tools"][0]
-
-
-def test_a_version_that_nobody_knows_is_told_which_are_known():
+    # A version that nobody knows is told which are known.
     told = ask("tools/list", {"_meta": {**MODERN, protocol.VERSION_KEY: "2031-01-01"}})["error"]
     assert told["code"] == protocol.UNSUPPORTED_VERSION
     assert told["data"] == {"supported": [*STATELESS, *GREETED], "requested": "2031-01-01"}
 
 
-@pytest.mark.parametrize("meta", [{protocol.VERSION_KEY: 3}, {protocol.VERSION_KEY: STATELESS[-1]}])
+@table("meta", [{protocol.VERSION_KEY: 3}, {protocol.VERSION_KEY: STATELESS[-1]}])
 def test_half_of_what_a_stateless_request_needs_is_refused(meta: dict[str, Any]):
     assert ask("tools/list", {"_meta": meta})["error"]["code"] == protocol.INVALID_PARAMS
 
 
-@pytest.mark.parametrize(
+@table(
     ("message", "code"),
     [
         ("text", protocol.INVALID_REQUEST),
@@ -138,13 +135,45 @@ def test_what_is_no_request_is_told_so_by_its_code(message: Any, code: int):
     assert told["id"] == (id if isinstance(id, int) and not isinstance(id, bool) else None)
 
 
-@pytest.mark.parametrize("method", ["prompts/list", "resources/list", "resources/templates/list"])
+@table("method", ["prompts/list", "resources/list", "resources/templates/list"])
 def test_what_we_have_none_of_is_an_empty_list(method: str):
     assert [] in ask(method)["result"].values()
 
 
-def test_a_ping_is_answered():
+def test_calls_tools_and_instructions_are_what_they_say():
+    # A ping is answered.
     assert ask("ping") == {"jsonrpc": "2.0", "id": 7, "result": {}}
+    # A call knows whose it is as far as its client tells.
+    meta = {
+        protocol.TOOL_USE_KEY: "toolu_1",
+        protocol.CODEX_KEY: {"session_id": "s1", "thread_id": "t2"},
+        "progressToken": 3,
+    }
+    call = ask("tools/call", {"name": "memory_search", "arguments": {"query": "x"}, "_meta": meta})
+    assert (call.tool_use, call.session, call.inner) == ("toolu_1", "s1", True)
+    assert not ask("tools/call", {"name": "memory_context"}).inner
+    # An unknown tool is an error that the model reads.
+    told = ask("tools/call", {"name": "memory_erase", "arguments": {}})["result"]
+    assert told["isError"]
+    assert "memory_search" in told["content"][0]["text"]
+    # Other clients get data where their version has a place for it.
+    for version in GREETED:
+        call = ask("tools/call", {"name": "memory_get", "arguments": {"ids": ["x"]}}, peer=greet(version)[1])
+        told = protocol.result(call, text="text", structured={"memories": []}, failed=False)["result"]
+        assert ("structuredContent" in told) == (version >= "2025-06-18")
+        failed = protocol.result(call, text="text", structured={"memories": []}, failed=True)["result"]
+        assert failed["isError"]
+        assert "structuredContent" not in failed
+    # Instructions fit what claude code takes.
+    assert len(INSTRUCTIONS) <= MOST_INSTRUCTIONS
+    for tool in TOOLS:
+        assert tool["name"] in INSTRUCTIONS
+    # What is offered is what there is.
+    assert [tool["name"] for tool in TOOLS] == list(DONE)
+    assert set(WRITTEN) < set(KINDS)
+    assert {kind for kinds in CATEGORIES.values() for kind in kinds} == set(KINDS) - {"goal"}
+    directly = [tool["name"] for tool in TOOLS if tool.get("_meta", {}).get("anthropic/alwaysLoad")]
+    assert directly == ["memory_search", "memory_get"]
 
 
 @given(JSON, st.sampled_from(METHODS), PEERS)
@@ -177,24 +206,7 @@ def test_any_line_is_heard_or_refused(line: bytes):
         heard(line)
 
 
-def test_a_call_knows_whose_it_is_as_far_as_its_client_tells():
-    meta = {
-        protocol.TOOL_USE_KEY: "toolu_1",
-        protocol.CODEX_KEY: {"session_id": "s1", "thread_id": "t2"},
-        "progressToken": 3,
-    }
-    call = ask("tools/call", {"name": "memory_search", "arguments": {"query": "x"}, "_meta": meta})
-    assert (call.tool_use, call.session, call.inner) == ("toolu_1", "s1", True)
-    assert not ask("tools/call", {"name": "memory_context"}).inner
-
-
-def test_an_unknown_tool_is_an_error_that_the_model_reads():
-    told = ask("tools/call", {"name": "memory_erase", "arguments": {}})["result"]
-    assert told["isError"]
-    assert "memory_search" in told["content"][0]["text"]
-
-
-@pytest.mark.parametrize("host", FILES)
+@table("host", FILES)
 def test_agents_get_text_alone_for_some_show_their_model_the_data_instead(host: str):
     _, peer = greet("2025-06-18", name=f"{host}-mcp-client")
     assert not any("outputSchema" in tool for tool in ask("tools/list", peer=peer)["result"]["tools"])
@@ -204,23 +216,7 @@ def test_agents_get_text_alone_for_some_show_their_model_the_data_instead(host: 
     assert "structuredContent" not in told
 
 
-def test_other_clients_get_data_where_their_version_has_a_place_for_it():
-    for version in GREETED:
-        call = ask("tools/call", {"name": "memory_get", "arguments": {"ids": ["x"]}}, peer=greet(version)[1])
-        told = protocol.result(call, text="text", structured={"memories": []}, failed=False)["result"]
-        assert ("structuredContent" in told) == (version >= "2025-06-18")
-        failed = protocol.result(call, text="text", structured={"memories": []}, failed=True)["result"]
-        assert failed["isError"]
-        assert "structuredContent" not in failed
-
-
-def test_instructions_fit_what_claude_code_takes():
-    assert len(INSTRUCTIONS) <= MOST_INSTRUCTIONS
-    for tool in TOOLS:
-        assert tool["name"] in INSTRUCTIONS
-
-
-@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool["name"])
+@table("tool", TOOLS)
 def test_every_tool_has_whole_schemas_and_says_when_to_use_it(tool: dict[str, Any]):
     for schema in (tool["inputSchema"], tool["outputSchema"]):
         jsonschema.Draft202012Validator.check_schema(schema)
@@ -231,29 +227,9 @@ def test_every_tool_has_whole_schemas_and_says_when_to_use_it(tool: dict[str, An
     jsonschema.validate(json.loads(example), tool["inputSchema"])
 
 
-def test_what_is_offered_is_what_there_is():
-    assert [tool["name"] for tool in TOOLS] == list(DONE)
-    assert set(WRITTEN) < set(KINDS)
-    assert {kind for kinds in CATEGORIES.values() for kind in kinds} == set(KINDS) - {"goal"}
-    directly = [tool["name"] for tool in TOOLS if tool.get("_meta", {}).get("anthropic/alwaysLoad")]
-    assert directly == ["memory_search", "memory_get"]
-
-
 def test_starting_imports_nothing_heavy():
     """The server's start is its cost: a client waits for it at the start of every session."""
-    heavy = (
-        "os",
-        "re",
-        "json",
-        "typing",
-        "collections",
-        "pathlib",
-        "threading",
-        "socket",
-        "http",
-        "apsw",
-        "contextlib",
-    )
+    heavy = {"apsw", "typer", "rich", "tree_sitter", "sqlite3", "http", "asyncio"}
     code = (
         "import sys; sys.path.append(sys.argv[1]); before = set(sys.modules); import foreword.mcp.__main__;"
         "print(*sorted(set(sys.modules) - before))"
@@ -262,4 +238,4 @@ def test_starting_imports_nothing_heavy():
     ran = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code, package], check=True, capture_output=True, text=True, timeout=30
     )
-    assert not set(ran.stdout.split()) & set(heavy)
+    assert not set(ran.stdout.split()) & heavy

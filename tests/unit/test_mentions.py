@@ -1,15 +1,15 @@
 """mentions: whatever a prompt is, the files and functions that it names are found, and nothing raises."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.mentions import LONGEST, MOST, mentioned
+from tests.tables import table
 
 ROOT = "/srv/shop"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "files"),
     [
         ("src/app/views.py", ["src/app/views.py"]),
@@ -41,7 +41,7 @@ def test_files_are_found_as_they_are_written(text, files):
     assert list(mentioned(text, root=ROOT)[0]) == files
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "functions"),
     [
         ("foo() and bar_baz(x, y)", ["foo", "bar_baz"]),
@@ -63,7 +63,8 @@ def test_functions_are_found_as_they_are_written(text, functions):
     assert list(mentioned(text, root=ROOT)[1]) == functions
 
 
-def test_a_traceback_names_its_own_files_and_functions_the_innermost_first():
+def test_tracebacks_pastes_and_huge_texts_name_what_matters():
+    # A traceback names its own files and functions the innermost first.
     traceback = """Traceback (most recent call last):
   File "/srv/shop/web/my views.py", line 120, in checkout
     total = price(basket)
@@ -76,9 +77,7 @@ ZeroDivisionError: division by zero"""
     assert {"pricing.py", "web/my views.py"} <= set(files)
     assert {"checkout", "price", "ZeroDivisionError"} <= set(functions)
     assert not any("site-packages" in file or "<" in file for file in files)
-
-
-def test_the_users_own_names_come_before_what_was_pasted():
+    # The users own names come before what was pasted.
     pasted = "\n".join(f"value_{n} = load_{n}(file_{n}.json)" for n in range(4000))
     files, functions = mentioned(f"In first.py, {pasted}\nsee last_one() in last.py", root=ROOT)
     assert files[0] == "first.py"
@@ -86,6 +85,9 @@ def test_the_users_own_names_come_before_what_was_pasted():
     assert "last_one" in functions
     assert len(files) <= MOST
     assert len(functions) <= MOST
+    # A huge text takes no time.
+    for text in ("x" * 3_000_000, "a.py " * 500_000, 'File "' * 500_000, "(" * 1_000_000, "a::" * 500_000):
+        mentioned(text, root=ROOT)
 
 
 ODD = "aB_./\\:@()[]`'\"#L1 \n\0File line,in*~版\ud800"
@@ -100,8 +102,3 @@ def test_any_text_names_a_bounded_number_of_things(text, root):
         assert len(set(found)) == len(found)
         assert all(0 < len(name) <= 2 * LONGEST and name.strip() for name in found)
     assert not any(part in (".", "..") for name in files for part in name.split("/") if name[0] != "/")
-
-
-def test_a_huge_text_takes_no_time():
-    for text in ("x" * 3_000_000, "a.py " * 500_000, 'File "' * 500_000, "(" * 1_000_000, "a::" * 500_000):
-        mentioned(text, root=ROOT)

@@ -21,6 +21,7 @@ from foreword.models.schema import BadShape, Many, Object, Text, as_json, checke
 from foreword.paths import Home
 from tests import endpoint
 from tests.endpoint import drips, hangs_up, says, silent, status
+from tests.tables import table
 from tests.talking import answers, cut_short, data, endless, said
 
 SCHEMA = Object({"word": Text(20), "list": Many(Text(5), 2)})
@@ -54,12 +55,6 @@ def failing(model, **more) -> NoAnswer:
     return failed.value
 
 
-def test_an_answer_comes_with_its_cost(model):
-    got = ask(model)
-    assert (got.data, got.tokens_in, got.tokens_out) == (GOOD, 100, 50)
-    assert got.ms > 0
-
-
 def test_each_kind_is_asked_in_its_own_words(server):
     ask(Anthropic(model="m-1", url=server.url, key=KEY))
     ask(OpenAI(model="m-1", url=server.url, key=KEY))
@@ -72,10 +67,23 @@ def test_each_kind_is_asked_in_its_own_words(server):
     assert asked["response_format"]["json_schema"]["schema"] == as_json(SCHEMA)
 
 
-def test_a_model_is_given_no_tools(server, model):
+def test_a_model_is_sent_the_prompt_alone_and_answers_with_its_cost(server, model, monkeypatch):
+    # A model is given no tools.
     ask(model)
     ((_, _, told),) = server.requests
     assert not {"tools", "tool_choice", "functions", "mcp_servers"} & told.keys()
+    # An answer comes with its cost.
+    got = ask(model)
+    assert (got.data, got.tokens_in, got.tokens_out) == (GOOD, 100, 50)
+    assert got.ms > 0
+    # Everything sent is the prompt and the system.
+    ask(model, prompt="only this")
+    assert "only this" in said(server)
+    assert str(Path.home()) not in said(server)
+    # No proxy of the environment gets the texts.
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert ask(model).data == GOOD
 
 
 def test_the_paths_of_an_address_are_not_doubled(server):
@@ -85,7 +93,7 @@ def test_the_paths_of_an_address_are_not_doubled(server):
     assert "Authorization" not in server.requests[1][1]
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         json.dumps(GOOD),
@@ -100,7 +108,7 @@ def test_the_data_is_found_in_what_a_model_says_around_it(server, model, text):
     assert ask(model).data == GOOD
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "why"),
     [
         ("", "not-json"),
@@ -124,7 +132,7 @@ def test_what_is_not_of_the_form_is_a_failure_and_its_cost_is_known(server, mode
     assert (failed.why, failed.used, failed.worked) == (why, (7, 8), True)
 
 
-@pytest.mark.parametrize(
+@table(
     "body",
     [
         *(b"", b"<html>a hotel</html>", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'"text"'),
@@ -139,7 +147,7 @@ def test_garbage_is_a_failure_that_may_have_cost_something(server, model, body):
     assert failed.worked
 
 
-@pytest.mark.parametrize("usage", [None, [], "much", {}, (-1, -1), (True, False), (1e9, 5.5), (10**18, 10**18)])
+@table("usage", [None, [], "much", {}, (-1, -1), (True, False), (1e9, 5.5), (10**18, 10**18)])
 def test_a_usage_that_can_be_none_is_taken_for_untold(server, model, usage):
     server.answer = data(GOOD, usage=usage)
     got = ask(model)
@@ -152,7 +160,7 @@ def test_what_was_cached_counts_too(server):
     assert ask(Anthropic(model="m", url=server.url, key=KEY)).tokens_in == 431
 
 
-@pytest.mark.parametrize("slow", [silent, drips])
+@table("slow", [silent, drips])
 def test_a_model_that_takes_its_time_does_not_take_ours(server, model, slow):
     server.answer = slow
     failed = failing(model, seconds=0.3)
@@ -164,13 +172,13 @@ def test_an_answer_without_end_is_not_read_to_its_end(server, model):
     assert failing(model, seconds=30).why == "huge"
 
 
-@pytest.mark.parametrize("broken", [hangs_up, cut_short])
+@table("broken", [hangs_up, cut_short])
 def test_an_answer_that_breaks_off_may_have_cost_something(server, model, broken):
     server.answer = broken
     assert failing(model).worked
 
 
-@pytest.mark.parametrize(
+@table(
     ("code", "passing"), [(500, True), (503, True), (529, True), (429, True), (400, True), (401, False), (404, False)]
 )
 def test_a_status_tells_whether_to_ask_again_and_costs_nothing(server, model, code, passing):
@@ -185,12 +193,6 @@ def test_a_redirect_is_not_followed(server, model):
         server.answer = status(307, Location=f"{elsewhere.url}/chat/completions")
         assert failing(model).why == "http-307"
         assert elsewhere.requests == []
-
-
-def test_no_proxy_of_the_environment_gets_the_texts(model, monkeypatch):
-    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert ask(model).data == GOOD
 
 
 def test_neither_key_nor_text_is_in_a_failure(server, model):
@@ -241,7 +243,7 @@ def test_off_is_the_default_and_means_none(home):
     assert choosing(home, model_name="m", model_url="http://127.0.0.1:1/v1", model_key_env="KEY", KEY="k") is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("given", "told"),
     [
         ({"model_provider": "openai"}, "model_name"),
@@ -258,11 +260,9 @@ def test_off_is_the_default_and_means_none(home):
             | {"model_url": "http://h.example"},
             "in the open",
         ),
-        ({"model_provider": "claude", "PATH": "/nowhere", "HOME": "/nowhere"}, "not found"),
     ],
 )
-def test_settings_that_make_no_sense_are_told_with_the_way_out(home, monkeypatch, given, told):
-    monkeypatch.setattr("foreword.models.claude.PLACES", ())
+def test_settings_that_make_no_sense_are_told_with_the_way_out(home, given, told):
     with pytest.raises(ModelError, match=told) as refused:
         choosing(home, **given)
     assert refused.value.hint
@@ -338,26 +338,13 @@ def test_what_passes_the_form_has_it_and_nothing_else(form, given):
         assert checked(form, passed) == passed
 
 
-def test_a_complaint_names_the_place_and_never_the_text():
+def test_a_breaker_rests_as_long_as_it_should():
+    # A complaint names the place and never the text.
     form = Object({"list": Many(Object({"what": Text(3)}), 5)})
     with pytest.raises(BadShape, match=r"list\[1\]\.what has more than 3") as wrong:
         checked(form, {"list": [{"what": "a"}, {"what": "walrus"}]})
     assert "walrus" not in str(wrong.value)
-
-
-class Clock:
-    at = 1000.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
-def fail(breaker, failure):
-    with pytest.raises(Failed), breaker.asking():
-        raise failure
-
-
-def test_a_breaker_opens_after_some_failures_and_lets_one_try_later():
+    # A breaker opens after some failures and lets one try later.
     clock = Clock()
     breaker = Breaker(now=clock)
     for _ in range(FAILURES):
@@ -371,9 +358,7 @@ def test_a_breaker_opens_after_some_failures_and_lets_one_try_later():
     with breaker.asking(), pytest.raises(Resting), breaker.asking():
         pass  # one at a time tries
     assert (breaker.state, breaker.rests) == ("closed", 0)
-
-
-def test_rests_grow_and_end_at_the_longest():
+    # Rests grow and end at the longest.
     clock = Clock()
     breaker = Breaker(now=clock)
     rests = []
@@ -383,9 +368,7 @@ def test_rests_grow_and_end_at_the_longest():
         clock.at += breaker.rests
     assert rests[FAILURES - 1 : FAILURES + 2] == [REST, 2 * REST, 4 * REST]
     assert rests[-1] == LONGEST_REST
-
-
-def test_who_says_when_is_asked_then_and_not_for_ever():
+    # Who says when is asked then and not for ever.
     clock = Clock()
     breaker = Breaker(now=clock)
     fail(breaker, Failed("no", after=120.0))
@@ -394,9 +377,7 @@ def test_who_says_when_is_asked_then_and_not_for_ever():
     with pytest.raises(Failed), breaker.asking(anyway=True):
         raise fail_anyway
     assert breaker.rests == LONGEST_REST
-
-
-def test_a_wrong_setting_opens_at_once_and_a_refused_text_never():
+    # A wrong setting opens at once and a refused text never.
     breaker = Breaker(now=Clock())
     for _ in range(2 * FAILURES):
         with pytest.raises(Refused), breaker.asking():
@@ -404,9 +385,7 @@ def test_a_wrong_setting_opens_at_once_and_a_refused_text_never():
     assert breaker.state == "closed"
     fail(breaker, Failed("no", passing=False))
     assert breaker.state == "open"
-
-
-def test_one_who_dies_while_trying_keeps_nobody_out():
+    # One who dies while trying keeps nobody out.
     clock = Clock()
     breaker = Breaker(now=clock)
     fail(breaker, Failed("no", passing=False))
@@ -418,7 +397,13 @@ def test_one_who_dies_while_trying_keeps_nobody_out():
     assert breaker.state == "closed"
 
 
-def test_everything_sent_is_the_prompt_and_the_system(server, model):
-    ask(model, prompt="only this")
-    assert "only this" in said(server)
-    assert str(Path.home()) not in said(server)
+class Clock:
+    at = 1000.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+def fail(breaker, failure):
+    with pytest.raises(Failed), breaker.asking():
+        raise failure

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from foreword.capture import capture, moment_of
 from foreword.hosts import FILES, find
 from foreword.payloads import Delivery
 from foreword.types import Moment, Project
+from tests.tables import table
 
 HERE = Project(key="here", name="here", root="/p")
 
@@ -20,7 +19,7 @@ def moment(host: str, event: str, **payload: object) -> Moment | None:
     return moment_of(delivery, capture(delivery, find_project=lambda _: HERE))
 
 
-@pytest.mark.parametrize("host", sorted(FILES))
+@table("host", sorted(FILES))
 def test_every_moment_of_a_host_is_one_in_the_form_it_takes(host):
     for event, name in find(host).moments.items():
         found = moment(host, event, prompt="why?")
@@ -31,19 +30,16 @@ def test_every_moment_of_a_host_is_one_in_the_form_it_takes(host):
     assert moment(host, "nothing.we.know") is None
 
 
-def test_a_sub_agent_and_an_unknown_host_have_no_moments():
+def test_sub_agents_unknown_hosts_and_resumed_sessions_are_known():
+    # A sub agent and an unknown host have no moments.
     assert moment("opencode", "chat.message", parentID="ses_1") is None
     assert moment("claude-code", "SessionStart", agent_id="a") is None
     assert moment("emacs", "SessionStart") is None
-
-
-def test_a_session_that_a_plugin_did_not_see_begin_is_resumed():
+    # A session that a plugin did not see begin is resumed.
     new, old = moment("opencode", "session.created"), moment("opencode", "experimental.chat.system.transform")
     told = moment("opencode", "experimental.chat.system.transform", source="resume")
     assert [each.source for each in (new, old, told) if each] == ["startup", "startup", "resume"]
-
-
-def test_without_a_session_nothing_is_the_same_again():
+    # Without a session nothing is the same again.
     found = moment("opencode", "session.created", sessionID="", session_id="")
     assert found is not None
     assert not found.stable

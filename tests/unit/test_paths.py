@@ -15,6 +15,7 @@ import pytest
 
 from foreword.errors import BadConfig, ForewordError
 from foreword.paths import OUR_FOLDERS, SOCKET_PATH_BYTES, Home, expand, home, socket_problem
+from tests.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,25 +46,28 @@ def mode(path: Path) -> int:
 
 
 class TestWhere:
-    def test_is_dot_foreword_in_the_users_folder_unless_told(self):
+    def test_home_is_where_the_environment_says(self):
+        # Is dot foreword in the users folder unless told.
         assert home({"HOME": "/home/ada"}).root == Path("/home/ada/.foreword")
-
-    def test_is_where_the_environment_says(self):
+        # Is where the environment says.
         assert home({"HOME": "/home/ada", "FOREWORD_HOME": "/data/memory"}).root == Path("/data/memory")
-
-    def test_knows_the_users_tilde(self):
+        # Knows the users tilde.
         assert home({"HOME": "/home/ada", "FOREWORD_HOME": "~/memory"}).root == Path("/home/ada/memory")
-
-    def test_an_empty_name_is_no_name(self):
+        # An empty name is no name.
         assert home({"HOME": "/home/ada", "FOREWORD_HOME": ""}).root == Path("/home/ada/.foreword")
+        # Expands a tilde at the start alone.
+        environ = {"HOME": "/home/ada/"}
+        assert expand("~", environ) == "/home/ada"
+        assert expand("~/a/~", environ) == "/home/ada/a/~"
+        assert expand("a~/b", environ) == "a~/b"
 
-    @pytest.mark.parametrize("folder", ["memory", "./memory", "../memory", "~ada/memory", " /memory", "/mem\0ory"])
+    @table("folder", ["memory", "./memory", "../memory", "~ada/memory", " /memory", "/mem\0ory"])
     def test_refuses_a_path_that_would_depend_on_the_current_folder(self, folder):
         with pytest.raises(BadConfig, match="absolute") as caught:
             home({"HOME": "/home/ada", "FOREWORD_HOME": folder})
         assert "FOREWORD_HOME" in caught.value.hint
 
-    @pytest.mark.parametrize("environ", [{}, {"HOME": ""}, {"HOME": "relative"}])
+    @table("environ", [{}, {"HOME": ""}, {"HOME": "relative"}])
     def test_asks_the_user_database_when_the_environment_knows_no_home(self, environ):
         try:
             folder = pwd.getpwuid(os.getuid()).pw_dir
@@ -73,71 +77,33 @@ class TestWhere:
         else:
             assert home(environ).root == Path(folder) / ".foreword"
 
-    def test_expands_a_tilde_at_the_start_alone(self):
-        environ = {"HOME": "/home/ada/"}
-        assert expand("~", environ) == "/home/ada"
-        assert expand("~/a/~", environ) == "/home/ada/a/~"
-        assert expand("a~/b", environ) == "a~/b"
-
-    def test_every_path_lies_in_the_home_and_has_its_name(self):
-        here = Home(Path("/h"))
-        found = {name: str(getattr(here, name)) for name in dir(Home) if isinstance(vars(Home).get(name), property)}
-        assert found == {
-            "config": "/h/config.toml",
-            "synonyms": "/h/synonyms.toml",
-            "database": "/h/memory.db",
-            "hook": "/h/hook.py",
-            "hook_cache": "/h/hook.cache",
-            "launcher": "/h/bin/foreword-hook",
-            "mcp": "/h/bin/foreword-mcp",
-            "installed": "/h/installed",
-            "hook_key": "/h/hook.key",
-            "start_log": "/h/logs/start.log",
-            "run": "/h/run",
-            "socket": "/h/run/worker.sock",
-            "lock": "/h/run/worker.lock",
-            "stamp": "/h/run/starting",
-            "spool": "/h/spool",
-            "backups": "/h/backups",
-            "logs": "/h/logs",
-            "log": "/h/logs/worker.log",
-            "trouble": "/h/logs/trouble.jsonl",
-        }
-
 
 class TestPrepare:
-    @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077, 0o777])
+    @table("mask", [0o000, 0o022, 0o077, 0o777])
     def test_makes_folders_that_only_we_can_enter_whatever_the_umask(self, tmp_path, umask, mask):
         here = Home(tmp_path / "home")
         os.umask(mask)
         here.prepare()
         assert {mode(folder) for folder in (here.root, here.run, here.spool, here.backups, here.logs)} == {0o700}
 
-    def test_can_be_called_again_and_leaves_what_is_there(self, tmp_path):
+    def test_a_home_is_prepared_safely_or_the_way_out_is_told(self, tmp_path_factory):
+        # Can be called again and leaves what is there.
+        tmp_path = tmp_path_factory.mktemp("x")
         here = Home(tmp_path / "home")
         here.prepare()
         here.database.write_bytes(b"memories")
         here.prepare()
         assert here.database.read_bytes() == b"memories"
-
-    def test_closes_folders_that_were_left_open(self, tmp_path):
+        # Closes folders that were left open.
+        tmp_path = tmp_path_factory.mktemp("x")
         here = Home(tmp_path / "home")
         here.prepare()
         for folder in (here.root, here.spool):
             folder.chmod(0o755)
         here.prepare()
         assert (mode(here.root), mode(here.spool)) == (0o700, 0o700)
-
-    @pytest.mark.parametrize("names", [[], ["config.toml"], ["memory.db", "other"], OUR_FOLDERS])
-    def test_takes_an_open_folder_that_is_empty_or_ours(self, tmp_path, names):
-        here = Home(tmp_path / "home")
-        here.root.mkdir(mode=0o755)
-        for name in names:
-            (here.root / name).mkdir() if name in OUR_FOLDERS else (here.root / name).touch()
-        here.prepare()
-        assert mode(here.root) == 0o700
-
-    def test_never_closes_a_folder_that_others_use(self, tmp_path):
+        # Never closes a folder that others use.
+        tmp_path = tmp_path_factory.mktemp("x")
         shared = tmp_path / "shared"
         shared.mkdir()
         shared.chmod(0o777)
@@ -146,31 +112,51 @@ class TestPrepare:
             Home(shared).prepare()
         assert "folder of its own" in caught.value.hint
         assert mode(shared) == 0o777
-
-    def test_tells_the_way_out_where_the_parent_is_missing(self, tmp_path):
+        # Tells the way out where the parent is missing.
+        tmp_path = tmp_path_factory.mktemp("x")
         with pytest.raises(ForewordError, match="No such file") as caught:
             Home(tmp_path / "no" / "home").prepare()
         assert str(tmp_path / "no") in caught.value.hint
+        # Tells the way out where a file stands in place of a folder of ours.
+        tmp_path = tmp_path_factory.mktemp("x")
+        here = Home(tmp_path / "home")
+        here.root.mkdir(mode=0o700)
+        here.spool.touch()
+        with pytest.raises(ForewordError, match="spool"):
+            here.prepare()
+        # Tells the way out of a name that is too long.
+        tmp_path = tmp_path_factory.mktemp("x")
+        with pytest.raises(ForewordError, match="too long"):
+            Home(tmp_path / ("x" * 300)).prepare()
+        # Follows the users own link to another disk.
+        tmp_path = tmp_path_factory.mktemp("x")
+        (tmp_path / "disk").mkdir(mode=0o700)
+        (tmp_path / "home").symlink_to(tmp_path / "disk")
+        Home(tmp_path / "home").prepare()
+        assert (tmp_path / "disk" / "run").is_dir()
+        # Refuses a link that leads nowhere.
+        tmp_path = tmp_path_factory.mktemp("x")
+        (tmp_path / "home").symlink_to(tmp_path / "gone")
+        with pytest.raises(ForewordError):
+            Home(tmp_path / "home").prepare()
 
-    @pytest.mark.parametrize("where", ["file", "file/home"])
+    @table("names", [[], ["config.toml"], ["memory.db", "other"], OUR_FOLDERS])
+    def test_takes_an_open_folder_that_is_empty_or_ours(self, tmp_path, names):
+        here = Home(tmp_path / "home")
+        here.root.mkdir(mode=0o755)
+        for name in names:
+            (here.root / name).mkdir() if name in OUR_FOLDERS else (here.root / name).touch()
+        here.prepare()
+        assert mode(here.root) == 0o700
+
+    @table("where", ["file", "file/home"])
     def test_tells_the_way_out_where_a_file_stands_in_the_way(self, tmp_path, where):
         (tmp_path / "file").touch()
         with pytest.raises(ForewordError, match="is a file") as caught:
             Home(tmp_path / where).prepare()
         assert "FOREWORD_HOME" in caught.value.hint
 
-    def test_tells_the_way_out_where_a_file_stands_in_place_of_a_folder_of_ours(self, tmp_path):
-        here = Home(tmp_path / "home")
-        here.root.mkdir(mode=0o700)
-        here.spool.touch()
-        with pytest.raises(ForewordError, match="spool"):
-            here.prepare()
-
-    def test_tells_the_way_out_of_a_name_that_is_too_long(self, tmp_path):
-        with pytest.raises(ForewordError, match="too long"):
-            Home(tmp_path / ("x" * 300)).prepare()
-
-    @pytest.mark.parametrize("bits", [0o500, 0o400])
+    @table("bits", [0o500, 0o400])
     def test_does_not_open_a_folder_that_the_user_closed(self, tmp_path, bits):
         here = Home(tmp_path / "my home")
         here.prepare()
@@ -188,18 +174,7 @@ class TestPrepare:
         assert "FOREWORD_HOME" in caught.value.hint
         tmp_path.chmod(0o700)
 
-    def test_follows_the_users_own_link_to_another_disk(self, tmp_path):
-        (tmp_path / "disk").mkdir(mode=0o700)
-        (tmp_path / "home").symlink_to(tmp_path / "disk")
-        Home(tmp_path / "home").prepare()
-        assert (tmp_path / "disk" / "run").is_dir()
-
-    def test_refuses_a_link_that_leads_nowhere(self, tmp_path):
-        (tmp_path / "home").symlink_to(tmp_path / "gone")
-        with pytest.raises(ForewordError):
-            Home(tmp_path / "home").prepare()
-
-    @pytest.mark.parametrize("name", OUR_FOLDERS)
+    @table("name", OUR_FOLDERS)
     def test_refuses_a_link_in_place_of_a_folder_of_ours(self, tmp_path, name):
         here = Home(tmp_path / "home")
         here.root.mkdir(mode=0o700)
@@ -210,24 +185,24 @@ class TestPrepare:
         assert mode(tmp_path / "elsewhere") == 0o755
 
     @only_root
-    def test_refuses_a_folder_of_another_user(self, tmp_path):
+    def test_nothing_of_another_user_is_taken(self, tmp_path_factory):
+        # Refuses a folder of another user.
+        tmp_path = tmp_path_factory.mktemp("x")
         (tmp_path / "home").mkdir()
         os.chown(tmp_path / "home", STRANGER, STRANGER)
         with pytest.raises(ForewordError, match=f"uid {STRANGER}") as caught:
             Home(tmp_path / "home").prepare()
         assert "your own" in caught.value.hint
-
-    @only_root
-    def test_refuses_a_link_to_a_folder_of_another_user(self, tmp_path):
+        # Refuses a link to a folder of another user.
+        tmp_path = tmp_path_factory.mktemp("x")
         (tmp_path / "theirs").mkdir()
         os.chown(tmp_path / "theirs", STRANGER, STRANGER)
         (tmp_path / "home").symlink_to(tmp_path / "theirs")
         with pytest.raises(ForewordError, match=f"uid {STRANGER}"):
             Home(tmp_path / "home").prepare()
         assert not list((tmp_path / "theirs").iterdir())
-
-    @only_root
-    def test_refuses_the_link_of_another_user_even_to_a_folder_of_ours(self, tmp_path):
+        # Refuses the link of another user even to a folder of ours.
+        tmp_path = tmp_path_factory.mktemp("x")
         (tmp_path / "ours").mkdir(mode=0o700)
         (tmp_path / "home").symlink_to(tmp_path / "ours")
         os.chown(tmp_path / "home", STRANGER, STRANGER, follow_symlinks=False)
@@ -237,57 +212,55 @@ class TestPrepare:
 
 
 class TestSocket:
-    def test_a_prepared_home_is_fine_even_in_the_shared_temp_folder(self, short):
+    def test_a_socket_path_is_fine_up_to_its_longest(self, short):
+        # A home that is not there yet is fine.
+        assert socket_problem(Home(short / "h")) == ""
+        # A prepared home is fine even in the shared temp folder.
         here = Home(short / "h")
         here.prepare()
         assert socket_problem(here) == ""
-
-    def test_a_home_that_is_not_there_yet_is_fine(self, short):
-        assert socket_problem(Home(short / "h")) == ""
-
-    def test_the_longest_path_that_is_fine_can_be_bound(self, short):
+        # The longest path that is fine can be bound.
         here = Home(short / ("x" * (SOCKET_PATH_BYTES - len(f"{short}//run/worker.sock"))))
         here.prepare()
         assert len(str(here.socket)) == SOCKET_PATH_BYTES
         assert socket_problem(here) == ""
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(str(here.socket))
-
-    def test_a_path_of_one_byte_more_is_told_with_the_way_out(self, short):
+        # A path of one byte more is told with the way out.
         here = Home(short / ("x" * (SOCKET_PATH_BYTES + 1 - len(f"{short}//run/worker.sock"))))
         assert "104 bytes" in socket_problem(here)
         assert "FOREWORD_HOME" in socket_problem(here)
-
-    def test_counts_bytes_and_not_characters(self, short):
+        # Counts bytes and not characters.
         assert "bytes" in socket_problem(Home(short / ("é" * 40)))
 
-    @pytest.mark.parametrize("bits", [0o770, 0o707, 0o777, 0o1777])
+    @table("bits", [0o770, 0o707, 0o777, 0o1777])
     def test_never_lies_in_a_folder_that_others_can_write(self, short, bits):
         here = Home(short / "h")
         here.prepare()
         here.run.chmod(bits)
         assert "others can write" in socket_problem(here)
 
-    def test_an_open_home_in_a_shared_folder_is_a_problem(self, short):
+    def test_a_home_that_others_can_reach_is_a_problem(self, short):
+        # An open home in a shared folder is a problem.
         short.chmod(0o1777)
         here = Home(short / "h")
         here.prepare()
         here.root.chmod(0o755)
         assert "shared folder" in socket_problem(here)
-
-    def test_a_parent_where_anyone_can_swap_our_folder_is_a_problem(self, short):
+        # A parent where anyone can swap our folder is a problem.
         short.chmod(0o777)
         here = Home(short / "h")
         here.prepare()
         assert "replace" in socket_problem(here)
 
     @only_root
-    @pytest.mark.parametrize("name", ["root", "run"])
+    @table("name", ["root", "run"])
     def test_a_folder_of_another_user_is_a_problem(self, short, name):
         here = Home(short / "h")
         here.prepare()
         os.chown(getattr(here, name), STRANGER, STRANGER)
         assert f"uid {STRANGER}" in socket_problem(here)
+        os.chown(getattr(here, name), os.getuid(), os.getgid())
 
     def test_a_file_in_the_way_is_told_and_not_raised(self, short):
         (short / "h").touch()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from foreword.errors import BadPayload
 from foreword.payloads import CUT, Delivery, _unescaped, payload_of, recovered
+from tests.tables import table
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -83,7 +84,8 @@ def test_a_huge_answer_keeps_its_ids_its_beginning_and_its_end():
     assert 'line149999\n"quoted" \\path\\ END' in found[CUT]["tail"]
 
 
-def test_half_an_id_is_no_id_and_its_whole_is_found_in_the_tail():
+def test_what_was_cut_in_half_is_left_out():
+    # Half an id is no id and its whole is found in the tail.
     raw = json.dumps({"tool_name": "Bash", "session_id": "abcdefgh", "text": "x " * 100, "tool_use_id": "t"}).encode()
     middle = raw.index(b"efgh")
     found = payload_of(cut(raw, head=middle, tail=30))
@@ -91,22 +93,24 @@ def test_half_an_id_is_no_id_and_its_whole_is_found_in_the_tail():
     assert found["tool_use_id"] == "t"
     text = json.dumps({"session_id": "abcdefgh"})
     assert recovered(text[:18], ", " + text[1:], 99)["session_id"] == "abcdefgh"
-
-
-def test_half_a_number_is_no_number():
+    # Half a number is no number.
     assert recovered('{"a": 12, "b": 123', "", 99).keys() == {"a", CUT}
     assert recovered('{"a": [12, 123', "", 99)["a"] == [12]
     assert recovered('{"a": tru', "", 99).keys() == {CUT}
-
-
-def test_where_a_text_was_cut_its_half_word_goes():
+    # Where a text was cut its half word goes.
     found = recovered('{"a": "one two sk-sec', 'ret three", "cwd": "/p"}', 99)
     assert found["a"] == "one two [cut]"
     assert found[CUT]["tail"] == '[cut] three", "cwd": "/p"}'
     assert found["cwd"] == "/p"
+    # Ids inside a quoted text are not taken for the payloads own.
+    inner = json.dumps({"session_id": "evil", "cwd": "/evil"})
+    raw = json.dumps({"x": string.ascii_letters * 10, "text": inner, "session_id": "good", "note": inner}).encode()
+    found = payload_of(cut(raw, head=20, tail=len(raw) - 300))
+    assert found["session_id"] == "good"
+    assert "cwd" not in found
 
 
-@pytest.mark.parametrize("tail", ['\\"x y\\n', "\\x y\\n", "\\\\x y\\n", "u00e9 y\\n", "x\0 y\\n", '" y\\n'])
+@table("tail", ['\\"x y\\n', "\\x y\\n", "\\\\x y\\n", "u00e9 y\\n", "x\0 y\\n", '" y\\n'])
 def test_a_tail_that_begins_inside_an_escape_is_still_read(tail):
     assert recovered("{", tail, 9)[CUT]["tail"] == "[cut] y\n"
 
@@ -160,31 +164,19 @@ def test_any_bytes_are_a_payload_or_a_bad_one(raw, head):
         assert isinstance(payload_of(a_delivery(raw, head=head, total=len(raw))), dict)
 
 
-@pytest.mark.parametrize(
-    "raw", [b"", b"[]", b"3", b"null", b'"x"', b'{"a":1} {}', b"{", b"[" * 100_000, b'{"a":' * 100_000]
-)
+@table("raw", [b"", b"[]", b"3", b"null", b'"x"', b'{"a":1} {}', b"{", b"[" * 100_000, b'{"a":' * 100_000])
 def test_what_is_no_object_is_a_bad_payload(raw):
     with pytest.raises(BadPayload):
         payload_of(a_delivery(raw))
 
 
-@pytest.mark.parametrize("deep", ["[" * 100_000, '{"a":' * 100_000, '[{"a":' * 50_000])
+@table("deep", ["[" * 100_000, '{"a":' * 100_000, '[{"a":' * 50_000])
 def test_deep_nesting_that_was_cut_is_followed_no_further_than_it_makes_sense(deep):
     found = recovered('{"session_id":"s","x":' + deep, deep, 999_999)
     assert found["session_id"] == "s"
 
 
-@pytest.mark.parametrize(
-    "run", ["\\" * 1_000_000, '\\"' * 500_000, "1" * 1_000_000, " " * 1_000_000, "[" * 1_000_000, ",{" * 500_000]
-)
+@table("run", [part * (300_000 // len(part)) for part in ("\\", '\\"', "1", " ", "[", ",{")])
 def test_a_hostile_megabyte_is_read_in_no_time(run):
     for text in ("{" + run, '{"a":"' + run, '{"a":' + run):
         recovered(text, run, 1)
-
-
-def test_ids_inside_a_quoted_text_are_not_taken_for_the_payloads_own():
-    inner = json.dumps({"session_id": "evil", "cwd": "/evil"})
-    raw = json.dumps({"x": string.ascii_letters * 10, "text": inner, "session_id": "good", "note": inner}).encode()
-    found = payload_of(cut(raw, head=20, tail=len(raw) - 300))
-    assert found["session_id"] == "good"
-    assert "cwd" not in found

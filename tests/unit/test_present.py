@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from foreword.types import Project
 from foreword.worker.present import DAY, Present, roots_of
+from tests.tables import table
 
 HERE = Project(key="here", name="here", root="")
 
@@ -23,48 +22,48 @@ def looks(root: Path, files: list[str], days: list[float]) -> Present:
     return last
 
 
-def test_a_file_is_gone_after_days_and_not_before(tmp_path: Path):
+def test_a_file_is_gone_after_days_and_not_by_mistake(tmp_path_factory):
+    # A file is gone after days and not before.
+    tmp_path = tmp_path_factory.mktemp("x")
     (tmp_path / "there.py").write_text("")
     files = ["there.py", "gone.py"]
     assert looks(tmp_path, files, [0]).exists("gone.py", "") is None
     assert looks(tmp_path, files, [0, 1]).exists("gone.py", "") is None
     assert looks(tmp_path, files, [0, 1, 4]).exists("gone.py", "") is False
     assert looks(tmp_path, files, [0, 1, 4]).exists("there.py", "") is True
-
-
-def test_where_more_than_half_is_gone_it_takes_two_weeks(tmp_path: Path):
+    # Where more than half is gone it takes two weeks.
+    tmp_path = tmp_path_factory.mktemp("x")
     (tmp_path / "there.py").write_text("")
     files = ["there.py", *(f"gone{number}.py" for number in range(12))]
     assert looks(tmp_path, files, [0, 7]).exists("gone1.py", "") is None
     assert looks(tmp_path, files, [0, 15]).exists("gone1.py", "") is False
-
-
-def test_where_everything_is_gone_nothing_is(tmp_path: Path):
+    # Where everything is gone nothing is.
+    tmp_path = tmp_path_factory.mktemp("x")
     files = [f"gone{number}.py" for number in range(12)]
     assert looks(tmp_path, files, [0, 100]).exists("gone1.py", "") is None
-
-
-def test_a_clock_that_jumped_back_makes_nothing_older(tmp_path: Path):
+    # A clock that jumped back makes nothing older.
+    tmp_path = tmp_path_factory.mktemp("x")
     (tmp_path / "there.py").write_text("")
     assert looks(tmp_path, ["there.py", "gone.py"], [100, 1, 2]).exists("gone.py", "") is None
 
 
-@pytest.mark.parametrize("file", ["/etc/passwd", "../other/a.py", "a\0b.py", ""])
+@table("file", ["/etc/passwd", "../other/a.py", "a\0b.py", ""])
 def test_what_lies_elsewhere_is_not_judged(tmp_path: Path, file: str):
     (tmp_path / "there.py").write_text("")
     assert looks(tmp_path, ["there.py", file], [0, 100]).exists(file, "") is None
 
 
-def test_code_in_any_folder_of_the_project_is_there(tmp_path: Path):
+def test_every_whole_folder_of_the_project_counts(tmp_path_factory):
+    # Code in any folder of the project is there.
+    tmp_path = tmp_path_factory.mktemp("x")
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     (tmp_path / "two" / "a.py").write_text("def load(): ...")
     look = Present((str(tmp_path / "one"), str(tmp_path / "two")), ["a.py"], missing={"a.py": 0.0}, now=100 * DAY)
     assert look.exists("a.py", "") is True
     assert look.exists("a.py", "load") is True
-
-
-def test_only_folders_that_hold_the_whole_project_are_looked_at(tmp_path: Path):
+    # Only folders that hold the whole project are looked at.
+    tmp_path = tmp_path_factory.mktemp("x")
     whole, part, tree = (tmp_path / name for name in ("whole", "part", "tree"))
     for root in (whole, part, tree):
         root.mkdir()

@@ -2,13 +2,13 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.query import MOST_TOUCHED, query_of
 from foreword.types import Moment, Project
 from foreword.words import STOP_WORDS, terms
+from tests.tables import table
 
 HERE = Project(key="here", name="here", root="/srv/shop")
 
@@ -17,28 +17,29 @@ def a_query(prompt="", *, synonyms=None, **more):
     return query_of(Moment(name="prompt", project=HERE, prompt=prompt, **more), synonyms=synonyms or {})
 
 
-def test_what_was_said_is_told_from_what_it_may_be_called():
+def test_a_query_holds_words_files_functions_and_task(tmp_path):
+    # What was said is told from what it may be called.
     query = a_query("Deploy the auth pipeline", synonyms={"deploy": ("ci", "pipeline"), "auth": ("login", "ci")})
     assert query.terms == ("deploy", "auth", "pipeline")
     assert query.synonyms == {"ci": "deploy", "login": "auth"}
-
-
-def test_a_prompt_brings_its_files_functions_and_task():
+    # A prompt brings its files functions and task.
     query = a_query("Fix price_basket() in /srv/shop/src/pricing.py:44, it fails for vouchers")
     assert query.files == ("src/pricing.py",)
     assert query.functions == ("price_basket",)
     assert query.task == "debugging"
     assert {"price", "basket", "pricing", "vouchers"} <= set(query.terms)
-
-
-def test_what_is_being_worked_on_goes_along_up_to_a_limit():
+    # What is being worked on goes along up to a limit.
     files = tuple(f"f{n}.py" for n in range(80))
     query = a_query("again, please", touched=files, recent=("tool_failure",))
     assert query.touched == files[:MOST_TOUCHED]
     assert query.task == "debugging"
-
-
-def test_languages_that_are_known_are_not_looked_for_again(tmp_path):
+    # A session start has no words.
+    query = query_of(Moment(name="session_start", project=HERE, touched=("a.py",)))
+    assert (query.terms, query.files, query.functions, query.task, query.touched) == ((), (), (), "", ("a.py",))
+    # Who searches for a slash command finds it.
+    asked = Moment(name="question", project=HERE, prompt="/compact")
+    assert query_of(asked).terms == ("compact",)
+    # Languages that are known are not looked for again.
     (tmp_path / "go.mod").touch()
     project = Project(key="here", name="here", root=str(tmp_path))
     known = Moment(name="prompt", project=project, languages=("rust",))
@@ -46,12 +47,7 @@ def test_languages_that_are_known_are_not_looked_for_again(tmp_path):
     assert query_of(Moment(name="prompt", project=project)).scopes == ("project:here", "language:go", "universal")
 
 
-def test_a_session_start_has_no_words():
-    query = query_of(Moment(name="session_start", project=HERE, touched=("a.py",)))
-    assert (query.terms, query.files, query.functions, query.task, query.touched) == ((), (), (), "", ("a.py",))
-
-
-@pytest.mark.parametrize(
+@table(
     ("prompt", "wanted"),
     [
         ("/compact", ()),
@@ -75,18 +71,13 @@ def test_the_name_of_a_slash_command_is_no_topic(prompt, wanted):
     assert set(a_query(prompt).terms) == set(terms(" ".join(wanted)))
 
 
-def test_who_searches_for_a_slash_command_finds_it():
-    asked = Moment(name="question", project=HERE, prompt="/compact")
-    assert query_of(asked).terms == ("compact",)
-
-
 @given(st.text(max_size=300), st.text(max_size=20))
 def test_no_prompt_and_no_root_raises(prompt, root):
     moment = Moment(name="prompt", project=Project(key="k", name="n", root=root), prompt=prompt, languages=())
     assert query_of(moment) == query_of(moment)
 
 
-@pytest.mark.parametrize("corpus", ["devmem", "replay/aider", "replay/datasette", "replay/httpx", "replay/litestream"])
+@table("corpus", ["devmem", "replay/aider", "replay/datasette", "replay/httpx", "replay/litestream"])
 def test_real_prompts_have_a_few_significant_terms(shared, corpus):
     lines = (shared / "bench" / corpus / "queries.jsonl").read_text(encoding="utf-8").splitlines()
     for prompt in (json.loads(line)["prompt"] for line in lines):

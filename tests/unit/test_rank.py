@@ -1,21 +1,17 @@
 """rank: one formula, every factor told, the same order every time."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.rank import (
-    CERTAIN,
     DAY,
     FAR,
     HALF_LIFE,
-    IMPORTANCE,
-    IMPORTANCE_FOR_WORDS,
-    RECENCY_FOR_WORDS,
     REINFORCED,
-    SCOPE_AT_START,
     STRUCTURE,
     SURELY_NAMED,
     TASKS,
@@ -26,10 +22,10 @@ from foreword.rank import (
     weighed,
     worth_saying,
 )
-from foreword.rarity import logarithm, rarity
+from foreword.rarity import rarity
 from foreword.types import KINDS, MOMENTS, Hit, Memory, Near, Query, Ranked
-from foreword.values import replace
 from foreword.words import GENERIC
+from tests.tables import table
 
 NOW = 1_000_000_000.0
 FACTORS = ["match", "recency", "importance", "reinforcement", "scope", "task"]
@@ -86,24 +82,6 @@ def test_the_score_is_the_product_of_the_factors_that_are_told(hits, moment, que
         assert 0 <= each.score <= 1.2
 
 
-@given(st.lists(HITS, min_size=1, max_size=8), st.sampled_from(MOMENTS), QUERIES)
-def test_recency_importance_scope_and_task_are_the_tables(hits, moment, query):
-    by_id = {hit.memory.id: hit.memory for hit in sorted(hits, key=lambda hit: list("wsrm").index(hit.source[0]))}
-    for each in ranked(*hits, moment=moment, query=query):
-        memory = each.memory
-        if by_id[memory.id] != memory:
-            continue  # one id with two contents: the lists of one store never do that
-        age = max(0.0, NOW - max(memory.created, memory.confirmed))
-        recency, importance = 1 / (1 + age / (HALF_LIFE[memory.kind] * DAY)), IMPORTANCE[memory.kind]
-        if moment in WORDED:
-            recency, importance = recency**RECENCY_FOR_WORDS, importance**IMPORTANCE_FOR_WORDS
-        told = each.why
-        assert told["recency"] == pytest.approx(recency, abs=1e-4)
-        assert told["importance"] == pytest.approx(importance * memory.confidence, abs=1e-4)
-        assert told["scope"] == (SCOPE_AT_START[memory.scope.partition(":")[0]] if moment == "session_start" else 1.0)
-        assert told["task"] == TASKS.get(query.task, {}).get(memory.kind, 1.0)
-
-
 @given(st.lists(HITS, max_size=8, unique_by=lambda hit: hit.memory.id), st.randoms())
 def test_the_order_is_the_same_whatever_the_order_of_the_lists(hits, random):
     shuffled = list(hits)
@@ -123,50 +101,36 @@ def test_weighing_and_voting_take_any_hits(hits, query):
     assert all(vote > 0 for name, vote in given_votes.items() if name in (*query.files, *query.touched))
 
 
-def test_ties_go_to_the_newer_and_then_by_id():
+def test_what_a_memory_says_decides_its_weight():
+    # Ties go to the newer and then by id.
     old, new = a_hit("not-a", kind="decision", created=NOW + 1), a_hit("not-b", kind="decision", created=NOW + 2)
     same = a_hit("not-c", kind="decision", created=NOW + 2)
     assert [each.memory.id for each in ranked(same, old, new)] == ["not-b", "not-c", "not-a"]
-
-
-# ---- what a memory says
-
-
-def test_saying_it_often_counts_but_not_as_often_as_it_is_said():
+    # Saying it often counts but not as often as it is said.
     once, twice, often = (weighed([a_hit(body="walrus " * times)], ASKED)[0].strength for times in (1, 2, 40))
     assert once < twice < often < 4 * once
-
-
-def test_a_title_says_more_than_a_body_and_a_long_body_less_than_a_short_one():
+    # A title says more than a body and a long body less than a short one.
     assert titled(
         a_hit("x", title="a", body="walrus"),
         a_hit("y", title="walrus b"),
         a_hit("z", title="c", body="walrus" + " other" * 900),
     ) == ["walrus b", "a", "c"]
-
-
-def test_two_words_side_by_side_say_more_than_the_same_two_apart():
+    # Two words side by side say more than the same two apart.
     together = a_hit("x", title="together", held={"walrus": 5.0, "pool": 5.0, "walrus pool": 6.0})
     assert titled(a_hit("y", title="apart", held={"walrus": 5.0, "pool": 5.0}), together) == ["together", "apart"]
-
-
-def test_a_word_that_nobody_said_says_less():
+    # A word that nobody said says less.
     query = Query(scopes=("project:p",), terms=("walrus",), synonyms={"seal": "walrus"})
     assert titled(
         a_hit("x", title="meant", held={"seal": 6.0}), a_hit("y", title="said", held={"walrus": 3.0}), query=query
     ) == ["said", "meant"]
-
-
-def test_a_question_that_names_a_whole_title_means_it():
+    # A question that names a whole title means it.
     assert (
         titled(a_hit("x", title="walrus", held={"walrus": 5.0}), a_hit("y", title="walrus club", held={"walrus": 5.0}))[
             0
         ]
         == "walrus"
     )
-
-
-def test_what_follows_a_question_answers_it():
+    # What follows a question answers it.
     asks = a_hit("x", title="asks", session="s", body="where is the walrus?", held={"walrus": 5.0})
     answer = a_hit("y", title="answers", session="s", body="by the pool", held={}, near=(Near(-1, ("walrus",), True),))
     later = a_hit("z", title="later", session="s", body="so", held={}, near=(Near(-2, ("walrus",), True),))
@@ -174,44 +138,38 @@ def test_what_follows_a_question_answers_it():
     told = titled(later, before, answer, asks)
     assert told.index("answers") < told.index("later")
     assert told.index("answers") < told.index("before")
-
-
-def test_a_neighbour_counts_less_than_the_memory_itself():
+    # A neighbour counts less than the memory itself.
     said = a_hit("x", title="said", session="s", held={"walrus": 5.0})
     beside = a_hit("y", title="beside", session="s", held={}, near=(Near(-1, ("walrus",), False),))
     assert titled(beside, said) == ["said", "beside"]
 
 
+# ---- what a memory says
+
+
 # ---- the code it is about
 
 
-def test_the_files_and_functions_of_the_best_hits_vote():
+def test_the_code_it_is_about_votes():
+    # The files and functions of the best hits vote.
     best = a_hit("x", score=10.0, files=("app.py",), functions=("run",))
     worst = a_hit("y", score=1.0, files=("README.md",))
     told = votes([worst, best], ASKED, now=NOW)
     assert told["app.py"] > told["run"] > told["README.md"]
-
-
-def test_one_who_names_everything_has_no_more_voices_than_one_who_names_one():
+    # One who names everything has no more voices than one who names one.
     told = votes([a_hit("x", files=tuple(f"{n}.py" for n in range(20))), a_hit("y", files=("one.py",))], ASKED, now=NOW)
     assert told["one.py"] == pytest.approx(20 * told["3.py"])
-
-
-def test_a_file_that_the_prompt_names_outvotes_the_hits():
+    # A file that the prompt names outvotes the hits.
     query = Query(scopes=("project:p",), terms=("walrus",), files=("named.py",), touched=("touched.py",))
     told = votes([a_hit("x", files=("a.py", "b.py"))], query, now=NOW)
     assert told["named.py"] > told["a.py"] > told["touched.py"] > 0
-
-
-def test_what_shares_its_code_with_the_best_comes_without_words():
+    # What shares its code with the best comes without words.
     said = a_hit("x", files=("app.py",))
     same = a_hit("y", source="structure", score=3.0, held={"app.py": 4.0}, files=("app.py",))
     first, second = ranked(said, same, a_hit("x", source="structure", score=3.0, files=("app.py",)))
     assert (first.memory.id, second.memory.id) == ("x", "y")
     assert second.why["match"] > 0.3 * first.why["match"]
-
-
-def test_votes_say_nothing_where_all_are_about_the_same_code():
+    # Votes say nothing where all are about the same code.
     said = [
         a_hit("x", kind="decision", score=9.0, files=("a.py",)),
         a_hit("y", kind="decision", score=3.0, files=("a.py",)),
@@ -220,9 +178,7 @@ def test_votes_say_nothing_where_all_are_about_the_same_code():
     few, many = (ranked(*said, *(replace(hit, size=size) for hit in same)) for size in (2, 200))
     assert few[1].score == pytest.approx(few[0].score / 3, rel=0.01)
     assert many[1].score > 0.7 * many[0].score
-
-
-def test_what_names_no_code_is_judged_by_its_words_alone():
+    # What names no code is judged by its words alone.
     told = ranked(
         a_hit("x", kind="decision", score=9.0),
         a_hit("y", kind="decision", score=9.0, files=("a.py",)),
@@ -230,20 +186,17 @@ def test_what_names_no_code_is_judged_by_its_words_alone():
     )
     by_id = {each.memory.id: each.why["match"] for each in told}
     assert by_id["x"] > by_id["z"] > by_id["y"]
-
-
-def test_a_prompt_that_names_code_is_about_this_project():
+    # A prompt that names code is about this project.
     query = Query(scopes=("project:p",), terms=("app",), files=("app.py",))
     (only,) = ranked(a_hit(source="structure", score=1.0, held={"app.py": 4.0}, files=("app.py",)), query=query)
     assert only.why["match"] == pytest.approx(SURELY_NAMED * STRUCTURE / (1 + STRUCTURE), rel=0.01)
 
 
-def test_meaning_alone_makes_nothing_sure():
+def test_meaning_moves_what_words_have_found():
+    # Meaning alone makes nothing sure.
     (only,) = ranked(a_hit(source="meaning", score=0.9))
     assert only.score == 0
-
-
-def test_meaning_moves_what_words_have_found():
+    # Meaning moves what words have found.
     one, two = a_hit("not-a", score=9.0), a_hit("not-b", score=9.0)
     nearer = [a_hit("not-b", source="meaning", score=0.8), a_hit("not-a", source="meaning", score=0.2)]
     assert [each.memory.id for each in ranked(one, two, *nearer)] == ["not-b", "not-a"]
@@ -257,25 +210,20 @@ def sureness(**more):
     return only.why["match"]
 
 
-def test_the_more_of_the_question_is_met_the_surer():
+def test_the_more_is_met_the_surer():
+    # The more of the question is met the surer.
     assert sureness(held={"walrus": 5.0}) < sureness(held={"walrus": 5.0, "pool": 5.0})
     assert sureness() < sureness(held={"walrus": 5.0, "pool": 5.0, "walrus pool": 6.0})
-
-
-def test_words_of_every_project_make_less_sure():
+    # Words of every project make less sure.
     assert {"error", "config"} < GENERIC
     assert sureness(held={"error": 5.0, "config": 5.0}) < 0.6 * sureness()
-
-
-def test_of_many_memories_one_matches_by_chance():
+    # Of many memories one matches by chance.
     few, many = (
         ranked(*(Hit(hit.memory, "words", 5.0, 5.0, hit.held, 10.0, size) for hit in [a_hit()]))
         for size in (200, 50_000)
     )
     assert many[0].score < few[0].score
-
-
-def test_hits_about_the_same_code_make_surer_than_scattered_ones():
+    # Hits about the same code make surer than scattered ones.
     together = ranked(*(a_hit(f"not-{n}", files=("a.py",)) for n in range(4)))
     scattered = ranked(*(a_hit(f"not-{n}", files=(f"{n}.py",)) for n in range(4)))
     assert together[0].why["match"] > scattered[0].why["match"]
@@ -285,15 +233,14 @@ def scored(*scores):
     return [Ranked(memory=Memory("note", str(score)), score=score, why={}) for score in scores]
 
 
-def test_words_are_answered_with_silence_or_with_all_that_is_not_far_below_the_best():
+def test_words_are_answered_with_silence_or_with_what_is_near_the_best():
+    # Words are answered with silence or with all that is not far below the best.
     few = scored(0.5, 0.2, 0.5 * FAR * 0.9)
     for moment in WORDED:
         assert worth_saying(few, threshold=0.51, moment=moment) == []
         assert worth_saying(few, threshold=0.4, moment=moment) == few[:2]
     assert worth_saying([], threshold=0.0, moment="prompt") == []
-
-
-def test_without_words_each_must_reach_the_threshold():
+    # Without words each must reach the threshold.
     few = scored(0.5, 0.2)
     assert worth_saying(few, threshold=0.3, moment="session_start") == few[:1]
 
@@ -301,56 +248,34 @@ def test_without_words_each_must_reach_the_threshold():
 # ---- the tables
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@table("kind", KINDS)
 def test_a_memory_counts_half_at_its_half_life(kind):
     (only,) = ranked(a_hit(kind=kind, age=HALF_LIFE[kind] * DAY), moment="session_start")
     assert only.why["recency"] == 0.5
 
 
-def test_an_observation_fades_in_weeks_and_a_decision_hardly_in_a_year():
+def test_age_scope_and_task_are_factors():
+    # An observation fades in weeks and a decision hardly in a year.
     (observation,) = ranked(a_hit(kind="observation", age=90 * DAY), moment="session_start")
     (decision,) = ranked(a_hit(kind="decision", age=365 * DAY), moment="session_start")
     assert observation.why["recency"] < 0.35
     assert decision.why["recency"] >= 0.75
-
-
-def test_a_memory_from_the_future_counts_no_more_than_a_fresh_one():
+    # A memory from the future counts no more than a fresh one.
     future, fresh = ranked(a_hit("not-a", age=-1e9), a_hit("not-b", age=0), moment="session_start")
     assert future.score == fresh.score
-
-
-def test_what_was_confirmed_lately_is_as_fresh_as_that():
+    # What was confirmed lately is as fresh as that.
     (only,) = ranked(a_hit(kind="note", age=365 * DAY, confirmed=NOW))
     assert only.why["recency"] == 1.0
-
-
-def test_the_scope_counts_at_session_start_alone():
+    # The scope counts at session start alone.
     hits = [a_hit("not-p"), a_hit("not-l", scope="language:go"), a_hit("not-u", scope="universal")]
     assert [each.why["scope"] for each in ranked(*hits, moment="session_start")] == [1.0, 0.7, 0.4]
     assert {each.why["scope"] for each in ranked(*hits, moment="prompt")} == {1.0}
-
-
-def test_the_task_is_a_small_factor():
+    # The task is a small factor.
     assert {0.8 < factor < 1.25 for kinds in TASKS.values() for factor in kinds.values()} == {True}
     debugging = Query(scopes=("project:p",), terms=("walrus",), task="debugging")
     assert ranked(a_hit(kind="failure"), query=debugging)[0].why["task"] > 1
-
-
-def test_every_kind_has_its_weights_and_the_specifications_are_kept():
-    assert IMPORTANCE.keys() == HALF_LIFE.keys() == KINDS.keys()
-    assert all(kinds.keys() <= KINDS.keys() for kinds in TASKS.values())
-    told = {"pattern": 1.0, "decision": 0.9, "failure": 0.8, "handoff": 0.7, "project": 0.6, "note": 0.3}
-    assert IMPORTANCE.items() >= told.items()
-    assert CERTAIN == 0.5
-
-
-def test_nothing_found_is_nothing_ranked():
+    # Nothing found is nothing ranked.
     assert ranked() == rank({"words": []}, query=ASKED, now=NOW, moment="prompt") == ()
-
-
-@given(st.floats(1, 1e9))
-def test_the_light_logarithm_is_the_logarithm(number):
-    assert logarithm(number) == pytest.approx(math.log(number), abs=2e-6)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
@@ -368,8 +293,11 @@ def reinforcement(*, used=0, ignored=0, pinned=False):
     return got.why["reinforcement"]
 
 
-def test_what_was_never_judged_counts_one_however_often_it_was_shown():
+def test_pins_and_use_reinforce():
+    # What was never judged counts one however often it was shown.
     assert reinforcement() == 1.0
+    # What is pinned has all that use could give.
+    assert reinforcement(pinned=True, ignored=50) == 1 + REINFORCED
 
 
 @given(used=TIMES, ignored=TIMES, more=st.integers(1, 1000))
@@ -396,7 +324,3 @@ def test_of_equal_memories_the_used_one_comes_before_the_ignored_one(used, ignor
     first = a_hit("not-1", ignored=ignored + 1)
     second = a_hit("not-2", used=used + 1)
     assert [each.memory.id for each in ranked(first, second, moment=moment)] == ["not-2", "not-1"]
-
-
-def test_what_is_pinned_has_all_that_use_could_give():
-    assert reinforcement(pinned=True, ignored=50) == 1 + REINFORCED

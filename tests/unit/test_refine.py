@@ -30,7 +30,7 @@ from foreword.models.schema import BadShape, checked
 from foreword.redact import redact
 from foreword.tokens import count
 from foreword.types import TRUSTS
-from foreword.values import fields
+from tests.tables import table
 from tests.talking import FULL
 
 FENCE = "f00dfeed12345678"
@@ -72,7 +72,8 @@ def texts(got: Refined) -> list[str]:
     return [got.title, got.request, got.done, *got.learned, *decided, *got.next]
 
 
-def test_a_good_answer_is_kept_whole_with_its_source():
+def test_a_good_answer_is_kept_and_nothing_else_has_a_place():
+    # A good answer is kept whole with its source.
     got = refined(**FULL, excerpts=["in October the clocks go back"])
     assert got == Refined(
         title=FULL["title"],
@@ -84,22 +85,18 @@ def test_a_good_answer_is_kept_whole_with_its_source():
         source="model:f-1",
         trust="agent",
     )
-
-
-def test_nothing_usable_is_none_and_nothing_to_read_is_not_asked():
+    # Nothing usable is none and nothing to read is not asked.
     assert refined() is None
     assert refined(title="See evil.example") is None
     asked = Says(title="A title")
     assert refine(asked, Draft(), excerpts=["", " \n"], fence=FENCE) is None
     assert asked.prompt == ""
-
-
-def test_there_is_no_place_for_a_rule():
-    assert fields(SCHEMA)["fields"].keys() == EMPTY.keys()
+    # There is no place for a rule.
+    assert vars(SCHEMA)["fields"].keys() == EMPTY.keys()
     assert not {"preference", "correction", "rule", "kind", "scope"} & set(Refined.__match_args__)
 
 
-@pytest.mark.parametrize(
+@table(
     ("trusts", "lowest"),
     [
         (["user"], "agent"),
@@ -144,14 +141,13 @@ def test_what_is_quoted_cannot_leave_its_line_or_its_fence(excerpts):
     assert asked.startswith("Report on")
 
 
-def test_one_excerpt_that_is_too_long_does_not_hide_the_others():
+def test_what_the_model_is_given_holds_no_secret_and_every_excerpt():
+    # One excerpt that is too long does not hide the others.
     many = ["版" * 1190 + str(n) for n in range(12)]
     prompt = prompt_of(excerpts=[*many, "the short one"])
     assert "the short one" in prompt
     assert "版" in prompt
-
-
-def test_no_secret_or_private_part_is_sent():
+    # No secret or private part is sent.
     draft = Draft(request=f"why does {SECRET} fail", files=(f"a/{SECRET}.py",), done="<private>the merger</private>")
     prompt = prompt_of(draft, excerpts=["x" * 590 + SECRET + "y" * 900, f"export TOKEN={SECRET}"])
     assert "a1B2" not in prompt
@@ -178,7 +174,7 @@ MADE_UP = [
 ]
 
 
-@pytest.mark.parametrize("line", MADE_UP)
+@table("line", MADE_UP)
 def test_what_names_something_that_was_nowhere_is_dropped_alone(line):
     got = refined(title="A title", learned=[line, "The list works"], next=[line], decisions=[{"what": line, "why": ""}])
     assert (got.learned, got.next, got.decisions, got.dropped) == (("The list works",), (), (), 3)
@@ -186,7 +182,7 @@ def test_what_names_something_that_was_nowhere_is_dropped_alone(line):
     assert known.learned == (line,)
 
 
-@pytest.mark.parametrize(
+@table(
     "line",
     [
         "offer_slot() in rooms/waiting.py:12 holds a slot, doesn't it? (e.g. for 30 minutes, or 9:30)",
@@ -202,12 +198,11 @@ def test_prose_about_what_was_read_is_kept(line):
     assert (got.done, got.dropped) == (line, 0)
 
 
-def test_a_reason_that_is_made_up_does_not_cost_the_decision():
+def test_what_comes_back_is_cut_redacted_and_true():
+    # A reason that is made up does not cost the decision.
     got = refined(decisions=[{"what": "One SQLite file", "why": "see evil.example"}])
     assert got.decisions == (Decision("One SQLite file", ""),)
-
-
-def test_a_long_text_ends_at_a_word_and_lists_end_in_time():
+    # A long text ends at a word and lists end in time.
     got = refined(title="word " * 40, learned=[f"{each} item" for each in "abcdefghij"], next=["same", "same"])
     assert len(got.title) <= TITLE
     assert got.title.endswith("word…")
@@ -215,9 +210,7 @@ def test_a_long_text_ends_at_a_word_and_lists_end_in_time():
     assert got.next == ("same",)
     with pytest.raises(BadShape):
         refined(title="x" * 10_000)
-
-
-def test_what_was_secret_stays_so_on_the_way_back():
+    # What was secret stays so on the way back.
     split = SECRET[:9] + "\u200b" + SECRET[9:]
     got = refined(title=f"Uses {split}", done=f"Key {SECRET}", excerpts=[f"{SECRET} {split}"])
     assert got is None or "a1B2" not in str(got)
@@ -282,6 +275,7 @@ def payloads(shared: Path) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+@pytest.mark.long
 def test_hostile_texts_stay_quoted_on_the_way_in(shared):
     for payload in payloads(shared):
         prompt = prompt_of(excerpts=[payload])
@@ -291,6 +285,7 @@ def test_hostile_texts_stay_quoted_on_the_way_in(shared):
         assert asked.startswith("Report on")
 
 
+@pytest.mark.long
 def test_a_model_that_obeys_them_gets_nothing_through_but_plain_lines(shared):
     """The model repeats the payload in every field; what it never read cannot bring an address or a name in."""
     address = re.compile(r"https?://|www\.|\S@\S+\.\S")

@@ -14,6 +14,7 @@ from foreword.models.refine import Draft
 from foreword.worker.refining import MOST_WAITING, Refining
 from tests import endpoint
 from tests.endpoint import says, silent, status
+from tests.tables import table
 from tests.talking import FULL, data, said
 
 PATIENCE = 20.0
@@ -92,8 +93,9 @@ def test_while_it_is_off_nothing_is_taken_or_sent(choose, server, store):
     assert refining._thread is None
 
 
-@pytest.mark.parametrize("wrong", [status(500), status(400), says(b"garbage"), data({"title": 5}), data("no")])
+@table("wrong", [status(500), status(400), says(b"garbage"), data({"title": 5}), data("no")])
 def test_whatever_fails_the_draft_stays_and_it_is_told_once(choose, server, store, told, wrong):
+    told.clear()
     server.answer = wrong
     refining = choose()
     heard = Heard()

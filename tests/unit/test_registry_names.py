@@ -11,25 +11,20 @@ def named(*projects: tuple[str, str, str]) -> dict[str, str]:
     return {key: name(key) for key in known}
 
 
-def test_a_name_that_only_one_has_stays_alone():
+def test_names_stay_alone_or_say_how_their_keys_differ():
+    # A name that only one has stays alone.
     assert named(("git.example/acme/shop", "shop", ""), ("dir:/harbour/pier", "", "")) == {
         "git.example/acme/shop": "shop",
         "dir:/harbour/pier": "pier",
     }
-
-
-def test_of_one_name_each_says_how_its_key_ends_otherwise():
+    # Of one name each says how its key ends otherwise.
     told = named(("dir:/a/x/shop", "shop", ""), ("dir:/b/x/shop", "shop", ""), ("git.example/acme/shop", "shop", ""))
     assert list(told.values()) == ["shop (a/x/shop)", "shop (b/x/shop)", "shop (acme/shop)"]
-
-
-def test_what_counts_as_another_needs_no_telling_apart_from_it():
+    # What counts as another needs no telling apart from it.
     told = named(("dir:/a/shop", "shop", ""), ("dir:/b/shop", "shop", "dir:/a/shop"))
     assert told["dir:/a/shop"] == "shop"
     assert told["dir:/b/shop"] == "shop (b/shop)"
-
-
-def test_a_key_without_folders_is_told_whole_and_one_that_nobody_has_seen_by_its_end():
+    # A key without folders is told whole and one that nobody has seen by its end.
     assert named(("one", "same", ""), ("two", "same", "")) == {"one": "same (one)", "two": "same (two)"}
     assert names({})("dir:/far/away") == "away"
     assert names({}, also=["dir:/far/away", "dir:/near/away"])("dir:/far/away") == "away (far/away)"

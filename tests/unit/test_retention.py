@@ -1,77 +1,81 @@
-"""What makes something old: days that came and brought something, and never a clock alone."""
+"""When ages count: after a steady week, and never right after the clock jumped."""
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.config import SETTINGS as KNOWN
-from foreword.retention import BORNE_OUT, BY_SIZE, CLASSES, SETTINGS, WHAT, Day, Limits, excess, horizon
+from foreword.retention import (
+    BY_SIZE,
+    CLASSES,
+    LONGEST_GAP,
+    SETTINGS,
+    STEADY_DAYS,
+    WHAT,
+    Day,
+    Limits,
+    excess,
+    trusted_since,
+)
 
 START = date(2026, 1, 1)
+BEGAN = datetime(2026, 1, 1).timestamp()
 
 
-def noted(offsets: list[int], *, idle: frozenset[int] = frozenset()) -> list[Day]:
-    """Days in the order in which they came, each so many days after the start; on *idle* ones nothing was recorded."""
-    days, activity = [], 0
-    for place, offset in enumerate(offsets):
-        name = (START + timedelta(days=offset)).isoformat()
-        days.append(Day(place + 1, name, activity, {"events": place * 10}))
-        activity += place not in idle
-    return days
+def since(*offsets: int, today: int) -> float | None:
+    """Ask on the day that is *today* days after the start, after days that came in the order of *offsets*."""
+    days = [
+        Day(place, (START + timedelta(days=offset)).isoformat(), 0) for place, offset in enumerate(offsets, start=1)
+    ]
+    now = datetime.combine(START, datetime.min.time()) + timedelta(days=today, hours=12)
+    return trusted_since(days, now=now.timestamp())
 
 
-def test_with_a_day_every_day_what_is_as_old_as_its_limit_goes():
-    days = noted(list(range(200)))  # the last is today
-    assert horizon(days, keep=180) == days[19]
-    assert horizon(days, keep=199) == days[0]
-    assert horizon(days, keep=200) is None
+@pytest.mark.parametrize(
+    ("offsets", "today"),
+    [
+        (range(STEADY_DAYS), STEADY_DAYS - 1),
+        (range(STEADY_DAYS), STEADY_DAYS),  # a day that begins is noted a moment later
+        (range(0, 200, LONGEST_GAP), 196),  # who works once in two weeks
+        ((0, *range(400, 400 + STEADY_DAYS)), 400 + STEADY_DAYS),  # a week after a long holiday
+    ],
+)
+def test_after_a_steady_week_ages_count_from_the_first_day_of_the_store(offsets, today):
+    assert since(*offsets, today=today) == BEGAN
 
 
-def test_for_ever_is_for_ever():
-    assert horizon(noted(list(range(5000))), keep=0) is None
+@pytest.mark.parametrize(
+    ("offsets", "today"),
+    [
+        ((), 0),
+        (range(STEADY_DAYS - 1), STEADY_DAYS - 2),  # a new store
+        (range(300), 299 + 3650),  # ahead, and not noted yet
+        ((*range(300), 3950), 3950),
+        ((*range(300), 3950, 300, 301), 301),  # ahead, and put right
+        (range(300), -20_000),
+        ((*range(300), -20_000, -19_999), -19_999),
+        ((*range(300), -20_000, 300, 301), 301),  # back, and put right
+        ((*range(300), 400), 400),  # a long holiday
+    ],
+)
+def test_after_a_jump_of_the_clock_nothing_is_old(offsets, today):
+    assert since(*offsets, today=today) is None
 
 
-def test_nothing_is_old_in_a_store_that_was_never_used_or_only_today():
-    assert horizon([], keep=1) is None
-    assert horizon(noted([0]), keep=1) is None
+@given(st.lists(st.integers(-4000, 4000), unique=True, max_size=80), st.integers(LONGEST_GAP + 1, 10_000))
+def test_whatever_came_before_a_jump_makes_nothing_old(offsets, jump):
+    last = offsets[-1] if offsets else 0
+    assert since(*offsets, last + jump, today=last + jump) is None
+    assert since(*offsets, today=last + jump) is None
 
 
-def test_a_clock_that_jumps_ten_years_ahead_makes_nothing_old():
-    assert horizon(noted([*range(179), 179 + 3650]), keep=180) is None
-    assert horizon(noted([*range(170), 170 + 3650, 171, 172]), keep=180) is None  # and is put right
-
-
-def test_a_clock_that_jumps_back_makes_nothing_old():
-    assert horizon(noted([*range(177), -20_000, -19_999, 177]), keep=180) is None
-
-
-def test_a_long_holiday_makes_nothing_old():
-    assert horizon(noted([*range(10), 400, 401]), keep=180) is None
-
-
-def test_days_without_anything_to_record_bear_out_nothing():
-    assert horizon(noted(list(range(400)), idle=frozenset(range(400))), keep=180) is None
-
-
-def test_weekends_count_and_who_works_on_mondays_only_keeps_longer():
-    weekdays = noted([day for day in range(365) if day % 7 < 5])
-    found = horizon(weekdays, keep=180)
-    assert found is not None
-    assert date.fromisoformat(weekdays[-1].name) - date.fromisoformat(found.name) == timedelta(days=180)
-    mondays = noted([7 * week for week in range(200)])
-    assert horizon(mondays, keep=180) == mondays[199 - 180]
-
-
-@given(st.lists(st.integers(-4000, 4000), unique=True, max_size=80), st.integers(1, 200))
-def test_whatever_clocks_do_a_limit_needs_a_third_as_many_days(offsets, keep):
-    days = noted(offsets)
-    found = horizon(days, keep=keep)
-    if found is not None:
-        later = len(days) - 1 - days.index(found)
-        assert later * BORNE_OUT >= keep
+@pytest.mark.parametrize("now", [-1e13, 1e13, 4e11])
+def test_a_clock_beyond_all_calendars_makes_nothing_old(now):
+    assert trusted_since([Day(1, "12345-01-01", 0)] * 9, now=now) is None
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(1, 10**9))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +13,8 @@ from foreword.errors import BadRequest, NotFound
 from foreword.learn.rules import rule_of
 from foreword.revise import proposed
 from foreword.types import KINDS, STATUSES, Memory
-from foreword.values import replace
 from foreword.worker.reviewing import decide, waiting
+from tests.tables import table
 from tests.unit.test_learn import BARS, ROOMS, learnt, rule
 
 NPM = rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm")
@@ -22,7 +24,9 @@ def everything(store) -> dict[str, Memory]:
     return {memory.id: memory for _, memory in store.page(limit=1000)}
 
 
-def test_an_accepted_proposal_supersedes_its_corrections_and_can_be_taken_back(store):
+def test_a_yes_supersedes_what_it_came_from(make_store):
+    # An accepted proposal supersedes its corrections and can be taken back.
+    store = make_store()
     (proposal,) = learnt(store, NPM)
     before, links = everything(store), store.linked(proposal.id)
     memory, entry = decide(store, {"do": "accept", "id": proposal.id}, now=9.0)
@@ -33,9 +37,8 @@ def test_an_accepted_proposal_supersedes_its_corrections_and_can_be_taken_back(s
     assert not store.undo([entry], who="user", at=10.0).refused
     assert everything(store) == before
     assert store.linked(proposal.id) == links
-
-
-def test_a_yes_for_all_projects_supersedes_what_each_had_and_links_none_of_them(store):
+    # A yes for all projects supersedes what each had and links none of them.
+    store = make_store()
     there = rule("preference", "Always use pnpm instead of npm", {"s9": 1}, at=3, instead_of="npm", project=BARS)
     (proposal,) = learnt(store, NPM, there, plan=learn.plan_wider, everything=True)
     memory, _ = decide(store, {"do": "accept", "id": proposal.id}, now=9.0)
@@ -43,9 +46,8 @@ def test_a_yes_for_all_projects_supersedes_what_each_had_and_links_none_of_them(
     assert {each.status for each in store.by_uid([NPM.uid, there.uid])} == {"superseded"}
     (other,) = store.by_uid([there.uid])
     assert store.linked(other.id) == ()
-
-
-def test_a_yes_for_this_project_leaves_the_others_alone(store):
+    # A yes for this project leaves the others alone.
+    store = make_store()
     there = rule("preference", "Always use pnpm instead of npm", {"s9": 1}, at=3, instead_of="npm", project=BARS)
     (proposal,) = learnt(store, NPM, there, plan=learn.plan_wider, everything=True)
     memory, _ = decide(store, {"do": "accept", "id": proposal.id, "scope": "project"}, now=9.0)
@@ -53,7 +55,9 @@ def test_a_yes_for_this_project_leaves_the_others_alone(store):
     assert store.by_uid([there.uid])[0].status == "active"
 
 
-def test_a_promoted_note_is_taken_back_with_what_it_became(store):
+def test_notes_are_promoted_and_refusals_counted(make_store):
+    # A promoted note is taken back with what it became.
+    store = make_store()
     (note,) = store.keep([Memory("note", "Slots are kept in UTC", body="two zones", project="here", created=1.0)])
     memory, entry = decide(store, {"do": "promote", "id": note.id, "as": "learning"}, now=9.0)
     assert (memory.kind, memory.body, memory.detail["category"]) == ("learning", "two zones", "gotcha")
@@ -61,17 +65,28 @@ def test_a_promoted_note_is_taken_back_with_what_it_became(store):
     store.undo([entry], who="user", at=10.0)
     assert waiting(store).notes == (note,)
     assert store.by_id([memory.id])[0].status == "discarded"
-
-
-def test_a_refusal_notes_how_often_it_had_been_said(store):
+    # A refusal notes how often it had been said.
+    store = make_store()
     (proposal,) = learnt(store, NPM)
     refused, _ = decide(store, {"do": "refuse", "id": proposal.id}, now=9.0)
     assert refused.status == "discarded"
     assert refused.detail["refused"] == {"sessions": 2, "times": 1, "at": 9.0}
+    # Only notes are promoted or discarded.
+    store = make_store()
+    kept = store.keep([Memory(kind, "text", project="here", created=1.0) for kind in KINDS if kind != "note"])
+    for memory in kept:
+        for what in ("promote", "discard"):
+            with pytest.raises(BadRequest):
+                decide(store, {"do": what, "id": memory.id, "as": "goal"}, now=9.0)
+    assert store.log() == ()
+    # An id that nobody knows is told.
+    store = make_store()
+    with pytest.raises(NotFound):
+        decide(store, {"do": "accept", "id": "pre-00000000"}, now=9.0)
 
 
-@pytest.mark.parametrize("status", [each for each in STATUSES if each not in ("proposed", "forgotten")])
-@pytest.mark.parametrize("what", ["accept", "refuse"])
+@table("status", [each for each in STATUSES if each not in ("proposed", "forgotten")])
+@table("what", ["accept", "refuse"])
 def test_only_what_is_proposed_is_accepted_or_refused(store, status, what):
     (memory,) = store.keep([Memory("preference", "Use pnpm", project="here", status=status, created=1.0)])
     with pytest.raises(BadRequest):
@@ -79,26 +94,14 @@ def test_only_what_is_proposed_is_accepted_or_refused(store, status, what):
     assert store.by_id([memory.id]) == (memory,)
 
 
-def test_only_notes_are_promoted_or_discarded(store):
-    kept = store.keep([Memory(kind, "text", project="here", created=1.0) for kind in KINDS if kind != "note"])
-    for memory in kept:
-        for what in ("promote", "discard"):
-            with pytest.raises(BadRequest):
-                decide(store, {"do": what, "id": memory.id, "as": "goal"}, now=9.0)
-    assert store.log() == ()
-
-
-def test_an_id_that_nobody_knows_is_told(store):
-    with pytest.raises(NotFound):
-        decide(store, {"do": "accept", "id": "pre-00000000"}, now=9.0)
-
-
 @given(st.text(max_size=60))
 def test_a_rule_is_never_emptied(text):
     assert rule_of(text).strip() or not text.strip()
 
 
-def test_a_yes_to_an_agents_words_revises_what_the_user_said_and_can_be_taken_back(store):
+def test_proposals_of_others_are_shown_where_they_belong(make_store):
+    # A yes to an agents words revises what the user said and can be taken back.
+    store = make_store()
     (said,) = store.keep([Memory("decision", "Use Redis", project=ROOMS.key, scope=ROOMS.scope, created=1.0)])
     words = proposed(said, {"title": "Use Valkey", "why": "a fork"}, source="codex", session="s", at=2.0)
     (proposal,) = store.keep([words])
@@ -109,9 +112,8 @@ def test_a_yes_to_an_agents_words_revises_what_the_user_said_and_can_be_taken_ba
     assert waiting(store).proposals == ()
     assert not store.undo([entry], who="user", at=10.0).refused
     assert everything(store) == before
-
-
-def test_what_is_proposed_for_all_is_shown_in_no_project_that_does_not_say_it_itself(store):
+    # What is proposed for all is shown in no project that does not say it itself.
+    store = make_store()
     rules = [
         Memory("correction", "Use pnpm instead of npm", project=key, uid=f"cor:{key}", created=1.0) for key in "ab"
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +13,6 @@ from foreword.distill import merged
 from foreword.models.refine import Decision, Refined
 from foreword.revise import accepted, differing, is_the_users, proposed, revised, said_again
 from foreword.types import TRUSTS, Memory
-from foreword.values import replace
 from foreword.worker.refined import put
 
 TEXT = st.text(max_size=20)
@@ -28,16 +29,40 @@ DECISION = Memory(
 )
 
 
-def test_other_words_leave_all_else_as_it_is():
+def test_revised_words_are_the_users_and_sessions_leave_them():
+    # Other words leave all else as it is.
     after = revised(DECISION, {"title": "Use Valkey", "why": "licence", "tags": ("cache",)}, who="user")
     assert (after.title, after.detail["why"], after.tags) == ("Use Valkey", "licence", ("cache",))
     assert after.detail["revised"] == "user"
     assert replace(after, title=DECISION.title, tags=(), detail=DECISION.detail) == DECISION
     assert differing(DECISION, after) == ("title", "tags", "why")
-
-
-def test_what_changes_nothing_marks_nothing():
+    # What changes nothing marks nothing.
     assert revised(DECISION, {"title": "Use Redis", "why": "speed", "fixed_by": ""}, who="user") == DECISION
+    # What the user once revised stays the users.
+    agents = replace(DECISION, trust="agent")
+    assert not is_the_users(agents)
+    assert not is_the_users(revised(agents, {"title": "x"}, who="agent"))
+    mine = revised(agents, {"title": "x"}, who="user")
+    assert is_the_users(mine)
+    assert is_the_users(revised(mine, {"title": "y"}, who="agent"))
+    # A session that says it again counts and leaves the words.
+    mine = revised(DECISION, {"title": "Use Valkey", "why": ""}, who="user")
+    fresh = replace(
+        DECISION, id="", title="Use Redis!", body="more", confirmed=9.0, detail={"why": "speed", "seen_in": {"s2": 2}}
+    )
+    after = merged(mine, fresh)
+    assert (after.title, after.body, after.detail["why"]) == ("Use Valkey", "", "")
+    assert (after.seen, after.confirmed, after.created) == (3, 9.0, 1.0)
+    assert after.detail["seen_in"] == {"s1": 1, "s2": 2}
+    assert merged(after, fresh) == after  # told again, it counts once
+    # What somebody put aside or has yet to decide is not said back to life.
+    for status in ("superseded", "discarded", "proposed", "forgotten"):
+        mine = replace(DECISION, status=status, superseded_by="dec-2" if status == "superseded" else "")
+        after = merged(mine, replace(DECISION, confirmed=9.0))
+        assert (after.status, after.superseded_by) == (status, mine.superseded_by)
+        assert merged(revised(mine, {"title": "x"}, who="user"), replace(DECISION, confirmed=9.0)).status == status
+    stale = revised(replace(DECISION, status="stale"), {"title": "x"}, who="user")
+    assert merged(stale, replace(DECISION, confirmed=9.0)).status == "active"
 
 
 @given(st.sampled_from(TRUSTS), TEXT, st.sampled_from(["user", "agent"]))
@@ -49,27 +74,6 @@ def test_other_words_never_give_more_trust(trust, title, who):
     assert TRUSTS.index(again.trust) >= TRUSTS.index(trust)
 
 
-def test_what_the_user_once_revised_stays_the_users():
-    agents = replace(DECISION, trust="agent")
-    assert not is_the_users(agents)
-    assert not is_the_users(revised(agents, {"title": "x"}, who="agent"))
-    mine = revised(agents, {"title": "x"}, who="user")
-    assert is_the_users(mine)
-    assert is_the_users(revised(mine, {"title": "y"}, who="agent"))
-
-
-def test_a_session_that_says_it_again_counts_and_leaves_the_words():
-    mine = revised(DECISION, {"title": "Use Valkey", "why": ""}, who="user")
-    fresh = replace(
-        DECISION, id="", title="Use Redis!", body="more", confirmed=9.0, detail={"why": "speed", "seen_in": {"s2": 2}}
-    )
-    after = merged(mine, fresh)
-    assert (after.title, after.body, after.detail["why"]) == ("Use Valkey", "", "")
-    assert (after.seen, after.confirmed, after.created) == (3, 9.0, 1.0)
-    assert after.detail["seen_in"] == {"s1": 1, "s2": 2}
-    assert merged(after, fresh) == after  # told again, it counts once
-
-
 @given(kind=st.sampled_from(["summary", "failure", "observation", "preference"]), title=TEXT, body=TEXT, why=TEXT)
 def test_nobody_but_who_revises_changes_revised_words(kind, title, body, why):
     mine = revised(replace(DECISION, kind=kind), {"title": "mine", "body": "my body"}, who="user")
@@ -79,17 +83,8 @@ def test_nobody_but_who_revises_changes_revised_words(kind, title, body, why):
         assert after.confirmed == 5.0
 
 
-def test_what_somebody_put_aside_or_has_yet_to_decide_is_not_said_back_to_life():
-    for status in ("superseded", "discarded", "proposed", "forgotten"):
-        mine = replace(DECISION, status=status, superseded_by="dec-2" if status == "superseded" else "")
-        after = merged(mine, replace(DECISION, confirmed=9.0))
-        assert (after.status, after.superseded_by) == (status, mine.superseded_by)
-        assert merged(revised(mine, {"title": "x"}, who="user"), replace(DECISION, confirmed=9.0)).status == status
-    stale = revised(replace(DECISION, status="stale"), {"title": "x"}, who="user")
-    assert merged(stale, replace(DECISION, confirmed=9.0)).status == "active"
-
-
-def test_a_model_leaves_a_revised_summary_alone():
+def test_models_and_proposals_change_words_only_with_a_yes():
+    # A model leaves a revised summary alone.
     told = Refined(
         title="Better",
         request="",
@@ -105,18 +100,14 @@ def test_a_model_leaves_a_revised_summary_alone():
     better, decision = put(summary, told)
     assert better.title == "Better"
     assert (decision.pinned, decision.used) == (False, 0)
-
-
-def test_a_proposal_is_shown_to_nobody_and_says_what_it_would_change():
+    # A proposal is shown to nobody and says what it would change.
     made = proposed(DECISION, {"title": "Use Valkey", "tags": ("a",)}, source="codex", session="s", at=5.0)
     assert (made.status, made.trust, made.source, made.id, made.kind) == ("proposed", "agent", "codex", "", "decision")
     assert (made.detail["proposal"], made.detail["revises"]) == ("revise", "dec-1")
     again = proposed(DECISION, {"title": "Use Valkey", "tags": ("a",)}, source="gemini", session="t", at=6.0)
     assert again.uid == made.uid  # the same wish is the same proposal, whoever has it
     assert proposed(DECISION, {"title": "Use KeyDB"}, source="codex", session="s", at=5.0).uid != made.uid
-
-
-def test_a_yes_makes_the_words_the_users_and_nothing_but_words():
+    # A yes makes the words the users and nothing but words.
     made = proposed(DECISION, {"title": "Use Valkey", "tags": ("a",)}, source="codex", session="s", at=5.0)
     later = replace(DECISION, body="said since")
     after = accepted(later, made)
@@ -133,7 +124,8 @@ def entry(number: int, **more: object) -> Logged:
     return Logged(**{"number": number, "memories": ("dec-1", "dec-2"), **told, **more})  # type: ignore[arg-type]
 
 
-def test_the_chronicle_is_one_list_by_time_that_people_can_read():
+def test_the_chronicle_is_one_list_by_time():
+    # The chronicle is one list by time that people can read.
     changed = {"dec-1": {"status": ["active", "superseded"], "superseded_by": ["", "dec-2"]}, "dec-2": {"seen": [1, 2]}}
     entries = [
         entry(3, what="undo", who="user", why="takes back 2: merge", memories=("dec-1",)),
@@ -149,16 +141,12 @@ def test_the_chronicle_is_one_list_by_time_that_people_can_read():
         ["t", "-", "user", "added", "dec-1:", "Use", "Redis"],
     ]
     assert len(chronicle(entries, written, limit=2)) == 2
-
-
-def test_the_chronicle_counts_what_was_pruned_and_says_what_was_forgotten_whole():
+    # The chronicle counts what was pruned and says what was forgotten whole.
     pruned = entry(1, what="prune", why="old", memories=(), patch={"pruned": {"events": 1200, "aside": 3}})
     forgot = entry(2, what="forget", why="", memories=(), patch={"receipt": {"projects": 1, "sessions": 4}})
     told = chronicle([forgot, pruned], (), limit=2)
     assert [each.about for each in told] == ["all of a project, all of 4 sessions", "1,200 events, 3 aside"]
-
-
-def test_nobody_else_is_told_as_the_user():
+    # Nobody else is told as the user.
     for source in ("user", "codex"):
         (told,) = chronicle((), [replace(DECISION, trust="imported", source=source)], limit=1)
         assert told.who != "user"

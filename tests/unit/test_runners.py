@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from foreword.distill.commands import command_of
 from foreword.distill.failures import ended_badly, name_of_test, outcome, problem_of
+from tests.tables import table
 
 # Written after each tool's own format: `=== name | error | test`, then the output.
 OUTPUTS = [
@@ -20,7 +19,7 @@ SUMS_UP = ("pytest", "unittest", "jest", "vitest", "mocha", "node test", "go ", 
            "rspec", "minitest", "phpunit", "pest", "dotnet test", "dotnet custom", "dotnet build", "gtest")  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "error", "test", "output"), OUTPUTS, ids=[each[0] for each in OUTPUTS])
+@table(("name", "error", "test", "output"), OUTPUTS)
 def test_every_runner_s_error_is_told_with_its_test(name, error, test, output):
     found = problem_of(output, program="x")
     assert found is not None
@@ -28,7 +27,7 @@ def test_every_runner_s_error_is_told_with_its_test(name, error, test, output):
     assert ended_badly(output) is True or not name.startswith(SUMS_UP)
 
 
-@pytest.mark.parametrize(
+@table(
     "output",
     [
         "Note: something to know\nAll done.",
@@ -50,7 +49,7 @@ def test_what_only_looks_like_an_error_names_none(output):
     assert not problem_of(output, program="x").type
 
 
-@pytest.mark.parametrize(
+@table(
     ("test", "name"),
     [
         ("tests/test_a.py::TestQueue::test_drains[a b]", "test_drains[a b]"),

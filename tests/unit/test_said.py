@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.distill.said import said, takes_back
 from foreword.distill.sentences import cut, pieces
+from tests.tables import table
 
 
 def kinds(text: str, *, first: bool = False) -> list[str]:
     return [one.kind for one in said(text, first=first)]
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "rule"),
     [
         ("Always add type hints to Python functions.", "Always add type hints to Python functions"),
@@ -43,7 +43,7 @@ def test_a_rule_of_the_user_is_kept_in_the_users_words(text, rule):
     assert (one.kind, one.text) == ("preference", rule)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "right", "wrong"),
     [
         ("No, use httpx instead of requests.", "Use httpx instead of requests", "requests"),
@@ -59,7 +59,7 @@ def test_a_correction_says_what_was_wrong(text, right, wrong):
     assert (one.kind, one.text, one.instead_of) == ("correction", right, wrong)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "choice", "why"),
     [
         ("let's use SQLite because it needs no server", "Use SQLite", "it needs no server"),
@@ -75,7 +75,7 @@ def test_a_decision_comes_with_its_reason(text, choice, why):
     assert (one.kind, one.text, one.why) == ("decision", choice, why)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "why do you always use tabs?",
@@ -112,12 +112,26 @@ def test_what_lays_nothing_down_becomes_nothing(text):
     assert kinds(text) == []
 
 
-def test_what_was_not_chosen_ends_before_the_reason():
+def test_sentences_and_cuts_end_where_they_should():
+    # What was not chosen ends before the reason.
     (one,) = said("let's use Redis instead of memory because it is shared")
     assert (one.instead_of, one.why) == ("memory", "it is shared")
+    # In the first prompt there is nothing to correct.
+    assert "correction" not in kinds("no, use httpx instead of requests", first=True)
+    # A full stop before a small letter ends a sentence and an abbreviation does not.
+    assert pieces("they overlap. can you fix it? e.g. at 20:00") == [
+        "they overlap.",
+        "can you fix it?",
+        "e.g. at 20:00",
+    ]
+    assert pieces("- one thing\n- another") == ["one thing", "another"]
+    # A cut in code tells that code goes on.
+    fix = "post_booking() in havn/api.py: `berth = find_berth(request.boat, request.day, request.nights)`"
+    assert cut(fix, 80) == "post_booking() in havn/api.py: `berth = find_berth(request.boat, request.day…`"
+    assert cut("Press the ` key, then type the name of a boat", 30) == "Press the ` key, then type…"
 
 
-@pytest.mark.parametrize(
+@table(
     ("earlier", "later", "is_taken_back"),
     [
         ("Let's use Postgres for the queue.", "let's go with Redis instead of Postgres", True),
@@ -132,20 +146,7 @@ def test_a_choice_in_place_of_an_earlier_one_takes_that_back(earlier, later, is_
     assert takes_back(after, before) is is_taken_back
 
 
-def test_in_the_first_prompt_there_is_nothing_to_correct():
-    assert "correction" not in kinds("no, use httpx instead of requests", first=True)
-
-
-def test_a_full_stop_before_a_small_letter_ends_a_sentence_and_an_abbreviation_does_not():
-    assert pieces("they overlap. can you fix it? e.g. at 20:00") == [
-        "they overlap.",
-        "can you fix it?",
-        "e.g. at 20:00",
-    ]
-    assert pieces("- one thing\n- another") == ["one thing", "another"]
-
-
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.text(max_size=400))
 def test_any_text_is_read_without_an_error(text):
     for one in said(text):
@@ -164,9 +165,3 @@ def test_code_that_a_cut_ends_in_is_closed(text, width):
     assert len(shown) <= width
     if text.count("`") % 2 == 0:
         assert shown.count("`") % 2 == 0
-
-
-def test_a_cut_in_code_tells_that_code_goes_on():
-    fix = "post_booking() in havn/api.py: `berth = find_berth(request.boat, request.day, request.nights)`"
-    assert cut(fix, 80) == "post_booking() in havn/api.py: `berth = find_berth(request.boat, request.day…`"
-    assert cut("Press the ` key, then type the name of a boat", 30) == "Press the ` key, then type…"

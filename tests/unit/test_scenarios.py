@@ -7,12 +7,12 @@ import itertools
 import pytest
 
 from foreword.config import load, load_synonyms
-from foreword.hook.build import thresholds
 from foreword.paths import Home
-from foreword.recall import injection_of, meant, recall
-from foreword.store.sqlite import SqliteStore
+from foreword.recall import injection_of, meant, recall, thresholds
+from foreword.store.sqlite import Store
 from foreword.tokens import count, family_of
 from foreword.types import KINDS, MOMENTS, Memory, Moment, Project, Recalled, Skipped
+from tests.tables import table
 
 NOW = 1_750_000_000.0
 HOUR, DAY = 3_600.0, 86_400.0
@@ -28,7 +28,7 @@ class Installed:
         self.settings = load(home, {}).settings
         self.synonyms, wrong = load_synonyms(home)
         assert not wrong
-        self.store = SqliteStore(folder / "memory.db", backups=folder / "backups")
+        self.store = Store(folder / "memory.db", backups=folder / "backups")
         self.numbers = itertools.count(1)
 
     def keep(self, *memories):
@@ -65,10 +65,22 @@ def _counted(got, *, limit):
 
 
 @pytest.fixture
-def installed(tmp_path):
-    made = Installed(tmp_path)
-    yield made
-    made.store.close()
+def install(tmp_path_factory):
+    """`install()` is an installation with an empty store; all are closed at the end."""
+    made = []
+
+    def anew():
+        made.append(Installed(tmp_path_factory.mktemp("home")))
+        return made[-1]
+
+    yield anew
+    for each in made:
+        each.store.close()
+
+
+@pytest.fixture
+def installed(install):
+    return install()
 
 
 def a_memory(kind, title, *, project=HERE, age=HOUR, **more):
@@ -88,16 +100,14 @@ def texts(got):
     return got.text.splitlines()[1:-1]
 
 
-def test_the_counted_tokens_are_those_of_the_dearest_family_where_no_model_is_known(installed):
+def test_rules_come_by_scope_and_keep_their_caps(install, tmp_path):
+    # The counted tokens are those of the dearest family where no model is known.
+    installed = install()
     installed.keep(rule("Answer in German", scope="universal"))
     got = installed.ask("session_start")
     assert got.tokens == max(count(got.text, family=family_of(model)) for model in ("", "gpt-5", "claude-3-opus"))
-
-
-# -- scopes -----------------------------------------------------------------------------------------------------------
-
-
-def test_where_nothing_but_universal_rules_is_known_they_come_best_first_and_alone(installed):
+    # Where nothing but universal rules is known they come best first and alone.
+    installed = install()
     german, _, tabs, small = installed.keep(
         rule("Answer in German", scope="universal"),
         rule("Use gofmt", scope="language:go"),
@@ -116,22 +126,8 @@ def test_where_nothing_but_universal_rules_is_known_they_come_best_first_and_alo
         'More: memory_search("...") finds.',
     ]
     assert got.tokens <= 110
-
-
-def go_rules(installed, *, each):
-    """So many universal, Go and project rules, all of one hour ago."""
-    said = {
-        "universal": "say what you do before you do it",
-        "language:go": "wrap an error with what was tried",
-        "": "keep the handlers of requests thin",
-    }
-    return {
-        scope: installed.keep(*(rule(f"Rule {n + 10} of {each}: {text}", scope=scope) for n in range(each)))
-        for scope, text in said.items()
-    }
-
-
-def test_a_go_project_gets_its_own_rules_then_those_of_go_then_the_universal_ones(installed):
+    # A go project gets its own rules then those of go then the universal ones.
+    installed = install()
     kept = go_rules(installed, each=4)
     got = installed.ask("session_start", languages=("go",))
     groups = [set(ids(got)[at : at + 4]) for at in (0, 4, 8)]
@@ -140,9 +136,8 @@ def test_a_go_project_gets_its_own_rules_then_those_of_go_then_the_universal_one
     scores = [item.score for item in got.items]
     assert scores == sorted(scores, reverse=True)
     assert [round(item.why["scope"], 2) for item in got.items] == [1.0] * 4 + [0.7] * 4 + [0.4] * 4
-
-
-def test_a_go_project_with_too_many_of_everything_keeps_every_cap(installed):
+    # A go project with too many of everything keeps every cap.
+    installed = install()
     kept = go_rules(installed, each=20)
     installed.keep(
         *(
@@ -163,9 +158,8 @@ def test_a_go_project_with_too_many_of_everything_keeps_every_cap(installed):
         spent = sum(item.tokens for item in got.items if item.memory in kept[scope])
         assert cap - one <= spent, scope
     assert got.tokens > recipe.budget * 0.8
-
-
-def test_rules_of_a_language_that_is_not_spoken_here_never_come(installed, tmp_path):
+    # Rules of a language that is not spoken here never come.
+    installed = install()
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "pyproject.toml").touch()
     here = Project(key=HERE.key, name="here", root=str(tmp_path / "code"))
@@ -177,9 +171,8 @@ def test_rules_of_a_language_that_is_not_spoken_here_never_come(installed, tmp_p
     for name in MOMENTS:
         got = installed.ask(name, "errors, hints and unwrap of the walrus", project=here, languages=None, session="")
         assert ids(got) == ([python] if name != "compaction" else []), name
-
-
-def test_what_is_known_of_one_project_is_never_shown_in_another(installed):
+    # What is known of one project is never shown in another.
+    installed = install()
     installed.keep(*(a_memory(kind, f"walrus {kind} of there", project=THERE, session="s") for kind in KINDS))
     for name in MOMENTS:
         assert isinstance(installed.ask(name, "walrus goal of there", session="s"), Skipped), name
@@ -190,27 +183,34 @@ def test_what_is_known_of_one_project_is_never_shown_in_another(installed):
         assert "of there" not in got.text
 
 
+# -- scopes -----------------------------------------------------------------------------------------------------------
+
+
+def go_rules(installed, *, each):
+    """So many universal, Go and project rules, all of one hour ago."""
+    said = {
+        "universal": "say what you do before you do it",
+        "language:go": "wrap an error with what was tried",
+        "": "keep the handlers of requests thin",
+    }
+    return {
+        scope: installed.keep(*(rule(f"Rule {n + 10} of {each}: {text}", scope=scope) for n in range(each)))
+        for scope, text in said.items()
+    }
+
+
 # -- more than fits ---------------------------------------------------------------------------------------------------
 
 
-def test_of_fifty_rules_the_best_thirty_come(installed):
+def test_of_too_much_the_best_comes_and_nothing_old_is_hidden(install):
+    # Of fifty rules the best thirty come.
+    installed = install()
     kept = installed.keep(*(rule(f"Rule {n + 10}: {'always ' * 15}", confidence=1 - n / 100) for n in range(50)))
     got = installed.ask("session_start")
     assert ids(got) == kept[:30]
     assert got.tokens > 1000
-
-
-@pytest.mark.parametrize("budget", [200, 500, 1000])
-def test_of_fifty_rules_over_the_budget_the_best_are_kept_and_no_more_would_fit(installed, budget):
-    kept = installed.keep(*(rule(f"Rule {n + 10}: {'always ' * 15}", confidence=1 - n / 100, age=0) for n in range(50)))
-    got = installed.ask("session_start", budget=budget)
-    many = len(ids(got))
-    assert 0 < many < 30
-    assert ids(got) == kept[:many]
-    assert got.tokens + max(item.tokens for item in got.items) + 2 > budget * 95 // 100
-
-
-def test_one_long_memory_does_not_hide_ten_short_ones(installed):
+    # One long memory does not hide ten short ones.
+    installed = install()
     long, *short = installed.keep(
         a_memory("decision", "the walrus decision " + "and why it is so " * 9, detail={"why": "so it was said " * 90}),
         *(rule(f"Walrus rule {n}", confidence=0.9) for n in range(5)),
@@ -218,9 +218,8 @@ def test_one_long_memory_does_not_hide_ten_short_ones(installed):
     got = installed.ask("session_start", budget=140)
     assert long not in ids(got)
     assert set(ids(got)) == set(short)
-
-
-def test_yesterdays_observations_do_not_hide_the_decision_of_last_month(installed):
+    # Yesterdays observations do not hide the decision of last month.
+    installed = install()
     decided, pattern = installed.keep(
         a_memory("decision", "Money is stored as cents", age=40 * DAY),
         a_memory("pattern", "Freeze the clock in slot tests", age=60 * DAY),
@@ -229,9 +228,8 @@ def test_yesterdays_observations_do_not_hide_the_decision_of_last_month(installe
     got = installed.ask("session_start")
     assert set(ids(got)[:2]) == {decided, pattern}
     assert len(ids(got)) == 10
-
-
-def test_a_universal_rule_is_not_hidden_by_a_project_that_is_corrected_all_day(installed):
+    # A universal rule is not hidden by a project that is corrected all day.
+    installed = install()
     (german,) = installed.keep(rule("Answer in German", scope="universal", age=300 * DAY))
     installed.keep(*(rule(f"Rule {n + 10}: {'so it is ' * 9}", kind="correction") for n in range(90)))
     for budget in (0, 500):
@@ -240,8 +238,20 @@ def test_a_universal_rule_is_not_hidden_by_a_project_that_is_corrected_all_day(i
         assert len(ids(got)) <= 30
 
 
-@pytest.mark.parametrize("name", MOMENTS)
-def test_with_a_hundred_tokens_the_best_comes_or_nothing(installed, name):
+@table("budget", [200, 500, 1000])
+def test_of_fifty_rules_over_the_budget_the_best_are_kept_and_no_more_would_fit(install, budget):
+    installed = install()
+    kept = installed.keep(*(rule(f"Rule {n + 10}: {'always ' * 15}", confidence=1 - n / 100, age=0) for n in range(50)))
+    got = installed.ask("session_start", budget=budget)
+    many = len(ids(got))
+    assert 0 < many < 30
+    assert ids(got) == kept[:many]
+    assert got.tokens + max(item.tokens for item in got.items) + 2 > budget * 95 // 100
+
+
+@table("name", MOMENTS)
+def test_with_a_hundred_tokens_the_best_comes_or_nothing(install, name):
+    installed = install()
     said = [a_memory(kind, f"{kind} {n} about the walrus pool", session="s") for kind in KINDS for n in range(3)]
     installed.keep(*said)
     # What a session came to itself is in its window already; only its compaction wants to hear it again.
@@ -257,7 +267,7 @@ def test_with_a_hundred_tokens_the_best_comes_or_nothing(installed, name):
 # -- nothing, and what goes wrong -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MOMENTS)
+@table("name", MOMENTS)
 def test_an_empty_store_says_nothing(installed, name):
     got = installed.ask(name, "why does the checkout fail?", session="s")
     assert isinstance(got, Skipped)
@@ -306,7 +316,9 @@ def test_a_layer_that_raises_costs_only_itself_and_is_told(installed):
 # -- questions --------------------------------------------------------------------------------------------------------
 
 
-def test_questions_are_answered_up_to_the_end_of_the_ledger_and_then_told_that_searching_is_free(installed):
+def test_a_question_is_answered_in_full_and_within_its_ledger(install):
+    # Questions are answered up to the end of the ledger and then told that searching is free.
+    installed = install()
     installed.keep(*(a_memory("decision", f"walrus {n + 10}", body="a walrus swims " * 12) for n in range(60)))
     start = installed.ask("session_start", source="startup", session="s")
     answers = []
@@ -322,9 +334,8 @@ def test_questions_are_answered_up_to_the_end_of_the_ledger_and_then_told_that_s
     given = start.tokens + spent[-1]
     assert got.why == f"the budget of this context window is used ({given} tokens were given); memory_search is free"
     assert isinstance(installed.ask("question", "the walrus swims", session="another"), Recalled)
-
-
-def test_a_question_is_answered_in_full_text_the_projects_own_first(installed):
+    # A question is answered in full text the projects own first.
+    installed = install()
     body = "because the bank counts it, and because of the audit"
     own, go, everywhere = installed.keep(
         a_memory("decision", "Cents are integers here", body=body),
@@ -334,9 +345,8 @@ def test_a_question_is_answered_in_full_text_the_projects_own_first(installed):
     got = installed.ask("question", "why are cents integers?", languages=("go",))
     assert set(ids(got)) == {own, go, everywhere}
     assert got.text.count(f"\n  {body}") == 3
-
-
-def test_a_question_shows_a_long_title_whole_where_there_is_no_more_to_show(installed):
+    # A question shows a long title whole where there is no more to show.
+    installed = install()
     title = "The label printer in hall B speaks its own dialect of ZPL since the spring"
     (kept,) = installed.keep(a_memory("observation", title))
     for form in ("markdown", "xml"):
@@ -348,7 +358,9 @@ def test_a_question_shows_a_long_title_whole_where_there_is_no_more_to_show(inst
 # -- prompts ----------------------------------------------------------------------------------------------------------
 
 
-def test_goals_come_with_words_about_goals_and_with_no_others(installed):
+def test_a_prompt_gets_what_is_relevant_once(install):
+    # Goals come with words about goals and with no others.
+    installed = install()
     first, second = installed.keep(
         a_memory("goal", "Ship the label printer in October"),
         a_memory("goal", "Halve the time of a checkout", age=DAY),
@@ -360,9 +372,8 @@ def test_goals_come_with_words_about_goals_and_with_no_others(installed):
         assert ids(installed.ask("prompt", prompt)) == [first, second], prompt
     for name in ("session_start", "compaction"):
         assert {first, second}.isdisjoint(ids(installed.ask(name, session="s", source="startup")))
-
-
-def test_the_same_memory_does_not_come_twice_in_a_window_and_a_new_one_does(installed):
+    # The same memory does not come twice in a window and a new one does.
+    installed = install()
     (old,) = installed.keep(a_memory("decision", "The label printer speaks ZPL"))
     prompt = "what does the label printer speak?"
     assert ids(installed.ask("prompt", prompt, session="s")) == [old]
@@ -371,9 +382,8 @@ def test_the_same_memory_does_not_come_twice_in_a_window_and_a_new_one_does(inst
     assert ids(installed.ask("prompt", prompt, session="s")) == [new]
     assert isinstance(installed.ask("question", prompt, session="s"), Skipped)
     assert set(ids(installed.ask("prompt", prompt, session="another"))) == {old, new}
-
-
-def test_a_prompt_with_many_relevant_memories_gets_twelve_lines_or_more(installed):
+    # A prompt with many relevant memories gets twelve lines or more.
+    installed = install()
     titles = [f"The label printer in hall {n} speaks its own dialect of ZPL since the spring" for n in range(40)]
     kept = installed.keep(
         *(a_memory("decision", title, body="long " * 200, age=n * DAY) for n, title in enumerate(titles))
@@ -391,7 +401,9 @@ def test_a_prompt_with_many_relevant_memories_gets_twelve_lines_or_more(installe
         assert 0 < float(score) <= 1
 
 
-def test_the_best_one_comes_in_full_where_it_clearly_stands_out(installed):
+def test_the_best_comes_in_full_and_the_uncertain_not_at_all(install):
+    # The best one comes in full where it clearly stands out.
+    installed = install()
     best, *_ = installed.keep(
         a_memory("failure", "502 from nginx after each deploy", body="keepalive of gunicorn was shorter"),
         a_memory("decision", "Rate limiting happens in nginx", body="the bots cost us a worker each"),
@@ -401,18 +413,16 @@ def test_the_best_one_comes_in_full_where_it_clearly_stands_out(installed):
     assert ids(got)[0] == best
     assert texts(got)[1] == "  keepalive of gunicorn was shorter"
     assert "the bots" not in got.text
-
-
-def test_where_two_are_equally_good_neither_comes_in_full(installed):
+    # Where two are equally good neither comes in full.
+    installed = install()
     installed.keep(
         a_memory("decision", "Sessions live in signed cookies", body="one moving part less"),
         a_memory("decision", "Sessions live for seven days", body="as the law wants it"),
     )
     got = installed.ask("prompt", "where do sessions live?")
     assert len(ids(got)) == len(texts(got)) == 2
-
-
-def test_uncertain_learnings_never_come_by_themselves(installed):
+    # Uncertain learnings never come by themselves.
+    installed = install()
     sure, _ = installed.keep(
         a_memory("learning", "The label printer may need CP850", confidence=0.5, session="s"),
         a_memory("learning", "The label printer may hate umlauts", confidence=0.49, session="s"),
@@ -426,7 +436,9 @@ def test_uncertain_learnings_never_come_by_themselves(installed):
 # -- windows ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_resumed_window_gets_only_what_is_new_and_ages_alone_are_not_new(installed):
+def test_windows_and_compactions_are_told_what_is_new_to_them(install):
+    # A resumed window gets only what is new and ages alone are not new.
+    installed = install()
     old = installed.keep(*(a_memory(kind, f"{kind} of the walrus") for kind in ("handoff", "summary", "decision")))
     assert ids(installed.ask("session_start", source="startup", session="s")) == old
     for later in (HOUR, DAY, 30 * DAY):
@@ -437,9 +449,8 @@ def test_a_resumed_window_gets_only_what_is_new_and_ages_alone_are_not_new(insta
     for source in ("startup", "clear", "compact"):
         got = installed.ask("session_start", source=source, session="s")
         assert ids(got) == [*old[:2], new, old[2]], "a new window is told everything, in the order of the layers"
-
-
-def test_a_year_old_project_still_says_where_things_stood(installed):
+    # A year old project still says where things stood.
+    installed = install()
     handoff, summary, _ = installed.keep(
         a_memory("handoff", "Magic links work", age=400 * DAY, detail={"next": ["limit them to five an hour"]}),
         a_memory("summary", "Login with a magic link", age=401 * DAY),
@@ -453,9 +464,8 @@ def test_a_year_old_project_still_says_where_things_stood(installed):
         "- next: limit them to five an hour",
     ]
     assert "Edited login.py" not in got.text, "what fades in weeks has faded"
-
-
-def test_a_compaction_is_told_in_plain_text_what_this_session_established_and_then_the_rest(installed):
+    # A compaction is told in plain text what this session established and then the rest.
+    installed = install()
     mine = installed.keep(
         a_memory("decision", "Cents are integers", session="s", detail={"why": "floats lost one"}),
         a_memory("note", "Ask legal about tips", session="s"),
@@ -477,9 +487,8 @@ def test_a_compaction_is_told_in_plain_text_what_this_session_established_and_th
         "- Freeze the clock (pattern, 1h ago)",
         "[end foreword]",
     ]
-
-
-def test_a_compaction_of_a_long_session_keeps_within_half_the_budget_and_shows_three_sessions(installed):
+    # A compaction of a long session keeps within half the budget and shows three sessions.
+    installed = install()
     installed.keep(
         *(
             a_memory(kind, f"{kind} {n}: {'so it is ' * 8}", session="s")

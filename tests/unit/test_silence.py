@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from bench.eval.datasets import read_sets
 from foreword.config import load, load_synonyms
-from foreword.evaluate.sets import read
-from foreword.hook.build import thresholds
 from foreword.paths import Home
-from foreword.recall import recall
-from foreword.store.sqlite import SqliteStore
+from foreword.recall import recall, thresholds
+from foreword.store.sqlite import Store
 from foreword.types import Moment, Project, Recalled
-from foreword.values import replace
 from tests.everyday import DAY, EVERYDAY, TOPICAL, remembered
 
 NOW = 1_750_000_000.0
@@ -49,7 +48,7 @@ def asked(tmp_path_factory):
 def opened(folder: Path, memories, *, now: float):
     """A store of one project's memories."""
     project = Project(key="there", name="there", root="/nowhere")
-    store = SqliteStore(folder / "memory.db", backups=folder / "backups")
+    store = Store(folder / "memory.db", backups=folder / "backups")
     kept = store.keep([replace(memory, project=project.key) for memory in memories])
     return SimpleNamespace(store=store, project=project, now=now, titles={each.id: each.title for each in kept})
 
@@ -68,7 +67,7 @@ def replayed(request, shared: Path, tmp_path_factory):
     folder = shared / "bench" / "replay" / request.param
     if not folder.is_dir():
         pytest.skip(f"no replay of {request.param} beside this checkout")
-    (given,) = read([folder])
+    (given,) = read_sets([folder])
     now = given.memories[-1].created + DAY
     made = opened(tmp_path_factory.mktemp(request.param), given.memories, now=now)
     yield made

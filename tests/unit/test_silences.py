@@ -1,5 +1,7 @@
 """Why nothing is said, over a real store: recall says what it always says, and every silence has its reason."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,9 +11,9 @@ from foreword.recall import injection_of, recall
 from foreword.recipes import RECIPES
 from foreword.silences import REASONS, heard, of_hook, says
 from foreword.store.silences import Silence
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory, Moment, Project, Recalled, Skipped
-from foreword.values import replace
+from tests.tables import table
 
 NOW = 1_000_000.0
 HERE = Project(key="here", name="here", root="/nowhere")
@@ -37,38 +39,37 @@ def why(store, moment, **more):
 
 @pytest.fixture
 def store(tmp_path):
-    opened = SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")
+    opened = Store(tmp_path / "memory.db", backups=tmp_path / "backups")
     yield opened
     opened.close()
 
 
-def test_what_is_said_is_no_silence_and_is_what_recall_says(store):
+def test_every_silence_has_its_reason(make_store):
+    # What is said is no silence and is what recall says.
+    store = make_store()
     store.keep([a_memory()])
     got, silence = ask(store, a_moment())
     plain = recall(store, a_moment(), recipe=RECIPES["prompt"], threshold=0.0, now=NOW)
     assert silence is None
     assert isinstance(got, Recalled)
     assert replace(got, build_ms=0.0) == replace(plain, build_ms=0.0)
-
-
-def test_the_nearest_below_the_line_is_named_with_its_score_and_what_it_needed(store):
+    # The nearest below the line is named with its score and what it needed.
+    store = make_store()
     best, _ = store.keep([a_memory(), a_memory("A pool of threads")])
     _, silence = ask(store, a_moment(), threshold=0.99)
     assert (silence.why, silence.nearest, silence.needed) == ("below", best.id, 0.99)
     assert 0 < silence.score < 0.99
     assert (silence.moment, silence.session, silence.project) == ("prompt", "s", "here")
-
-
-def test_nothing_that_has_to_do_with_it_is_told_from_what_is_too_far_away(store):
+    # Nothing that has to do with it is told from what is too far away.
+    store = make_store()
     store.keep([a_memory()])
     _, silence = ask(store, a_moment(prompt="zebra crossings"))
     assert (silence.why, silence.nearest) == ("nothing", "")
     assert why(store, a_moment("session_start", prompt=""), recipe=replace(RECIPES["session_start"], layers=())) == (
         "nothing"
     )
-
-
-def test_every_other_reason_has_its_word(store):
+    # Every other reason has its word.
+    store = make_store()
     (known,) = store.keep([a_memory()])
     assert why(store, a_moment(prompt="ok, do it")) == "wordless"
     assert why(store, a_moment(), shown=lambda: frozenset([known.id])) == "told"
@@ -79,9 +80,8 @@ def test_every_other_reason_has_its_word(store):
     assert why(store, a_moment("session_start", prompt="", source="resume"), begun=lambda: NOW) == "old"
     store.keep([replace(known, kind="learning", confidence=0.2)])
     assert why(store, a_moment()) == "unsure"
-
-
-def test_a_budget_that_is_used_up_is_told_with_both_numbers(store):
+    # A budget that is used up is told with both numbers.
+    store = make_store()
     store.keep([a_memory()])
     recipe = replace(RECIPES["prompt"], total=300)
     _, silence = ask(store, a_moment(), recipe=recipe, spent=lambda: {"prompt": 300})
@@ -92,17 +92,16 @@ def test_a_budget_that_is_used_up_is_told_with_both_numbers(store):
     together = {"session_start": 2000, "question": 1000}
     _, silence = ask(store, a_moment("question"), spent=lambda: together)
     assert (silence.spent, silence.allowed) == (1000, 1000)
-
-
-def test_what_failed_is_not_told_as_if_nothing_fitted(store):
+    # What failed is not told as if nothing fitted.
+    store = make_store()
     store.keep([a_memory()])
     store._trouble["index"] = "the words index cannot be read"
     got, silence = ask(store, a_moment())
     assert silence.why == "failed"
     assert got.problems
+    # A failing ledger breaks nothing.
+    store = make_store()
 
-
-def test_a_failing_ledger_breaks_nothing(store):
     def broken():
         raise StoreError("no ledger")
 
@@ -110,7 +109,7 @@ def test_a_failing_ledger_breaks_nothing(store):
     assert why(store, a_moment(prompt="zebra crossings"), spent=broken) == "failed"
 
 
-@pytest.mark.parametrize(
+@table(
     ("told", "word"),
     [
         ({"terms": ()}, "wordless"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from foreword.payloads import Delivery
 from foreword.spool import RESERVED, SpoolFull, _record, append, deliveries, naming, reserve, take
+from tests.tables import table
 
 MUCH = 1 << 30
 
@@ -36,7 +37,9 @@ RAW = st.binary() | st.lists(
 DELIVERIES = st.builds(Delivery, st.text(), st.text(), st.floats(0, 1e10), RAW, project=st.text(), given=st.booleans())
 
 
-def test_what_is_appended_is_taken_once(tmp_path):
+def test_what_is_appended_is_taken_once_and_read_before(tmp_path_factory):
+    # What is appended is taken once.
+    tmp_path = tmp_path_factory.mktemp("x")
     folder = str(tmp_path)
     assert take(folder, "taken") == ""
     told = [a_delivery(b'{"a":1}'), a_delivery(b""), a_delivery(b"\xff\0\n", project="git:x/y")]
@@ -46,9 +49,8 @@ def test_what_is_appended_is_taken_once(tmp_path):
     assert take(folder, "again") == ""
     append(folder, told[0], most=MUCH)
     assert taken(tmp_path, "again") == told[:1]
-
-
-def test_what_comes_behind_a_delivery_is_there_when_it_returns_and_the_delivery_is_there_before(tmp_path):
+    # What comes behind a delivery is there when it returns and the delivery is there before.
+    tmp_path = tmp_path_factory.mktemp("x")
     first, second = a_delivery(b"event"), a_delivery(b"answer", given=True)
 
     def then():
@@ -59,18 +61,17 @@ def test_what_comes_behind_a_delivery_is_there_when_it_returns_and_the_delivery_
 
     append(str(tmp_path), first, most=MUCH, then=then)
     assert taken(tmp_path) == [first, second]
+    # Whatever goes wrong behind a delivery does not lose it.
+    tmp_path = tmp_path_factory.mktemp("x")
 
-
-def test_whatever_goes_wrong_behind_a_delivery_does_not_lose_it(tmp_path):
     def then():
         raise ValueError("no context today")
 
     with pytest.raises(ValueError, match="no context"):
         append(str(tmp_path), a_delivery(b"event"), most=MUCH, then=then)
     assert taken(tmp_path) == [a_delivery(b"event")]
-
-
-def test_the_newest_that_name_a_session_are_read_without_taking_them(tmp_path):
+    # The newest that name a session are read without taking them.
+    tmp_path = tmp_path_factory.mktemp("x")
     assert list(naming(str(tmp_path), "s1")) == []
     told = [
         a_delivery(json.dumps({"id": f"s{n % 3}-é", "text": "x" * 2000}).encode(), project=f"s{n}") for n in range(60)
@@ -81,6 +82,15 @@ def test_the_newest_that_name_a_session_are_read_without_taking_them(tmp_path):
     assert found == [each for each in told if b"s1-" in each.raw][-len(found) :]
     assert 5 < len(found) < 20, "of a long spool the end is read"
     assert list(naming(str(tmp_path), "s9-é")) == []
+    # The file is for its owner alone whatever the umask.
+    tmp_path = tmp_path_factory.mktemp("x")
+    before = os.umask(0)
+    try:
+        append(str(tmp_path), a_delivery(b"x"), most=MUCH)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "current").stat().st_mode & 0o777 == 0o600
+    assert os.stat(take(str(tmp_path), "taken")).st_mode & 0o777 == 0o600
 
 
 @settings(deadline=None)
@@ -90,16 +100,6 @@ def test_looking_for_a_name_never_fails_and_finds_whole_records_only(tmp_path_fa
     for delivery in told:
         append(str(folder), delivery, most=MUCH)
     assert all(found in told or RECORD in b"".join(each.raw for each in told) for found in naming(str(folder), word))
-
-
-def test_the_file_is_for_its_owner_alone_whatever_the_umask(tmp_path):
-    before = os.umask(0)
-    try:
-        append(str(tmp_path), a_delivery(b"x"), most=MUCH)
-    finally:
-        os.umask(before)
-    assert (tmp_path / "current").stat().st_mode & 0o777 == 0o600
-    assert os.stat(take(str(tmp_path), "taken")).st_mode & 0o777 == 0o600
 
 
 @given(st.lists(DELIVERIES, max_size=4))
@@ -115,7 +115,7 @@ def test_any_bytes_are_read_to_their_end(data):
         assert b"".join(found) == data
 
 
-@pytest.mark.parametrize("raw", [b'{"text":"abc"}', b"line\nline\n", b"\n\n\n", b""])
+@table("raw", [b'{"text":"abc"}', b"line\nline\n", b"\n\n\n", b""])
 def test_a_record_torn_at_any_byte_costs_only_itself(raw):
     first, last, next_ = (a_delivery(raw), a_delivery(raw, project="7"), a_delivery(raw, project="8"))
     torn = _record(last)
@@ -136,9 +136,7 @@ def test_a_torn_record_never_stops_the_reading(raw, share):
     assert found[-1] == a_delivery(b"behind")
 
 
-@pytest.mark.parametrize(
-    "about", [b"{}", b"[]", b"3", b"", b'{"host":1', b'{"host":"h","event":"e","at":1,"head":1,"more":1}']
-)
+@table("about", [b"{}", b"[]", b"3", b"", b'{"host":1', b'{"host":"h","event":"e","at":1,"head":1,"more":1}'])
 def test_a_record_that_tells_nothing_usable_is_passed_over(about):
     body = about + b"\nraw"
     bad = b"\nFW1 %d\n%s\nEND %d." % (len(body), body, len(body))
@@ -150,12 +148,12 @@ def _whole(data):
     return [each for each in deliveries(data) if isinstance(each, Delivery)]
 
 
-def test_bytes_between_records_are_given_back_as_they_are():
+def test_what_lies_around_a_record_does_no_harm(tmp_path_factory):
+    # Bytes between records are given back as they are.
     good = _record(a_delivery(b"x"))
     assert list(deliveries(b"noise" + good + b"more")) == [b"noise", a_delivery(b"x"), b"more"]
-
-
-def test_a_full_spool_says_so_and_stays_as_it_is(tmp_path):
+    # A full spool says so and stays as it is.
+    tmp_path = tmp_path_factory.mktemp("x")
     folder, delivery = str(tmp_path), a_delivery(b"x" * 100)
     size = len(_record(delivery))
     for _ in range(3):
@@ -165,24 +163,21 @@ def test_a_full_spool_says_so_and_stays_as_it_is(tmp_path):
     assert (tmp_path / "current").stat().st_size == 3 * size
     assert taken(tmp_path) == [delivery] * 3
     append(folder, delivery, most=3 * size)
-
-
-def test_a_folder_that_is_not_there_is_made_and_one_that_cannot_be_is_told(tmp_path):
+    # A folder that is not there is made and one that cannot be is told.
+    tmp_path = tmp_path_factory.mktemp("x")
     append(str(tmp_path / "spool"), a_delivery(b"x"), most=MUCH)
     assert taken(tmp_path / "spool") == [a_delivery(b"x")]
     with pytest.raises(OSError, match="gone"):
         append(str(tmp_path / "gone" / "spool"), a_delivery(b"x"), most=MUCH)
-
-
-def test_a_hook_that_was_stopped_while_it_wrote_does_not_stop_the_worker(tmp_path):
+    # A hook that was stopped while it wrote does not stop the worker.
+    tmp_path = tmp_path_factory.mktemp("x")
     append(str(tmp_path), a_delivery(b"x"), most=MUCH)
     with open(tmp_path / "current", "rb") as stopped:
         fcntl.flock(stopped, fcntl.LOCK_SH)
         assert take(str(tmp_path), "taken") == ""
     assert taken(tmp_path) == [a_delivery(b"x")]
-
-
-def test_the_reserve_is_really_written_and_made_only_once(tmp_path):
+    # The reserve is really written and made only once.
+    tmp_path = tmp_path_factory.mktemp("x")
     folder = tmp_path / "spool"
     reserve(str(folder))
     kept = tmp_path / "spool.reserve"

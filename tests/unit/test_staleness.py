@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
 from foreword.tidy import About
 from foreword.tidy.staleness import LESS_SURE, plan
 from foreword.types import Change, Memory, Project
-from foreword.values import replace
+from tests.tables import table
 
 HERE = Project(key="here", name="here", root="/here")
 NOW = 30 * 86_400.0
@@ -42,7 +42,7 @@ def change(
     return Change(HERE.key, file, function, what, signature, session=session, at=at)
 
 
-@pytest.mark.parametrize("kind", ["change", "observation", "learning"])
+@table("kind", ["change", "observation", "learning"])
 def test_what_is_worth_its_code_sinks_with_it_and_comes_back_with_it(kind):
     one = memory(kind, functions=("load",))
     gone = after(one, about({}))
@@ -52,7 +52,7 @@ def test_what_is_worth_its_code_sinks_with_it_and_comes_back_with_it(kind):
     assert after(one, about({"a.py": ()})).status == "stale"
 
 
-@pytest.mark.parametrize("kind", ["decision", "pattern", "failure"])
+@table("kind", ["decision", "pattern", "failure"])
 def test_what_may_hold_for_other_code_stays_and_counts_less(kind):
     one = memory(kind)
     gone = after(one, about({}))
@@ -62,66 +62,56 @@ def test_what_may_hold_for_other_code_stays_and_counts_less(kind):
     assert after(gone, about({"a.py": ()})) == one
 
 
-@pytest.mark.parametrize("kind", ["summary", "handoff", "goal", "note", "project", "preference", "correction"])
+@table("kind", ["summary", "handoff", "goal", "note", "project", "preference", "correction"])
 def test_what_is_not_about_code_is_left(kind):
     assert plan([memory(kind)], about=about({})) == ()
 
 
-@pytest.mark.parametrize("kind", ["learning", "observation", "change"])
+@table("kind", ["learning", "observation", "change"])
 def test_what_the_user_said_stays_and_counts_less(kind):
     gone = after(memory(kind, trust="user"), about({}))
     assert (gone.status, gone.confidence) == ("active", 0.8 * LESS_SURE)
 
 
-@pytest.mark.parametrize("kind", ["change", "decision"])
+@table("kind", ["change", "decision"])
 def test_nothing_sinks_where_nobody_can_look(kind):
     assert plan([memory(kind, functions=("load",))], about=about(None)) == ()
 
 
-def test_nothing_sinks_while_some_of_its_code_is_there():
+def test_nothing_sinks_that_is_there_pinned_or_taken_back():
+    # Nothing sinks while some of its code is there.
     assert plan([memory("observation", files=("a.py", "b.py"))], about=about({"b.py": ()})) == ()
     two = memory("observation", functions=("load", "save"))
     assert plan([two], about=about({"a.py": ("save",)})) == ()
-
-
-def test_a_deletion_is_true_because_the_code_is_gone():
+    # A deletion is true because the code is gone.
     assert plan([memory("change", functions=("load",), detail={"what": "DELETED"})], about=about({})) == ()
-
-
-def test_what_is_pinned_or_was_taken_back_is_left():
+    # What is pinned or was taken back is left.
     assert plan([memory("change", pinned=True)], about=about({})) == ()
     assert plan([memory("change")], about=about({}, taken_back=frozenset({("stale", frozenset({"x"}))}))) == ()
-
-
-def test_what_somebody_else_made_stale_is_not_brought_back():
+    # What somebody else made stale is not brought back.
     assert plan([memory("handoff", status="stale")], about=about({"a.py": ()})) == ()
     assert plan([memory("observation", status="stale")], about=about({"a.py": ()})) == ()
 
 
-def test_a_function_that_a_session_deleted_is_gone_after_some_days_where_nobody_can_look():
+def test_deleted_and_renamed_functions_are_followed():
+    # A function that a session deleted is gone after some days where nobody can look.
     one = memory("learning", functions=("load",))
     deleted = change("DELETED", "load", "def load(path)")
     assert after(one, about(None, (deleted,))).status == "stale"
     assert plan([one], about=about(None, (replace(deleted, at=NOW - 60.0),))) == ()
     made_again = change("NEW", "load", "def load(path)", at=9.0, session="t")
     assert plan([one], about=about(None, (made_again, deleted))) == ()
-
-
-def test_a_renamed_function_is_followed_and_nothing_sinks():
+    # A renamed function is followed and nothing sinks.
     renamed = (change("DELETED", "load", "def load(path, mode)"), change("NEW", "read_in", "def read_in(path, mode)"))
     one = after(memory("decision", functions=("load",)), about({"a.py": ("read_in",)}, renamed))
     assert (one.functions, one.detail["formerly"], one.confidence) == (("read_in",), ["load"], 0.8)
     assert plan([one], about=about({"a.py": ("read_in",)}, renamed)) == ()
-
-
-def test_names_that_changed_twice_are_followed_to_the_last():
+    # Names that changed twice are followed to the last.
     first = (change("DELETED", "a", "def a(x)"), change("NEW", "b", "def b(x)"))
     again = (change("DELETED", "b", "def b(x)"), change("NEW", "c", "def c(x)"))
     second = tuple(replace(each, session="t", at=5.0) for each in again)
     assert after(memory("pattern", functions=("a",)), about({"a.py": ("c",)}, (*second, *first))).functions == ("c",)
-
-
-def test_of_two_that_could_be_the_new_name_none_is_guessed():
+    # Of two that could be the new name none is guessed.
     changes = (change("DELETED", "a", "def a(x)"), change("NEW", "b", "def b(x)"), change("NEW", "c", "def c(x)"))
     assert after(memory("pattern", functions=("a",)), about({"a.py": ("b", "c")}, changes)).functions == ("a",)
     unlike = (change("DELETED", "start", "def start()"), change("NEW", "report", "def report()"))

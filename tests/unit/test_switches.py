@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from foreword.errors import BadRequest
 from foreword.switched import findings, refuse_to_write
 from foreword.switches import BOTH, FILE, Off, off, opted_out
 from foreword.types import Project
+from tests.tables import table
 
 ON: dict[str, Any] = {
     "capture": True,
@@ -32,12 +31,35 @@ def here(root: Path | str = "/nowhere/shop") -> Project:
     return Project(key="git:host/shop", name="shop", root=str(root))
 
 
-def test_nothing_is_off_unless_somebody_said_so():
+def test_people_are_told_what_is_off_and_the_way_out():
+    # Nothing is off unless somebody said so.
     assert off(here(), ON) == Off()
     assert off(None, ON) == Off()
+    # People are told what is off by what and the way out.
+    (only,) = findings(off(here(), {**ON, "off_projects": ("/nowhere",)}), here())
+    assert only == (
+        "shop is off (off_projects): nothing is kept or told here",
+        "foreword project on; where a folder is named: foreword config get off_projects",
+    )
+    both = {**ON, "read_only_projects": ("/nowhere",), "silent_projects": ("/nowhere",)}
+    assert [says.split(" (")[0] for says, _ in findings(off(here(), both), here())] == [
+        "shop is read-only",
+        "shop is silent",
+    ]
+    assert list(findings(off(here(), {**ON, "capture": False, "inject": False}), here())) == []
+    # Every switch has a way out.
+    from foreword.switched import WAYS
+
+    assert set(WAYS) == {*switches.CHOICES, FILE}
+    # Only a projects own switch refuses what somebody asks to be kept.
+    refuse_to_write(off(here(), {**ON, "capture": False, "silent_projects": ("/nowhere",)}), here())
+    for choice, says in (("off_projects", "switched off"), ("read_only_projects", "read-only")):
+        with pytest.raises(BadRequest, match=says) as told:
+            refuse_to_write(off(here(), {**ON, choice: ("/nowhere",)}), here())
+        assert choice in told.value.hint
 
 
-@pytest.mark.parametrize(
+@table(
     ("choices", "wanted"),
     [
         ({"capture": False}, Off(capture="capture")),
@@ -58,7 +80,7 @@ def test_each_switch_says_what_it_switches_and_only_that(choices, wanted):
     assert off(here(), {**ON, **choices}) == wanted
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "wanted"),
     [
         (b"", BOTH),
@@ -94,7 +116,8 @@ def test_no_file_switches_anything_on(tmp_path_factory, text, choices):
     assert with_it.capture or with_it.inject
 
 
-def test_whatever_else_lies_there_counts_as_both_and_nobody_waits_for_it(tmp_path):
+def test_whatever_lies_there_counts_as_both_and_links_are_followed(tmp_path):
+    # Whatever else lies there counts as both and nobody waits for it.
     def folder(path: Path) -> None:
         path.mkdir()
 
@@ -112,9 +135,7 @@ def test_whatever_else_lies_there_counts_as_both_and_nobody_waits_for_it(tmp_pat
         root.mkdir()
         make(root / FILE)
         assert opted_out(str(root)) == BOTH, make
-
-
-def test_a_link_is_followed_as_the_resolver_does(tmp_path):
+    # A link is followed as the resolver does.
     (tmp_path / "elsewhere").write_text("inject\n")
     (tmp_path / FILE).symlink_to(tmp_path / "elsewhere")
     assert opted_out(str(tmp_path)) == ("inject",)
@@ -130,49 +151,3 @@ def test_a_file_that_cannot_be_read_counts_as_both(tmp_path):
 @given(st.text(max_size=30))
 def test_no_root_makes_it_fail(root):
     opted_out(root)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="strace is Linux's")
-def test_a_project_without_the_file_costs_one_look(tmp_path):
-    script = f"from foreword.switches import opted_out; opted_out({str(tmp_path)!r})"
-    try:
-        seen = subprocess.run(
-            ["strace", "-f", "-e", "trace=file", sys.executable, "-c", script],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    except FileNotFoundError:
-        pytest.skip("strace is not here")
-    if seen.returncode:
-        pytest.skip("strace may not look here")
-    assert sum(FILE in line for line in seen.stderr.splitlines() if "execve" not in line) == 1
-
-
-def test_people_are_told_what_is_off_by_what_and_the_way_out():
-    (only,) = findings(off(here(), {**ON, "off_projects": ("/nowhere",)}), here())
-    assert only == (
-        "shop is off (off_projects): nothing is kept or told here",
-        "foreword project on; where a folder is named: foreword config get off_projects",
-    )
-    both = {**ON, "read_only_projects": ("/nowhere",), "silent_projects": ("/nowhere",)}
-    assert [says.split(" (")[0] for says, _ in findings(off(here(), both), here())] == [
-        "shop is read-only",
-        "shop is silent",
-    ]
-    assert list(findings(off(here(), {**ON, "capture": False, "inject": False}), here())) == []
-
-
-def test_every_switch_has_a_way_out():
-    from foreword.switched import WAYS
-
-    assert set(WAYS) == {*switches.CHOICES, FILE}
-
-
-def test_only_a_projects_own_switch_refuses_what_somebody_asks_to_be_kept():
-    refuse_to_write(off(here(), {**ON, "capture": False, "silent_projects": ("/nowhere",)}), here())
-    for choice, says in (("off_projects", "switched off"), ("read_only_projects", "read-only")):
-        with pytest.raises(BadRequest, match=says) as told:
-            refuse_to_write(off(here(), {**ON, choice: ("/nowhere",)}), here())
-        assert choice in told.value.hint

@@ -1,16 +1,16 @@
 """tasks: the task is guessed where the words speak for one, and left open where they do not."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.tasks import SIGNS, task_of
 from foreword.types import EVENTS
+from tests.tables import table
 
 TASKS = {"", *SIGNS}
 
 
-@pytest.mark.parametrize(
+@table(
     ("prompt", "task"),
     [
         ("Add a --json option to the status command", "coding"),
@@ -36,21 +36,16 @@ def test_a_prompt_speaks_for_its_task(prompt, task):
     assert task_of(prompt) == task
 
 
-def test_a_tie_is_open():
+def test_failures_ties_and_pastes_do_not_overrule_words():
+    # A tie is open.
     assert task_of("crash implement") == ""
-
-
-def test_a_failure_a_moment_ago_speaks_for_debugging():
+    # A failure a moment ago speaks for debugging.
     assert task_of("try again", ("tool_failure", "tool")) == "debugging"
     assert task_of("try again", ("tool", "tool", "tool", "tool_failure")) == ""
     assert task_of("still slow?", ("tool", "tool_failure")) == "debugging"
-
-
-def test_a_failure_does_not_overrule_what_was_said():
+    # A failure does not overrule what was said.
     assert task_of("Now write the documentation", ("tool_failure",)) == "documentation"
-
-
-def test_what_was_pasted_into_the_middle_does_not_decide():
+    # What was pasted into the middle does not decide.
     assert task_of(f"Please document this {'x ' * 200}{'error bug crash ' * 500}{'x ' * 200}") == "documentation"
 
 

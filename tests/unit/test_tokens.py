@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.tokens import CLAUDE_3, CLAUDE_4_7, DEAREST, FAMILIES, O200K, count, family_of
+from tests.tables import table
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "tokens" / "samples.jsonl"
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
@@ -23,14 +24,14 @@ KNOWN = (
 )
 
 
-@pytest.mark.parametrize("place", range(3))
+@table("place", range(3))
 def test_is_near_the_truth_for_lines_like_ours(place):
     errors = [count(text, family=FAMILIES[place]) / true[place] - 1 for text, *true in KNOWN]
     assert sum(map(abs, errors)) / len(errors) < 0.12  # single lines scatter more than blocks do
     assert min(errors) > -0.2
 
 
-@pytest.mark.parametrize(("family", "column"), [(CLAUDE_4_7, "claude_4_7"), (CLAUDE_3, "claude_3")])
+@table(("family", "column"), [(CLAUDE_4_7, "claude_4_7"), (CLAUDE_3, "claude_3")])
 def test_mean_error_is_within_eight_percent_and_no_category_is_cheap(family, column):
     if not SAMPLES.exists():
         pytest.skip(f"no token samples at {SAMPLES}: the error of the estimator is NOT measured in this run")
@@ -44,8 +45,16 @@ def test_mean_error_is_within_eight_percent_and_no_category_is_cheap(family, col
         assert sum(map(abs, some)) / len(some) <= 0.1, category
 
 
-def test_nothing_costs_nothing():
+def test_nothing_unknown_and_nameless_have_a_count_and_a_family():
+    # Nothing costs nothing.
     assert [count("", family=family) for family in FAMILIES] == [0, 0, 0]
+    # An unknown family is the dearest.
+    text = "apply the allow block to create-token, seen 3x in datasette/app.py"
+    assert count(text, family="unheard of") == count(text) == count(text, family=DEAREST)
+    assert count(text) >= max(count(text, family=family) for family in FAMILIES)
+    # Names for people and no name find their family.
+    assert family_of("Claude Sonnet 4.5") == CLAUDE_3
+    assert family_of("") == family_of("  ") == DEAREST
 
 
 @given(ANY_TEXT, st.sampled_from(FAMILIES))
@@ -63,13 +72,7 @@ def test_lines_cost_together_what_they_cost_apart(first, second):
     assert abs(together - apart) <= 3 + 0.7 * len((first + second).split())
 
 
-def test_an_unknown_family_is_the_dearest():
-    text = "apply the allow block to create-token, seen 3x in datasette/app.py"
-    assert count(text, family="unheard of") == count(text) == count(text, family=DEAREST)
-    assert count(text) >= max(count(text, family=family) for family in FAMILIES)
-
-
-@pytest.mark.parametrize(
+@table(
     ("family", "models"),
     [
         (
@@ -88,11 +91,6 @@ def test_an_unknown_family_is_the_dearest():
 )
 def test_models_find_their_family(family, models):
     assert {model: family_of(model) for model in models.split()} == dict.fromkeys(models.split(), family)
-
-
-def test_names_for_people_and_no_name_find_their_family():
-    assert family_of("Claude Sonnet 4.5") == CLAUDE_3
-    assert family_of("") == family_of("  ") == DEAREST
 
 
 @given(ANY_TEXT)

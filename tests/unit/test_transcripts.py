@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from foreword import lines
 from foreword.deeds import Deed, Todo, own_words
 from foreword.transcripts import deeds, peek
 from tests.sessions import START, Claude, Codex
+from tests.tables import table
 
 ROOT = "/home/user/rooms"
 KEY = "ghp_" + "a1B2" * 9  # of the format that is redacted
@@ -112,7 +112,9 @@ def test_real_lines_become_a_prompt_and_a_command(shared: Path, tmp_path: Path) 
     assert "INJECT" not in repr(found)
 
 
-def test_what_the_client_says_of_itself_is_nobodys_word(tmp_path: Path) -> None:
+def test_only_what_people_said_counts_and_once(tmp_path_factory):
+    # What the client says of itself is nobodys word.
+    tmp_path = tmp_path_factory.mktemp("x")
     session = Claude(ROOT)
     session.prompt("hidden", isMeta=True).prompt("of a sub-agent", isSidechain=True)
     session.answer("API Error: overloaded", isApiErrorMessage=True)
@@ -125,14 +127,36 @@ def test_what_the_client_says_of_itself_is_nobodys_word(tmp_path: Path) -> None:
     session.raw({"type": "summary", "summary": "Fixing rooms", "leafUuid": "x"})
     session.prompt("<system-reminder>\nToday is Sunday.\n</system-reminder>\nadd a test")
     assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: add a test"]
-
-
-def test_a_command_keeps_what_was_said_to_it() -> None:
+    # A command keeps what was said to it.
     assert own_words("<command-message>review</command-message>\n<command-name>/review</command-name>\n"
                      "<command-args>the slots</command-args>") == "the slots"  # fmt: skip
+    # Ours that was cut hides all that follows.
+    assert own_words("--- foreword: 4 notes that may matter\n[failure] fai-1 | x") == ""
+    # Lines that are told twice count once.
+    tmp_path = tmp_path_factory.mktemp("x")
+    session = Claude(ROOT).prompt("one").answer("two")
+    session.lines += session.lines
+    assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: one", "answer: two"]
+    # A fork tells only what its origin does not.
+    tmp_path = tmp_path_factory.mktemp("x")
+    origin = Claude(ROOT).prompt("one").tool("Bash", {"command": "ls"}, "a").answer("two")
+    fork = Claude(ROOT, session="fork", at=START + 100)
+    fork.lines = [line | {"sessionId": "fork"} for line in origin.lines]
+    fork.prompt("three")
+    seen = {deed.id for deed in read(origin.write(tmp_path / "o.jsonl"))}
+    assert told(read(fork.write(tmp_path / "fork.jsonl"), seen=seen)) == ["start: fork", "prompt: three", "end:"]
+    # What the user rejected was not done and what was said instead counts.
+    tmp_path = tmp_path_factory.mktemp("x")
+    rejected = (
+        "The user doesn't want to proceed with this tool use. The tool use was rejected. "
+        "To tell you how to proceed, the user said:\nuse slots instead"
+    )
+    session = Claude(ROOT).prompt("go")
+    session.tool("Edit", {"file_path": "a.py", "old_string": "a", "new_string": "b"}, rejected, is_error=True)
+    assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: go", "prompt: use slots instead"]
 
 
-@pytest.mark.parametrize(
+@table(
     "injected",
     [
         "--- foreword: notes from earlier sessions in rooms ---\n- x\n--- end foreword ---\n",
@@ -145,43 +169,15 @@ def test_what_we_injected_never_comes_back_as_the_users_words(injected: str) -> 
     assert own_words(injected) == ""
 
 
-def test_ours_that_was_cut_hides_all_that_follows() -> None:
-    assert own_words("--- foreword: 4 notes that may matter\n[failure] fai-1 | x") == ""
-
-
-def test_lines_that_are_told_twice_count_once(tmp_path: Path) -> None:
-    session = Claude(ROOT).prompt("one").answer("two")
-    session.lines += session.lines
-    assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: one", "answer: two"]
-
-
-def test_a_fork_tells_only_what_its_origin_does_not(tmp_path: Path) -> None:
-    origin = Claude(ROOT).prompt("one").tool("Bash", {"command": "ls"}, "a").answer("two")
-    fork = Claude(ROOT, session="fork", at=START + 100)
-    fork.lines = [line | {"sessionId": "fork"} for line in origin.lines]
-    fork.prompt("three")
-    seen = {deed.id for deed in read(origin.write(tmp_path / "o.jsonl"))}
-    assert told(read(fork.write(tmp_path / "fork.jsonl"), seen=seen)) == ["start: fork", "prompt: three", "end:"]
-
-
-def test_what_the_user_rejected_was_not_done_and_what_was_said_instead_counts(tmp_path: Path) -> None:
-    rejected = (
-        "The user doesn't want to proceed with this tool use. The tool use was rejected. "
-        "To tell you how to proceed, the user said:\nuse slots instead"
-    )
-    session = Claude(ROOT).prompt("go")
-    session.tool("Edit", {"file_path": "a.py", "old_string": "a", "new_string": "b"}, rejected, is_error=True)
-    assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: go", "prompt: use slots instead"]
-
-
-def test_a_call_that_nobody_answered_is_told_at_the_end(tmp_path: Path) -> None:
+def test_tools_find_their_results_and_tasks_their_list(tmp_path_factory):
+    # A call that nobody answered is told at the end.
+    tmp_path = tmp_path_factory.mktemp("x")
     session = (
         Claude(ROOT).prompt("go").blocks([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}])
     )
     assert told(inner(session.write(tmp_path / "s.jsonl"))) == ["prompt: go", "tool run ?: ls"]
-
-
-def test_parallel_calls_find_their_own_results(tmp_path: Path) -> None:
+    # Parallel calls find their own results.
+    tmp_path = tmp_path_factory.mktemp("x")
     calls = [{"type": "tool_use", "id": f"t{n}", "name": "Bash", "input": {"command": f"echo {n}"}} for n in range(3)]
     session = Claude(ROOT).blocks(calls)
     for n in (2, 0, 1):
@@ -192,9 +188,8 @@ def test_parallel_calls_find_their_own_results(tmp_path: Path) -> None:
         ("echo 0", "0", False),
         ("echo 1", "1", True),
     ]
-
-
-def test_calls_that_a_model_gives_the_same_id_are_two(tmp_path: Path) -> None:
+    # Calls that a model gives the same id are two.
+    tmp_path = tmp_path_factory.mktemp("x")
     session, codex = Claude(ROOT), Codex(ROOT)
     for n in (1, 2):
         session.blocks([{"type": "tool_use", "id": "call_0", "name": "Bash", "input": {"command": f"echo {n}"}}])
@@ -204,9 +199,8 @@ def test_calls_that_a_model_gives_the_same_id_are_two(tmp_path: Path) -> None:
     found = inner(session.write(tmp_path / "s.jsonl"))
     assert [(deed.command, deed.id) for deed in found] == [("echo 1", "call_0"), ("echo 2", "call_0/2")]
     assert [deed.command for deed in inner(codex.write(tmp_path / "r.jsonl"), host="codex")] == ["echo1", "echo2"]
-
-
-def test_tasks_that_come_one_by_one_are_told_as_the_whole_list(tmp_path: Path) -> None:
+    # Tasks that come one by one are told as the whole list.
+    tmp_path = tmp_path_factory.mktemp("x")
     session = Claude(ROOT)
     session.tool("TaskCreate", {"subject": "write it", "description": "…"}, "Task #1 created successfully: write it")
     session.tool("TaskCreate", {"subject": "test it"}, "ok", {"task": {"id": "2", "subject": "test it"}})
@@ -217,7 +211,9 @@ def test_tasks_that_come_one_by_one_are_told_as_the_whole_list(tmp_path: Path) -
     assert lists[2:] == [(Todo("write it", done=True), Todo("test it")), (Todo("write it", done=True),)]
 
 
-def test_what_was_done_in_another_folder_is_left_out(tmp_path: Path) -> None:
+def test_other_folders_and_broken_lines_are_left_out_and_old_versions_read(tmp_path_factory):
+    # What was done in another folder is left out.
+    tmp_path = tmp_path_factory.mktemp("x")
     session = Claude(ROOT).prompt("here")
     session.cwd = "/home/user/secret-project"
     session.tool("Bash", {"command": "make secret"}, "secret")
@@ -225,10 +221,8 @@ def test_what_was_done_in_another_folder_is_left_out(tmp_path: Path) -> None:
     session.answer("back")
     found = read(session.write(tmp_path / "s.jsonl"), here=lambda cwd: cwd == ROOT)
     assert told(found) == ["start: startup", "prompt: here", "answer: back", "end:"]
-
-
-def test_older_sessions_are_read_as_well(tmp_path: Path) -> None:
-    """2.0.76 wrote no prompt ids, no is_error on success, and results as lists of blocks."""
+    # Older sessions are read as well.
+    tmp_path = tmp_path_factory.mktemp("x")
     session = Claude(ROOT, version="2.0.76").prompt([{"type": "text", "text": "go"}], promptId=None)
     session.tool(
         "Bash", {"command": "ls"}, [{"type": "text", "text": "a.py"}, {"type": "image", "source": {"data": "x" * 99}}]
@@ -236,9 +230,8 @@ def test_older_sessions_are_read_as_well(tmp_path: Path) -> None:
     found = inner(session.write(tmp_path / "s.jsonl"))
     assert told(found) == ["prompt: go", "tool run: ls"]
     assert found[1].output == "a.py"
-
-
-def test_broken_lines_are_skipped_and_counted(tmp_path: Path) -> None:
+    # Broken lines are skipped and counted.
+    tmp_path = tmp_path_factory.mktemp("x")
     spoiled: list[int] = []
     session = Claude(ROOT).prompt("one").raw('{"type": "user", "mess').raw("[1, 2]").raw("\0\0\0").raw("")
     session.raw({"type": "user", "message": None}).raw({"type": "user", "message": {"content": [1, None, {"type": 3}]}})
@@ -264,7 +257,7 @@ SHAPES = st.recursive(
 
 
 @given(st.lists(SHAPES, max_size=6), st.sampled_from(["claude-code", "codex"]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_no_line_whatever_it_says_breaks_the_reading(tmp_path_factory: Any, some: list[Any], host: str) -> None:
     path = tmp_path_factory.mktemp("t") / "s.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in some))
@@ -316,9 +309,7 @@ def test_real_rollout_lines_become_a_prompt_a_command_and_an_answer(shared: Path
     assert found[3].text == "FAKE-REPLY ok. items=10"
 
 
-@pytest.mark.parametrize(
-    "forms", [("item",), ("event",), ("completed",), ("item", "event"), ("item", "event", "completed")]
-)
+@table("forms", [("item",), ("event",), ("completed",), ("item", "event"), ("item", "event", "completed")])
 def test_a_prompt_counts_once_in_whatever_forms_it_is_told(tmp_path: Path, forms: tuple[str, ...]) -> None:
     session = Codex(ROOT).prompt("continue", forms=forms).answer("ok").prompt("continue", forms=forms).answer("ok")
     found = inner(session.write(tmp_path / "r.jsonl"), host="codex")
@@ -341,24 +332,24 @@ def test_a_rollout_without_envelopes_is_read_as_well(tmp_path: Path) -> None:
 # ---- a look
 
 
-def test_a_look_tells_whose_session_it_is(tmp_path: Path) -> None:
+def test_a_look_tells_whose_session_it_is_from_the_ends_alone(tmp_path_factory):
+    # A look tells whose session it is.
+    tmp_path = tmp_path_factory.mktemp("x")
     session = Claude(ROOT, session="s-1").prompt("<system-reminder>x</system-reminder>fix it").answer("done")
     found = peek(str(session.write(tmp_path / "s-1.jsonl")), host="claude-code")
     assert found is not None
     assert (found.session, found.cwd, found.prompt, found.parent) == ("s-1", ROOT, "fix it", "")
     assert (found.started, found.last) == (START + 1, START + 2)
-
-
-def test_a_look_at_a_rollout_tells_its_repository_and_its_origin(tmp_path: Path) -> None:
+    # A look at a rollout tells its repository and its origin.
+    tmp_path = tmp_path_factory.mktemp("x")
     session = Codex(ROOT, git={"repository_url": "git@example.com:me/rooms.git"}, forked_from_id="older").prompt(
         "fix it"
     )
     found = peek(str(session.write(tmp_path / "r.jsonl")), host="codex")
     assert found is not None
     assert (found.session, found.parent, found.remote) == (session.session, "older", "git@example.com:me/rooms.git")
-
-
-def test_a_look_reads_only_the_ends(tmp_path: Path) -> None:
+    # A look reads only the ends.
+    tmp_path = tmp_path_factory.mktemp("x")
     session = Claude(ROOT, session="s-1").prompt("fix it")
     path = session.write(tmp_path / "s-1.jsonl")
     last = json.dumps(Claude(ROOT, at=START + 5000).prompt("x").lines[0])
@@ -369,9 +360,8 @@ def test_a_look_reads_only_the_ends(tmp_path: Path) -> None:
     found = peek(str(path), host="claude-code")
     assert found is not None
     assert (found.prompt, found.last) == ("fix it", START + 5001)
-
-
-def test_a_file_without_a_folder_is_nobodys(tmp_path: Path) -> None:
+    # A file without a folder is nobodys.
+    tmp_path = tmp_path_factory.mktemp("x")
     path = tmp_path / "s.jsonl"
     path.write_text('{"type":"summary","summary":"x","leafUuid":"y"}\n' * 10)
     assert peek(str(path), host="claude-code") is None
@@ -407,23 +397,36 @@ def cut(text: str) -> str:
     return said
 
 
-def test_a_long_text_keeps_its_two_ends() -> None:
+def test_long_texts_keep_their_ends_and_are_not_taken_for_whole(tmp_path: Path):
+    # A long text keeps its two ends.
     said = cut("begin " + "x é\n" * 300_000 + " end")
     assert said.startswith("begin x é\n")
     assert said.endswith("é\n end")
     assert not lines.is_whole(said)
     assert len(said) < 3 * lines.HALF
+    # A line of a million things is left out and the next one is read.
+    raw = json.dumps([{"a": n} for n in range(400_000)]).encode() + b'\n{"next": 1}\n'
+    spoiled: list[int] = []
+    found = list(lines.read(io.BytesIO(raw), keep=lambda found: found, spoiled=lambda: spoiled.append(1)))
+    assert [line.said for line in found] == [{"next": 1}]
+    assert len(spoiled) == 1
+    # A file with a hole in it is not taken for a whole one.
+    session = Claude(ROOT).tool("Write", {"file_path": "a.py", "content": "def f(): pass\n" * 50_000}, "ok")
+    (deed,) = inner(session.write(tmp_path / "s.jsonl"))
+    assert deed.files == ("a.py",)
+    assert all(not edit.whole and not edit.after for edit in deed.edits)
 
 
-@pytest.mark.parametrize("shift", range(0, 44, 4))
+@table("shift", range(0, 44, 4))
 def test_half_a_secret_at_a_cut_is_gone(shift: int) -> None:
     around = lines.HALF - shift
     text = "a " * (around // 2) + KEY + " b" * 200_000 + " " + KEY + "c " * ((lines.HALF - 40 + shift) // 2)
-    assert not any(KEY[:n] in cut(text) for n in range(9, len(KEY)))
+    said = cut(text)
+    assert not any(KEY[:n] in said for n in range(9, len(KEY)))
 
 
-@pytest.mark.parametrize("before", ["<private>secret plan ", "-----BEGIN PRIVATE KEY-----\nMIIsecret "])
-@pytest.mark.parametrize("place", [10, lines.HALF + 50_000, 300_000])
+@table("before", ["<private>secret plan ", "-----BEGIN PRIVATE KEY-----\nMIIsecret "])
+@table("place", [10, lines.HALF + 50_000, 300_000])
 def test_what_is_private_and_still_open_hides_the_rest_wherever_it_began(before: str, place: int) -> None:
     said = cut("a " * (place // 2) + before + "secret " * 100_000)
     assert "secret" not in said
@@ -439,7 +442,7 @@ def test_what_is_private_and_still_open_hides_the_rest_wherever_it_began(before:
     st.integers(lines.LONG // 2, lines.LONG),
     st.booleans(),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_a_cut_never_breaks_the_line(parts: list[str], size: int, ascii: bool) -> None:
     text = ("".join(parts) * size)[: lines.LONG + size]
     raw = json.dumps({"a": text, "b": [text, {"c": "end"}], "d": 7}, ensure_ascii=ascii).encode() + b'\n{"next": 1}\n'
@@ -449,21 +452,6 @@ def test_a_cut_never_breaks_the_line(parts: list[str], size: int, ascii: bool) -
     assert found[0].said["b"][1] == {"c": "end"}
     assert found[0].said["d"] == 7
     assert found[1].said == {"next": 1}
-
-
-def test_a_line_of_a_million_things_is_left_out_and_the_next_one_is_read() -> None:
-    raw = json.dumps([{"a": n} for n in range(400_000)]).encode() + b'\n{"next": 1}\n'
-    spoiled: list[int] = []
-    found = list(lines.read(io.BytesIO(raw), keep=lambda found: found, spoiled=lambda: spoiled.append(1)))
-    assert [line.said for line in found] == [{"next": 1}]
-    assert len(spoiled) == 1
-
-
-def test_a_file_with_a_hole_in_it_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:
-    session = Claude(ROOT).tool("Write", {"file_path": "a.py", "content": "def f(): pass\n" * 50_000}, "ok")
-    (deed,) = inner(session.write(tmp_path / "s.jsonl"))
-    assert deed.files == ("a.py",)
-    assert all(not edit.whole and not edit.after for edit in deed.edits)
 
 
 # ---- memory

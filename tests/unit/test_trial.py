@@ -3,6 +3,7 @@
 import itertools
 import random
 from contextlib import closing
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,10 +12,9 @@ from foreword.query import query_of
 from foreword.rank import CERTAIN
 from foreword.recall import look, recall
 from foreword.recipes import RECIPES, LayerRule, merged
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.trial import MOST_LEFT, REASONS, SHORTER, tried
 from foreword.types import FORMS, GOING_ON, KINDS, MOMENTS, Cap, Memory, Moment, Project, Recalled, Skipped
-from foreword.values import replace
 
 NOW = 1_000_000.0
 HERE = Project(key="here", name="here", root="/nowhere")
@@ -59,7 +59,7 @@ MEMORIES = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=40)
 @given(
     memories=MEMORIES,
     name=st.sampled_from(MOMENTS),
@@ -105,7 +105,7 @@ def test_a_trial_says_what_recall_says_byte_for_byte_and_why_the_rest_is_not_sai
     assert {each.layer for each in trial.left} <= {layer.name for layer in RECIPES[name].layers}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(memories=MEMORIES, budget=st.integers(40, 900))
 def test_everything_that_was_found_for_a_prompt_is_either_said_or_told_with_a_reason(shared_store, memories, budget):
     project = Project(key=next(fresh), name="here", root="/nowhere")
@@ -131,7 +131,9 @@ def test_a_trial_keeps_nothing_and_changes_no_ranking(store):
     assert everything() == before
 
 
-def test_what_is_below_the_threshold_is_told_with_its_score_and_the_threshold(store):
+def test_what_is_left_out_is_told_with_its_threshold_room_or_limit(make_store):
+    # What is below the threshold is told with its score and the threshold.
+    store = make_store()
     [kept] = store.keep([a_memory("walrus pool")])
     trial = a_trial(store, a_moment(), threshold=0.99)
     assert isinstance(trial.got, Skipped)
@@ -141,9 +143,8 @@ def test_what_is_below_the_threshold_is_told_with_its_score_and_the_threshold(st
     assert "0.990, the threshold" in trial.left[0].says
     assert trial.left[0].why["match"] > 0
     assert trial.layers[0].least == 0.99
-
-
-def test_what_is_far_below_the_best_is_told_so(store):
+    # What is far below the best is told so.
+    store = make_store()
     best, far = store.keep(
         [
             a_memory("walrus pool of the zebra", kind="pattern"),
@@ -154,9 +155,8 @@ def test_what_is_far_below_the_best_is_told_so(store):
     assert ids(trial.items) == [best.id]
     assert reasons(trial) == {far.id: "threshold"}
     assert "25% of the best" in trial.left[0].says
-
-
-def test_what_finds_no_room_in_the_budget_comes_when_there_is_more(store):
+    # What finds no room in the budget comes when there is more.
+    store = make_store()
     store.keep([a_memory(f"walrus pool number {at}", files=(f"{at}.py",)) for at in range(12)])
     little, more = (a_trial(store, a_moment(budget=budget)) for budget in (120, 1000))
     assert little.items
@@ -164,9 +164,8 @@ def test_what_finds_no_room_in_the_budget_comes_when_there_is_more(store):
     assert all("no room in the budget" in each.says and "of 120" in each.says for each in little.left)
     assert set(ids(more.items)) == {*ids(little.items), *ids(little.left)}
     assert more.left == ()
-
-
-def test_more_than_a_layer_shows_is_told_by_its_limit(store):
+    # More than a layer shows is told by its limit.
+    store = make_store()
     store.keep([a_memory(f"walrus {at}") for at in range(40)])
     recipe = replace(RECIPES["prompt"], layers=(replace(RECIPES["prompt"].layers[0], limit=4),))
     trial = a_trial(store, a_moment(budget=2000), recipe=recipe)
@@ -174,9 +173,8 @@ def test_more_than_a_layer_shows_is_told_by_its_limit(store):
     assert {each.reason for each in trial.left} == {"limit"}
     assert all(each.says == "this part shows at most 4" for each in trial.left)
     assert (len(trial.left), trial.more) == (MOST_LEFT, 40 - 4 - MOST_LEFT)
-
-
-def test_a_layer_with_a_cap_of_nothing_is_told_to_be_off(store):
+    # A layer with a cap of nothing is told to be off.
+    store = make_store()
     [kept] = store.keep([a_memory("walrus")])
     recipe = replace(RECIPES["prompt"], layers=(replace(RECIPES["prompt"].layers[0], cap=0),))
     assert reasons(a_trial(store, a_moment(), recipe=recipe)) == {kept.id: "off"}
@@ -184,7 +182,7 @@ def test_a_layer_with_a_cap_of_nothing_is_told_to_be_off(store):
 
 def test_a_full_layer_between_others_is_told_by_its_cap(tmp_path):
     # Ids break ties and cost tokens: the same ones make the same layers full.
-    with closing(SqliteStore(tmp_path / "m.db", backups=tmp_path, choose=random.Random(7).choice)) as store:
+    with closing(Store(tmp_path / "m.db", backups=tmp_path, choose=random.Random(7).choice)) as store:
         store.keep([a_memory(f"walrus pool number {at}", body="walrus " * 30) for at in range(12)])
         store.keep([a_memory("do " * 30, kind="change", functions=(f"f{at}",), files=("a.py",)) for at in range(60)])
         trial = a_trial(store, a_moment("session_start", budget=500))
@@ -193,7 +191,9 @@ def test_a_full_layer_between_others_is_told_by_its_cap(tmp_path):
     assert f"of its {next(part.cap for part in trial.layers if part.name == one.layer)}" in one.says
 
 
-def test_a_full_scope_is_told_by_its_own_cap(store):
+def test_what_is_left_out_is_told_with_its_cap_host_or_window(make_store):
+    # A full scope is told by its own cap.
+    store = make_store()
     rules = [a_memory(f"always use the walrus of {'many words ' * 9} {at}", kind="preference") for at in range(40)]
     store.keep([*rules, *(replace(each, title=f"{each.title} too", scope="universal") for each in rules)])
     layer = LayerRule("rules", 350, ("preference",), limit=60, groups={"universal": 100, "project": 250})
@@ -202,37 +202,35 @@ def test_a_full_scope_is_told_by_its_own_cap(store):
     )
     [one, *_] = [each for each in trial.left if each.reason == "group"]
     assert one.memory.scope.partition(":")[0] in one.says
-
-
-def test_what_a_host_does_not_take_is_told_so(store):
+    # What a host does not take is told so.
+    store = make_store()
     store.keep([a_memory(f"walrus pool number {at}") for at in range(20)])
     trial = a_trial(store, a_moment(), cap=Cap(most=300))
     assert trial.items
     assert {each.reason for each in trial.left} == {"host"}
     assert "at most 300 characters" in trial.left[0].says
-
-
-def test_what_the_window_holds_is_told_so(store):
+    # What the window holds is told so.
+    store = make_store()
     first, second = store.keep([a_memory("walrus pool one"), a_memory("walrus pool two")])
     trial = a_trial(store, a_moment(), shown=lambda: frozenset({first.id}))
     assert ids(trial.items) == [second.id]
     assert reasons(trial) == {first.id: "shown"}
-
-
-def test_what_came_up_in_the_session_itself_is_not_said_to_have_been_shown(store):
+    # What came up in the session itself is not said to have been shown.
+    store = make_store()
     given, own = (each.id for each in store.keep([a_memory("walrus pool"), a_memory("walrus bay", session="s")]))
     trial = a_trial(store, a_moment(session="s"), shown=lambda: frozenset([given, own]))
     says = {each.memory.id: each.says for each in trial.left}
     assert says == {given: "already shown in this context window", own: "it came up in this session itself"}
-
-
-def test_what_was_there_when_a_resumed_window_began_is_told_so(store):
+    # What was there when a resumed window began is told so.
+    store = make_store()
     [old] = store.keep([a_memory("walrus old")])
     trial = a_trial(store, a_moment("session_start", source="resume", session="s"), begun=lambda: NOW - 10)
     assert reasons(trial) == {old.id: "older"}
 
 
-def test_a_learning_that_is_not_sure_enough_is_told_so(store):
+def test_what_is_left_out_is_told_with_who_or_what_stands_for_it(make_store):
+    # A learning that is not sure enough is told so.
+    store = make_store()
     _, unsure = store.keep(
         [a_memory("walrus a", kind="learning"), a_memory("walrus b", kind="learning", confidence=0.49)]
     )
@@ -240,9 +238,8 @@ def test_a_learning_that_is_not_sure_enough_is_told_so(store):
     assert reasons(trial) == {unsure.id: "unsure"}
     assert "0.49" in trial.left[0].says
     assert str(CERTAIN) in trial.left[0].says
-
-
-def test_of_a_failure_and_its_pattern_the_one_that_is_not_said_names_the_other(store):
+    # Of a failure and its pattern the one that is not said names the other.
+    store = make_store()
     failed, fix = {"fixed_by": "ran `make down`"}, {"solution": "ran `make down`, " * 20, "from": ["f1"]}
     failure, pattern = store.keep(
         [a_memory("walrus", kind="failure", uid="f1", detail=failed), a_memory("walrus", kind="pattern", detail=fix)]
@@ -251,14 +248,12 @@ def test_of_a_failure_and_its_pattern_the_one_that_is_not_said_names_the_other(s
         trial = a_trial(store, a_moment("session_start", budget=budget))
         assert (ids(trial.items), reasons(trial)) == ([said.id], {left.id: "retold"})
         assert said.id in trial.left[0].says
-
-
-def test_a_rule_that_the_user_did_not_say_is_told_so(store):
+    # A rule that the user did not say is told so.
+    store = make_store()
     [kept] = store.keep([a_memory("always walrus", kind="preference", trust="agent")])
     assert reasons(a_trial(store, a_moment("session_start"))) == {kept.id: "trust"}
-
-
-def test_a_handoff_that_a_later_one_replaced_is_told_so(store):
+    # A handoff that a later one replaced is told so.
+    store = make_store()
     old, new = store.keep(
         [
             a_memory("old", kind="handoff", trust="agent", created=NOW - 500),
@@ -268,23 +263,23 @@ def test_a_handoff_that_a_later_one_replaced_is_told_so(store):
     trial = a_trial(store, a_moment("session_start"))
     assert ids(trial.items) == [new.id]
     assert reasons(trial) == {old.id: "closed"}
-
-
-def test_what_is_said_in_fewer_words_is_said_so_with_what_it_would_cost(store):
+    # What is said in fewer words is said so with what it would cost.
+    store = make_store()
     store.keep([a_memory(f"walrus {'版本' * 20} {at}") for at in range(14)])
     trial = a_trial(store, a_moment(budget=500))
     shorter = [each for each in trial.items if each.reason == SHORTER]
     assert shorter
     assert all(int(each.says.split()[-2]) > each.tokens for each in shorter)
-
-
-def test_a_summary_that_is_told_among_the_sessions_is_not_told_as_left_out(store):
+    # A summary that is told among the sessions is not told as left out.
+    store = make_store()
     [kept] = store.keep([a_memory("walrus done", kind="summary")])
     trial = a_trial(store, a_moment("session_start"))
     assert (ids(trial.items), trial.left) == ([kept.id], ())
 
 
-def test_every_layer_has_its_share_of_what_is_told_as_left_out(store):
+def test_every_layer_and_window_has_its_share_in_a_trial(make_store):
+    # Every layer has its share of what is told as left out.
+    store = make_store()
     kinds = ("summary", "change", "preference", "learning", "decision")
     store.keep([a_memory(f"walrus {kind} {at}", kind=kind) for kind in kinds for at in range(40)])
     trial = a_trial(store, a_moment("session_start", budget=150))
@@ -292,9 +287,8 @@ def test_every_layer_has_its_share_of_what_is_told_as_left_out(store):
     assert {each.layer for each in trial.left} == {"sessions", "changes", "rules", "knowledge", "past"}
     order = [layer.name for layer in RECIPES["session_start"].layers]
     assert [order.index(each.layer) for each in trial.left] == sorted(order.index(each.layer) for each in trial.left)
-
-
-def test_what_a_window_has_left_is_the_budget_of_a_trial_too(store):
+    # What a window has left is the budget of a trial too.
+    store = make_store()
     store.keep([a_memory(f"walrus pool {at}") for at in range(9)])
     trial = a_trial(store, a_moment(session="s"), spent=lambda: {"prompt": RECIPES["prompt"].total - 60})
     assert trial.got.budget == 60

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,10 +15,10 @@ from foreword.chronicle import chronicle
 from foreword.fit import Layer, Line
 from foreword.recall import recall
 from foreword.recipes import RECIPES
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import FORMS, KINDS, TRUSTS, Memory, Moment, Project, Ranked, Recalled
-from foreword.values import replace
 from foreword.worker.tools import _whole
+from tests.tables import table
 
 NOW = 1_800_000_000.0
 SOURCES = st.sampled_from(
@@ -35,7 +35,7 @@ def ranked(kind: str, **more: object) -> Ranked:
 
 
 @given(kind=st.sampled_from(sorted({*KINDS} - {"change"})), trust=OTHERS, source=SOURCES, form=st.sampled_from(FORMS))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_every_form_tells_who_said_it_and_nobody_passes_for_the_user(kind, trust, source, form):
     one = ranked(kind, trust=trust, source=source)
     said = render.said_by(one.memory)
@@ -73,8 +73,8 @@ def test_what_a_tool_shows_in_full_says_who_said_it(kind, trust, source):
     assert (told.who == "user") is (trust == "user")
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("moment", ["session_start", "compaction", "question", "prompt"])
+@table("form", FORMS)
+@table("moment", ["session_start", "compaction", "question", "prompt"])
 def test_nothing_but_the_users_words_is_a_rule(tmp_path: Path, form, moment):
     here = Project(key="here", name="here", root=str(tmp_path))
     about = {"project": "here", "created": NOW, "confirmed": NOW}
@@ -84,7 +84,7 @@ def test_nothing_but_the_users_words_is_a_rule(tmp_path: Path, form, moment):
         for trust in TRUSTS
         for scope in ("project:here", "universal")
     ]
-    with closing(SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")) as store:
+    with closing(Store(tmp_path / "memory.db", backups=tmp_path / "backups")) as store:
         store.keep(rules)
         prompt = "" if moment in ("session_start", "compaction") else "what of the wombat preference?"
         asked = Moment(name=moment, project=here, prompt=prompt, form=form, languages=())
@@ -93,7 +93,7 @@ def test_nothing_but_the_users_words_is_a_rule(tmp_path: Path, form, moment):
         assert moment != "session_start"
         return
     held = {item.memory: item.layer for item in got.items}
-    with closing(SqliteStore(tmp_path / "memory.db", backups=tmp_path / "backups")) as store:
+    with closing(Store(tmp_path / "memory.db", backups=tmp_path / "backups")) as store:
         trusts = {memory.trust for memory in store.by_id([id for id, layer in held.items() if layer == "rules"])}
     assert trusts <= {"user"}
     for trust in TRUSTS[1:]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import apsw
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.jsontext import storable
+from foreword.encoding import storable
 from foreword.typed import MOST_TYPED, typed
+from tests.tables import table
 
 INDEX = apsw.Connection(":memory:")
 INDEX.execute("CREATE VIRTUAL TABLE words USING fts5 (title, tokenize = 'porter unicode61 remove_diacritics 2')")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "whole", "begun"),
     [
         ("", (), ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ import pytest
 from foreword.hosts import find
 from foreword.install import wired
 from foreword.paths import Home
-from foreword.values import replace
 from foreword.wiring import Block, Entry, Left, Own, Setup
+from tests.tables import table
 
 
 def setup_of(folder: Path) -> Setup:
@@ -46,30 +47,32 @@ def lacks(found: wired.Wired) -> list[tuple[str, str]]:
     return [(lack.how, lack.what) for lack in found.lacks]
 
 
-@pytest.fixture
-def setup(tmp_path: Path) -> Setup:
-    made = setup_of(tmp_path)
+def installed_in(folder: Path) -> Setup:
+    made = setup_of(folder)
     write(made)
     return made
 
 
-def test_what_install_wrote_stands_beside_what_the_user_has(setup):
+@pytest.fixture
+def setup(tmp_path: Path) -> Setup:
+    return installed_in(tmp_path)
+
+
+def test_how_a_host_is_wired_is_read_from_its_files(tmp_path_factory, tmp_path):
+    # What install wrote stands beside what the user has.
+    setup = installed_in(tmp_path_factory.mktemp("x"))
     found = wired.stands(setup)
     assert (found.begun, found.there, found.lacks) == (True, 4, ())
-
-
-def test_a_host_that_nobody_wired_is_not_begun(tmp_path):
+    # A host that nobody wired is not begun.
     found = wired.stands(setup_of(tmp_path))
     assert not found.begun
     assert {how for how, _ in lacks(found)} == {"missing"}
-
-
-def test_what_was_taken_out_is_missing(setup):
+    # What was taken out is missing.
+    setup = installed_in(tmp_path_factory.mktemp("x"))
     (setup.folder / "hooks.json").write_text('{"version": 1, "hooks": {"Stop": []}}')
     assert lacks(wired.stands(setup)) == [("missing", "hooks.Stop"), ("missing", "servers.foreword")]
-
-
-def test_what_says_something_else_is_changed(setup):
+    # What says something else is changed.
+    setup = installed_in(tmp_path_factory.mktemp("x"))
     text = (setup.folder / "hooks.json").read_text()
     (setup.folder / "hooks.json").write_text(text.replace("--host codex", "--host gemini").replace('"x"', '"y"'))
     (setup.folder / "plugin.js").write_text("export default 1\n")
@@ -77,31 +80,28 @@ def test_what_says_something_else_is_changed(setup):
     found = wired.stands(setup)
     assert {how for how, _ in lacks(found)} == {"changed"}
     assert found.begun
-
-
-def test_settings_that_the_host_wrote_anew_still_hold_what_install_wrote(setup):
+    # Settings that the host wrote anew still hold what install wrote.
+    setup = installed_in(tmp_path_factory.mktemp("x"))
     (setup.folder / "config.toml").write_text('[mcp_servers]\n[mcp_servers.foreword]\nenabled = true\ncommand = "x"\n')
     assert wired.stands(setup).lacks == ()
-
-
-def test_a_file_that_cannot_be_read_is_told_as_such(setup):
+    # A file that cannot be read is told as such.
+    setup = installed_in(tmp_path_factory.mktemp("x"))
     (setup.folder / "hooks.json").write_text('{"hooks": ')
     assert ("unreadable", "hooks.Stop") in lacks(wired.stands(setup))
-
-
-def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(setup):
+    # A pipe in place of a file keeps nobody waiting.
+    setup = installed_in(tmp_path_factory.mktemp("x"))
     (setup.folder / "hooks.json").unlink()
     os.mkfifo(setup.folder / "hooks.json")
     assert ("unreadable", "hooks.Stop") in lacks(wired.stands(setup))
-
-
-def test_comments_and_commas_too_many_are_passed_over(setup):
+    # Comments and commas too many are passed over.
+    setup = installed_in(tmp_path_factory.mktemp("x"))
     text = (setup.folder / "hooks.json").read_text()
     (setup.folder / "hooks.json").write_text("// mine\n" + text[:-1] + ", /* more */ }\n")
     assert wired.stands(setup).lacks == ()
 
 
-def test_a_launcher_that_is_gone_is_named(setup, tmp_path):
+def test_launchers_that_are_gone_are_named(setup, tmp_path):
+    # A launcher that is gone is named.
     home = Home(tmp_path / "home")
     place = wired.place_of(home, {"HOME": str(tmp_path)})
     assert str(home.launcher) in wired.strays(wired.stands(setup), place=place)
@@ -116,9 +116,7 @@ def test_a_launcher_that_is_gone_is_named(setup, tmp_path):
     assert wired.strays(wired.stands(setup), place=place) == (str(home.launcher),)
     elsewhere = wired.place_of(Home(tmp_path / "elsewhere"), {"HOME": str(tmp_path)})
     assert wired.strays(wired.stands(setup), place=elsewhere) == (str(home.launcher),)
-
-
-def test_a_home_with_a_space_in_its_name_is_no_other_home(tmp_path):
+    # A home with a space in its name is no other home.
     folder = tmp_path / "my folder"
     folder.mkdir()
     setup = setup_of(folder)
@@ -129,9 +127,7 @@ def test_a_home_with_a_space_in_its_name_is_no_other_home(tmp_path):
         path.write_text("#!/bin/sh\n")
         path.chmod(0o700)
     assert wired.strays(wired.stands(setup), place=wired.place_of(home, {"HOME": str(folder)})) == ()
-
-
-def test_what_a_host_writes_by_itself_is_not_missed_and_is_no_sign_of_us(tmp_path):
+    # What a host writes by itself is not missed and is no sign of us.
     made = Left(tmp_path / "known.json", ("foreword",))
     setup = Setup(binary="claude", folder=tmp_path, changes=(made,))
     assert (wired.stands(setup).lacks, wired.stands(setup).files) == ((), ())
@@ -139,7 +135,7 @@ def test_what_a_host_writes_by_itself_is_not_missed_and_is_no_sign_of_us(tmp_pat
     assert not wired.stands(setup).begun
 
 
-@pytest.mark.parametrize(
+@table(
     ("host", "file", "text"),
     [
         ("claude-code", "settings.json", '{"disableAllHooks": true}'),

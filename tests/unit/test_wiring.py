@@ -3,19 +3,18 @@
 import json
 import subprocess
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.config import load
-from foreword.hook import build
 from foreword.hosts import FILES, codex, find
 from foreword.install.found import place_of
-from foreword.values import replace
 from foreword.wiring import Block, Change, Entry, Left, Own, Place, Setup, quoted
+from tests.tables import table
 
 USER = Path("/home/ada")
 OURS = USER / ".foreword"
@@ -162,14 +161,14 @@ def claude_hooks(found: Setup) -> dict[str, dict[str, object]]:
     return {event: {**groups[0]["hooks"][0], "matcher": groups[0].get("matcher")} for event, groups in told.items()}
 
 
-@pytest.mark.parametrize("name", ["__HOOK__", "__SOCKET__"])
+@table("name", ["__HOOK__", "__SOCKET__"])
 def test_opencodes_plugin_knows_both_paths_whatever_they_are_called(name):
     hook, socket = Path(f"/{name}/bin/foreword-hook"), Path(f"/{name}/run/worker.sock")
     [plugin] = [each for each in setup("opencode", hook=hook, socket=socket).changes if isinstance(each, Own)]
     assert f'const SOCKET = "{socket}";\nconst HOOK = "{hook}";\n' in plugin.text
 
 
-@pytest.mark.parametrize("version", ["", "1.0.98 (Claude Code)", "2.0.75", "nightly"])
+@table("version", ["", "1.0.98 (Claude Code)", "2.0.75", "nightly"])
 def test_a_claude_of_unknown_or_old_version_is_told_only_of_old_events(version):
     hooks = claude_hooks(setup("claude-code", version=version))
     assert list(hooks) == CLAUDE.split()
@@ -178,19 +177,10 @@ def test_a_claude_of_unknown_or_old_version_is_told_only_of_old_events(version):
         assert (hook["type"], hook["timeout"], set(hook)) == ("command", 5, {"type", "command", "timeout", "matcher"})
 
 
-def test_a_claude_that_knows_failures_is_told_of_them():
+def test_claude_is_told_of_the_events_it_knows_and_given_its_files():
+    # A claude that knows failures is told of them.
     assert set(claude_hooks(setup("claude-code", version="2.0.76"))) == {*CLAUDE.split(), "PostToolUseFailure"}
-
-
-@pytest.mark.parametrize("version", ["2.1.197", "2.1.325 (Claude Code)", "2.2.0", "3.0.1"])
-def test_a_new_claude_does_not_wait_for_what_is_only_captured(version):
-    hooks = claude_hooks(setup("claude-code", version=version))
-    aside = {event for event, hook in hooks.items() if hook.get("async") is True}
-    assert aside == {"PostToolUse", "PostToolUseFailure", "SubagentStop", "PreCompact"}
-    assert {event for event, hook in hooks.items() if "async" in hook} == aside
-
-
-def test_claude_runs_us_before_our_own_tools_alone():
+    # Claude runs us before our own tools alone.
     hooks = claude_hooks(setup("claude-code", version="2.1.325"))
     assert hooks["PreToolUse"]["matcher"] == "mcp__foreword__.*|mcp__plugin_foreword_foreword__.*"
     assert {event: hook["matcher"] for event, hook in hooks.items() if hook["matcher"]} == {
@@ -198,9 +188,7 @@ def test_claude_runs_us_before_our_own_tools_alone():
         "PostToolUse": "*",
         "PostToolUseFailure": "*",
     }
-
-
-def test_claude_has_a_server_a_skill_and_three_commands():
+    # Claude has a server a skill and three commands.
     made = files(setup("claude-code"))
     server = {"type": "stdio", "command": MCP, "args": [], "env": {}}
     assert made["/home/ada/.claude.json"] == {"mcpServers": {"foreword": server}}
@@ -212,6 +200,14 @@ def test_claude_has_a_server_a_skill_and_three_commands():
         "/home/ada/.claude/commands/foreword/search.md",
         "/home/ada/.claude/commands/foreword/handoff.md",
     }
+
+
+@table("version", ["2.1.197", "2.1.325 (Claude Code)", "2.2.0", "3.0.1"])
+def test_a_new_claude_does_not_wait_for_what_is_only_captured(version):
+    hooks = claude_hooks(setup("claude-code", version=version))
+    aside = {event for event, hook in hooks.items() if hook.get("async") is True}
+    assert aside == {"PostToolUse", "PostToolUseFailure", "SubagentStop", "PreCompact"}
+    assert {event for event, hook in hooks.items() if "async" in hook} == aside
 
 
 def test_claudes_plugin_says_what_its_settings_would():
@@ -236,12 +232,20 @@ def test_claudes_plugin_says_what_its_settings_would():
     assert as_plugin.after == ()
 
 
-def test_undone_last_first_claudes_settings_name_no_plugin_that_is_gone():
+def test_claudes_plugin_is_undone_in_order_and_not_given_to_the_old():
+    # Undone last first claudes settings name no plugin that is gone.
     kinds = [type(each) for each in setup("claude-code", version="2.1.325", plugin=True).changes]
     assert kinds == sorted(kinds, key=[Own, Left, Entry].index)
+    # A claude too old for the plugin is told by its settings.
+    found = setup("claude-code", version="2.0.76", plugin=True)
+    assert found.changes == setup("claude-code", version="2.0.76").changes
+    assert "2.0.76" in found.after[0]
+    # A claude that loads a plugin late says so.
+    for version in ("2.1.197", ""):
+        assert "twice" in setup("claude-code", version=version, plugin=True).after[0]
 
 
-@pytest.mark.parametrize("plugin", [False, True])
+@table("plugin", [False, True])
 def test_what_claude_writes_of_us_by_itself_is_known(plugin):
     found = setup("claude-code", version="2.1.325", plugin=plugin)
     left = {(str(each.file.relative_to(USER)), *each.keys) for each in found.changes if isinstance(each, Left)}
@@ -258,18 +262,7 @@ def test_what_claude_writes_of_us_by_itself_is_known(plugin):
     assert left == (counted | lists if plugin else counted)
 
 
-def test_a_claude_too_old_for_the_plugin_is_told_by_its_settings():
-    found = setup("claude-code", version="2.0.76", plugin=True)
-    assert found.changes == setup("claude-code", version="2.0.76").changes
-    assert "2.0.76" in found.after[0]
-
-
-def test_a_claude_that_loads_a_plugin_late_says_so():
-    for version in ("2.1.197", ""):
-        assert "twice" in setup("claude-code", version=version, plugin=True).after[0]
-
-
-@pytest.mark.parametrize(
+@table(
     ("host", "variable", "folder"),
     [
         ("claude-code", "CLAUDE_CONFIG_DIR", "/moved"),
@@ -296,8 +289,8 @@ ANYWHERE = (
 )
 
 
-@pytest.mark.parametrize("changed", ANYWHERE, ids=["plain", "plugin", "new", "new plugin", "quotes"])
-@pytest.mark.parametrize("host", sorted(FILES))
+@table("changed", ANYWHERE)
+@table("host", sorted(FILES))
 def test_every_change_can_be_written_down_and_lies_in_the_hosts_folder_or_ours(host, changed):
     found = setup(host, **changed)
     user, ours = changed.get("user", USER), changed.get("hook", PLACE.hook).parent.parent
@@ -313,7 +306,7 @@ def test_every_change_can_be_written_down_and_lies_in_the_hosts_folder_or_ours(h
         assert inside or change.file == user / ".claude.json"
 
 
-@pytest.mark.parametrize("host", sorted(set(FILES) - {"opencode"}))
+@table("host", sorted(set(FILES) - {"opencode"}))
 def test_every_event_we_read_is_asked_for_once(host):
     made = json.dumps([files(setup(host, version="2.1.325"))])
     told = [each.partition('"')[0] for each in made.split(f"--host {host} ")[1:]]
@@ -323,7 +316,7 @@ def test_every_event_we_read_is_asked_for_once(host):
     assert sorted(told) == sorted(read | beside)
 
 
-@pytest.mark.parametrize("shell", ["sh", "bash"])
+@table("shell", ["sh", "bash"])
 def test_a_shell_runs_the_hook_wherever_our_home_lies_and_nothing_once_it_is_gone(tmp_path, shell):
     hook = tmp_path / "a 'quoted' \"home\" $HOME `x`" / "bin" / "foreword-hook"
     command = replace(PLACE, hook=hook).command("codex", "Stop")
@@ -342,15 +335,7 @@ def test_any_path_is_read_back_from_toml_and_json(path):
     assert json.loads(quoted(path)) == path
 
 
-@pytest.mark.parametrize("host", sorted(FILES))
-def test_nothing_of_it_is_carried_by_the_hook(host):
-    _, source = build._bared()[f"foreword.hosts.{FILES[host]}"]
-    assert "setup" not in source
-    assert "wiring" not in source
-    assert "variables" not in source
-
-
-@pytest.mark.parametrize("host", sorted(FILES))
+@table("host", sorted(FILES))
 def test_the_page_of_a_host_names_every_file_and_variable(host):
     page = (DOCS / f"{host}.md").read_text(encoding="utf-8")
     found = setup(host, version="2.1.325")
@@ -367,15 +352,19 @@ def parted(text: str) -> tuple[dict[str, str], str]:
     return dict(line.split(": ", 1) for line in head.splitlines()), body
 
 
-def test_the_skill_teaches_every_tool_in_few_words():
+def test_skills_and_blocks_are_well_formed():
+    # The skill teaches every tool in few words.
     head, body = parted(files(setup("claude-code"))["/home/ada/.claude/skills/foreword/SKILL.md"])
     assert head["name"] == "foreword"
     assert len(head["description"]) < 500  # it is part of every request; all of the rest is read when it is wanted
     assert [tool for tool in TOOLS if f"`{tool}`" not in body] == []
     assert len(body.split()) < 400
+    # Blocks end their lines.
+    for host in FILES:
+        assert all(each.text.endswith("\n") for each in setup(host).changes if isinstance(each, Block | Own))
 
 
-@pytest.mark.parametrize("name", ["remember", "search", "handoff"])
+@table("name", ["remember", "search", "handoff"])
 def test_a_command_passes_on_what_was_typed_and_names_its_tool(name):
     head, body = parted(files(setup("claude-code"))[f"/home/ada/.claude/commands/foreword/{name}.md"])
     assert body.count("$ARGUMENTS") == 1
@@ -383,8 +372,3 @@ def test_a_command_passes_on_what_was_typed_and_names_its_tool(name):
     assert f"mcp__foreword__memory_{name}" in head["allowed-tools"].split(", ")
     assert f"mcp__plugin_foreword_foreword__memory_{name}" in head["allowed-tools"].split(", ")
     assert all(": " not in value for value in head.values()), "YAML would read a second field"
-
-
-def test_blocks_end_their_lines():
-    for host in FILES:
-        assert all(each.text.endswith("\n") for each in setup(host).changes if isinstance(each, Block | Own))

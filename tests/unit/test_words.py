@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.words import STOP_WORDS, any_of, split, terms
+from tests.tables import table
 
 ODD = "aB9 _-.*\"'\0版本กิ한й́é\u200d\u202e\U0001f600\ud800"
 TEXT = st.text(max_size=80) | st.text(alphabet=ODD, max_size=40)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "words"),
     [
         ("resource_for_action", ["resource", "action"]),
@@ -36,7 +37,7 @@ def test_a_text_is_looked_for_by_these_words(text, words):
     assert list(terms(text)) == words
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "words"),
     [
         ("plain words need nothing", ""),
@@ -67,12 +68,6 @@ def test_every_term_of_any_text_is_a_lower_case_word_once(text):
 @given(TEXT, st.integers(0, 10))
 def test_there_are_never_more_terms_than_asked_for(text, limit):
     assert terms(text, limit=limit) == terms(text, limit=1000)[:limit]
-
-
-@given(TEXT)
-def test_the_same_text_gives_the_same_words(text):
-    assert split(text) == split(text)
-    assert terms(text) == terms(text)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +109,8 @@ LOG = "".join(
 )
 
 
-def test_a_pasted_log_leaves_the_users_own_words_and_the_error_in_its_middle():
+def test_pasted_and_huge_texts_leave_the_words_that_matter():
+    # A pasted log leaves the users own words and the error in its middle.
     half = len(LOG) // 2
     error = "\nERROR ledger_import.py:88 DeadlockDetected: could not obtain lock on relation\n"
     found = terms(
@@ -123,12 +119,15 @@ def test_a_pasted_log_leaves_the_users_own_words_and_the_error_in_its_middle():
     assert found[:3] == ("nightly", "import", "hang")
     assert {"reconcile", "ledger", "job", "deadlockdetected", "obtain", "relation"} <= set(found)
     assert not any(term[0].isdigit() and len(term) > 4 for term in found)
-
-
-def test_pasted_code_is_looked_for_by_what_it_names_most():
+    # Pasted code is looked for by what it names most.
     code = "def price_basket(basket, voucher):\n    return sum(line.net for line in basket.lines)\n" * 40
     found = terms(f"Please round down here:\n{code}def seldomSeen(): pass\n{code}and keep the tests green")
     assert {"round", "basket", "voucher", "seldomseen", "seldom", "tests", "green"} <= set(found)
+    # A huge text takes no time.
+    many = "wordNumber版本 " * 200_000
+    assert len(terms(many)) == 4
+    assert len(split(many).split()) < 10
+    assert terms("x" * 2_000_000) == ("x" * 2_000_000,)
 
 
 @given(st.integers(0, 150), st.integers(1, 64))
@@ -142,10 +141,3 @@ def test_a_long_text_gives_no_more_terms_than_asked_for_each_once(text, limit):
     found = terms(f"{text} {LOG[:4000]} {text} ValueError: {text}\n {LOG[:6000]} {text}", limit=limit)
     assert len(found) <= limit
     assert len(set(found)) == len(found)
-
-
-def test_a_huge_text_takes_no_time():
-    many = "wordNumber版本 " * 200_000
-    assert len(terms(many)) == 4
-    assert len(split(many).split()) < 10
-    assert terms("x" * 2_000_000) == ("x" * 2_000_000,)

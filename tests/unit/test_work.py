@@ -68,7 +68,8 @@ def wait_for(ask, wanted):
     assert ask() == wanted
 
 
-def test_what_a_session_touched_comes_newest_first_and_relative_to_the_project(folder, works):
+def test_what_a_session_touched_is_told_of_it_alone(folder, works, tmp_path):
+    # What a session touched comes newest first and relative to the project.
     work = works()
     work.saw(an_event(folder, file=folder / "a.py", at=NOW - 30))
     work.saw(an_event(folder, file=folder / "src" / "b.py", at=NOW - 20))
@@ -76,9 +77,7 @@ def test_what_a_session_touched_comes_newest_first_and_relative_to_the_project(f
     work.saw(an_event(folder / "src", file="../a.py", at=NOW - 10))
     work.saw(an_event(folder, file="/etc/hosts", at=NOW))
     assert work.around(a_moment(folder)).touched == ("a.py", "src/b.py", "c.py")
-
-
-def test_another_session_and_another_project_see_nothing_of_it(folder, works, tmp_path):
+    # Another session and another project see nothing of it.
     work = works()
     work.saw(an_event(folder, file=folder / "a.py"))
     assert work.around(a_moment(folder, session="other")).touched == ()
@@ -86,25 +85,19 @@ def test_another_session_and_another_project_see_nothing_of_it(folder, works, tm
     (tmp_path / "away").mkdir()
     (tmp_path / "away" / "go.mod").touch()
     assert work.around(a_moment(tmp_path / "away")).touched == ()
-
-
-def test_a_project_behind_a_link_is_the_same(folder, works, tmp_path):
+    # A project behind a link is the same.
     (tmp_path / "link").symlink_to(folder)
     work = works()
     work.saw(an_event(tmp_path / "link", file=tmp_path / "link" / "a.py"))
     assert work.around(a_moment(tmp_path / "link")).touched == ("a.py",)
-
-
-def test_the_last_tool_uses_are_told_for_a_while(folder, works):
+    # The last tool uses are told for a while.
     work = works()
     work.saw(an_event(folder, name="PostToolUseFailure", at=NOW - 5))
     work.saw(an_event(folder, at=NOW - 3))
     work.saw(an_event(folder, name="UserPromptSubmit", at=NOW))
     work.saw(an_event(folder, name="PostToolUseFailure", at=NOW - 100_000))
     assert work.around(a_moment(folder)).recent == ("tool", "tool_failure")
-
-
-def test_no_more_is_kept_than_is_asked_for(folder, works):
+    # No more is kept than is asked for.
     work = works()
     for n in range(300):
         work.saw(an_event(folder, file=folder / f"f{n}.py", at=NOW + n))
@@ -113,6 +106,14 @@ def test_no_more_is_kept_than_is_asked_for(folder, works):
     for n in range(MOST_SESSIONS + 50):
         work.saw(an_event(folder, session=f"many{n}"))
     assert len(work._sessions) == MOST_SESSIONS
+
+    # A store that fails or hangs costs only what it knows.
+    def broken(_):
+        raise StoreError("gone")
+
+    work = works(earlier=broken)
+    work.saw(an_event(folder, file=folder / "a.py"))
+    assert work.around(a_moment(folder)).touched == ("a.py",)
 
 
 def test_after_a_restart_the_session_is_read_from_the_store_once(folder, works, store):
@@ -140,15 +141,6 @@ def test_a_session_that_begins_is_not_looked_for_in_the_store(folder, works):
     work.saw(an_event(folder, name="SessionStart", source="resume", session="r"))
     work.around(a_moment(folder, session="r"))
     wait_for(lambda: asked, ["r"])
-
-
-def test_a_store_that_fails_or_hangs_costs_only_what_it_knows(folder, works):
-    def broken(_):
-        raise StoreError("gone")
-
-    work = works(earlier=broken)
-    work.saw(an_event(folder, file=folder / "a.py"))
-    assert work.around(a_moment(folder)).touched == ("a.py",)
 
 
 def test_languages_are_remembered_for_a_while(folder, works):

@@ -1,15 +1,15 @@
-"""Debian's Chromium through Playwright, and a filled memory behind an opened viewer.
+"""Drive Debian's Chromium through Playwright against viewers over copies of one filled memory.
 
-A test takes `viewer` and `page` where it only looks, `fresh` and `fresh_page` where it changes something; both pages
-have a cookie and stand on nothing yet: `visit(page, f"{viewer.origin}/memories")`. `@every_look` runs it at desktop
-and phone width, light and dark. Whatever the browser says that it should not (errors on its console, refused content,
-exceptions, dialogs, requests to anywhere else) fails the test; `watch.expects("409")` excuses what a test provokes.
+`viewer` and `page` are shared by the tests of a file, each of which changes only memories of its own; `fresh` and
+`fresh_page` belong to one test, which may break them. A page has a cookie and shows nothing yet:
+`visit(page, f"{viewer.origin}/memories")`. `@every_look` runs a test at desktop and phone width, light and dark. Any
+console error, refused content, exception, dialog or request to another host fails the test; `watch.expects("409")`
+excuses what a test provokes.
 """
 
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import re
 import shutil
@@ -39,7 +39,6 @@ except ImportError:  # said by the fixture that needs it: a conftest that skips 
 
 REQUIRED = os.environ.get("FOREWORD_VIEWER") == "required"
 ARTEFACTS = Path(os.environ.get("FOREWORD_ARTEFACTS") or Path(__file__).resolve().parents[2] / "artefacts") / "viewer"
-HERE = Path(__file__).resolve().parent
 HOLD_EVERY = 2.0  # seconds, as the command does
 SECONDS = 15.0  # that a page may take on a busy machine
 # A box for addresses draws what it would suggest as two pages of its own, for each window: half of what one costs.
@@ -156,6 +155,7 @@ class Watch:
     origin: str = ""
     said: list[str] = field(default_factory=list)
     excused: list[str] = field(default_factory=list)
+    answered: set[tuple[str, str]] = field(default_factory=set)  # method and path of every good answer
 
     def expects(self, *patterns: str) -> None:
         """What matches one of these is no trouble: the test asks for it."""
@@ -192,7 +192,7 @@ def go(page: Any, address: str) -> None:
     settled(page)
 
 
-# What a page has asked and not been answered, and what it will do by itself within a second.
+# Counts what a page has asked and not read yet, and the timers that are due within a second.
 STIRS = """(() => {
     const stirs = (window.stirs = { asked: 0, due: new Set(), later: window.setTimeout.bind(window) });
     const { fetch, clearTimeout } = window;
@@ -202,9 +202,17 @@ STIRS = """(() => {
         stirs.due.add(`${sort} ${id}`);
         return id;
     };
-    window.fetch = (...given) => {
+    const over = () => stirs.later(() => { stirs.asked -= 1; }, 0);
+    window.fetch = async (...given) => {
         stirs.asked += 1;
-        return fetch(...given).finally(() => { stirs.asked -= 1; });
+        try {
+            const got = await fetch(...given), json = got.json.bind(got);
+            got.json = () => json().finally(over);
+            return got;
+        } catch (error) {
+            over();
+            throw error;
+        }
     };
     window.setTimeout = (act, pause = 0, ...given) =>
         typeof act === "function" && pause < 1000 ? counted("timer", stirs.later, act, [pause, ...given])
@@ -213,15 +221,15 @@ STIRS = """(() => {
     window.requestIdleCallback = (act, how) => counted("idle", idle, act, [how]);
     window.cancelIdleCallback = (id) => { stirs.due.delete(`idle ${id}`); cancelIdle(id); };
 })()"""
+# Settles after four frames in a row in which nothing was pending and nothing was drawn.
 STILL = """() => new Promise((settle) => {
-    const main = document.getElementById("main"), began = performance.now();
-    let last = began;
-    const watcher = new MutationObserver(() => { last = performance.now(); });
+    let quiet = 0;
+    const watcher = new MutationObserver(() => { quiet = 0; });
     watcher.observe(document.body, { subtree: true, childList: true });
     const look = () => {
-        const now = performance.now();
-        if (stirs.asked || stirs.due.size || main.hasAttribute("aria-busy")) last = now;
-        if (now - last < 120 && now - began < 10_000) return stirs.later(look, 20);
+        const busy = document.getElementById("main").hasAttribute("aria-busy");
+        quiet = stirs.asked || stirs.due.size || busy ? 0 : quiet + 1;
+        if (quiet < 4) return requestAnimationFrame(look);
         watcher.disconnect();
         settle();
     };
@@ -234,7 +242,6 @@ def still(page: Any) -> None:
     page.evaluate(STILL)
 
 
-VISITED: set[tuple[str, str, str]] = set()  # method, path and verb of all that was answered in this run
 # The browser tells of refused content on its console too; this tells which, and of what is only reported.
 LISTENER = """addEventListener("securitypolicyviolation", event => console.error(
     `refused: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`))"""
@@ -280,17 +287,8 @@ def _asked(asked: Any, watch: Watch) -> None:
 
 
 def _answered(got: Any, watch: Watch) -> None:
-    """Only what was done counts: what is refused or not there was not visited."""
     if got.url.startswith(f"{watch.origin}/") and got.status < 400:
-        VISITED.add((got.request.method, urlsplit(got.url).path, verb(got.request.post_data)))
-
-
-def verb(body: str | None) -> str:
-    """What a change was asked to do, in words, from what it was told: `do=accept several`."""
-    told = json.loads(body) if body else {}
-    words = [f"do={told['do']}"] if "do" in told else []
-    words += [name for name in ("add", "dry_run", "entry", "new", "off", "remove", "run", "scope") if told.get(name)]
-    return " ".join([*words, *(["several"] if len(told.get("ids", ())) > 1 else [])])
+        watch.answered.add((got.request.method, urlsplit(got.url).path))
 
 
 # -- fixtures -----------------------------------------------------------------------------------------------------
@@ -368,7 +366,7 @@ def template() -> Iterator[tuple[Path, Filled]]:
     home = Home(root=root / "h")
     home.prepare()
     yield root, fill(home, root / "projects")
-    shutil.rmtree(root, ignore_errors=True)
+    shutil.rmtree(root)
 
 
 @contextmanager
@@ -386,12 +384,12 @@ def opened(template: tuple[Path, Filled]) -> Iterator[Viewer]:
             finally:
                 viewer.close()
     finally:
-        shutil.rmtree(copy, ignore_errors=True)
+        shutil.rmtree(copy)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def viewer(template: tuple[Path, Filled]) -> Iterator[Viewer]:
-    """A viewer that all tests look at and none changes."""
+    """A viewer for all tests of a file; each changes memories of its own only."""
     with opened(template) as made:
         yield made
 
@@ -420,19 +418,6 @@ def page(windows: Callable[[Look], Any], viewer: Viewer, look: Look, watch: Watc
         yield made
 
 
-@pytest.fixture(scope="module")
-def mine(template: tuple[Path, Filled]) -> Iterator[Viewer]:
-    """A viewer for all tests of a file that change something: each changes something else."""
-    with opened(template) as made:
-        yield made
-
-
-@pytest.fixture
-def my_page(windows: Callable[[Look], Any], mine: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
-    with watched(windows(look), mine, watch) as made:
-        yield made
-
-
 @pytest.fixture
 def fresh_page(windows: Callable[[Look], Any], fresh: Viewer, look: Look, watch: Watch) -> Iterator[Any]:
     with watched(windows(look), fresh, watch) as made:  # its port is an origin of its own
@@ -449,11 +434,13 @@ def unused(windows: Callable[[Look], Any], look: Look, watch: Watch) -> Iterator
     try:
         with worker(home, root / "user") as client:
             viewer = Viewer(home, client, Filled({"new": str(root / "new")}))
-            with watched(windows(look), viewer, watch) as page:
-                yield page, viewer
-            viewer.close()
+            try:
+                with watched(windows(look), viewer, watch) as page:
+                    yield page, viewer
+            finally:
+                viewer.close()
     finally:
-        shutil.rmtree(root, ignore_errors=True)
+        shutil.rmtree(root)
 
 
 @pytest.fixture
@@ -476,39 +463,3 @@ def axe() -> str:
     if not script.exists():
         missing(f"there is no {AXE.spec} (python tests/viewer/install.py, which needs npm)")
     return script.read_text(encoding="utf-8")
-
-
-# -- the last test: nothing was left out -----------------------------------------------------------------------------
-
-LAST = HERE / "test_visited.py"
-TOLD = Path(os.environ["TESTS_TOLD"]) if os.environ.get("TESTS_TOLD") else None  # where tests/run.py gathers it
-RAN: set[str] = set()  # files of this folder of which tests were chosen
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The test that counts what was visited comes behind all that visit; alone it would count nothing."""
-    last = [item for item in items if item.path == LAST]
-    items[:] = [item for item in items if item.path != LAST] + last
-    RAN.update(item.path.name for item in items if item.path.parent == HERE)
-    all_of_it = TOLD or {path.name for path in HERE.glob("test_*.py")} == RAN
-    if not all_of_it or config.option.keyword or config.option.markexpr:
-        for item in last:
-            item.add_marker(pytest.mark.skip(reason="only some of tests/viewer run"))
-
-
-def pytest_sessionfinish() -> None:
-    """Tell what was visited to the process that counts it."""
-    if TOLD and RAN:
-        told = {"ran": sorted(RAN), "visited": sorted(VISITED)}
-        (TOLD / f"visited-{os.getpid()}.json").write_text(json.dumps(told))
-
-
-@pytest.fixture
-def visited() -> set[tuple[str, str, str]]:
-    """What all tests of the folder have visited, in this process and in others; each of its files must have run."""
-    if lacks := lacking():
-        missing(lacks)
-    told = [json.loads(path.read_text()) for path in TOLD.glob("visited-*.json")] if TOLD else []
-    ran = RAN.union(*(each["ran"] for each in told))
-    assert sorted(path.name for path in HERE.glob("test_*.py") if path.name not in ran) == [], "these did not run"
-    return VISITED.union((method, path, verb) for each in told for method, path, verb in each["visited"])

@@ -24,12 +24,12 @@ from foreword.hosts import find
 from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.projects import resolve
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.types import Memory
-from foreword.values import fields
 from foreword.worker import life
 from tests.everyday import remembered
-from tests.flow.conftest import PATIENT, Host, wait_for
+from tests.flow.conftest import PATIENT, Host, end_worker, wait_for
+from tests.flow.viewing import is_gone
 from tests.month.claude import Claude, Clock
 from tests.month.product import Product
 from tests.month.story import DAY, FIRST, SESSIONS, Step, Told
@@ -55,7 +55,7 @@ class Filled:
 
 @contextmanager
 def worker(home: Home, user: Path) -> Iterator[Client]:
-    """The worker of *home*, started as its user would, who lives in *user*; it has left at the end."""
+    """Start the worker of *home* for somebody whose own home is *user*; at the end its process is gone."""
     user.mkdir(parents=True, exist_ok=True)
     own = {"FOREWORD_HOME": str(home.root), "HOME": str(user), **PATIENT}
     agents = ("CLAUDECODE", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
@@ -64,10 +64,16 @@ def worker(home: Home, user: Path) -> Iterator[Client]:
         life.start(home)
     client = Client(home, seconds=60)
     client.get("/api/health")  # it has read its settings and written its hook
+    pid = life.pid_of(home)
     try:
         yield client
     finally:
-        life.stop(home)
+        try:
+            life.stop(home)
+        finally:
+            end_worker(home)
+            if pid:  # it lets its lock go before it has ended, and whoever removes the home must not be in its way
+                wait_for(lambda: is_gone(pid))
 
 
 def fill(home: Home, folder: Path) -> Filled:
@@ -208,7 +214,7 @@ def hooked(client: Client, delivery: Delivery) -> bytes:
 def _kept(home: Home, projects: Mapping[str, str], *, now: float) -> dict[str, str]:
     """What no door makes at once: a memory whose file is gone, one that was discarded."""
     about = {name: {"project": resolve(path).key, "scope": resolve(path).scope} for name, path in projects.items()}
-    store = SqliteStore(home.database, backups=home.backups)
+    store = Store(home.database, backups=home.backups)
     try:
         stale, discarded = store.keep(
             [
@@ -233,7 +239,7 @@ def _said(client: Client, projects: Mapping[str, str], *, now: float) -> dict[st
     """What was added by hand: the shop's months, and rules of every scope."""
     names = ("kind", "title", "body", "files", "created")
     shop = [
-        {name: each for name, each in fields(memory).items() if name in names}
+        {name: each for name, each in vars(memory).items() if name in names}
         | {"files": list(memory.files), "tags": _tags(memory), "project_path": projects["shop"]}
         for memory in remembered(project="", now=now)
         if memory.kind not in ("change", "project", "goal")

@@ -16,6 +16,8 @@ import pytest
 from foreword.web.routes import routes_of
 from tests.viewer.conftest import Viewer, settled, visit
 
+pytestmark = pytest.mark.long
+
 ROUTES = routes_of(None, None)  # type: ignore[arg-type] # nothing is asked of them here
 
 # Everything that a page may send without asking anybody first; it tells what it could read of the answers.
@@ -83,11 +85,11 @@ def evil() -> Iterator[ThreadingHTTPServer]:
 
 
 @pytest.fixture
-def page(browser: Any, mine: Viewer) -> Iterator[Any]:
+def page(browser: Any, viewer: Viewer) -> Iterator[Any]:
     """A page whose browser has the key. What is refused here counts for no visit, and what it says is meant to be."""
     context = browser.new_context()
-    name, text = mine.cookie
-    context.add_cookies([{"name": name, "value": text, "url": mine.origin, "httpOnly": True, "sameSite": "Strict"}])
+    name, text = viewer.cookie
+    context.add_cookies([{"name": name, "value": text, "url": viewer.origin, "httpOnly": True, "sameSite": "Strict"}])
     yield context.new_page()
     context.close()
 
@@ -109,20 +111,20 @@ def stored(viewer: Viewer) -> list[Any]:
 
 
 def test_a_page_on_another_port_reads_nothing_and_changes_nothing(
-    mine: Viewer, page: Any, evil: ThreadingHTTPServer
+    viewer: Viewer, page: Any, evil: ThreadingHTTPServer
 ) -> None:
-    visit(page, f"{mine.origin}/memories")  # the cookie is there and good
-    before = stored(mine)
+    visit(page, f"{viewer.origin}/memories")  # the cookie is there and good
+    before = stored(viewer)
     there = page.context.new_page()
     there.goto(f"http://127.0.0.1:{evil.server_address[1]}/")
-    id = next(iter(mine.ids.values()))
+    id = next(iter(viewer.ids.values()))
     body = json.dumps({"id": id, "ids": [id], "title": "forged", "kind": "note", "do": "promote", "yes": True})
-    told = {"origin": mine.origin, "targets": targets(mine), "body": body}
+    told = {"origin": viewer.origin, "targets": targets(viewer), "body": body}
     assert there.evaluate(ATTACK, told) == []
     for way in ("frame", "window", "events", "socket", "form"):
-        assert there.evaluate(WAYS[way], mine.origin) == [], way
-    assert stored(mine) == before
-    visit(page, f"{mine.origin}/health")  # and our own page still works
+        assert there.evaluate(WAYS[way], viewer.origin) == [], way
+    assert stored(viewer) == before
+    visit(page, f"{viewer.origin}/health")  # and our own page still works
 
 
 WAYS = {
@@ -166,10 +168,10 @@ WAYS = {
 
 
 def test_a_link_that_another_page_opens_shows_it_nothing_and_its_browser_the_viewer(
-    mine: Viewer, page: Any, evil: ThreadingHTTPServer
+    viewer: Viewer, page: Any, evil: ThreadingHTTPServer
 ) -> None:
     page.goto(f"http://127.0.0.1:{evil.server_address[1]}/")
-    link = mine.link()
+    link = viewer.link()
     for asked in ("cors", "no-cors"):
         assert page.evaluate(
             "([link, mode]) => fetch(link, {mode, credentials: 'include'}).then((got) => got.text()).catch(() => '')",
@@ -226,9 +228,9 @@ INJECTED = """() => new Promise((done) => setTimeout(() => {
 }, 0))"""
 
 
-def test_no_script_handler_or_style_that_is_put_into_our_page_has_any_effect(mine: Viewer, page: Any) -> None:
+def test_no_script_handler_or_style_that_is_put_into_our_page_has_any_effect(viewer: Viewer, page: Any) -> None:
     for path in ("/now", "/memories"):
-        visit(page, mine.origin + path)
+        visit(page, viewer.origin + path)
         assert page.evaluate(INJECTED) == {"could": [], "ran": [], "style": "static"}
 
 
@@ -254,33 +256,33 @@ OUT = """async (there) => {
 
 
 def test_nothing_in_our_page_can_send_anything_to_another_port(
-    mine: Viewer, page: Any, evil: ThreadingHTTPServer
+    viewer: Viewer, page: Any, evil: ThreadingHTTPServer
 ) -> None:
-    visit(page, f"{mine.origin}/memories")
+    visit(page, f"{viewer.origin}/memories")
     assert page.evaluate(OUT, f"http://127.0.0.1:{evil.server_address[1]}/") == []
     assert Evil.cookies == [], "nobody was asked"
 
 
 def test_the_cookie_that_another_port_is_sent_opens_nothing_by_itself(
-    mine: Viewer, page: Any, evil: ThreadingHTTPServer
+    viewer: Viewer, page: Any, evil: ThreadingHTTPServer
 ) -> None:
     """Browsers send it along, whatever we say: what is behind it must not hang on the cookie alone."""
     page.goto(f"http://127.0.0.1:{evil.server_address[1]}/")
-    assert any(mine.cookie[1] in each for each in Evil.cookies)
-    told = http.client.HTTPConnection("127.0.0.1", mine.port, timeout=10)
+    assert any(viewer.cookie[1] in each for each in Evil.cookies)
+    told = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=10)
     with closing(told):
         told.request("GET", "/api/projects", headers={"Cookie": Evil.cookies[0]})
         assert told.getresponse().status == 403, "without what only our own page says"
 
 
-def test_what_was_forgotten_is_not_shown_by_going_back(mine: Viewer, page: Any) -> None:
+def test_what_was_forgotten_is_not_shown_by_going_back(viewer: Viewer, page: Any) -> None:
     title = "zqxjkwvb is what the quokkas call it"
-    told = {"kind": "note", "title": title, "project_path": str(mine.home.root.parent)}
-    id = mine.client.post("/api/memories", told)["memories"][0]["id"]
-    visit(page, f"{mine.origin}/memories/{id}")
+    told = {"kind": "note", "title": title, "project_path": str(viewer.home.root.parent)}
+    id = viewer.client.post("/api/memories", told)["memories"][0]["id"]
+    visit(page, f"{viewer.origin}/memories/{id}")
     page.get_by_text(title).first.wait_for()
-    visit(page, f"{mine.origin}/health")
-    mine.client.post("/api/forget", {"ids": [id], "yes": True})
+    visit(page, f"{viewer.origin}/health")
+    viewer.client.post("/api/forget", {"ids": [id], "yes": True})
     page.go_back()
     settled(page)
     page.get_by_text("there is no").first.wait_for()

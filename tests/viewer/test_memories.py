@@ -1,401 +1,474 @@
-"""The Memories page in a real browser: search as you type, facets, keys, all of one memory, and every action."""
+"""Use the Memories page in a real browser: keys, several at once, half-written edits, failures, phones, way back."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
-from tests.viewer.conftest import LOOKS, every_look, visit
+from tests.viewer.conftest import LOOKS, settled, still, visit
+from tests.viewer.steps import ROW, bar, focused, keep, memory, open_list, rows, shows, toast, until, until_rows
 
-ROW = ".mem-results .row"
+pytestmark = pytest.mark.long
 
-
-def rows(page: Any) -> list[str]:
-    return list(page.locator(f"{ROW} .row-title").all_text_contents())
-
-
-def until(page: Any, holds: str) -> None:
-    """Wait until something holds; as a function, for the policy of the page lets no string be evaluated."""
-    page.wait_for_function(f"() => {holds}")
+on_a_phone = pytest.mark.parametrize("look", [LOOKS[-1]], indirect=True, ids=str)
+FRAMES = "() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)))"
+SCROLLED = "document.querySelector('.mem-list').scrollTop"
 
 
-def until_rows(page: Any, count: int) -> None:
-    until(page, f"document.querySelectorAll('{ROW}').length === {count}")
+def hold(page: Any, path: str) -> tuple[list[Any], Callable[[], None]]:
+    """Hold the next request of a path; the second value waits until there is one."""
+    held: list[Any] = []
+    page.route(path, lambda asked: held.extend([asked]), times=1)
+
+    def waited() -> None:
+        for _ in range(300):
+            if held:
+                return
+            page.wait_for_timeout(50)  # lets the driver hear of it
+        raise AssertionError(f"nobody asked for {path}")
+
+    return held, waited
 
 
-def told(page: Any, title: str) -> None:
-    page.locator("#mem-title", has_text=title).wait_for()
+def answer(page: Any, path: str, held: list[Any]) -> None:
+    """Let what was held go on, and wait until the page has had its answer."""
+    with page.expect_response(path):
+        held[0].continue_()
+    still(page)
 
 
-def begin(page: Any, viewer: Any, more: str = "") -> None:
-    visit(page, f"{viewer.origin}/memories{more}")
-    page.locator(ROW).first.wait_for()
+def away(page: Any) -> None:
+    page.get_by_role("link", name="Health").click()
+    page.wait_for_url("**/health")
+    settled(page)
 
 
-def said(page: Any, words: str) -> Any:
-    toast = page.locator(".toast", has_text=words).last
-    toast.wait_for()
-    return toast
-
-
-def focused(page: Any) -> str:
-    return str(page.evaluate("document.activeElement.dataset.id ?? document.activeElement.id"))
-
-
-@every_look
-def test_a_list_and_one_of_it_are_readable_at_any_width_and_nothing_scrolls_sideways(page, viewer, look, shot):
-    begin(page, viewer)
-    page.locator("details.mem-facets").wait_for()
-    shot(page, "memories")
-    page.get_by_role("link", name=re.compile("Money is stored as integer cents")).last.click()
-    told(page, "Money is stored as integer cents")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.locator(ROW).first.is_visible() is (look.place == "desktop")
-    shot(page, "memory")
-    if look.place == "phone":
-        page.get_by_role("button", name="All results").click()
-        page.locator(ROW).first.wait_for()
-        assert not page.locator("#mem-title").is_visible()
-
-
-RIGHT_TO_LEFT = "قرار: نستخدم UTC في كل الجداول (MySQL)."
-# Where the first word and the last stand in what is shown of a text, and in what room.
-STAND = """(node) => {
-    const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
-    const side = (word) => {
-        for (texts.currentNode = node; texts.nextNode(); ) {
-            const at = texts.currentNode.data.indexOf(word), range = document.createRange();
-            if (at < 0) continue;
-            range.setStart(texts.currentNode, at);
-            range.setEnd(texts.currentNode, at + word.length);
-            return range.getBoundingClientRect();
-        }
-    };
-    const room = node.getBoundingClientRect(), [first, last] = [side("قرار"), side("MySQL")];
-    return { first: first.left, last: last?.right ?? -Infinity, within: first.right <= room.right + 1 };
-}"""
-
-
-@pytest.mark.parametrize("look", [LOOKS[0], LOOKS[-1]], indirect=True, ids=str)
-def test_words_that_run_from_right_to_left_do_so_wherever_they_stand(my_page, mine, look, shot):
-    tag = f"قرار {look} (MySQL)"
-    about = {"title": f"{RIGHT_TO_LEFT} {look}", "body": f"{RIGHT_TO_LEFT} " * 8, "tags": [tag]}
-    known = {"kind": "decision", "project_path": mine.projects["havn"], **about}
-    mine.client.post("/api/memories", known)
-    page = my_page
-    begin(page, mine, f"?tag={quote(tag)}&q=UTC")
-    until_rows(page, 1)
-
-    def runs(*places: str) -> None:
-        for place in places:
-            node = page.locator(place, has_text="قرار").first
-            stand = node.evaluate(STAND)
-            assert stand["last"] < stand["first"], place
-            assert stand["within"], f"{place} begins out of sight"
-
-    if look.place == "phone":
-        page.locator("details.mem-facets > summary").click()
-    page.locator("[data-facet=tag]").wait_for(state="attached")
-    shot(page, "memories-right-to-left")
-    runs(".row-title", ".row-gist", ".mem-chosen bdi", "[data-facet=tag] .mem-value")
-    page.locator(ROW).click()
-    told(page, RIGHT_TO_LEFT)
-    runs("#mem-title", ".mem-body", ".mem-named .mem-chip")
-    page.locator("[data-do=edit]").click()
-    form = page.get_by_role("form", name="Edit")
-    form.wait_for()
-    shot(page, "memory-edited-right-to-left")
-    for name in ("title", "body", "tags"):
-        assert form.locator(f"[name={name}]").evaluate("node => getComputedStyle(node).direction") == "rtl"
-    assert form.locator("[name=files]").evaluate("node => getComputedStyle(node).direction") == "ltr"
-    page.keyboard.press("Escape")
-    page.locator("[data-do=forget]").click()
-    runs("dialog bdi")
-    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    visit(page, f"{mine.origin}/memories")
-    page.locator("#mem-q").fill("قرار")
-    assert page.locator("#mem-q").evaluate("node => getComputedStyle(node).direction") == "rtl"
-
-
-def test_what_is_typed_narrows_the_list_at_once_and_stands_in_the_address(page, viewer):
-    begin(page, viewer)
-    all_of_it = page.locator(".mem-count").inner_text()
-    page.keyboard.press("/")
-    page.keyboard.type("picking queue")
-    until(page, "new URL(location).searchParams.get('q') === 'picking queue'")
-    assert any("picking queue" in each for each in rows(page))
-    assert len(rows(page)) < 10
-    assert page.locator(f"{ROW} mark").first.inner_text().lower() in ("picking", "queue")
-    page.reload()
-    page.locator(f"{ROW} mark").first.wait_for()
-    assert page.locator("#mem-q").input_value() == "picking queue"
-    page.locator("#mem-q").focus()
-    page.keyboard.press("Escape")
-    until(page, f"document.querySelector('.mem-count').textContent === {all_of_it!r}")
-
-
-def test_facets_narrow_and_are_taken_back(page, viewer):
-    begin(page, viewer)
-    box = page.get_by_label(re.compile("^decision")).first
-    box.wait_for()
-    with page.expect_response("**/api/facets*"):  # what is counted anew is drawn anew, under the pointer
-        box.check()
-    until(page, "new URL(location).searchParams.get('kind') === 'decision'")
-    assert set(page.locator(f"{ROW} .chip:first-child").all_text_contents()) == {"decision"}
-    with page.expect_response("**/api/facets*"):
-        page.get_by_label(re.compile("^pattern")).first.check()
-    until(page, "new URL(location).searchParams.get('kind') === 'decision,pattern'")
-    with page.expect_response("**/api/facets*"):
-        page.locator("details[data-facet=project] label", has_text="tern").click()
-    until_rows(page, 1)
-    assert rows(page) == ["Close every response body"]
-    page.get_by_role("button", name="Clear all").click()
-    until(page, "location.search === ''")
-    assert len(rows(page)) > 1
-
-
-def test_every_part_of_a_memory_is_told_and_leads_on(page, viewer):
-    begin(page, viewer, f"/{viewer.ids['locks']}")
-    told(page, "Use PostgreSQL advisory locks for the picking queue")
-    one = page.locator(".mem-one")
-    for part in ("Where it is from", "Links", "How it ranks now", "Shown and used", "History"):
-        one.get_by_role("heading", name=part).wait_for()
-    assert "the user said it" in one.inner_text()
-    one.locator(".mem-part", has_text="Links").get_by_role("link").click()
-    told(page, "psycopg.errors.DeadlockDetected in reserve_stock")
-    page.wait_for_url(f"**/memories/{viewer.ids['failure']}")
-    page.go_back()
-    told(page, "Use PostgreSQL advisory locks for the picking queue")
-    one.get_by_title("All with this file").first.click()
-    until(page, "new URL(location).searchParams.has('file')")
-    assert "Use PostgreSQL advisory locks for the picking queue" in rows(page)
-
-
-def test_a_memory_leads_to_the_session_it_came_from_and_to_those_that_saw_it(page, viewer):
-    given = viewer.client.get("/api/injections", session_id=viewer.sessions["live"], limit=20)["injections"]
-    id = next(item["memory"] for each in given for item in each["items"])
-    begin(page, viewer, f"/{id}")
-    shown = page.locator(".mem-part", has_text="Shown and used")
-    shown.locator("summary").first.click()
-    shown.locator(".factors").first.wait_for()
-    assert shown.locator("a[href^='/timeline/']").count() > 0
+# -- keys, and where one was -----------------------------------------------------------------------------------------
 
 
 def test_the_keys_move_open_and_come_back(page, viewer):
-    begin(page, viewer)
+    open_list(page, viewer)
     ids = page.locator(ROW).evaluate_all("all => all.map(each => each.dataset.id)")
     page.keyboard.press("ArrowDown")  # out of the search box
-    assert focused(page) == ids[0]
-    page.keyboard.press("j")
-    page.keyboard.press("j")
-    page.keyboard.press("k")
+    for key in ("j", "j", "k"):
+        page.keyboard.press(key)
     assert focused(page) == ids[1]
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/memories/{ids[1]}")
     page.locator("#mem-title").wait_for()
     page.keyboard.press("j")  # what is open follows
     page.wait_for_url(f"**/memories/{ids[2]}")
+    still(page)
     page.keyboard.press("Escape")
     until(page, "location.pathname === '/memories'")
     assert focused(page) == ids[2]
-    page.keyboard.press("k")
-    page.keyboard.press("k")
-    page.keyboard.press("k")
+    for _ in range(3):
+        page.keyboard.press("k")
     assert focused(page) == "mem-q"
     page.keyboard.press("Escape")
     page.keyboard.press("w")
     until(page, "new URL(location).searchParams.get('view') === 'waiting'")
 
 
-def test_more_comes_when_the_end_is_near(page, viewer):
-    begin(page, viewer)
+def test_the_way_back_and_a_reload_lead_to_the_same_lines_of_the_list(page, viewer):
+    open_list(page, viewer)
     until_rows(page, 50)
-    page.locator(ROW).last.focus()
-    page.keyboard.press("j")
-    until(page, f"document.querySelectorAll('{ROW}').length > 50")
-    page.keyboard.press("Home")
-    assert focused(page) == page.locator(ROW).first.get_attribute("data-id")
-    page.keyboard.press("End")
-    until(page, f"[...document.querySelectorAll('{ROW}')].at(-1) === document.activeElement")
+    page.keyboard.press("ArrowDown")
+    for _ in range(25):
+        page.keyboard.press("j")
+    before, id = page.evaluate(f"[{SCROLLED}, document.activeElement.dataset.id]")
+    assert before > 0
+    page.keyboard.press("Enter")
+    page.locator("#mem-title").wait_for()
+    page.go_back()
+    until(page, f"document.activeElement.dataset.id === '{id}' && Math.abs({SCROLLED} - {before}) < 100")
+    page.reload()
+    until(page, f"document.querySelectorAll('{ROW}').length > 40 && Math.abs({SCROLLED} - {before}) < 100")
 
 
-def test_a_note_that_is_opened_by_its_address_can_be_promoted(my_page, mine):
-    told = {"kind": "note", "title": "the crane needs oil", "project_path": mine.projects["havn"]}
-    id = mine.client.post("/api/memories", told)["memories"][0]["id"]
-    visit(my_page, f"{mine.origin}/memories/{id}")
-    my_page.get_by_label("What the note becomes").select_option("learning")
-    my_page.locator(".mem-detail").get_by_role("button", name="Promote").click()
-    my_page.locator(".mem-head", has_text="Superseded by the crane needs oil").wait_for()
+def test_a_long_list_keeps_its_rows_its_place_and_its_selection_and_says_where_it_ends(page, viewer):
+    ids = keep(viewer, "ballast", 510)
+    open_list(page, viewer, "?q=ballast")
+    page.locator("#mem-q").press("ArrowDown")
+    for count in range(100, 550, 50):
+        page.keyboard.press("End")
+        until(page, f"document.querySelectorAll('{ROW}').length >= {min(count, 500)}")
+    page.locator(".mem-ends", has_text="The first 500 are listed.").wait_for()
+    page.locator(f"[data-id='{ids[300]}']").focus()
+    for key in ("x", "Shift+J"):
+        page.keyboard.press(key)
+    bar(page, 2)
+    held = focused(page)
+    page.keyboard.press("p")
+    toast(page, "2 memories pinned")
+    bar(page, 2)
+    assert page.locator(ROW).count() == 500
+    assert focused(page) == held
+    page.keyboard.press("Enter")
+    shows(page, "ballast 301")
+    viewer.client.post(f"/api/memories/{ids[301]}", {"title": "ballast of lead"})
+    shows(page, "ballast of lead")  # it is followed, though the list is too long to be
 
 
-def test_an_edit_is_saved_told_and_taken_back(my_page, mine):
-    page = my_page
-    begin(page, mine, f"/{mine.ids['failure']}?q=reserve_stock")
-    told(page, "DeadlockDetected in reserve_stock")
-    page.keyboard.press("e")
-    form = page.get_by_role("form", name="Edit")
-    form.get_by_label("Title").fill("Deadlocks in reserve_stock, as never before")
-    form.get_by_label("Tags").fill("locks, shop")
+def test_what_an_action_takes_away_or_renames_hands_its_focus_on(page, viewer):
+    (id,) = keep(viewer, "futtock", 1, kind="note")
+    open_list(page, viewer, "?view=waiting")
+    count = page.locator(ROW).count()
+    page.locator(".mem-row", has_text="futtock").get_by_role("button", name="Discard").focus()
+    page.keyboard.press("Enter")
+    until_rows(page, count - 1)
+    assert page.evaluate("document.activeElement.matches('.row')")
+    page.locator(".toast button").focus()
+    page.keyboard.press("Enter")
+    until_rows(page, count)
+    assert page.evaluate("document.activeElement !== document.body")
+    visit(page, f"{viewer.origin}/memories/{id}")
+    page.locator("[data-do=pin]").focus()
+    page.keyboard.press("Enter")
+    toast(page, "Pinned")
+    assert page.evaluate("document.activeElement.dataset.do") == "unpin"
+
+
+def test_a_key_that_is_held_walks_on_but_does_nothing_twice(page, viewer):
+    id, *_ = keep(viewer, "gudgeon", 5)
+    open_list(page, viewer, f"/{id}?q=gudgeon")
+    shows(page, "gudgeon 0")
+    with page.expect_response("**/api/pin"):
+        page.keyboard.down("p")
+        page.keyboard.down("p")  # as a keyboard repeats it
+        page.keyboard.up("p")
+    toast(page, "Pinned")
+    still(page)
+    assert memory(viewer, id)["pinned"]
+    page.locator(ROW).first.focus()
+    for _ in range(3):
+        page.keyboard.down("j")
+    page.keyboard.up("j")
+    until(page, f"document.activeElement === document.querySelectorAll('{ROW}')[3]")
+
+
+def test_undo_twice_in_a_row_takes_back_two_things(page, viewer):
+    """Also where the second key comes before the first is answered."""
+    (id,) = keep(viewer, "pintle", 1)
+    visit(page, f"{viewer.origin}/memories/{id}")
+    page.locator("[data-do=pin]").click()
+    toast(page, "Pinned")
+    page.locator("[data-do='set aside']").click()
+    toast(page, "Set aside")
+    page.keyboard.press("u")
+    page.keyboard.press("u")
+    for words in ("set aside", "pinned"):
+        toast(page, f"Taken back: {words}")
+    assert (memory(viewer, id)["status"], memory(viewer, id)["pinned"]) == ("active", False)
+
+
+# -- several at once, and what waits ---------------------------------------------------------------------------------
+
+
+def test_rows_are_selected_by_keys_and_pinned_and_taken_back_as_one(page, viewer):
+    ids = keep(viewer, "quayside", 5)
+    open_list(page, viewer, "?q=quayside")
+    for key in ("ArrowDown", "x", "Shift+J", "Shift+ArrowDown", "Shift+ArrowDown", "Shift+K"):  # one too far, and back
+        page.keyboard.press(key)
+    bar(page, 3)
+    assert page.locator("#said").inner_text() == "3 selected"
+    keep(viewer, "quayside late", 1, created=2e9)  # what comes meanwhile takes nothing away
+    page.locator(ROW, has_text="quayside late 0").wait_for()
+    bar(page, 3)
+    assert focused(page) == ids[2]
+    page.keyboard.press("p")
+    toast(page, "3 memories pinned").get_by_role("button", name="Undo").click()
+    toast(page, "Taken back")
+    assert not any(memory(viewer, id)["pinned"] for id in ids)
+    page.get_by_label("Select: quayside 4").click(modifiers=["Shift"])  # from where the last range began
+    bar(page, 5)
+    page.locator("#mem-q").fill("quayside 4")  # another choice: what it lists stays selected
+    until_rows(page, 1)
+    bar(page, 1)
+    page.locator(ROW).focus()
     page.keyboard.press("Escape")
-    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    page.keyboard.press("Control+Enter")
-    told(page, "as never before")
-    toast = said(page, "Revised: title, tags")
-    page.locator(ROW, has_text="as never before").first.wait_for()  # the list is asked behind it
-    page.locator("#mem-title").focus()
-    toast.get_by_role("button", name="Undo").click()
-    said(page, "Taken back")
-    until(page, "!document.querySelector('#mem-title').textContent.includes('never')")
-    page.locator(ROW, has_text="as never before").wait_for(state="detached")
-    page.get_by_role("button", name="Do it again").first.click()
-    told(page, "as never before")
+    until(page, "document.querySelector('.mem-bar').hidden")
 
 
-def test_an_edit_that_makes_no_sense_is_told_and_nothing_is_lost(my_page, mine, watch):
+def test_several_are_unpinned_brought_back_lose_a_tag_and_are_forgotten(page, viewer):
+    ids = keep(viewer, "scupper", 3, tags=["deck,iron", "wet"])
+    open_list(page, viewer, "?q=scupper")
+    for box in page.locator(".mem-tick input").all():
+        box.check()
+    bar(page, 3)
+    for words, pinned in (("3 memories pinned", True), ("3 memories no longer pinned", False)):
+        page.keyboard.press("p")
+        toast(page, words)
+        assert {memory(viewer, id)["pinned"] for id in ids} == {pinned}
+    page.keyboard.press("t")
+    page.get_by_role("dialog").get_by_label("Remove").fill("deck,iron")  # a tag that holds a comma stays whole
+    page.keyboard.press("Enter")
+    toast(page, "Tags changed on 3 memories")
+    assert {tuple(memory(viewer, id)["tags"]) for id in ids} == {("wet",)}
+    page.keyboard.press("a")
+    toast(page, "3 memories set aside")
+    open_list(page, viewer, "?q=scupper&status=discarded")
+    for box in page.locator(".mem-tick input").all():
+        box.check()
+    bar(page, 3).get_by_role("button", name="Bring back").click()
+    toast(page, "3 memories brought back")
+    open_list(page, viewer, "?q=scupper")
+    for n in range(2):
+        page.get_by_label(f"Select: scupper {n}").check()
+    bar(page, 2)
+    page.keyboard.press("f")
+    dialog = page.get_by_role("dialog", name="Forget these 2 for good?")
+    dialog.get_by_role("button", name="Forget 2 for good").click()
+    page.locator(".mem-receipt", has_text="Forgotten for good").wait_for()
+    until_rows(page, 1)
+    assert rows(page) == ["scupper 2"]
+
+
+def test_what_waits_is_decided_one_by_one_together_and_for_everywhere(page, viewer):
+    for word in ("gunwale", "transom"):
+        for number, id in enumerate(keep(viewer, word, 2)):
+            viewer.client.post(f"/api/memories/{id}", {"title": f"{word} {number}, in other words", "by": "codex"})
+    notes = keep(viewer, "capstan", 3, kind="note")
+    open_list(page, viewer, "?view=waiting")
+    for word, button, words in (
+        ("gunwale", "Accept", "2 memories accepted"),
+        ("transom", "Refuse", "2 memories refused"),
+    ):
+        for row in page.locator(".mem-row", has_text=word).all():
+            row.locator(".mem-tick input").check()
+        bar(page, 2).get_by_role("button", name=button).click()
+        toast(page, words)
+        page.locator(".mem-row", has_text=word).first.wait_for(state="detached")
+        still(page)
+    note = page.locator(".mem-row", has_text="capstan 2")
+    note.get_by_role("button", name="Discard").click()
+    toast(page, "Discarded").get_by_role("button", name="Undo").click()
+    note.get_by_label("What the note becomes").select_option("goal")
+    note.get_by_role("button", name="Promote").click()
+    toast(page, "it is a goal now")
+    for n in range(2):
+        page.get_by_label(f"Select: capstan {n}").check()
+    bar(page, 2).get_by_role("button", name="Promote").click()
+    page.get_by_role("dialog").get_by_label("What they become").select_option("goal")
+    page.get_by_role("dialog").get_by_role("button", name="Promote").click()
+    toast(page, "2 memories promoted: each is a goal now")
+    assert {memory(viewer, id)["status"] for id in notes} == {"superseded"}
+    rule = page.locator(".mem-row", has=page.get_by_role("button", name="Accept everywhere")).first
+    id = rule.get_attribute("data-of")
+    rule.get_by_role("button", name="Accept everywhere").click()
+    toast(page, "Accepted: it is a rule now")
+    assert (memory(viewer, id)["scope"], memory(viewer, id)["status"]) == ("universal", "active")
+
+
+# -- edits -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_edit_that_makes_no_sense_is_told_and_nothing_is_lost(page, viewer, watch):
     watch.expects("400")
-    page = my_page
-    begin(page, mine, f"/{mine.ids['successor']}")
+    (id,) = keep(viewer, "tackle", 1, kind="note", confidence=0.5)
+    visit(page, f"{viewer.origin}/memories/{id}")
     page.locator("[data-do=edit]").click()
     form = page.get_by_role("form", name="Edit")
     form.get_by_label("Counts for").fill("planet:mars")
     form.get_by_role("button", name="Save").click()
-    assert said(page, "unknown scope").inner_text().startswith("Unknown scope")
+    toast(page, "Unknown scope")
     assert form.get_by_label("Counts for").input_value() == "planet:mars"
+    form.get_by_label("Counts for").fill("universal")
+    form.get_by_label("Kind").select_option("failure")
+    form.get_by_label("Fixed by").fill("a new block")
+    form.get_by_label("Kind").select_option("decision")
+    assert form.get_by_label("Why").is_visible()
+    assert form.get_by_label("Fixed by").is_visible()  # something stands there
+    before = memory(viewer, id)["confidence"]
+    form.get_by_label("Confidence").fill("")
+    page.keyboard.press("Control+Enter")
+    until(page, "document.activeElement.name === 'confidence'")
+    form.get_by_label("Confidence").fill(str(before))
+    page.keyboard.press("Control+Enter")
+    toast(page, "Revised")
+    assert memory(viewer, id)["confidence"] == before
+
+
+def test_a_half_written_edit_is_not_lost_by_leaving_or_forgetting_others(page, viewer, watch):
+    watch.expects("^dialog")
+    id, *_ = keep(viewer, "halyard", 3)
+    open_list(page, viewer, "?q=halyard")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    shows(page, "halyard 0")
+    for n in (1, 2):
+        page.get_by_label(f"Select: halyard {n}").check()
+    page.locator("[data-do=edit]").click()
+    title = page.get_by_role("form", name="Edit").get_by_label("Title")
+    title.fill("halyard 0 of hemp")
+    question = page.get_by_role("dialog", name="Discard your changes?")
+    for leave in (
+        lambda: page.keyboard.press("Escape"),
+        lambda: page.locator(ROW, has_text="halyard 1").click(),
+        lambda: page.get_by_role("link", name="Health").click(),
+        lambda: page.evaluate("history.back()"),
+        lambda: bar(page, 2).get_by_role("button", name="Forget").click(),
+    ):
+        leave()
+        question.get_by_role("button", name="Cancel").click()
+        until(page, f"location.pathname === '/memories/{id}'")
+        assert title.input_value() == "halyard 0 of hemp"
+    title.press("End")
+    title.press_sequentially("!")
+    with page.expect_event("dialog"):  # the browser asks itself, and is told to stay
+        page.evaluate("() => { setTimeout(() => location.reload()) }")
+    assert title.input_value() == "halyard 0 of hemp!"
+    page.get_by_role("link", name="Health").click()
+    question.get_by_role("button", name="Discard").click()
+    page.wait_for_url("**/health")
+    assert memory(viewer, id)["title"] == "halyard 0"
+
+
+@pytest.mark.parametrize(
+    ("button", "title"), [("Keep mine", "spinnaker of silk"), ("Take theirs", "spinnaker of nylon")]
+)
+def test_what_somebody_changes_during_an_edit_is_told_and_never_overwritten_unseen(page, viewer, watch, button, title):
+    watch.expects("409")
+    (id,) = keep(viewer, "spinnaker", 1)
+    visit(page, f"{viewer.origin}/memories/{id}")
+    page.locator("[data-do=edit]").click()
+    form = page.get_by_role("form", name="Edit")
+    form.get_by_label("Title").fill("spinnaker of silk")
+    viewer.client.post(f"/api/memories/{id}", {"title": "spinnaker of nylon", "tags": ["sail"]})
+    form.get_by_text("Somebody changed this while you were writing").wait_for()
+    assert form.get_by_label("Tags").input_value() == "sail"
+    page.keyboard.press("Control+Enter")  # what was told is decided first
+    assert memory(viewer, id)["title"] == "spinnaker of nylon"
+    form.get_by_role("button", name=button).click()
+    page.keyboard.press("Control+Enter")
+    shows(page, title)
+    assert (memory(viewer, id)["title"], memory(viewer, id)["tags"]) == (title, ["sail"])
+
+
+def test_what_was_forgotten_during_an_edit_does_not_come_back_when_the_form_is_left(page, viewer, watch):
+    watch.expects("404")
+    id, _ = keep(viewer, "foresail", 2)
+    open_list(page, viewer, "?q=foresail")
+    page.locator(ROW).first.click()
+    shows(page, "foresail 0")
+    page.locator("[data-do=edit]").click()
+    form = page.get_by_role("form", name="Edit")
+    form.get_by_label("Title").fill("foresail of flax")
+    viewer.client.post("/api/forget", {"ids": [id]})
+    form.get_by_text("It was forgotten while you were writing").wait_for()
     page.keyboard.press("Escape")
     page.get_by_role("dialog").get_by_role("button", name="Discard").click()
-    told(page, "Search uses Meilisearch")
+    page.locator(".mem-detail").get_by_role("alert").get_by_text("There is no memory").wait_for()
+    until_rows(page, 1)  # nor is it listed
+    assert "foresail" not in page.title()
+    assert page.evaluate("document.activeElement !== document.body")
 
 
-def test_a_pin_is_shown_at_once_and_let_go_by_the_same_key(my_page, mine):
-    page = my_page
-    begin(page, mine, f"/{mine.ids['goal']}")
-    page.locator("[data-do=pin]").click()
-    page.locator(".mem-head .chip", has_text="pinned").wait_for()
-    said(page, "Pinned")
-    page.locator(f"{ROW}.chosen .chip", has_text="pinned").wait_for()
-    page.keyboard.press("p")
-    said(page, "No longer pinned")
-    page.keyboard.press("u")
-    said(page, "Taken back")
-    page.locator("[data-do=unpin]").wait_for()
+# -- what comes too late, or not at all ------------------------------------------------------------------------------
 
 
-def test_a_memory_is_superseded_by_another_or_by_new_words(my_page, mine):
-    page = my_page
-    begin(page, mine, f"/{mine.ids['locks']}")
-    told(page, "Use PostgreSQL advisory locks")
-    page.keyboard.press("s")
-    form = page.get_by_role("form", name="Supersede")
-    form.get_by_role("button", name="Supersede").click()
-    form.get_by_text("Say what is true now, or choose a memory.").wait_for()
-    form.get_by_label("Find").fill("kafka outbox")
-    form.get_by_role("radio").first.check()
-    form.get_by_role("button", name="Supersede").click()
-    page.locator(".mem-head", has_text="Superseded by Kafka is not introduced").wait_for()
-    page.get_by_role("link", name=re.compile("^Kafka is not introduced")).first.click()
-    told(page, "Kafka is not introduced")
-    page.locator("[data-do=supersede]").click()
-    form.get_by_label("Title").fill("The outbox is read by a listener")
-    form.get_by_label("Why").fill("polling costs")
-    page.keyboard.press("Control+Enter")
-    page.locator(".mem-head", has_text="Superseded by The outbox is read by a listener").wait_for()
-    page.locator(ROW, has_text="The outbox is read by a listener").first.wait_for()  # the list is asked behind it
-
-
-def test_forgetting_shows_what_will_go_asks_and_gives_a_receipt(my_page, mine):
-    page, id = my_page, mine.ids["pattern"]
-    begin(page, mine, f"/{id}")
-    told(page, "Close every response body")
+def test_who_left_is_asked_nothing_and_told_what_was_done(page, viewer):
+    first, second = keep(viewer, "sheave", 2)
+    open_list(page, viewer, f"/{first}?q=sheave")
+    shows(page, "sheave 0")
+    held, waited = hold(page, "**/api/forget")
+    page.keyboard.press("f")
+    waited()
+    away(page)
+    answer(page, "**/api/forget", held)
+    assert page.locator("dialog").count() == 0, "nothing is asked on another page"
+    assert memory(viewer, first)["status"] == "active"
+    open_list(page, viewer, f"/{second}?q=sheave")
+    shows(page, "sheave 1")
     page.keyboard.press("f")
     dialog = page.get_by_role("dialog", name="Forget this for good?")
-    dialog.get_by_text("Close every response body").wait_for()
-    page.keyboard.press("Enter")  # too easily done: it forgets nothing
-    dialog.get_by_role("button", name="Cancel").click()
-    told(page, "Close every response body")
-    assert mine.client.get(f"/api/memories/{id}", explain=1)["memory"]["status"] == "active"
-    page.locator("[data-do=forget]").click()
-    dialog.get_by_label("Why, for the log").fill("no longer mine to keep")
+    dialog.wait_for()
+    held, waited = hold(page, "**/api/forget")
     dialog.get_by_role("button", name="Forget for good").click()
-    page.locator(".mem-receipt", has_text="for any trace of the text: none left").wait_for()
-    page.locator(ROW, has_text="Close every response body").wait_for(state="detached")
-    page.keyboard.press("Escape")
-    page.locator(".mem-hint").wait_for()
+    waited()
+    away(page)
+    answer(page, "**/api/forget", held)
+    toast(page, "Forgotten for good. The receipt is entry")
+    assert page.url == f"{viewer.origin}/health"
 
 
-def test_what_waits_is_counted_and_decided_one_by_one(my_page, mine):
-    page = my_page
-    begin(page, mine, "?view=waiting")
-    count = len(rows(page))
-    assert page.get_by_role("link", name=f"Waiting for you {count}").count() == 1
-
-    def row(title: str) -> Any:
-        return page.locator(".mem-row", has_text=title)
-
-    words = row("in the tenant's currency")
-    assert words.locator("del").inner_text() == "Money is stored as integer cents"
-    words.get_by_role("button", name="Accept").click()
-    said(page, "Accepted")
-    until_rows(page, count - 1)
-    note = row("ask Priya who owns the DNS of tern")
-    note.get_by_role("button", name="Discard").click()
-    toast = said(page, "Discarded")
-    until_rows(page, count - 2)
-    toast.get_by_role("button", name="Undo").click()
-    until_rows(page, count - 1)
-    note.get_by_label("What the note becomes").select_option("goal")
-    note.get_by_role("button", name="Promote").click()
-    said(page, "it is a goal now")
-    until_rows(page, count - 2)
-    rule = page.locator(".mem-row", has=page.get_by_role("button", name="Accept everywhere")).first
-    rule.get_by_role("button", name="Refuse").click()
-    said(page, "Refused")
-    until_rows(page, count - 3)
+@pytest.mark.parametrize("look", [LOOKS[0], LOOKS[-1]], indirect=True, ids=str)
+def test_the_way_back_from_a_receipt_leads_past_what_is_gone(page, viewer, look):
+    word = f"bollard{look.place}"
+    keep(viewer, word, 3)
+    open_list(page, viewer, f"?q={word}")
+    page.locator(ROW).first.click()
+    shows(page, f"{word} 0")
+    page.locator("[data-do=forget]").click()
+    page.get_by_role("dialog").get_by_role("button", name="Forget for good").click()
+    page.locator(".mem-receipt").wait_for()
+    page.evaluate("history.back()")
+    page.locator(".mem-receipt").wait_for(state="detached")
+    until_rows(page, 2)
+    assert page.locator(".trouble").count() == 0
 
 
-def test_what_somebody_else_keeps_comes_by_itself_and_takes_no_focus(my_page, mine):
-    page = my_page
-    begin(page, mine)
-    page.keyboard.press("ArrowDown")
-    held = focused(page)
-    told = {"kind": "decision", "title": "The heron nests on pier four", "project_path": mine.projects["havn"]}
-    page.wait_for_timeout(2_500)  # what was read just now is not read again
-    mine.client.post("/api/memories", told)
-    page.locator(ROW, has_text="The heron nests on pier four").wait_for()
-    assert focused(page) == held
-
-
-def test_what_is_typed_while_the_list_looks_again_by_itself_is_counted_too(my_page, mine):
-    page = my_page
-    with page.expect_response("**/api/facets"):
-        begin(page, mine)
-    held: list[Any] = []
-    page.route("**/api/memories?*", lambda asked: asked.continue_() if held else held.append(asked))
-    told = {"kind": "decision", "title": "The tide table hangs by the door", "project_path": mine.projects["havn"]}
-    mine.client.post("/api/memories", told)
-    for _ in range(200):
-        if held:
-            break
-        page.wait_for_timeout(50)
+def test_what_is_typed_while_the_list_looks_again_by_itself_is_counted_too(page, viewer):
+    open_list(page, viewer)
+    still(page)
+    held, waited = hold(page, "**/api/memories?*")
+    keep(viewer, "tide table", 1)
+    waited()
     page.locator("#mem-q").fill("tide table")
     with page.expect_request("**/api/facets?q=tide+table"):
         held[0].continue_()
-    page.locator(ROW, has_text="The tide table hangs by the door").wait_for()
+    page.locator(ROW, has_text="tide table 0").wait_for()
 
 
-def test_an_id_that_nobody_knows_is_told_so(page, viewer, watch):
-    watch.expects("404")
-    visit(page, f"{viewer.origin}/memories/dec-00000000")
-    page.get_by_role("alert").get_by_text("there is no memory").wait_for()
+def test_what_somebody_else_keeps_comes_by_itself_and_takes_neither_focus_nor_choice(page, viewer):
+    keep(viewer, "derrick", 1, kind="note")
+    open_list(page, viewer, "?view=waiting")
+    choice = page.locator(".mem-row", has_text="derrick").locator("select[name=as]")
+    choice.select_option("pattern")
+    choice.focus()
+    keep(viewer, "heron", 1, kind="note")
+    page.locator(ROW, has_text="heron").wait_for()
+    assert page.evaluate("document.activeElement.value") == "pattern"
 
 
-@pytest.mark.parametrize("view", ["", "?view=waiting"])
-def test_looking_around_changes_nothing(page, viewer, view):
-    before = viewer.client.get(f"/api/memories/{viewer.ids['decision']}", explain=1)
-    begin(page, viewer, view)
-    visit(page, f"{viewer.origin}/memories/{viewer.ids['decision']}")
-    told(page, "Money is stored as integer cents")
-    after = viewer.client.get(f"/api/memories/{viewer.ids['decision']}", explain=1)
-    assert (after["memory"], after["use"]) == (before["memory"], before["use"])
+# -- phones ----------------------------------------------------------------------------------------------------------
+
+
+@on_a_phone
+def test_on_a_phone_a_button_lets_rows_be_selected(page, viewer, look, shot):
+    keep(viewer, "fender", 4)
+    open_list(page, viewer, "?q=fender")
+    assert not page.locator(".mem-tick").first.is_visible()
+    page.get_by_role("button", name="Select", exact=True).tap()
+    page.locator(ROW).nth(0).tap()
+    page.locator(ROW).nth(2).tap()
+    shot(page, "memories-selected")
+    bar(page, 2).get_by_role("button", name="Set aside").tap()
+    toast(page, "2 memories set aside")
+    until_rows(page, 2)
+    page.get_by_role("button", name="Done").tap()
+    page.locator(ROW).first.tap()
+    shows(page, "fender")
+
+
+@on_a_phone
+def test_on_a_phone_one_reads_on_at_the_same_line_whatever_comes(page, viewer, look):
+    keep(viewer, "bowsprit", 40)
+    open_list(page, viewer, "?q=bowsprit")
+    until_rows(page, 40)
+    row = page.locator(ROW).nth(20)
+    page.evaluate(f"() => scrollBy(0, [...document.querySelectorAll('{ROW}')][20].getBoundingClientRect().top - 300)")
+    page.evaluate(FRAMES)
+    id, before = row.get_attribute("data-id"), row.bounding_box()["y"]
+    stays = f"Math.abs(document.querySelector('[data-id=\"{id}\"]').getBoundingClientRect().top - {before}) < 30"
+    keep(viewer, "bowsprit first", 1, created=2e9)
+    page.locator(ROW, has_text="bowsprit first 0").wait_for()
+    until(page, stays)
+    page.locator(f"[data-id='{id}']").tap()
+    page.locator("#mem-title").wait_for()
+    keep(viewer, "bowsprit second", 1, created=2e9 + 1)
+    page.locator(ROW, has_text="bowsprit second 0").wait_for(state="attached")
+    page.get_by_role("button", name="All results").tap()
+    until(page, f"document.activeElement.dataset.id === '{id}' && {stays}")

@@ -203,19 +203,19 @@ def spool(home: Home, settings: Settings, *, up: float) -> Finding:
 
 def hook(home: Home, settings: Settings, *, again: bool = True) -> Finding:
     """hook.py: there, and the one that goes with this package and these settings."""
-    from foreword.hook.build import built
+    from foreword.hook.build import files
     from foreword.paths import worker_command
 
     way_out = "run `foreword worker stop`, then `foreword worker start`: a worker writes it"
+    wanted = files(home, settings, worker=worker_command() if settings.worker_autostart else [])
+    paths = (home.hook, home.hook_client)
     try:
-        text = home.hook.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return Finding("hook", WRONG, f"{home.hook} is missing: hosts can tell nothing", way_out)
+        texts = [path.read_text(encoding="utf-8") for path in paths]
+    except FileNotFoundError as exc:
+        return Finding("hook", WRONG, f"{exc.filename} is missing: hosts can tell nothing", way_out)
     except (OSError, UnicodeDecodeError) as exc:
         return Finding("hook", WRONG, f"{home.hook} cannot be read: {exc}", way_out)
-
-    wanted = built(home, settings, worker=worker_command() if settings.worker_autostart else [])
-    if text == wanted:
+    if texts == [wanted[path] for path in paths]:
         return Finding("hook", OK, f"{home.hook} is up to date")
     if again:  # a worker needs a second to see changed settings
         time.sleep(1.5)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,23 +16,23 @@ import typer
 from foreword.cli import door, screen
 from foreword.errors import BadRequest, ForewordError
 from foreword.sizes import sized
-from foreword.values import fields, value
+from foreword.types import Memory, Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from foreword.client import Client
     from foreword.paths import Home
-    from foreword.types import Memory, Project
 
 BATCH = 100  # memories in a request: a progress bar that moves, and one commit each
 BARE_RUNS = 5  # of a bare interpreter; the median, because the first one warms the disk
 TRIED = 30  # commits whose subject may make the prompt, newest first
 RECORD_SECONDS = 1.0  # the next commit is milliseconds away
 HOOK_SECONDS = 10.0  # hosts give it five
+STORY = Path(__file__).with_name("demo_story.json")  # a few days of a service that rents out rehearsal rooms
 
 
-@value
+@dataclass(frozen=True)
 class Given:
     """What a hook printed, as an agent would see it, and the milliseconds from its start to its end."""
 
@@ -136,7 +137,7 @@ def _filled(client: Client, project: Project) -> list[Memory]:
 
 
 def _history(project: Project) -> tuple[list[Memory], str]:
-    from foreword.history import commits, story
+    from foreword.history import commits
 
     try:
         found = list(commits(project.root))
@@ -146,11 +147,24 @@ def _history(project: Project) -> tuple[list[Memory], str]:
     if found:
         return found, f"commits of {project.name}"
     screen.say(f"{project.name} {why}: a made-up story of a booking service stands in for it.")
-    return list(story(project, now=time.time())), "memories of the made-up story"
+    return load_story(project, now=time.time()), "memories of the made-up story"
+
+
+def load_story(project: Project, *, now: float) -> list[Memory]:
+    """Return the made-up story as memories of *project*, newest first."""
+    memories = []
+    for row in json.loads(STORY.read_text(encoding="utf-8")):
+        uid, at = f"story:{project.key}:{row.pop('name')}", now - row.pop("hours_ago") * 3600
+        told: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+        source = "user" if row["trust"] == "user" else "story"
+        memories.append(
+            Memory(**told, uid=uid, scope=project.scope, project=project.key, source=source, created=at, confirmed=at)
+        )
+    return memories
 
 
 def _told(memory: Memory, project: Project) -> dict[str, Any]:
-    return {**fields(memory), "detail": dict(memory.detail), "scope": "project", "project_path": project.root}
+    return {**vars(memory), "detail": dict(memory.detail), "scope": "project", "project_path": project.root}
 
 
 def _asked(home: Home, event: str, project: Project, *, session: str, **more: str) -> Given:

@@ -11,7 +11,6 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json
-from foreword.values import fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,14 +50,14 @@ def doctor(json: Json = False) -> None:
     recent = _recent(home)
     wrong = sum(finding.state == WRONG for finding in found)
     if json:
-        checks = [fields(finding) for finding in found]
+        checks = [vars(finding) for finding in found]
         screen.as_json(
             {
                 "ok": not wrong,
                 "home": str(home.root),
                 "checks": checks,
                 "hosts": [hosts.as_json(each) for each in standing],
-                "troubles": [fields(group) for group in recent],
+                "troubles": [vars(group) for group in recent],
             }
         )
     else:

@@ -1,4 +1,4 @@
-"""What somebody names -> shown, asked for, gone for good, and a receipt that says what was looked for and found."""
+"""`foreword forget`: show what will go, ask, remove it for good, and print the receipt."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def forget(
 ) -> None:
     """Remove something for good, and prove it.
 
-    Memories, or all of a session or a project, go from the database, its indexes, logs, what waits, exports in the
-    home and every backup; copies of their text in what else is kept are cut. Then every byte of the home is looked
-    through, and the receipt says what was found. It cannot be undone, and no import brings it back.
+    Memories, or all of a session or a project, go from the database, its indexes, logs, what waits and every backup;
+    verbatim copies of their sentences in what else is kept become [forgotten]. Then every byte of the home is searched
+    for them, and the receipt says what was found. It cannot be undone, and no import brings it back.
 
     \b
     Examples:
@@ -70,10 +70,10 @@ def _wish(ids: list[str], *, session: str, project: str, match: str) -> dict[str
 
 
 def _tell(would: dict[str, Any]) -> None:
-    """What would go, before anything does."""
+    """Print what would go, before anything does."""
     rows = [[table, f"{count:,} to go"] for table, count in sorted(would["tables"].items())]
-    rows += [[table, f"{count:,} to be cut"] for table, count in sorted(would["cut"].items())]
-    rows += [[name, f"{count:,} lines to go or be cut"] for name, count in sorted(would["files"].items())]
+    rows += [[table, f"{count:,} to lose copies"] for table, count in sorted(would["cut"].items())]
+    rows += [[name, f"{count:,} lines to lose copies"] for name, count in sorted(would["files"].items())]
     screen.table(rows, headings=("where", "what"))
     for each in would["memories"][:SHOWN]:
         screen.say(f"  {screen.memory(each)}")
@@ -81,38 +81,37 @@ def _tell(would: dict[str, Any]) -> None:
     if more:
         screen.say(f"  ... and {more:,} more memories")
     if would["cut_memories"]:
-        screen.say(f"These stay, without the passages that they quote: {', '.join(would['cut_memories'])}")
+        screen.say(f"These stay, without the sentences that they quote: {', '.join(would['cut_memories'])}")
     if would["copies"]:
-        screen.say("Copies of their text go too, from:")
-    for name in would["copies"]:
-        screen.say(f"  {name}")
+        screen.say(f"It goes from these backups, too: {', '.join(would['copies'])}")
     _tell_others(would)
 
 
 def _show(receipt: dict[str, Any]) -> None:
     rows = [[table, f"{count:,} removed"] for table, count in sorted(receipt["removed"].items())]
-    rows += [[table, f"{count:,} cut"] for table, count in sorted(receipt["cut"].items())]
+    rows += [[table, f"{count:,} lost copies"] for table, count in sorted(receipt["cut"].items())]
     rows += [[name, f"{count:,} changed"] for name, count in sorted(receipt["files"].items())]
     screen.table(rows, headings=("where", "what"))
     if receipt["cut_memories"]:
-        screen.say(f"These stay, without the passage that they quoted: {', '.join(receipt['cut_memories'])}")
-    seen, scanned = receipt["windows"], receipt["scanned"]
+        screen.say(f"These stay, without the sentences that they quoted: {', '.join(receipt['cut_memories'])}")
+    sought, scanned = receipt["sentences"], receipt["scanned"]
     screen.say(
-        f"{seen['looked_for']:,} windows of six bytes were looked for in {scanned['files']:,} files,"
-        f" {sized(scanned['bytes'])}; {seen['in_what_stays']:,} more stand in what stays, and tell nothing."
+        f"{sought['looked_for']:,} sentences were looked for in {scanned['files']:,} files, {sized(scanned['bytes'])}:"
+        f" {'some are' if receipt['left'] else '0'} left."
     )
-    if seen["too_many"]:
-        screen.warn([f"{seen['too_many']:,} windows were too many to look for; their rows are gone"])
-    for each in receipt["left"]:
-        screen.warn([f"{each['windows']:,} are left in {each['file']}: {each['why']}"])
-    if not receipt["left"]:
-        screen.say("0 left.")
+    if sought["too_short"]:
+        screen.say(f"{sought['too_short']:,} texts were too short to be looked for outside of their own session.")
+    screen.warn(f"{each['sentences']:,} left in {each['file']}: {each['why']}" for each in receipt["left"])
     screen.warn(f"not looked into: {each}" for each in receipt["not_looked_into"])
     screen.say(f"The receipt is entry {receipt['entry']} of the log.")
     _tell_others(receipt)
 
 
 def _tell_others(told: dict[str, Any]) -> None:
+    if told["similar"]:
+        screen.say("These say much the same in other words, and stay until you forget them, too:")
+    for each in told["similar"]:
+        screen.say(f"  {screen.memory(each)}")
     screen.say("Not ours to remove:")
     for each in told["not_ours"]:
         screen.say(f"  {each}")

@@ -7,25 +7,27 @@ from __future__ import annotations
 
 import shutil
 import time
+from dataclasses import dataclass
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from foreword.cli.checks import ANSWER_SECONDS
 from foreword.errors import ForewordError
 from foreword.findings import LATELY, NOTE, OK, UNHEARD, WRONG, Finding
-from foreword.values import fields, value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from foreword.install.wired import Wired
     from foreword.paths import Home
     from foreword.trouble import Trouble
 
 MOST_FILES = 2  # of a host that are named in its line
+SILENT_SECONDS = 86_400.0  # hosts go on for hours to append bookkeeping to transcripts of sessions that are over
 
 
-@value
+@dataclass(frozen=True)
 class Standing:
     """How one host stands, in all that can be told of it."""
 
@@ -35,7 +37,7 @@ class Standing:
     wired: Wired
     strays: tuple[str, ...]  # launchers that its files name and that are gone
     trust: Mapping[str, str]  # Codex: event -> trusted, modified, untrusted; empty where nobody can tell
-    silent: float  # until when it went on without a word; 0 where it did not
+    silent: float  # when it last wrote a transcript, if that is long after its last event; else 0
     seen: Mapping[str, Any]  # of `GET /api/hosts`
     troubles: tuple[Trouble, ...]  # of its hooks, in the last week
     asked: bool = True  # whether a worker answered what it saw of it
@@ -54,7 +56,6 @@ def standings(home: Home, environ: Mapping[str, str], *, seen: Mapping[str, Any]
     from foreword.config import load
     from foreword.install.found import place_of, version_of
     from foreword.install.wired import look, strays
-    from foreword.switches import chosen
 
     path = environ.get("PATH", "")
     settings = load(home, environ).settings
@@ -74,7 +75,7 @@ def standings(home: Home, environ: Mapping[str, str], *, seen: Mapping[str, Any]
             wired=wired,
             strays=strays(wired, place=place_of(home, environ)),
             trust=codex_trust(program, environ, wired=wired) if trusting else {},
-            silent=_silent(name, wired, heard, choices=chosen(settings)) if listens else 0.0,
+            silent=silent_until(wired, heard) if listens else 0.0,
             seen=heard,
             troubles=tuple(each for each in troubles if each.where.startswith(f"hook of {name}")),
             asked=seen is not None,
@@ -86,16 +87,17 @@ def findings(standing: Standing, *, now: float) -> Iterator[Finding]:
     if not standing.wired.begun:
         yield _unwired(standing, now=now)
         return
-    wrong = list(_wrong(standing, now=now))
+    wrong = list(_wrong(standing))
     yield from wrong
-    yield from _died(standing, now=now)
+    if standing.silent:
+        yield _gone_silent(standing, now=now)
     if standing.troubles:
         yield _failures(standing, now=now)
     state = NOTE if wrong or not standing.program else OK
     yield Finding(standing.host, state, _told(standing, now=now), _missing_program(standing))
 
 
-def _wrong(standing: Standing, *, now: float) -> Iterator[Finding]:
+def _wrong(standing: Standing) -> Iterator[Finding]:
     name, wired = standing.host, standing.wired
     again = f"foreword install {name}"
     for how in ("unreadable", "missing", "changed"):
@@ -115,8 +117,6 @@ def _wrong(standing: Standing, *, now: float) -> Iterator[Finding]:
     if untrusted:
         says = f"it skips hooks that are not trusted, without a word: {', '.join(untrusted)}"
         yield Finding(name, WRONG, says, "start codex, open /hooks, and trust those that name foreword-hook")
-    if standing.silent:
-        yield _gone_silent(standing, now=now)
 
 
 def absent(standings: Sequence[Standing]) -> list[Finding]:
@@ -158,7 +158,7 @@ def as_json(standing: Standing) -> dict[str, Any]:
         "found": standing.used,
         "wired": wired.begun,
         "files": [str(file) for file in wired.files],
-        "lacks": [{**fields(lack), "file": str(lack.file)} for lack in wired.lacks] if wired.begun else [],
+        "lacks": [{**vars(lack), "file": str(lack.file)} for lack in wired.lacks] if wired.begun else [],
         "gone": list(standing.strays),
         "switched_off": wired.off,
         "trust": dict(standing.trust),
@@ -193,6 +193,35 @@ def heard(home: Home) -> tuple[dict[str, Any], dict[str, Any] | None]:
         return {}, None
 
 
+def silent_until(wired: Wired, seen: Mapping[str, Any]) -> float:
+    """Return when a wired host last wrote a transcript, if that is long after its last event; else 0."""
+    event = seen.get("last_event")
+    after = max(event["at"] if event else 0.0, wired.since)
+    if not wired.begun or not after:
+        return 0.0  # before it was wired, nobody listened
+    files = (file for pattern in wired.setup.transcripts for file in wired.setup.folder.glob(pattern))
+    newest = max(map(_modified, files), default=0.0)
+    return newest if newest > after + SILENT_SECONDS else 0.0
+
+
+def silent(home: Home, environ: Mapping[str, str], seen: Mapping[str, Any]) -> dict[str, float]:
+    """Return the wired hosts that go on and tell nothing, each with the time of its last transcript."""
+    from foreword.config import load
+    from foreword.install.wired import look
+
+    if not load(home, environ).settings.capture:
+        return {}
+    found = {name: silent_until(wired, seen.get(name, {})) for name, wired in look(home, environ).items()}
+    return {name: at for name, at in found.items() if at}
+
+
+def _modified(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 def line_of(seen: Mapping[str, Any], *, now: float) -> str:
     """What was seen of a host, in a line."""
     event, given = seen.get("last_event"), seen.get("last_injection")
@@ -217,19 +246,9 @@ def _unwired(standing: Standing, *, now: float) -> Finding:
 def _gone_silent(standing: Standing, *, now: float) -> Finding:
     event = standing.seen.get("last_event")
     told = f"the last event of {_ago(now - event['at'])}" if event else "no event was ever seen"
-    says = f"its newest transcript is of {_ago(now - standing.silent)}, {told}: capture is dead"
-    way_out = f"run `foreword install {standing.host}`, and start it anew; a session with FOREWORD_OFF=1 tells nothing"
-    return Finding(standing.host, WRONG, says, way_out)
-
-
-def _died(standing: Standing, *, now: float) -> Iterator[Finding]:
-    from foreword.worker.watch import SHORT, brought_in
-
-    for each in standing.seen.get("died", ()):
-        if now - each["told"] < LATELY:
-            says = f"session {each['session'][:SHORT]} ({each['project']}) told nothing after {_clock(each['since'])}"
-            says += f", and went on until {_clock(each['until'])}"
-            yield Finding(standing.host, NOTE, says, brought_in(standing.host))
+    says = f"its newest transcript is of {_ago(now - standing.silent)}, {told}: its hooks may not run"
+    again = f"run `foreword install {standing.host}`, and start it anew"
+    return Finding(standing.host, NOTE, says, f"{again}; where capture is switched off, this is as it should be")
 
 
 def _failures(standing: Standing, *, now: float) -> Finding:
@@ -266,29 +285,6 @@ def _ours(standing: Standing) -> bool:
     return any(standing.strays[0] in str(change) for change in standing.wired.setup.changes)
 
 
-def _silent(name: str, wired: Wired, seen: Mapping[str, Any], *, choices: Mapping[str, Any]) -> float:
-    from foreword.worker.watch import silent
-
-    event = seen.get("last_event")
-    after = max(event["at"] if event else 0.0, wired.since)
-    if not wired.begun or not after:
-        return 0.0  # before it was wired, nobody listened
-    return silent(name, wired, after=after, now=time.time(), is_off=_off(choices))
-
-
-def _off(choices: Mapping[str, Any]) -> Callable[[str], bool]:
-    from foreword.capture import project_at
-    from foreword.switches import off
-
-    def asked(folder: str) -> bool:
-        try:
-            return bool(folder and off(project_at(folder), choices).write)
-        except ForewordError:
-            return False
-
-    return asked
-
-
 def _troubles(home: Home) -> tuple[Trouble, ...]:
     from foreword.trouble import noted
 
@@ -299,7 +295,3 @@ def _ago(seconds: float) -> str:
     from foreword.render import ago
 
     return ago(seconds)
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +15,6 @@ from foreword.cli import door, screen
 from foreword.cli.memories import Json
 from foreword.errors import ForewordError
 from foreword.hosts import FILES
-from foreword.values import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -120,7 +120,7 @@ def uninstall(hosts: Hosts = None, *, dry_run: DryRun = False, yes: Yes = False,
         _tell_of_memory(home)
 
 
-@value
+@dataclass(frozen=True)
 class _Step:
     """One host: its plan, or why there is none."""
 

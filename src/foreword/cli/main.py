@@ -12,7 +12,6 @@ from foreword import __version__
 from foreword.cli import (
     demo,
     doctor,
-    evaluate,
     explain,
     export,
     find,
@@ -120,7 +119,6 @@ app.add_typer(model.app, name="model")
 app.command("hook")(worker.hook)
 app.command("mcp")(mcp.mcp)
 app.command("demo")(demo.demo)
-app.add_typer(evaluate.app, name="eval")
 
 
 def main() -> None:

@@ -177,7 +177,7 @@ def merge(
 ) -> None:
     """Move everything of another project here, and let its key count as this one.
 
-    Memories that are the same in both become one, with the evidence of both. `foreword undo` takes it back, whole.
+    Memories that are the same in both become one, with the evidence of both. It cannot be undone.
 
     \b
     Examples:
@@ -196,12 +196,12 @@ def merge(
         screen.as_json(would) if json else None
         return
     if not yes:
-        screen.agree("move all of it?")
+        screen.agree("Move all of it? This cannot be undone.")
     answer = client.post("/api/project/merge", told)
     if json:
         screen.as_json(answer)
     else:
-        screen.say(f"moved; entry {answer['entry']} of the log: `foreword undo {answer['entry']}` takes it back")
+        screen.say(f"moved; entry {answer['entry']} of the log")
 
 
 @app.command()

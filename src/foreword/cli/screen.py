@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-RED, YELLOW, DIM, BOLD = "31", "33", "2", "1"
+RED, YELLOW, DIM = "31", "33", "2"
 
 
 def say(text: str) -> None:

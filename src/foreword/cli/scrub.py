@@ -51,11 +51,10 @@ def scrub(
 
 def _hidden(home: Home) -> str:
     """Digests of the secret variables here, as a hook tells them."""
-    from foreword.hook import pipe
     from foreword.hook.build import key_of
+    from foreword.hook.client import digests, secret_values
 
-    pipe.CONFIG["key"] = key_of(home)
-    return pipe.digests(pipe.secret_values()).removeprefix("&hidden=")
+    return digests(secret_values(), key=key_of(home))
 
 
 def _tell(found: dict[str, Counter[str]], kinds: Counter[str], *, dry_run: bool, json: bool) -> None:

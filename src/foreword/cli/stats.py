@@ -1,4 +1,4 @@
-"""A project's days -> what was given, what came of it and what it cost, in the terminal, as JSON or as a plot."""
+"""A project's days -> what was given, what came of it and what it cost, in the terminal or as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from foreword.cli import door, screen
-from foreword.cli.drawing import Plot, check_plot, draw
 from foreword.cli.memories import Json, Project
 from foreword.errors import BadRequest
 from foreword.sizes import sized
@@ -20,7 +19,6 @@ def stats(
     project: Project = "",
     everything: Annotated[bool, typer.Option("--all", help="Of all projects together.")] = False,
     days: Annotated[int, typer.Option("--days", "-d", min=1, max=3650, help="Local days, today included.")] = 30,
-    plot: Plot = None,
     json: Json = False,
 ) -> None:
     """Show what was given, what came of it and what it cost.
@@ -32,17 +30,11 @@ def stats(
     Examples:
       foreword stats
       foreword stats --all --days 7 --json
-      foreword stats --plot stats.svg
     """
     if everything and project:
         raise BadRequest("--all and --project are two questions", hint="leave one of them out")
-    check_plot(plot)
     asked: dict[str, Any] = {} if everything else {"project_path": door.folder(project)}
     told = door.worker(door.here()).get("/api/stats", days=days, **asked)
-    if plot:
-        from foreword.statistics import charts
-
-        draw(plot, charts(told))
     if json:
         screen.as_json(told)
         return

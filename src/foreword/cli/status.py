@@ -15,7 +15,6 @@ from foreword.cli.memories import Json
 from foreword.errors import BadRequest, ForewordError
 from foreword.findings import WRONG, grouped
 from foreword.sizes import STORE, sized
-from foreword.values import fields
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +55,7 @@ def status(
         raise BadRequest("--session goes with --line", hint="`foreword sessions ID` tells all of one")
     about = _about(home)
     new = troubles.untold(home)
-    about["troubles"] = [fields(group) for group in grouped(new)]
+    about["troubles"] = [vars(group) for group in grouped(new)]
     if json:
         screen.as_json(about)
         return
@@ -124,6 +123,7 @@ def _about(home: Home) -> dict[str, Any]:
         "last_event": None,
         "last_injection": None,
         "hosts": {},
+        "silent": {},
         "use": None,
         "review": 0,
         "problems": [],
@@ -141,6 +141,7 @@ def _about(home: Home) -> dict[str, Any]:
         about["last_event"] = next(iter(client.get("/api/sessions", limit=1)["sessions"]), None)
         about["last_injection"] = next(iter(client.get("/api/injections", limit=1)["injections"]), None)
         about["hosts"] = client.get("/api/hosts")["hosts"]
+        about["silent"] = hosts.silent(home, os.environ, about["hosts"])
         with suppress(BadRequest):  # a folder that was taken away is no project
             about["use"] = client.get("/api/use", project_path=door.folder(""))
         about["review"] = client.get("/api/review")["waiting"]
@@ -176,6 +177,10 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
         *([("used here", _use(about["use"]))] if about["use"] else []),
         *([("review", _waiting(about["review"]))] if about["review"] else ()),
         *((name, hosts.line_of(seen, now=time.time())) for name, seen in about["hosts"].items()),
+        *(
+            ("silent", f"{name} wrote a transcript {_when(at)}, long after its last event: run `foreword doctor`")
+            for name, at in about["silent"].items()
+        ),
         *(("problem", problem) for problem in about["problems"]),
     ]
 

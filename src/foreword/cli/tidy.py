@@ -23,7 +23,6 @@ VERBS = {
     "merge": "merged into another that says the same",
     "confirm": "counted for the one that they were merged into",
     "supersede": "superseded by a later choice",
-    "retell": "summaries that no longer tell what was taken back",
     "stale": "put aside, since their code is gone",
     "sink": "ranked lower, since their code is gone",
     "restore": "back, since their code is",

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from foreword.trouble import Trouble, noted
-from foreword.values import fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +32,7 @@ def told(home: Home, troubles: Sequence[Trouble]) -> None:
     """Remember that *troubles* were told; in a home that cannot be written to they are told again."""
     if troubles:
         with suppress(OSError):
-            _seen(home).write_text(json.dumps(fields(troubles[-1])), encoding="utf-8")
+            _seen(home).write_text(json.dumps(vars(troubles[-1])), encoding="utf-8")
 
 
 def _seen(home: Home) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -11,9 +12,8 @@ from typing import TYPE_CHECKING
 from foreword import git
 from foreword.code import grammars
 from foreword.code.commits import ELSEWHERE, is_made, is_own
-from foreword.code.definitions import in_tree, in_utf8, outlined
+from foreword.code.definitions import in_tree, in_utf8
 from foreword.errors import BadRequest, NotFound
-from foreword.values import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ IMPLICIT = frozenset({"java", "c#", "c++", "ruby", "kotlin", "swift", "scala", "
 LIST = (*git.SAFELY, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", ".")
 
 
-@value
+@dataclass(frozen=True)
 class Place:
     """Something defined in a file."""
 
@@ -39,7 +39,7 @@ class Place:
     signature: str = ""
 
 
-@value
+@dataclass(frozen=True)
 class Call:
     """A call at a line of *caller*'s file, by the last part of the name that is written there."""
 
@@ -49,7 +49,7 @@ class Call:
     on: str  # what stands in front of the name: `self`, any other thing, or nothing
 
 
-@value
+@dataclass(frozen=True)
 class Node:
     """One function in the tree of callers or of those called, and where the call stands."""
 
@@ -80,10 +80,12 @@ class Calls:
             return
         source, language = grammars.only_code(source, language=language)
         tree = grammars.parsed(source, language=language, most_ms=most_ms)
-        found = in_tree(tree, source, language=language) if tree else outlined(source, language=language)
+        found = in_tree(tree, source, language=language) if tree else None
+        if tree is None or found is None:
+            return
         for each in found:
             self.defined.setdefault(each.name, []).append(_place(file, each))
-        captured = grammars.captured(tree, language=language, what="calls", most_ms=most_ms) if tree else None
+        captured = grammars.captured(tree, language=language, what="calls", most_ms=most_ms)
         breaks = [at for at, byte in enumerate(source) if byte == 0x0A]
         for node in (captured or {}).get("call", ()):
             name = source[node.start_byte : node.end_byte].decode("utf-8", "replace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from foreword import git
@@ -11,7 +12,6 @@ from foreword.code import grammars
 from foreword.code.compare import changes_in
 from foreword.code.grammars import LARGEST, PARSE_MS
 from foreword.languages import VENDORED
-from foreword.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ _MADE = re.compile(rb"do not edit|@generated|automatically generated|auto-genera
 _NOTHING = "0" * 40
 
 
-@value
+@dataclass(frozen=True)
 class CommitChanges:
     """The functions that one commit changed, file by file; a commit without any is told too."""
 
@@ -83,7 +83,7 @@ def is_made(source: bytes) -> bool:
     return bool(_MADE.search(source[:600])) or (b"\0" in source[:8000] and source[:2] not in (b"\xff\xfe", b"\xfe\xff"))
 
 
-@value
+@dataclass(frozen=True)
 class _File:
     path: str
     before: str  # the names of blobs; zeros where there was none

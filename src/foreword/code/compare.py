@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from foreword.code import grammars
-from foreword.code.definitions import CALLABLE, definitions_in, in_tree, in_utf8, outlined
+from foreword.code.definitions import CALLABLE, definitions_in, in_tree, in_utf8
 from foreword.code.grammars import PARSE_MS
 from foreword.code.parts import differing_parts
 from foreword.types import Change
-from foreword.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,11 +44,10 @@ def changes_in(
         different = _in_parts(file, old, new, most_ms=most_ms)
         if different is not None:
             return different
-    return differing(
-        file,
-        before=definitions_in(old, file=file, most_ms=most_ms),
-        after=definitions_in(new, file=file, most_ms=most_ms),
-    )
+    versions = [definitions_in(text, file=file, most_ms=most_ms) if text.strip() else () for text in (old, new)]
+    if versions[0] is None or versions[1] is None:
+        return ()  # what cannot be read is not gone
+    return differing(file, before=versions[0], after=versions[1])
 
 
 def differing(file: str, *, before: Iterable[Definition], after: Iterable[Definition]) -> tuple[Change, ...]:
@@ -79,16 +78,10 @@ def _in_parts(file: str, before: bytes, after: bytes, *, most_ms: float) -> tupl
     head = b"<?php\n" if language == "php" else b""
     for part in differing_parts(before, after, head=head):
         tree = grammars.parsed(part.source, language=language, most_ms=most_ms)
-        if tree is None and language in grammars.GRAMMARS:
+        if tree is None or tree.root_node.has_error:
             return None
-        if tree is not None and tree.root_node.has_error:
-            return None
-        of_part = (
-            in_tree(tree, part.source, language=language, most_ms=most_ms)
-            if tree
-            else outlined(part.source, language=language)
-        )
-        if any(part.spans(each.line, each.end_line) for each in of_part):
+        of_part = in_tree(tree, part.source, language=language, most_ms=most_ms)
+        if of_part is None or any(part.spans(each.line, each.end_line) for each in of_part):
             return None  # a bracket was moved, and one part closes what another opens
         found.append(tuple(_moved(each, part) for each in of_part))
     told = differing(file, before=found[0], after=found[1])

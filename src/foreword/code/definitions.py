@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from foreword.code import grammars, outline
+from foreword.code import grammars
 from foreword.code.grammars import GRAMMARS, PARSE_MS
-from foreword.values import replace, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +35,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _GENERIC = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
 
 
-@value
+@dataclass(frozen=True)
 class Definition:
     """What a file defines under a name: `body` is the same for the same code, whatever its comments and white space."""
 
@@ -51,28 +51,28 @@ class Definition:
 def definitions(text: str, *, file: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...]:
     """What *text*, being the content of *file*, defines, in its order.
 
-    Never raises. Where there is no grammar, or it takes longer than *most_ms*, the lines are outlined instead; what
-    is larger than people write, or minified, defines nothing.
+    Never raises. Where no grammar is installed, or it takes longer than *most_ms*, nothing is told; and what is larger
+    than people write, or minified, defines nothing.
     """
-    return definitions_in(text.encode("utf-8", "replace"), file=file, most_ms=most_ms)
+    return definitions_in(text.encode("utf-8", "replace"), file=file, most_ms=most_ms) or ()
 
 
-def definitions_in(source: bytes, *, file: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...]:
-    """What the bytes of *file* define; UTF-16 with its mark is read too."""
+def definitions_in(source: bytes, *, file: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...] | None:
+    """What the bytes of *file* define, or None where they cannot be parsed; UTF-16 with its mark is read too."""
     source = in_utf8(source)
     language = grammars.language_of(file, head=source[:4096])
     if not language or grammars.too_much(source):
         return ()
     code, language = grammars.only_code(source, language=language)
     tree = grammars.parsed(code, language=language, most_ms=most_ms)
-    return in_tree(tree, code, language=language, most_ms=most_ms) if tree else outlined(code, language=language)
+    return in_tree(tree, code, language=language, most_ms=most_ms) if tree else None
 
 
-def in_tree(tree: Tree, source: bytes, *, language: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...]:
-    """What the parsed *source* defines."""
+def in_tree(tree: Tree, source: bytes, *, language: str, most_ms: float = PARSE_MS) -> tuple[Definition, ...] | None:
+    """What the parsed *source* defines; None where it takes too long to find that."""
     captured = grammars.captured(tree, language=language, what="defines", most_ms=most_ms)
     if captured is None:
-        return outlined(source, language=language)
+        return None
     seen = _without(source, captured.pop("comment", []))
     blocks = captured.pop("block", [])
     placed = sorted(
@@ -82,23 +82,6 @@ def in_tree(tree: Tree, source: bytes, *, language: str, most_ms: float = PARSE_
     found = _Finder(GRAMMARS[language], seen).found(placed[: 4 * MOST])
     _mark(seen, blocks, besides={each.end for each in found})
     return _with_bodies(found, bytes(seen), breaks=[each.start() for each in _BREAK.finditer(source)])
-
-
-def outlined(source: bytes, *, language: str) -> tuple[Definition, ...]:
-    """What the lines of *source* seem to define."""
-    found = outline.outline(source.decode("utf-8", "replace"), language=language, most=MOST)
-    return tuple(
-        Definition(
-            name=each.name,
-            qualified=each.qualified,
-            kind=each.kind,
-            signature=_cut(each.signature),
-            line=each.line,
-            end_line=each.end_line,
-            body=_hash(each.own.encode("utf-8", "replace")),
-        )
-        for each in found
-    )
 
 
 def in_utf8(source: bytes) -> bytes:
@@ -112,7 +95,7 @@ def in_utf8(source: bytes) -> bytes:
 # ---- nodes in the order of the text -> definitions
 
 
-@value
+@dataclass(frozen=True)
 class _Found:
     name: str
     parts: tuple[str, ...]
@@ -123,7 +106,7 @@ class _Found:
     end: int
 
 
-@value
+@dataclass(frozen=True)
 class _Around:
     """What encloses the node at hand."""
 

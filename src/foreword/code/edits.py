@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from foreword.code.compare import changes_of
 from foreword.code.grammars import LARGEST, PARSE_MS
 from foreword.types import Edit
-from foreword.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

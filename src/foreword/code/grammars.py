@@ -6,11 +6,11 @@ import importlib
 import re
 import threading
 import warnings
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from foreword.languages import ENDINGS
-from foreword.values import value
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
@@ -21,11 +21,10 @@ WIDE = 400  # bytes a line on average: minified
 # A file of 1 MB takes 150 to 300 ms; what takes longer is no code. No other Python runs while a file is parsed.
 PARSE_MS = 400.0
 
-_HEADS = re.compile(rb"#!.*?\b(python|bash|sh|zsh|ruby|node|php|lua|perl)[\d.]*\b")
+_HEADS = re.compile(rb"#!.*?\b(python|bash|sh|zsh|ruby|node|php|lua)[\d.]*\b")
 _BY_HEAD = {b"sh": "shell", b"bash": "shell", b"zsh": "shell", b"node": "javascript"}
-_BY_NAME = {"makefile": "make", "gnumakefile": "make", "rakefile": "ruby", "gemfile": "ruby", "vagrantfile": "ruby"}
+_BY_NAME = {"rakefile": "ruby", "gemfile": "ruby", "vagrantfile": "ruby"}
 _MORE_ENDINGS = {
-    "mk": "make",
     "hxx": "c++",
     "h++": "c++",
     "tpp": "c++",
@@ -33,11 +32,12 @@ _MORE_ENDINGS = {
     "ksh": "shell",
     "bats": "shell",
 }
+_PAGES = ("vue", "svelte")  # which hold scripts, among other things
 _IS_CPP = re.compile(rb"^[ \t]*(class|namespace|template|using)\b|::|\b(public|private|protected)\s*:", re.MULTILINE)
 _SCRIPT, _SCRIPT_END = re.compile(rb"<script\b", re.IGNORECASE), re.compile(rb"</script\s*>", re.IGNORECASE)
 
 
-@value
+@dataclass(frozen=True)
 class Grammar:
     """Where a language's parser is, and the queries that find what is defined and what is called.
 
@@ -54,7 +54,7 @@ class Grammar:
 
 
 def language_of(path: str, *, head: bytes = b"") -> str:
-    """The language of a file by its name, else by its first line; empty where nothing is defined in such files."""
+    """The language of a file by its name, else by its first line; empty where no grammar of ours reads such files."""
     name = path.replace("\\", "/").rpartition("/")[2].lower()
     if name in _BY_NAME:
         return _BY_NAME[name]
@@ -62,10 +62,10 @@ def language_of(path: str, *, head: bytes = b"") -> str:
     if stem:
         if ending == "h":
             return "c++" if _IS_CPP.search(head) else "c"
-        if ending == "tsx":
-            return "tsx"
+        if ending in ("tsx", "ipynb"):
+            return "tsx" if ending == "tsx" else ""
         language = _MORE_ENDINGS.get(ending) or ENDINGS.get(ending, "")
-        return "" if name.endswith(".ipynb") else language
+        return language if language in GRAMMARS or language in _PAGES else ""
     found = _HEADS.match(head[:100])
     return _BY_HEAD.get(found[1], found[1].decode()) if found else ""
 
@@ -86,7 +86,7 @@ def too_much(source: bytes) -> bool:
 
 def only_code(source: bytes, *, language: str) -> tuple[bytes, str]:
     """The scripts of a page that holds other things too, each where it stands, and their language."""
-    if language not in ("vue", "svelte"):
+    if language not in _PAGES:
         return source, language
     kept = bytearray(re.sub(rb"[^\n]", b" ", source))
     at = 0

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from foreword.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +30,7 @@ _INDENT = re.compile(rb"^([ \t]+)\S", re.MULTILINE)
 _FOOT = frozenset({b"", b"}", b"};", b"},", b"})", b"});", b"end"})
 
 
-@value
+@dataclass(frozen=True)
 class Parts:
     """Some parts of a text, one after another: where each begins, line here -> line in the text, both from 0 on."""
 
@@ -70,7 +69,7 @@ def differing_parts(before: bytes, after: bytes, *, head: bytes = b"") -> tuple[
     )
 
 
-@value
+@dataclass(frozen=True)
 class _Class:
     """A part as a head, its members and a foot; a member's key names its class, for moved to another it is another."""
 

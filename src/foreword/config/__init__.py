@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ from foreword.config.settings import SETTINGS, Settings, checked, from_text, nam
 from foreword.errors import BadConfig
 from foreword.paths import expand
 from foreword.recipes import RECIPES, merged, shown
-from foreword.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ __all__ = ["SETTINGS", "Loaded", "Settings", "load", "load_synonyms"]
 PACKAGED_SYNONYMS = Path(__file__).parent.with_name("synonyms.toml")
 
 
-@value
+@dataclass(frozen=True)
 class Loaded:
     """Settings that can always be used, with the origin of each and a sentence for all that was wrong."""
 

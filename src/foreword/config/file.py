@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import stat
 import tomllib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from foreword.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 64 * 1024  # every setting written out with its comment is 4 KB
 
 
-@value
+@dataclass(frozen=True)
 class File:
     """What a file says, its text, and why it says nothing where it cannot be read."""
 

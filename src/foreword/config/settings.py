@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadConfig
 from foreword.recipes import Recipe, shown
 from foreword.tokens import FAMILIES
 from foreword.types import POSTINGS
-from foreword.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ FORMS = {
 _SWITCHES = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
-@value
+@dataclass(frozen=True)
 class Setting:
     """One thing the user may change: its kind is bool, int, float, str, list, patterns, or one of FORMS."""
 
@@ -139,7 +139,7 @@ SETTINGS: tuple[Setting, ...] = (
         "str",
         "",
         "Let a model of yours improve the summaries of sessions.",
-        choices=("off", "anthropic", "openai", "claude"),
+        choices=("off", "anthropic", "openai"),
     ),
     Setting("model_name", "", "model", "", "The model that is asked."),
     Setting(
@@ -148,7 +148,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("model_key_env", "", "keyplace", "", "Where the worker finds the key, if it wants one."),
     Setting("model_daily_tokens", 50_000, "int", "tokens", "The most that any 24 hours may cost.", 0, 100_000_000),
     Setting("model_seconds", 60.0, "float", "seconds", "The longest that one request may take.", 1, 600),
-    # Nothing goes by a date alone (docs/retention.md), and 0 keeps it for ever.
+    # 0 keeps it for ever; after a jump of the clock nothing goes by age (docs/retention.md).
     Setting("events_keep_days", 180, "int", "days", "How long raw events are kept once they are distilled.", 0, 36500),
     Setting(
         "traces_keep_days",
@@ -191,7 +191,7 @@ SETTINGS: tuple[Setting, ...] = (
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
-@value
+@dataclass(frozen=True)
 class Settings:
     """Every setting at its value; SETTINGS holds the defaults and the meanings."""
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import dataclass
 from functools import lru_cache
-
-from foreword.values import value
 
 MOST = 2_000  # characters of a command that are read; the rest is a here-document
 
 
-@value
+@dataclass(frozen=True)
 class Command:
     """What a command does, in the words that tell it from others."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from foreword.deeds import Deed, Todo, todos_after
 from foreword.distill import gist
@@ -16,7 +18,6 @@ from foreword.distill.said import Said, said, takes_back
 from foreword.distill.sentences import cut
 from foreword.tokens import count
 from foreword.types import Change, Edit, Link, Memory, Project, Session
-from foreword.values import replace, value
 from foreword.words import terms
 
 MOST_PROMPTS = 100  # of one session; the first and the last are kept
@@ -39,7 +40,7 @@ LATER = 0.001  # seconds: a handoff comes after the summary of its session, and 
 ChangesOf = Callable[[Edit], Sequence[Change]]
 
 
-@value
+@dataclass(frozen=True)
 class Distilled:
     """What a session came to; *gone* are the uids of what it no longer says."""
 
@@ -254,7 +255,7 @@ class Draft:
             open=open_ones,
         )
 
-    def _memory(self, kind: str, title: str, uid: str, **more: object) -> Memory:
+    def _memory(self, kind: str, title: str, uid: str, **more: Any) -> Memory:
         at = more.pop("at", self.session.last)
         given = Memory(
             kind=kind,
@@ -264,8 +265,8 @@ class Draft:
             project=self.project.key,
             session=self.session.id,
             source=self.session.host or "session",
-            created=at,  # type: ignore[arg-type]
-            confirmed=at,  # type: ignore[arg-type]
+            created=at,
+            confirmed=at,
         )
         return replace(given, **more)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from foreword.distill.changes import is_test
 from foreword.distill.sentences import cut
 from foreword.types import Change, Edit
-from foreword.values import replace, value
 
 
-@value
+@dataclass(frozen=True)
 class Edited:
     """One edit of a session, in the order of its edits, and the functions that it touched."""
 

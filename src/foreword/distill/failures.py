@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from foreword.distill.commands import Command
 from foreword.distill.sentences import cut
-from foreword.values import replace, value
 
 MOST_OUTPUT = 40_000  # characters; of more, the beginning and the end are read
 MESSAGE = 160
@@ -18,7 +18,7 @@ NAMED = 100  # ... of a command that stands for what it would not say
 MOST_COMPARED = 2_000  # characters of a message that tell it from others; a longer one is a file in one line
 
 
-@value
+@dataclass(frozen=True)
 class Problem:
     """What went wrong."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from foreword.details import text
 from foreword.distill.merge import counts_of, evidence_of, fixes_of
 from foreword.types import Memory, Session
-from foreword.values import value
 
 
-@value
+@dataclass(frozen=True)
 class Fate:
     """What came of a failure, as one of its sessions is to tell it."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from foreword.distill.said import said
 from foreword.distill.sentences import begun, cut, fenced, pieces
 from foreword.tokens import count
-from foreword.values import value
 from foreword.words import GENERIC, terms
 
 POINT = 150  # characters of one point
@@ -24,7 +24,7 @@ DONE, LEARNED, NEXT, REQUEST = "done", "learned", "next", "request"
 FRESH = 1.25  # telling words that a point must bring beyond what is said already; a number alone ("14 tests pass") is too little
 
 
-@value
+@dataclass(frozen=True)
 class Unit:
     """One sentence or point, and what it is: done, learned, next, or asked for."""
 
@@ -142,7 +142,7 @@ def concepts(texts: Sequence[str], *, most: int = 12, covered: str = "") -> tupl
     shown: dict[str, str] = {}
     for text in texts:
         inside = set(_INSIDE.findall(text[:8000]))
-        for token in set(_NAME.findall(text[:8000])):
+        for token in dict.fromkeys(_NAME.findall(text[:8000])):  # in order: the first spelling is the one that is shown
             low = token.lower().strip("._-/")
             if len(low) < 3 or low in GENERIC or low in said or low.isdigit() or not terms(low):
                 continue

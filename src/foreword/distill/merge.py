@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from foreword.details import named
 from foreword.distill.gist import holds, stems
 from foreword.revise import REVISED, said_again
 from foreword.types import Memory
-from foreword.values import replace
 
 EVIDENCE = 50  # sessions that a memory names; the oldest beyond are counted together
 EARLIER = "earlier"
@@ -27,7 +27,7 @@ def merged(known: Memory, fresh: Memory) -> Memory:
     if known.detail.get(REVISED):
         again = said_again(known, fresh)
         seen_in = _evidence(known.detail, fresh.detail)
-        counted = {"seen": sum(seen_in.values()), "detail": {**again.detail, "seen_in": seen_in}}
+        counted: dict[str, Any] = {"seen": sum(seen_in.values()), "detail": {**again.detail, "seen_in": seen_in}}
         return replace(again, **counted) if seen_in else again
     if fresh.kind not in _COUNTED and ALSO not in known.detail:
         return replace(fresh, uid=known.uid)

@@ -7,15 +7,15 @@ always answer 404") and an order for this moment ("run the tests") are none.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from foreword.distill.sentences import begun, cut, pieces
-from foreword.values import value
 
 LONGEST = 240  # characters; longer sentences tell stories
 SHORTEST = 3  # words
 
 
-@value
+@dataclass(frozen=True)
 class Said:
     """One thing that the user laid down."""
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.embed import numpy
 from foreword.types import Vector
-from foreword.values import value
 
 MOST_BYTES = 64 * 1024 * 1024  # of all owners together: 250,000 vectors of 256 numbers, 15 ms a search
 ROWS_AT_ONCE = 1024  # cast to float32: 1 MB at 256 numbers, which a core keeps near
 FIRST = 256  # so many of the best are put in order before the rest is
 
 
-@value
+@dataclass(frozen=True)
 class Row:
     """One row of the table of vectors."""
 
@@ -25,7 +25,7 @@ class Row:
     data: bytes
 
 
-@value
+@dataclass(frozen=True)
 class Near:
     """A memory's place, how near it is (the cosine), and the number of the vector that says so."""
 

@@ -1,33 +1,19 @@
-"""Host payload -> what it told; context -> exactly the bytes that host accepts. One host a file. Light."""
+"""Host payload -> what it told; context -> exactly the bytes that host accepts. One host a file."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from foreword.encoding import dumps, loads
 from foreword.errors import BadPayload
-from foreword.jsontext import dumps, loads
-from foreword.values import replace, value
-
-try:
-    import posix as system
-except ImportError:  # not on Windows
-    import os as system  # type: ignore[no-redef]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, TypeVar
-
-    from foreword.types import Cap
-    from foreword.wiring import Place, Setup
-
-    T = TypeVar("T")
+from foreword.types import Cap
+from foreword.wiring import Place, Setup
 
 
-def apart(function: T) -> T:
-    """Marks what the hook never calls: it is left out of its file, which every call of a hook reads."""
-    return function
-
-
-@value
+@dataclass(frozen=True)
 class Told:
     """What a payload says, in our words; empty where the host does not tell."""
 
@@ -42,7 +28,7 @@ class Told:
     files: tuple[str, ...] = ()  # that a tool was told to read or write, as the host writes them
 
 
-@value
+@dataclass(frozen=True)
 class Host:
     """What we know of one host."""
 
@@ -66,7 +52,7 @@ class Host:
 
 def _files() -> dict[str, str]:
     """Each host's name with the module beside this one; the hook's one file has no folder, and needs no list."""
-    found = sorted(system.listdir(__path__[0])) if __path__ else []
+    found = sorted(os.listdir(__path__[0])) if __path__ else []
     return {file[:-3].replace("_", "-"): file[:-3] for file in found if file[-3:] == ".py" and file[0] != "_"}
 
 
@@ -89,7 +75,6 @@ def cap_of(name: str, *, raised: Mapping[str, int]) -> Cap | None:
     return replace(cap, most=raised[name]) if cap and name in raised else cap
 
 
-@apart
 def host_of(client: str) -> str:
     """The host that an MCP client of this name is; empty for one that we have no hooks for."""
     return next((host for host in FILES if client.lower().startswith(host)), "")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, apart, dict_of, files_of, text_of
+from collections.abc import Mapping
+from typing import Any
+
+from foreword.hosts import Host, Told, dict_of, files_of, text_of
 from foreword.types import TOOL_BEGIN, Cap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from foreword.wiring import Change, Place, Setup
+from foreword.wiring import Change, Place, Setup
 
 
 def read(payload: Mapping[str, Any]) -> Told:
@@ -27,7 +24,6 @@ def read(payload: Mapping[str, Any]) -> Told:
     )
 
 
-@apart
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """A failure is an event of its own; what the user stopped, or runs on behind, has not told how it ends."""
     result = payload.get("tool_response")
@@ -51,7 +47,6 @@ def answer(event: str, text: str) -> Mapping[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
-@apart
 def setup(place: Place) -> Setup:
     """As entries of its settings, or as a plugin in a marketplace of our own."""
     from foreword.wiring import Setup
@@ -73,7 +68,6 @@ def setup(place: Place) -> Setup:
     )
 
 
-@apart
 def _settings(place: Place, folder: Any) -> tuple[Change, ...]:
     from foreword.wiring import Entry, Own, shipped
 
@@ -90,7 +84,6 @@ def _settings(place: Place, folder: Any) -> tuple[Change, ...]:
     )
 
 
-@apart
 def _plugin(place: Place, folder: Any) -> tuple[Change, ...]:
     from foreword import __version__
     from foreword.wiring import Entry, Own, shipped, written
@@ -118,7 +111,6 @@ def _plugin(place: Place, folder: Any) -> tuple[Change, ...]:
     )
 
 
-@apart
 def _registered(place: Place, folder: Any) -> tuple[Change, ...]:
     """What Claude Code writes down of a plugin when it first loads it.
 
@@ -140,7 +132,6 @@ def _registered(place: Place, folder: Any) -> tuple[Change, ...]:
     )
 
 
-@apart
 def _counted(place: Place) -> tuple[Change, ...]:
     """How often the skill and the commands were used; the skill has two names, one in each form."""
     from foreword.wiring import Left
@@ -149,13 +140,11 @@ def _counted(place: Place) -> tuple[Change, ...]:
     return tuple(Left(_state(place), ("skillUsage", name)) for name in names)
 
 
-@apart
 def _state(place: Place) -> Any:
     # Inside a folder that was moved, beside one that was not.
     return place.folder("CLAUDE_CONFIG_DIR") / ".claude.json"
 
 
-@apart
 def _switches() -> tuple[tuple[str, str, bool], ...]:
     managed = (
         "/etc/claude-code/managed-settings.json",
@@ -167,17 +156,14 @@ def _switches() -> tuple[tuple[str, str, bool], ...]:
     )
 
 
-@apart
 def _commands() -> tuple[str, ...]:
     return "remember", "search", "handoff"
 
 
-@apart
 def _server(place: Place) -> dict[str, Any]:
     return {"type": "stdio", "command": str(place.mcp), "args": [], "env": {}}
 
 
-@apart
 def _hooks(place: Place) -> dict[str, dict[str, Any]]:
     """Each event with what is run then; old versions drop a whole file that names an event they do not know."""
     # Not waited for by the agent. At its exit Claude Code ends what still runs so: what comes last stays as it is.
@@ -203,7 +189,6 @@ def _hooks(place: Place) -> dict[str, dict[str, Any]]:
     }
 
 
-@apart
 def _at_least(version: str, wanted: tuple[int, ...]) -> bool:
     """Whether a version is known, and that new; `2.1.325 (Claude Code)` is how the client tells it."""
     numbers = version.partition(" ")[0].split(".")
@@ -227,7 +212,7 @@ HOST = Host(
     answer=answer,
     used=used,
     setup=setup,
-    variables=apart(("CLAUDE_CODE_SESSION_ID",)),
-    project_variable=apart("CLAUDE_PROJECT_DIR"),
+    variables=("CLAUDE_CODE_SESSION_ID",),
+    project_variable="CLAUDE_PROJECT_DIR",
     cap=Cap(10_000, "utf-16"),  # of the text alone; one more, and the agent gets a preview and the name of a file
 )

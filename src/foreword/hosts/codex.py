@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, apart, dict_of, exit_of, files_of, text_of
+from collections.abc import Mapping
+from typing import Any
+
+from foreword.hosts import Host, Told, dict_of, exit_of, files_of, text_of
 from foreword.hosts.claude_code import answer
 from foreword.types import Cap
+from foreword.wiring import Place, Setup
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from foreword.wiring import Place, Setup
 TOKENS = 2_500  # that it takes whole in one output, unless its hook says `additionalContextLimit`
 BYTES_A_TOKEN = 4  # by Codex's own estimate: 10,000 bytes of any script arrive whole, 10,001 do not
 
@@ -30,7 +28,6 @@ def read(payload: Mapping[str, Any]) -> Told:
     )
 
 
-@apart
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """What came back, as text; a patch says how it ended, a command only in the rollout."""
     result = payload.get("tool_response")
@@ -45,7 +42,6 @@ def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@apart
 def setup(place: Place) -> Setup:
     """Hooks in a file of their own, the MCP server in config.toml; an unknown key would fail a hook."""
     from foreword.wiring import Block, Entry, Setup, quoted
@@ -68,7 +64,6 @@ def setup(place: Place) -> Setup:
     )
 
 
-@apart
 def _hook(place: Place, *, event: str) -> dict[str, Any]:
     # Codex gives the end of a session three seconds, whatever is asked for.
     run: dict[str, Any] = {

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, apart, dict_of, exit_of, files_of, text_of
+from collections.abc import Mapping
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from foreword.wiring import Place, Setup
+from foreword.hosts import Host, Told, dict_of, exit_of, files_of, text_of
+from foreword.wiring import Place, Setup
 
 
 def read(payload: Mapping[str, Any]) -> Told:
@@ -26,7 +23,6 @@ def read(payload: Mapping[str, Any]) -> Told:
     )
 
 
-@apart
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """The kind of a result says whether the tool worked, its last line how the command ended."""
     result = dict_of(payload.get("toolResult", payload.get("tool_result")))
@@ -52,7 +48,6 @@ def answer(_event: str, text: str) -> Mapping[str, Any]:
     return {"additionalContext": text}
 
 
-@apart
 def setup(place: Place) -> Setup:
     """Hooks in a file of ours, beside those of others; the MCP server in its list of them."""
     from foreword.wiring import Entry, Own, Setup, written
@@ -100,7 +95,7 @@ HOST = Host(
     answer=answer,
     used=used,
     setup=setup,
-    variables=apart(("COPILOT_AGENT_SESSION_ID",)),
-    project_variable=apart("COPILOT_PROJECT_DIR"),
+    variables=("COPILOT_AGENT_SESSION_ID",),
+    project_variable="COPILOT_PROJECT_DIR",
     cap=None,  # 10,240 characters after a tool, where we say nothing; elsewhere 50,000 arrive whole
 )

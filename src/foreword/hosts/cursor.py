@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, apart, dict_of, files_of, text_of
+from collections.abc import Mapping
+from typing import Any
+
+from foreword.hosts import Host, Told, dict_of, files_of, text_of
 from foreword.types import Cap
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from foreword.wiring import Place, Setup
+from foreword.wiring import Place, Setup
 
 
 def read(payload: Mapping[str, Any]) -> Told:
@@ -27,7 +24,6 @@ def read(payload: Mapping[str, Any]) -> Told:
     )
 
 
-@apart
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """The result is JSON in a text, with an exit code where a command ran; a failure is an event of its own."""
     result = dict_of(payload.get("tool_output"))
@@ -50,7 +46,6 @@ def answer(event: str, text: str) -> Mapping[str, Any]:
     return {**goes_on, "additional_context": text}
 
 
-@apart
 def setup(place: Place) -> Setup:
     """Hooks and the MCP server, each in its file; Cursor wants to be told the version of the first."""
     from foreword.wiring import Entry, Setup
@@ -89,7 +84,7 @@ HOST = Host(
     answer=answer,
     used=used,
     setup=setup,
-    project_variable=apart("CURSOR_PROJECT_DIR"),
+    project_variable="CURSOR_PROJECT_DIR",
     cap=Cap(10_000),  # longer texts become a file, as readers of its client say
     second_chance=True,
 )

@@ -5,15 +5,12 @@ PreCompress comes before every model call, whether or not anything is compressed
 
 from __future__ import annotations
 
-from foreword.hosts import Host, Told, apart, dict_of, exit_of, files_of, text_of
+from collections.abc import Mapping
+from typing import Any
+
+from foreword.hosts import Host, Told, dict_of, exit_of, files_of, text_of
 from foreword.hosts.claude_code import answer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from foreword.wiring import Place, Setup
+from foreword.wiring import Place, Setup
 
 
 def read(payload: Mapping[str, Any]) -> Told:
@@ -36,7 +33,6 @@ def _own_words(prompt: str) -> str:
     return prompt
 
 
-@apart
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """An error is a field; a command that failed says `Exit Code: N` in a line of its own, one that worked nothing."""
     result = dict_of(payload.get("tool_response"))
@@ -53,12 +49,10 @@ def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@apart
 def _list(item: Any) -> list[Any]:
     return item if isinstance(item, list) else [item]
 
 
-@apart
 def _own_output(text: str) -> str:
     """What a command wrote, without what Gemini writes around it."""
     if not text.startswith("Output: "):
@@ -69,7 +63,6 @@ def _own_output(text: str) -> str:
     return text[8:].removeprefix("(empty)").lstrip("\n")
 
 
-@apart
 def setup(place: Place) -> Setup:
     """Hooks and the MCP server, both in settings.json; its seconds are milliseconds."""
     from foreword.wiring import Entry, Setup
@@ -93,7 +86,6 @@ def setup(place: Place) -> Setup:
     )
 
 
-@apart
 def _hook(place: Place, *, event: str) -> dict[str, Any]:
     run = {"name": "foreword", "type": "command", "command": place.command("gemini", event), "timeout": 5000}
     return {"matcher": "*", "hooks": [run]}
@@ -113,6 +105,6 @@ HOST = Host(
     answer=answer,
     used=used,
     setup=setup,
-    project_variable=apart("GEMINI_PROJECT_DIR"),
+    project_variable="GEMINI_PROJECT_DIR",
     cap=None,  # 50,000 characters arrive whole
 )

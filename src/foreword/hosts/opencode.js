@@ -342,7 +342,7 @@ const beside = ({ message, parts }, sessionID, text) => {
 
 // -- what must not be told --------------------------------------------------------------------------------------------
 
-// What the environment holds under a name that tells; the rule is the hook's, `secret_values` in hook/pipe.py.
+// What the environment holds under a name that tells; the rule is the hook's, `secret_values` in hook/client.py.
 const secrets = () => {
   const { PWD = "", HOME = "", PATH = "" } = process.env;
   const usual = `${PWD}\n${HOME}\n${PATH}`;

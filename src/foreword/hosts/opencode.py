@@ -10,16 +10,13 @@ not see begin is told once, at its first request, as `experimental.chat.system.t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from foreword.encoding import loads
 from foreword.errors import BadPayload
-from foreword.hosts import Host, Told, apart, dict_of, files_of, text_of
-from foreword.jsontext import loads
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from foreword.wiring import Place, Setup
+from foreword.hosts import Host, Told, dict_of, files_of, text_of
+from foreword.wiring import Place, Setup
 
 
 def read(payload: Mapping[str, Any]) -> Told:
@@ -44,7 +41,6 @@ def read(payload: Mapping[str, Any]) -> Told:
     )
 
 
-@apart
 def used(payload: Mapping[str, Any]) -> dict[str, Any]:
     """A command tells its exit code, and none where it took too long; another tool that failed is told as an error."""
     given, got = _ends(payload)
@@ -92,7 +88,6 @@ def answer(_event: str, text: str) -> Mapping[str, Any]:
     return {"context": text}
 
 
-@apart
 def setup(place: Place) -> Setup:
     """One plugin file, which speaks to the worker itself, and the MCP server in the file of settings that is there."""
     from foreword.wiring import Entry, Own, Setup, quoted, shipped

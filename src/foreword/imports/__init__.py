@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 from foreword.capture import project_at
+from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError
-from foreword.jsontext import storable
 from foreword.redact import redact, redact_all
 from foreword.switched import refuse_to_write
 from foreword.switches import off
 from foreword.types import EMPTY, Change, Event, Link, Memory, Project, Session
-from foreword.values import fields, replace, value
 
-T = TypeVar("T")
+T = TypeVar("T", Change, Session, Event, Link)
 
 # Each source with the file that has it; that file's `source(name, options, resolver)` gives it.
 FILES = {
@@ -46,7 +46,7 @@ ENVIRON = (
 )  # where sources look
 
 
-@value
+@dataclass(frozen=True)
 class Found:
     """What a source offers in a project, in a line for people: `2,431 commits`, `14 sessions of Claude Code`."""
 
@@ -55,7 +55,7 @@ class Found:
     count: int
 
 
-@value
+@dataclass(frozen=True)
 class Batch:
     """What was read in one go; the mark from which to go on is kept with the last of it.
 
@@ -153,6 +153,7 @@ def safe(memory: Memory) -> Memory:
     texts = {name: getattr(memory, name) for name in ("title", "body", "detail")}
     lists = {name: list(getattr(memory, name)) for name in ("tags", "files", "functions")}
     clean = redact_all({**texts, **lists, "detail": dict(memory.detail)})
+    clean_lists: dict[str, Any] = {name: tuple(storable(each) for each in clean[name]) for name in lists}
     body = storable(clean["body"])
     return replace(
         memory,
@@ -162,11 +163,12 @@ def safe(memory: Memory) -> Memory:
         uid=redact(storable(memory.uid)),
         session=redact(storable(memory.session)),
         source=redact(storable(memory.source)),
-        **{name: tuple(storable(each) for each in clean[name]) for name in lists},
+        **clean_lists,
     )
 
 
 def safe_row(item: T) -> T:
     """A change, a session or an event that may be written down: every text of it redacted."""
-    clean = redact_all(fields(item))
-    return replace(item, **{name: storable(each) if isinstance(each, str) else each for name, each in clean.items()})
+    clean: dict[str, Any] = redact_all(vars(item))
+    texts: dict[str, Any] = {name: storable(each) for name, each in clean.items() if isinstance(each, str)}
+    return replace(item, **{**clean, **texts})

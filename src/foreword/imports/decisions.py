@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-
-from foreword.values import value
+from dataclasses import dataclass
 
 BODY, CONTEXT, OUTCOME, WHY = 1_500, 800, 600, 300  # characters: who wants more opens the file
 
@@ -26,7 +25,7 @@ SECTIONS = {
 }
 
 
-@value
+@dataclass(frozen=True)
 class Decision:
     """What a decision record says; targets of links are paths or numbers of other records."""
 

@@ -13,13 +13,13 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from foreword.imports import Batch, Found, Resolver
 from foreword.imports.decisions import Decision, decision_of, plain, without
 from foreword.types import Link, Memory, Project
-from foreword.values import replace, value
 
 MOST_BYTES = 256 * 1024  # of one file; a README of more is a book
 MOST_DECISIONS = 500
@@ -58,7 +58,7 @@ TOOLS = (
 RUNNERS = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lockb", "bun"), ("bun.lock", "bun"))
 
 
-@value
+@dataclass(frozen=True)
 class File:
     """A project file: its path from the root, its text, and when it was written."""
 

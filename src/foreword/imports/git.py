@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -14,7 +15,6 @@ from foreword.errors import BadRequest
 from foreword.history import Commit, asked, counted, log, memory_of
 from foreword.imports import Batch, Found, Resolver
 from foreword.types import Change, Link, Memory, Project
-from foreword.values import replace
 
 COMMITS = 50_000  # the newest of a history, unless told otherwise: ten years of a busy team, and 2 minutes of work
 RECENT = 100  # commits whose changed functions are worth looking at

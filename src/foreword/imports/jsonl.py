@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import IO, Any, TypeVar
 
 from foreword.errors import BadRequest
 from foreword.imports import Batch, Found, Resolver
 from foreword.types import KINDS, STATUSES, TRUSTS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
-from foreword.values import replace, value
 
 FORMAT, VERSION = "foreword export", 1
 ROWS = 200  # memories of one batch
@@ -26,7 +26,7 @@ class BadLine(ValueError):
     """A line that is no row of ours; its text says why."""
 
 
-@value
+@dataclass(frozen=True)
 class Header:
     """What the first line says: of which project the rows are (empty: of all), and how many there are."""
 

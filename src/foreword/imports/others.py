@@ -6,17 +6,17 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from foreword.deeds import relative
+from foreword.encoding import storable
 from foreword.imports import Batch
 from foreword.imports.marks import left, marked
-from foreword.jsontext import storable
 from foreword.redact import redact_all
 from foreword.store.foreign import Foreign
 from foreword.types import Memory, Project
-from foreword.values import value
 
 TITLE = 160  # characters; what a line shows at most
 FILES = 40  # of one memory, as of a commit
@@ -36,7 +36,7 @@ TABLES = {
 }  # fmt: skip
 
 
-@value
+@dataclass(frozen=True)
 class Row:
     """Where one row of this project stands; `key` is its place in time."""
 

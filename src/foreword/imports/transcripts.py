@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -13,16 +14,15 @@ from foreword.capture import project_at
 from foreword.code import changes
 from foreword.deeds import Deed
 from foreword.distill import distil
+from foreword.encoding import storable
 from foreword.errors import BadRequest
 from foreword.imports import Batch, Found, Resolver
 from foreword.imports.marks import left, marked
-from foreword.jsontext import storable
 from foreword.projects import remote
 from foreword.redact import redact
 from foreword.redact.files import denied
 from foreword.transcripts import Peek, deeds, peek
 from foreword.types import Change, Link, Memory, Project, Session
-from foreword.values import replace, value
 
 QUIET = 300.0  # seconds without a new line after which a session may be taken for finished; an agent thinks for minutes
 NAME = 200  # characters of a folder's name that Claude Code keeps of a longer path
@@ -56,7 +56,7 @@ def source(name: str, options: Mapping[str, Any], resolver: Resolver) -> Transcr
     )
 
 
-@value
+@dataclass(frozen=True)
 class Transcript:
     """One file of this project; its key is when it was written last."""
 
@@ -74,16 +74,14 @@ class Transcripts:
         name: str,
         *,
         distil: Distil,
-        known: Callable[[str], bool] = lambda _session: False,
         now: Callable[[], float] = time.time,
         find_project: Callable[[str], Project] = project_at,
         counts_as: Callable[[str], str] = str,
     ) -> None:
-        """*name* is a host's; a session that is *known* already is passed over before it is read."""
+        """*name* is a host's."""
         self.name = name
         self.notes: list[str] = []  # what was left out, in sentences
         self._distil = distil
-        self._known = known
         self._now = now
         self._find_project = find_project
         self._counts_as = counts_as
@@ -101,7 +99,7 @@ class Transcripts:
         return Found(source=self.name, about=about + later, count=count)
 
     def read(self, project: Project, *, environ: Mapping[str, str], since_mark: str) -> Iterator[Batch]:
-        """One batch a session; one that is still being written, or known already, brings no memories."""
+        """One batch a session; one that is still being written brings no memories."""
         self.notes = []
         found = self._files(project, environ=environ)
         waiting = sum(each.live for each in found)
@@ -112,7 +110,7 @@ class Transcripts:
             yield Batch(mark=since_mark, problems=tuple(self.notes))  # else nobody would be told
         noted = 0
         for done, (each, mark) in enumerate(marked(todo, mark=since_mark), 1):
-            batch = Batch() if self._known(each.peek.session) else self._session(each, project, found=found)
+            batch = self._session(each, project, found=found)
             problems, noted = tuple(self.notes[noted:]), len(self.notes)
             kept = batch.memories if done == 1 else tuple(each for each in batch.memories if each.kind != "handoff")
             # What older sessions left to do, the newest knows better.
@@ -159,7 +157,7 @@ class Transcripts:
             memories=tuple(came.memories),
             links=tuple(came.links),
             changes=tuple(came.changes),
-            session=replace(session, started=started, events=told.count),
+            session=replace(session, started=started, last=told.last, ended=told.last, events=told.count),
         )
 
     # ---- whose is it
@@ -200,7 +198,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.count = 0
-        self.first = 0.0
+        self.first = self.last = 0.0
 
     def __call__(self) -> None:
         self.count += 1
@@ -208,6 +206,7 @@ class _Tally:
     def through(self, passing: Iterable[Deed]) -> Iterator[Deed]:
         for deed in passing:
             self.first = self.first or deed.at
+            self.last = deed.at
             self.count += 1
             yield deed
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from foreword.errors import ForewordError
@@ -11,7 +12,6 @@ from foreword.install import files, left, manifest
 from foreword.install.manifest import Filed, Manifest
 from foreword.install.plan import Plan, Planned, undo_plan
 from foreword.paths import Home
-from foreword.values import replace
 from foreword.wiring import Setup
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.errors import BadConfig
 from foreword.install.looks import is_ours, units
-from foreword.values import value
 
 BEGIN = "# >>> foreword {host}: written by `foreword install`; `foreword uninstall {host}` takes it out"
 END = "# <<< foreword {host}"
 _HEADER = re.compile(r"[ \t]*\[\[?[ \t]*([^\]\r\n]+?)[ \t]*\]\]?[ \t]*(?:#.*)?$")
 
 
-@value
+@dataclass(frozen=True)
 class Placed:
     """A text with our lines, and what was put between the user's last line and ours."""
 

@@ -9,13 +9,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foreword import hosts
 from foreword.config import load
 from foreword.install import manifest
 from foreword.paths import Home, expand
-from foreword.values import replace, value
 from foreword.wiring import Place, Setup
 
 VERSION_SECONDS = 10.0  # a client that unpacks itself at its first start may need some
@@ -23,7 +23,7 @@ UP = 4  # folders between a program and the package.json of its npm package
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*(?:-[0-9A-Za-z.]+)?")
 
 
-@value
+@dataclass(frozen=True)
 class Found:
     """A host, how it is wired here, and whether it is on this machine."""
 

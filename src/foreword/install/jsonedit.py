@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from foreword.errors import BadConfig
-from foreword.values import value
 
 Path = tuple[str | int, ...]
 Keys = tuple[str, ...]
@@ -31,13 +31,13 @@ class Missing:
 MISSING = Missing()
 
 
-@value
+@dataclass(frozen=True)
 class Put:
     """A text with a value put in, and what it takes to leave no trace of it."""
 
     text: str
     made: tuple[Keys, ...] = ()  # containers that were not there; () is the whole document
-    was: Mapping[Keys, str] = {}  # what stood inside the one that was empty
+    was: Mapping[Keys, str] = field(default_factory=dict, hash=False)  # what stood inside the one that was empty
 
 
 def read(text: str) -> Any:

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from foreword import __version__
 from foreword.install import files
 from foreword.install.jsonedit import Keys
 from foreword.paths import Home
-from foreword.values import fields, value
 from foreword.wiring import Entry, Left
 
 FORMAT = 1
@@ -23,7 +23,7 @@ FLAGS = ("append", "default")  # of an entry
 ORIGINAL = ".was"  # behind the digest of bytes that were there before
 
 
-@value
+@dataclass(frozen=True)
 class Filed:
     """One file that we changed."""
 
@@ -32,18 +32,18 @@ class Filed:
     known: tuple[str, ...] = ()  # digests of bytes for which the original is exactly what they are without us
     entries: tuple[Entry, ...] = ()
     made: tuple[Keys, ...] = ()
-    was: Mapping[Keys, str] = {}
+    was: Mapping[Keys, str] = field(default_factory=dict, hash=False)
     block: str = ""
     gap: str = ""
     own: bool = False
 
 
-@value
+@dataclass(frozen=True)
 class Manifest:
     """All that was done for one host."""
 
     host: str
-    files: Mapping[str, Filed] = {}
+    files: Mapping[str, Filed] = field(default_factory=dict, hash=False)
     folders: tuple[str, ...] = ()  # that were made, outermost first
     left: tuple[Left, ...] = ()  # what the host may write by itself because of us
     theirs: tuple[Left, ...] = ()  # what of that stood there before, and stays
@@ -62,10 +62,10 @@ def load(home: Home, host: str) -> Manifest | None:
 
 def save(home: Home, manifest: Manifest) -> None:
     """On the disk before anything it tells of is touched."""
-    told = {"format": FORMAT, **fields(manifest)}
+    told = {"format": FORMAT, **vars(manifest)}
     told["files"] = {path: _filed_out(filed) for path, filed in manifest.files.items()}
     for name in ("left", "theirs"):
-        told[name] = [{**fields(each), "file": str(each.file)} for each in told[name]]
+        told[name] = [{**vars(each), "file": str(each.file)} for each in told[name]]
     files.write(_path(home, manifest.host), json.dumps(told, indent=1).encode())
 
 
@@ -136,8 +136,8 @@ def _path(home: Home, host: str) -> Path:
 
 
 def _filed_out(filed: Filed) -> dict[str, Any]:
-    told = fields(filed)
-    told["entries"] = [{**fields(each), "file": str(each.file)} for each in filed.entries]
+    told = dict(vars(filed))
+    told["entries"] = [{**vars(each), "file": str(each.file)} for each in filed.entries]
     told["was"] = [[list(keys), inside] for keys, inside in filed.was.items()]
     return told
 

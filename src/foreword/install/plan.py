@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,12 @@ from foreword.install import blocks, files, jsonedit, left, looks, manifest
 from foreword.install.jsonedit import MISSING, Keys
 from foreword.install.manifest import Filed, Manifest
 from foreword.paths import Home
-from foreword.values import replace, value
 from foreword.wiring import Block, Entry, Left, Own, Setup
 
 HEAD = 500  # characters in which a file of ours says whose it is
 
 
-@value
+@dataclass(frozen=True)
 class Planned:
     """One file: as it is, as it would be, and as it is without us. None where there is no file."""
 
@@ -34,7 +34,7 @@ class Planned:
         return self.old != self.new
 
 
-@value
+@dataclass(frozen=True)
 class Plan:
     """All that installing or uninstalling a host would do."""
 

@@ -8,6 +8,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,13 @@ from foreword.install.blocks import includes
 from foreword.install.found import place_of
 from foreword.paths import Home
 from foreword.types import EMPTY
-from foreword.values import replace, value
 from foreword.wiring import Block, Entry, Left, Own, Place, Setup
 
 MOST_BYTES = 16 * 1024 * 1024  # of a file of settings; a longer one is something else
 LAUNCHER = "bin/foreword-"  # how a line of ours is known, whoever's home it names
 
 
-@value
+@dataclass(frozen=True)
 class Lack:
     """One thing that does not stand where it should: it is missing, changed or unreadable."""
 
@@ -34,7 +34,7 @@ class Lack:
     file: Path
 
 
-@value
+@dataclass(frozen=True)
 class Wired:
     """How a host is wired: what stands in its files, and what lacks."""
 

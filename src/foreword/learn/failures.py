@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from foreword.amendments import Amendment
@@ -15,7 +16,6 @@ from foreword.learn.confidence import confidence
 from foreword.learn.findings import SOURCE, Finding, Verdict
 from foreword.trust import lowest
 from foreword.types import Link, Memory, Project
-from foreword.values import replace
 
 THRICE = 3  # sessions that the same fix helped in
 LEAST = 2  # sessions that nothing helped in

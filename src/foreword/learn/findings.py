@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.amendments import Amendment
@@ -14,7 +15,6 @@ from foreword.learn.confidence import confidence
 from foreword.rank import CERTAIN
 from foreword.trust import lowest
 from foreword.types import EMPTY, Link, Memory, Project
-from foreword.values import replace, value
 
 if TYPE_CHECKING:
     from foreword.types import Trust
@@ -26,7 +26,7 @@ VERB = "learn"
 OF_USER = ("correction", "preference", "decision")  # what a user says against a learning
 
 
-@value
+@dataclass(frozen=True)
 class Verdict:
     """What one session says about a finding."""
 
@@ -35,7 +35,7 @@ class Verdict:
     confirms: bool
 
 
-@value
+@dataclass(frozen=True)
 class Finding:
     """Something that sessions do or say again and again."""
 
@@ -48,7 +48,7 @@ class Finding:
     files: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     because: tuple[str, ...] = ()  # the ids of memories that it comes from
-    detail: Mapping[str, Any] = EMPTY  # what else it is known by
+    detail: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what else it is known by
 
 
 def uid_of(kind: str, known_by: str) -> str:

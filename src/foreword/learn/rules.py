@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from foreword.amendments import Amendment
@@ -13,7 +14,6 @@ from foreword.distill.sentences import begun
 from foreword.languages import ENDINGS
 from foreword.learn.alike import alike, differ, words_of
 from foreword.types import UNIVERSAL, Link, Memory
-from foreword.values import replace
 
 AGAIN = 2  # sessions, or times that lie apart
 APART = 86_400.0  # seconds; said twice in one sitting is said once

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from foreword.details import named, texts
 from foreword.distill.sentences import begun
@@ -11,7 +12,6 @@ from foreword.learn.alike import alike, opposite, same_topic, words_of
 from foreword.learn.findings import Finding, Verdict, uid_of
 from foreword.trust import lowest
 from foreword.types import Memory
-from foreword.values import value
 
 LEAST = 2  # sessions that say it
 MOST = 300  # sentences, the newest, that are compared with each other: 90,000 pairs take a third of a second
@@ -20,7 +20,7 @@ MOST_SAID = 500  # of these, the newest
 SHORTEST, LONGEST = 25, 160  # characters of a sentence that is worth a line
 
 
-@value
+@dataclass(frozen=True)
 class Sentence:
     """One thing that a session says it learned."""
 

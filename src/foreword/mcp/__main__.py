@@ -1,4 +1,4 @@
-"""stdin of an MCP client -> answers on stdout, a line each; tools are asked of the worker. Light: starting is its cost.
+"""stdin of an MCP client -> answers on stdout, a line each; tools are asked of the worker.
 
 Greetings and lists are answered at once, with no worker about. Each call of a tool has a thread of its own, so that a
 slow one keeps nobody waiting; lines never mix. Nothing else is ever written to stdout.
@@ -6,24 +6,22 @@ slow one keeps nobody waiting; lines never mix. Nothing else is ever written to 
 
 from __future__ import annotations
 
-import posix
+import os
+import signal
+import socket
 import sys
-from _signal import SIG_DFL, SIGINT, signal  # type: ignore[import-not-found]
-from _thread import allocate_lock, start_new_thread
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from time import monotonic, sleep
+from typing import Any
 
+from foreword.encoding import decoded, dumps, loads
 from foreword.errors import BadPayload, ForewordError
-from foreword.jsontext import decoded, dumps, loads
 from foreword.mcp import protocol
-from foreword.mcp.protocol import INTERNAL, PARSE_ERROR, Call, Cancelled, Peer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from foreword.mcp.protocol import Message
-    from foreword.paths import Home
+from foreword.mcp.caller import caller, start_worker
+from foreword.mcp.protocol import INTERNAL, PARSE_ERROR, Call, Cancelled, Message, Peer
+from foreword.paths import Home, home
 
 MOST_LINE = 32 * 1024 * 1024  # bytes; the worker takes half of that
 AT_ONCE = 16  # calls; one more waits, and so does whatever is said after it
@@ -34,24 +32,22 @@ CLOSED_SECONDS = ANSWER_SECONDS + 1  # that calls under way have when the client
 
 def main() -> int:
     """Serve until stdin ends."""
-    signal(SIGINT, SIG_DFL)  # a host that ends us so, or a user's Ctrl-C: no traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a host that ends us so, or a user's Ctrl-C: no traceback
     out = _kept_apart()
-    try:  # noqa: SIM105 - contextlib would cost every start some milliseconds
+    with suppress(BrokenPipeError):  # the client is gone
         Server(out).serve(0)
-    except BrokenPipeError:
-        pass  # the client is gone
     return 0
 
 
 def _kept_apart() -> int:
     """Where answers go; whatever else is printed by whomever, stdout is not where it ends up."""
-    out = posix.dup(1)
+    out = os.dup(1)
     try:
-        posix.dup2(2, 1)
+        os.dup2(2, 1)
     except OSError:  # no stderr
-        posix.dup2(posix.open("/dev/null", posix.O_WRONLY), 1)
+        os.dup2(os.open("/dev/null", os.O_WRONLY), 1)
     for fd in (0, out):
-        posix.set_blocking(fd, True)
+        os.set_blocking(fd, True)
     return out
 
 
@@ -61,8 +57,8 @@ class Server:
     def __init__(self, out: int) -> None:
         self._out = out
         self._peer = Peer()
-        self._writing = allocate_lock()
-        self._counting = allocate_lock()
+        self._writing = threading.Lock()
+        self._counting = threading.Lock()
         self._wanted: dict[str | int, Call] = {}  # calls under way whose answers somebody waits for
         self._running = 0
 
@@ -113,7 +109,7 @@ class Server:
             self._run(call)
             return
         try:
-            start_new_thread(self._run, (call,))
+            threading.Thread(target=self._run, args=(call,), daemon=True).start()
         except RuntimeError:  # no more threads on this machine
             self._run(call)
 
@@ -132,13 +128,13 @@ class Server:
         data = (dumps(told) + "\n").encode()
         with self._writing:
             while data:
-                data = data[posix.write(self._out, data) :]
+                data = data[os.write(self._out, data) :]
 
 
 def _lines(fd: int) -> Iterator[bytes | None]:
     """The lines that arrive; None for one that is too long. A last one without its end is heard too."""
     held, scanned, spoiled = bytearray(), 0, False
-    while part := posix.read(fd, 1 << 18):
+    while part := os.read(fd, 1 << 18):
         held += part
         while (end := held.find(b"\n", scanned)) >= 0:
             line = bytes(held[:end])
@@ -175,13 +171,10 @@ def _outcome(call: Call) -> Message:
 
 def ask(call: Call) -> Mapping[str, Any]:
     """What the worker says to a call, within ANSWER_SECONDS; one that is away is started."""
-    if posix.environ.get(b"FOREWORD_OFF", b"") not in (b"", b"0"):
+    if os.environ.get("FOREWORD_OFF", "") not in ("", "0"):
         raise ForewordError("memory is switched off here (FOREWORD_OFF)", hint="go on without it")
     until = monotonic() + ANSWER_SECONDS
-    from foreword.mcp.caller import caller
-    from foreword.paths import home
-
-    here = home(_environ())
+    here = home(os.environ)
     body = dumps({"tool": call.tool, "arguments": call.arguments, "caller": caller(call, here)}).encode()
     line = _line(here, until=until)
     try:
@@ -201,23 +194,19 @@ def ask(call: Call) -> Mapping[str, Any]:
     return told
 
 
-def _line(home: Home, *, until: float) -> Any:
+def _line(here: Home, *, until: float) -> socket.socket:
     """A connection to the worker; where nobody listens, one is started and waited for."""
-    from _socket import AF_UNIX, SOCK_STREAM, socket
-
     with_patience = min(until, monotonic() + START_SECONDS)
     started = False
     while True:
-        line = socket(AF_UNIX, SOCK_STREAM)
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         line.settimeout(max(0.01, until - monotonic()))
         try:
-            line.connect(str(home.socket))
+            line.connect(str(here.socket))
         except (FileNotFoundError, ConnectionRefusedError) as exc:
             line.close()
             if not started:
-                from foreword.mcp.caller import start_worker
-
-                start_worker(home)
+                start_worker(here)
                 started = True
             if monotonic() > with_patience:
                 raise ForewordError(
@@ -234,7 +223,7 @@ def _line(home: Home, *, until: float) -> Any:
             return line
 
 
-def _exchanged(line: Any, body: bytes, *, until: float) -> tuple[int, bytes]:
+def _exchanged(line: socket.socket, body: bytes, *, until: float) -> tuple[int, bytes]:
     try:
         head = f"POST /api/mcp HTTP/1.1\r\nHost: foreword\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         line.sendall(head.encode() + body)
@@ -260,14 +249,6 @@ def _object(raw: bytes) -> dict[str, Any]:
     except BadPayload as exc:
         raise ForewordError("the memory worker answered no JSON", hint="ask again") from exc
     return told if isinstance(told, dict) else {}
-
-
-def _environ() -> dict[str, str]:
-    """The environment as texts; a name or a value that is no UTF-8 comes through as it is."""
-    return {
-        name.decode("utf-8", "surrogateescape"): text.decode("utf-8", "surrogateescape")
-        for name, text in posix.environ.items()
-    }
 
 
 if __name__ == "__main__":

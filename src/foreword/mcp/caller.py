@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from typing import Any
 
 from foreword.errors import ForewordError
-from foreword.hook import pipe
+from foreword.hook import client
 from foreword.hosts import FILES, find, host_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from foreword.mcp.protocol import Call
-    from foreword.paths import Home
+from foreword.mcp.protocol import Call
+from foreword.paths import Home
 
 
 def caller(call: Call, home: Home) -> dict[str, Any]:
@@ -37,24 +34,15 @@ def caller(call: Call, home: Home) -> dict[str, Any]:
 def start_worker(home: Home) -> None:
     """Start the worker as a hook does: once, apart from us, and with nothing of the agent's environment."""
     from foreword.config import load
-    from foreword.hook import fallback
+    from foreword.hook import offline
     from foreword.paths import worker_command
 
-    try:  # noqa: SIM105 - as little as possible is imported
+    with suppress(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)  # one that we started before, and that has left
-    except ChildProcessError:
-        pass
     home.prepare()
     if not load(home, os.environ).settings.worker_autostart:
         raise ForewordError("the memory worker is away, and is not to be started", hint="run `foreword worker start`")
-    fallback.start(
-        {
-            "worker": worker_command(),
-            "stamp": str(home.stamp),
-            "start_log": str(home.start_log),
-            "home": str(home.root),
-        }
-    )
+    offline.start_worker(home, worker_command())
 
 
 def _folder(host: str) -> str:
@@ -71,7 +59,7 @@ def _folder(host: str) -> str:
 def _hidden(home: Home) -> str:
     """Digests of secret variables, as a hook tells them, so that their values are not written down."""
     try:
-        pipe.CONFIG["key"] = int(home.hook_key.read_text(encoding="ascii"), 16)
+        key = int(home.hook_key.read_text(encoding="ascii"), 16)
     except (OSError, ValueError):
         return ""
-    return pipe.digests(pipe.secret_values()).removeprefix("&hidden=")
+    return client.digests(client.secret_values(), key=key)

@@ -6,19 +6,16 @@ from 2026-07-28 on every request brings its version and its client along, and `s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from foreword.encoding import decoded, loads
 from foreword.errors import BadPayload
 from foreword.hosts import host_of, text_of
-from foreword.jsontext import decoded, loads
 from foreword.mcp.tools import BY_NAME, INSTRUCTIONS, SERVER, TOOLS, unknown
-from foreword.types import EMPTY
-from foreword.values import value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    Message = Mapping[str, Any]
+Message = Mapping[str, Any]
 
 GREETED = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")  # versions that begin with `initialize`
 STATELESS = ("2026-07-28",)  # versions that every request names itself
@@ -39,12 +36,12 @@ LISTS = {"prompts/list": "prompts", "resources/list": "resources", "resources/te
 FRESH_MS = 3_600_000  # the list of tools changes with an upgrade, and that is another process
 
 
-@value
+@dataclass(frozen=True)
 class Peer:
     """Who speaks, as far as it has said: its version of the protocol, and what it calls itself."""
 
     version: str = GREETED[-1]
-    client: Mapping[str, Any] = EMPTY
+    client: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def takes_data(self) -> bool:
@@ -53,7 +50,7 @@ class Peer:
         return self.version >= STRUCTURED_SINCE and not host_of(self.client.get("name", ""))
 
 
-@value
+@dataclass(frozen=True)
 class Call:
     """A tool that is called: what the worker must be asked, and what its answer needs to find its way back."""
 
@@ -66,7 +63,7 @@ class Call:
     inner: bool = False  # a sub-agent of that session calls
 
 
-@value
+@dataclass(frozen=True)
 class Cancelled:
     """The client no longer wants the answer to this request."""
 

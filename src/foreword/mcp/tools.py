@@ -1,17 +1,15 @@
-"""The tools that a client is offered: names, what they are for, what they take and what comes back. Light.
+"""The tools that a client is offered: names, what they are for, what they take and what comes back.
 
 Nothing stored ever stands here: a client reads these texts as our own words.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from foreword import __version__
 from foreword.types import KINDS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 SERVER = {"name": "foreword", "title": "Foreword", "version": __version__}
 MOST_INSTRUCTIONS = 4096  # characters that Claude Code takes; the rest it cuts off

@@ -9,13 +9,13 @@ import json
 import os
 import stat
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from foreword.endpoint import Endpoint, Failed
 from foreword.errors import ModelError
 from foreword.models.schema import BadShape, Schema, checked
 from foreword.paths import expand
-from foreword.values import value
 
 if TYPE_CHECKING:
     from foreword.config import Settings
@@ -28,7 +28,7 @@ PASSES = "it is tried again by itself; `foreword config set model_provider off` 
 LOOK_AT = "look at `model_name`, `model_url` and what `model_key_env` names"
 
 
-@value
+@dataclass(frozen=True)
 class Completed:
     """An answer that keeps to its schema; tokens are UNTOLD where the provider does not tell them."""
 
@@ -50,7 +50,7 @@ class Model(Protocol):
 
     @property
     def where(self) -> str:
-        """The host or the command that the texts go to."""
+        """The host that the texts go to."""
 
     def complete(self, prompt: str, *, system: str, schema: Schema, most_tokens: int, seconds: float) -> Completed: ...
 
@@ -81,10 +81,6 @@ def chosen(settings: Settings, environ: Mapping[str, str]) -> Model | None:
     """The model that the settings name; None where it is off, and ModelError where they make no sense."""
     if settings.model_provider == "off":
         return None
-    if settings.model_provider == "claude":
-        from foreword.models.claude import Claude
-
-        return Claude(model=settings.model_name, environ=environ)
     key = _key(settings.model_key_env, environ)
     if settings.model_provider == "anthropic":
         from foreword.models.anthropic import Anthropic

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.endpoint import Breaker, Resting
@@ -13,11 +14,10 @@ from foreword.errors import ModelError, StoreError
 from foreword.models import UNTOLD, Completed, Model, NoAnswer
 from foreword.store.ledger import Spending
 from foreword.tokens import count, family_of
-from foreword.values import replace
 
 if TYPE_CHECKING:
     from foreword.models.schema import Schema
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
 
 DAY = 86_400.0  # seconds; any 24 hours, so that midnight and time zones double nothing
 LONGEST_REST = 3600.0  # seconds

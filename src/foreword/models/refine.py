@@ -12,15 +12,15 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from foreword.jsontext import storable
+from foreword.encoding import storable
 from foreword.models import Model
 from foreword.models.schema import Many, Object, Text
 from foreword.redact import redact
 from foreword.tokens import count
 from foreword.trust import lowest
-from foreword.values import value
 
 if TYPE_CHECKING:
     from foreword.types import Trust
@@ -58,7 +58,7 @@ Use only what the material says. Name files, functions, commands and numbers exa
 at all. What you do not know is "" or []. Plain text, no markup, in the language of the request."""
 
 
-@value
+@dataclass(frozen=True)
 class Decision:
     """A choice, and why."""
 
@@ -66,7 +66,7 @@ class Decision:
     why: str = ""
 
 
-@value
+@dataclass(frozen=True)
 class Draft:
     """A session as it is summed up without a model."""
 
@@ -79,7 +79,7 @@ class Draft:
     failures: tuple[str, ...] = ()
 
 
-@value
+@dataclass(frozen=True)
 class Refined:
     """What a model made of a draft; where a field is empty, the draft's own stands."""
 

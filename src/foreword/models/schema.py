@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from foreword.values import value
 
-
-@value
+@dataclass(frozen=True)
 class Text:
     """A text of at most so many characters."""
 
     most: int
 
 
-@value
+@dataclass(frozen=True)
 class Many:
     """A list; what comes behind the first so many is left out."""
 
@@ -23,7 +22,7 @@ class Many:
     most: int
 
 
-@value
+@dataclass(frozen=True)
 class Object:
     """These fields, each of its form; others are left out."""
 

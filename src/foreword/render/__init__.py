@@ -1,7 +1,10 @@
-"""Ranked memories -> lines; layers of lines -> the block an agent reads, stored text each in its place. Light."""
+"""Ranked memories -> lines; layers of lines -> the block an agent reads, stored text each in its place."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from foreword.fit import Layer
 from foreword.render.lines import (
     INDEX_TITLES,
     NO_ID,
@@ -21,12 +24,6 @@ from foreword.render.lines import (
 )
 from foreword.render.text import PLAIN_BEGIN, PLAIN_END, age, ago, brief, neutral
 from foreword.types import FORMS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from foreword.fit import Layer
 
 __all__ = [
     "BEGIN",

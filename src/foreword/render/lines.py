@@ -1,19 +1,14 @@
-"""A ranked memory -> what it says in a layer, in lines or elements, and the same in fewer and fewer tokens. Light."""
+"""A ranked memory -> what it says in a layer, in lines or elements, and the same in fewer and fewer tokens."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from time import gmtime, strftime
+from typing import Any
 
 from foreword.render.text import age, ago, brief, neutral
-from foreword.types import KINDS
-from foreword.values import replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from foreword.types import Memory, Ranked
+from foreword.types import KINDS, Memory, Ranked
 
 TITLE = 160  # characters; of 4,197 commit subjects 99 % have 83 or fewer, so only prose is cut
 # The specification's 40 characters, and what is left of them where twelve must share 500 tokens: some 7 tokens each,

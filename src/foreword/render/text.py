@@ -1,4 +1,4 @@
-"""Stored text -> harmless and short, whatever it says; seconds -> how long ago. Light."""
+"""Stored text -> harmless and short, whatever it says; seconds -> how long ago."""
 
 from __future__ import annotations
 

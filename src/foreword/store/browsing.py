@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -31,7 +32,6 @@ from foreword.store.wanted import (
 )
 from foreword.typed import Typed, typed
 from foreword.types import KINDS, Memory
-from foreword.values import replace, value
 
 POOL = 300  # of more that hold the words the newest are put in order, and the others follow; of a small memory all are
 # How a beginning is tried before the index is asked which words begin so: as many of the newest at a time, for as long
@@ -52,7 +52,7 @@ _EACH = "(SELECT value FROM json_each(?))"
 _NEWEST = "ORDER BY m.created DESC, m.place DESC LIMIT ?"
 
 
-@value
+@dataclass(frozen=True)
 class Page:
     """Some memories; `next` leads to those behind them, and `total` is None where nobody counted."""
 
@@ -61,7 +61,7 @@ class Page:
     total: int | None = None
 
 
-@value
+@dataclass(frozen=True)
 class Facets:
     """Of each facet its values with how many there are, most first, as if nothing of that facet itself was chosen."""
 

@@ -5,18 +5,14 @@ Light: the hook loads this file.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from foreword.encoding import dumps, loads, storable
 from foreword.errors import DamagedIndex, StoreError
-from foreword.jsontext import dumps, loads, storable
 from foreword.rarity import rarity
-from foreword.types import EMPTY, Hit, Memory, Near
+from foreword.types import EMPTY, Hit, Memory, Near, Query
 from foreword.words import TAIL, any_of, plain, root
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
-
-    from foreword.types import Query
 
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence

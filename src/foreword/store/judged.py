@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.store.reading import SESSION, THERE, Reader
 from foreword.types import Injection, Session
-from foreword.values import value
 
 UNTOLD = "untold"  # how an item was judged of which nobody can tell: its window is closed, and nothing speaks
 
 
-@value
+@dataclass(frozen=True)
 class Verdict:
     """Whether an item of an injection was used, and what tells it; None: nobody can tell."""
 
@@ -22,7 +22,7 @@ class Verdict:
     how: str = ""  # fetched, file, function, command or words; or UNTOLD
 
 
-@value
+@dataclass(frozen=True)
 class Use:
     """How many items were given, and what became of them; the rest cannot be told, or not yet."""
 
@@ -34,7 +34,11 @@ class Use:
 class JudgedReader(Reader):
     """The questions about use, of one read-only connection."""
 
-    def unjudged(self, session: str, *, limit: int) -> tuple[Injection, ...]:
+    def unjudged(self, session: str, *, limit: int = 500) -> tuple[Injection, ...]:
+        """Return what a session was given and is not known to have used, with its texts, oldest first.
+
+        Of windows that are closed, only what was not judged yet.
+        """
         # What is still before the agent's eyes may be used after it was thought to be over.
         newest = self._injections(
             f"""j.session = ?1 AND j.session <> '' AND EXISTS (SELECT 1 FROM injection_items i WHERE i.injection = j.id
@@ -43,7 +47,8 @@ class JudgedReader(Reader):
         )
         return newest[::-1]
 
-    def overdue(self, *, since: float, before: float, limit: int) -> tuple[Session, ...]:
+    def overdue(self, *, since: float, before: float, limit: int = 20) -> tuple[Session, ...]:
+        """Return sessions whose last event lies between these times and that have items which nobody has judged."""
         rows = self._all(
             f"""SELECT {SESSION} FROM sessions WHERE last BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM injections j
             JOIN injection_items i ON i.injection = j.id
@@ -52,7 +57,8 @@ class JudgedReader(Reader):
         )
         return tuple(Session(*row) for row in rows)
 
-    def fetched(self, session: str, *, since: float) -> tuple[tuple[str, float], ...]:
+    def fetched(self, session: str, *, since: float = 0.0) -> tuple[tuple[str, float], ...]:
+        """Return the ids that a session fetched from then on, each with its time."""
         rows = self._all(
             "SELECT memory, at FROM access WHERE session = ?1 AND session <> '' AND at >= ?2 ORDER BY at, memory",
             (session, since),
@@ -60,6 +66,7 @@ class JudgedReader(Reader):
         return tuple((memory, at) for memory, at in rows)
 
     def shown_to(self, memory: str) -> frozenset[str]:
+        """Return the sessions that were given a memory, whenever that was."""
         rows = self._all(
             """SELECT DISTINCT j.session FROM injection_items i JOIN injections j ON j.id = i.injection
             WHERE i.memory = ? AND j.session <> ''""",
@@ -68,6 +75,7 @@ class JudgedReader(Reader):
         return frozenset(session for (session,) in rows)
 
     def use(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Use:
+        """Return how many items were given from then on, and how many of them were used or were for nothing."""
         asked = {"j.project = ?": project, "i.memory = ?": memory, "j.session = ?": session}
         wanted = {condition: given for condition, given in asked.items() if given}
         rows = self._all(

@@ -15,6 +15,7 @@ class KindReader(Reader):
     """The questions about kinds, of one read-only connection."""
 
     def proposed(self, *, limit: int = MOST) -> tuple[Memory, ...]:
+        """Return what waits for the user's yes, in whatever scope, newest first."""
         rows = self._all(
             f"SELECT {MEMORY} {FROM} WHERE m.status = 'proposed' ORDER BY m.created DESC, m.id LIMIT ?", (limit,)
         )
@@ -23,6 +24,7 @@ class KindReader(Reader):
     def of_kinds(
         self, kinds: Sequence[str], *, scopes: Sequence[str] = (), statuses: Sequence[str] = (), limit: int = MOST
     ) -> tuple[Memory, ...]:
+        """Return the memories of these kinds, newest first; of all scopes if none, and of any status if none."""
         owners = self._owners(scopes) if scopes else self._all("SELECT number, scope FROM owners ORDER BY number", ())
         aside = [status for status in statuses if status != "active"]
         conditions: dict[str, tuple[str, ...]] = {}
@@ -47,6 +49,7 @@ class KindReader(Reader):
         return tuple(found[:limit])
 
     def how_many(self, kind: str, *, scopes: Sequence[str] = ()) -> int:
+        """Return how many active memories there are of a kind; of all scopes if none."""
         owners = self._owners(scopes) if scopes else self._all("SELECT number, scope FROM owners", ())
         sql = "SELECT count(*) FROM memories m WHERE m.owner = ? AND m.kind = ? AND m.status = 'active'"
         return sum(self._all(sql, (owner, kind))[0][0] for owner, _ in owners)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from foreword.store.reading import Reader
-from foreword.values import value
 
 ASKED = "asked"  # the outcome of a call that has not ended, or that a crash ended: its estimate counts
 
 
-@value
+@dataclass(frozen=True)
 class Spending:
     """One call of a model, made or refused; its number is given by the store."""
 
@@ -32,7 +33,8 @@ PUT = """INSERT OR REPLACE INTO ledger
 class LedgerReader(Reader):
     """The questions about models, of one read-only connection."""
 
-    def spendings(self, *, since: float, limit: int) -> tuple[Spending, ...]:
+    def spendings(self, since: float = 0.0, limit: int = 20) -> tuple[Spending, ...]:
+        """Return the calls of models from then on, newest first."""
         rows = self._all(
             """SELECT at, provider, model, purpose, session, tokens_in, tokens_out, ms, outcome, number FROM ledger
             WHERE at >= ? ORDER BY at DESC, number DESC LIMIT ?""",
@@ -41,5 +43,6 @@ class LedgerReader(Reader):
         return tuple(Spending(*row) for row in rows)
 
     def spent_on_models(self, since: float) -> int:
+        """Return the tokens that models were given and gave from then on."""
         rows = self._all("SELECT ifnull(sum(tokens_in + tokens_out), 0) FROM ledger WHERE at >= ?", (since,))
         return int(rows[0][0])

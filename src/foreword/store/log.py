@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from foreword.amendments import Amendment, Logged, Undone, detail_after, patch_of, stands
+from foreword.encoding import storable
 from foreword.errors import Conflict
-from foreword.jsontext import storable
 from foreword.store.finding import FROM, MEMORY, marks, memory_of
 from foreword.store.reading import Reader
 from foreword.types import Link, Memory
-from foreword.values import fields, replace
 
 Keep = Callable[..., tuple[Memory, ...]]
 LISTS = ("tags", "files", "functions")
@@ -33,6 +33,7 @@ class LogReader(Reader):
         standing: bool = False,
         limit: int = 50,
     ) -> tuple[Logged, ...]:
+        """Return who changed what on purpose, newest first; *standing*: what nobody took back and somebody may."""
         asked: dict[str, tuple[object, ...]] = {
             "project = ?": (project,) if project else (),
             "number IN (SELECT number FROM log_memories WHERE memory = ?)": (memory,) if memory else (),
@@ -52,6 +53,7 @@ class LogReader(Reader):
     def written(
         self, *, project: str = "", memory: str = "", since: float = 0.0, limit: int = 50
     ) -> tuple[Memory, ...]:
+        """Return the memories as they came to be, newest first, of any status, without those that an entry made."""
         asked = {
             "m.project = ?": (project,) if project else (),
             "m.id = ?": (memory,) if memory else (),
@@ -68,6 +70,7 @@ class LogReader(Reader):
         return tuple(map(memory_of, rows))
 
     def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
+        """Return what was done and undone, as verbs and the ids of memories: nobody does it by himself again."""
         rows = self._all(
             """SELECT what, number FROM log WHERE undone <> 0 AND what <> 'undo'
             AND NOT EXISTS (SELECT 1 FROM log u WHERE u.number = log.undone AND u.undone <> 0)""",
@@ -111,8 +114,8 @@ class LogWriter:
         patch = {
             "changed": changed,
             "new": list(ids.values()),
-            "links": [list(fields(link).values()) for link in self._by_ids(one.links)],
-            "unlinked": [list(fields(link).values()) for link in one.unlinked],
+            "links": [list(vars(link).values()) for link in self._by_ids(one.links)],
+            "unlinked": [list(vars(link).values()) for link in one.unlinked],
         }
         project = next((memory.project for memory in kept), "")
         about = [memory.id for memory in kept]
@@ -132,6 +135,8 @@ class LogWriter:
     def _take_back(self, entry: Logged, *, who: str, run: str, at: float) -> Logged:
         if entry.what == "forget":
             raise Conflict(f"entry {entry.number} cannot be taken back: what was forgotten is gone for good")
+        if entry.what == "merge project":
+            raise Conflict(f"entry {entry.number} cannot be taken back: projects that were merged stay one")
         # As it is now: two who ask at once have both read it as it was before.
         rows = list(self._execute("SELECT undone FROM log WHERE number = ?", (entry.number,)))
         if not rows:
@@ -165,8 +170,8 @@ class LogWriter:
         patch = {
             "changed": {memory.id: patch for memory, (_, patch, _) in zip(after, before, strict=True)},
             "new": [],
-            "links": [list(fields(link).values()) for link in links],
-            "unlinked": [list(fields(link).values()) for link in unlinked],
+            "links": [list(vars(link).values()) for link in links],
+            "unlinked": [list(vars(link).values()) for link in unlinked],
         }
         return self._taken_back(entry, patch, who=who, run=run, at=at, ids=[memory.id for memory in after])
 
@@ -219,7 +224,7 @@ class LogWriter:
     def _unlink(self, links: Sequence[Link]) -> None:
         for link in links:
             self._execute(
-                "DELETE FROM links WHERE source = ? AND relation = ? AND target = ?", tuple(fields(link).values())
+                "DELETE FROM links WHERE source = ? AND relation = ? AND target = ?", tuple(vars(link).values())
             )
 
     def _by_ids(self, links: Sequence[Link]) -> list[Link]:

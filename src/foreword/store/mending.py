@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from importlib import resources
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,18 @@ from foreword.errors import StoreError
 from foreword.store import sightings
 from foreword.store.commits import BUSY_MS
 from foreword.store.finding import SEQUENCE_BITS
-from foreword.store.migrate import Step, known_schema, migrate, steps
+from foreword.store.migrations import check_version, execute_all, migrate, schema_sql
 from foreword.store.reading import KNOWN_TABLES
 from foreword.store.writing import DAMAGED, indexed, texts_of
 from foreword.types import Memory
-from foreword.values import replace, value
 
-CODE_STEP = 4  # the migration that makes the tables of code, and fills them from the memories
+# Which memory names which file or function. What some other hand wrote as no list names nothing.
+_NAMED = " UNION ".join(
+    f"""SELECT m.place, n.value AS name FROM memories m,
+    json_each(CASE WHEN json_valid(m.{column}) AND json_type(m.{column}) = 'array' THEN m.{column} ELSE '[]' END) n
+    WHERE n.type = 'text'"""
+    for column in ("files", "functions")
+)
 WAYS_OUT = {
     "index": "run `foreword index`",
     "tables": "run `foreword index`",
@@ -36,7 +40,7 @@ WAYS_OUT = {
 MENDED = ("tables", "index", "code", "sightings", "later")
 
 
-@value
+@dataclass(frozen=True)
 class Opened:
     """The connection that writes, which file it opened, and what is wrong with that, by what it is about."""
 
@@ -70,22 +74,17 @@ def connection(path: Path, flags: int) -> apsw.Connection:
 
 
 def index(db: apsw.Connection) -> int:
-    """Missing tables are made anew, empty; then the index of words and that of code, from the memories."""
-    for sql in _statements(steps()):
-        try:
-            db.execute(sql)
-        except apsw.SQLError as exc:
-            if "duplicate column" not in str(exc):
-                raise
-    _adopt(db)
-    _split_anew(db)
+    """Create the tables that are missing, empty; rebuild what is derived from the memories, and return their number."""
     with suppress(apsw.SQLError):  # an index of an unknown format cannot even be dropped
         db.execute("UPDATE words_config SET v = 4 WHERE k = 'version'")
-    words = resources.files("foreword.store").joinpath("words.sql").read_text(encoding="utf-8")
-    code = next(step.sql for step in steps() if step.number == CODE_STEP)
-    for sql in (words, "DROP TABLE IF EXISTS code; DROP TABLE IF EXISTS units;", code):
-        for _ in db.execute(sql):
-            pass
+    for table in ("words", "code", "units"):
+        db.execute(f"DROP TABLE IF EXISTS {table}")
+    execute_all(db, schema_sql())
+    _adopt(db)
+    _split_anew(db)
+    db.execute("INSERT INTO words (words) VALUES ('rebuild')")
+    db.execute(f"INSERT INTO units (name) SELECT DISTINCT name FROM ({_NAMED})")
+    db.execute(f"INSERT INTO code SELECT u.number, n.place FROM ({_NAMED}) n JOIN units u ON u.name = n.name")
     sightings.anew(db.execute)
     db.execute("DELETE FROM meta WHERE key = 'index'")
     return int(db.execute("SELECT count(*) FROM memories").get)
@@ -94,26 +93,22 @@ def index(db: apsw.Connection) -> int:
 def _prepare(db: apsw.Connection, path: Path, *, backups: Path, keep: int) -> None:
     log = path.with_name(f"{path.name}-wal")
     in_log = log.stat().st_size if log.exists() else 0  # a page cut short there is whole in the log
-    known_schema(db, todo=steps())  # before anything is changed
+    check_version(db)  # before anything is changed
     if path.stat().st_size % int(db.pragma("page_size")) and not in_log:
         raise StoreError(f"{path} was cut short", hint="run `foreword doctor`; the file is left as it is")
     path.chmod(0o600)
     db.pragma("journal_mode", "wal")
     db.pragma("synchronous", "full")  # an acknowledged event is on the disk
-    migrate(db, todo=steps(), backups=backups, keep=keep)
+    migrate(db, backups=backups, keep=keep)
 
 
 def _checked(db: apsw.Connection, path: Path) -> dict[str, str]:
-    """Make the index of a new store, and tell what an old one lacks; the rest goes on working."""
+    """Return what the database lacks, by what it is about; the rest goes on working."""
     trouble: dict[str, str] = {}
     present = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     missing = [table for table in KNOWN_TABLES if table not in present]
     if missing:
         trouble["tables"] = f"missing in {path}: {', '.join(missing)}"
-    if "words" not in present and not missing and not db.execute("SELECT 1 FROM memories LIMIT 1").fetchone():
-        with db:
-            index(db)
-        return trouble
     try:
         behind = "meta" in present and db.execute("SELECT value FROM meta WHERE key = 'index'").get
         if behind:
@@ -122,22 +117,6 @@ def _checked(db: apsw.Connection, path: Path) -> dict[str, str]:
     except DAMAGED as exc:
         trouble["index"] = f"the words index cannot be read: {exc}"
     return trouble
-
-
-def _statements(todo: Sequence[Step]) -> Iterator[str]:
-    """Every CREATE of the migrations, made harmless where the thing exists, and every new column."""
-    for step in todo:
-        statement = ""
-        for part in re.sub(r"--[^\n]*", "", step.sql).split(";"):
-            statement += f"{part};"
-            if apsw.complete(statement):  # a trigger holds statements of its own
-                if "ADD COLUMN" in statement:
-                    yield statement
-                elif statement.strip().startswith("CREATE"):
-                    yield re.sub(
-                        r"^\s*CREATE (TABLE|(?:UNIQUE )?INDEX|TRIGGER)(?! IF)", r"CREATE \1 IF NOT EXISTS", statement
-                    )
-                statement = ""
 
 
 def _adopt(db: apsw.Connection) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from foreword.retention import ASIDE, BY_SIZE, KEPT_KINDS, REST_DAYS, Day, Limits, Prunable, excess, horizon
-from foreword.store.finding import SEQUENCE_BITS
+from foreword.retention import ASIDE, BY_SIZE, KEPT_KINDS, REST_DAYS, Limits, Prunable, excess, trusted_since
 from foreword.store.log import LogWriter
-from foreword.store.tallies import DAY, LOCAL, TallyReader
+from foreword.store.tallies import TallyReader
 from foreword.store.writing import texts_of
-from foreword.values import value
 
 Execute = Callable[..., Any]
 
@@ -26,9 +25,9 @@ MEMORY_TEXTS = ("title", "body", "split", "tags", "files", "functions", "detail"
 WORDS = "title, body, tags, files, split"
 
 
-@value
+@dataclass(frozen=True)
 class Part:
-    """Rows of one table that are of a class: how they are told apart, what keeps them, and what makes them old."""
+    """Rows of one table that are of a class: how they are told apart, and what keeps them."""
 
     name: str  # the class
     table: str  # with its alias, and what it is joined with
@@ -36,16 +35,19 @@ class Part:
     size: str
     at: str
     may: str  # what may go at all
-    old: str  # what is old by :before (a time), and had arrived when the day of the horizon began
+    by_age: str = "true"  # what else must be true of a row that goes by its age
     order: str = ""  # what comes first; else the time and the key
-    quick: str = ""  # what keeps a walk short, of the highest key that is asked for
+
+    @property
+    def old(self) -> str:
+        return f"{self.at} < :before AND {self.at} >= :since AND {self.by_age}"
 
     @property
     def place(self) -> str:
         return self.order or f"{self.at}, {self.key}"
 
 
-@value
+@dataclass(frozen=True)
 class Plan:
     """What goes: by class, for people; and for each part the rows that are old, and up to which others go by size."""
 
@@ -59,7 +61,7 @@ class Plan:
         return sum(each.rows for each in self.classes)
 
 
-@value
+@dataclass(frozen=True)
 class Batch:
     """What one transaction removed of a part: rows, their bytes, and where to go on; an empty place ends the part."""
 
@@ -70,24 +72,20 @@ class Batch:
 
 
 def _memories(name: str, which: str) -> Part:
-    logged = "(SELECT {} FROM log_memories x JOIN log l ON l.number = x.number WHERE x.memory = m.id)"
-    at = f"max(m.created, m.confirmed, ifnull({logged.format('max(l.at)')}, 0))"
+    logged = "(SELECT max(l.at) FROM log_memories x JOIN log l ON l.number = x.number WHERE x.memory = m.id)"
     kinds = ", ".join(f"'{kind}'" for kind in KEPT_KINDS)
-    low = (1 << SEQUENCE_BITS) - 1
     return Part(
         name,
         "memories m",
         "m.place",
         f"{2 * ROW} + " + " + ".join(f"octet_length(m.{each})" for each in MEMORY_TEXTS),
-        at,
+        f"max(m.created, m.confirmed, ifnull({logged}, 0))",
         f"{which} AND m.pinned = 0 AND m.kind NOT IN ({kinds})",
-        f"""{at} < :before AND ifnull({logged.format("max(l.number)")}, 0) <= :log AND (m.place & {low})
-          <= ifnull((SELECT value FROM json_each(:owners) WHERE key = CAST(m.owner AS TEXT)), 0)""",
+        "m.trust <> 'imported'",  # the dates of a repository's history are old from the first day
     )
 
 
 _ASIDE = ", ".join(f"'{status}'" for status in ASIDE)
-_NOTED = f"IN (SELECT day FROM tallies WHERE project = '' AND what = '{DAY}' AND number < :day)"
 PARTS = (
     Part(
         "events",
@@ -98,9 +96,8 @@ PARTS = (
         # The highest number stays, so that it is not given again: a session would take its next event for a known one.
         """e.number < (SELECT max(number) FROM events)
           AND (e.session = '' OR (s.newest <= s.distilled AND s.last < :rest))""",
-        "e.number <= :events AND e.at < :before AND (e.session = '' OR s.last < :before)",
+        "(e.session = '' OR s.last < :before)",
         order="e.number",
-        quick="e.number <= :highest",
     ),
     Part(
         "texts",
@@ -109,7 +106,7 @@ PARTS = (
         f"{ROW} + octet_length(t.text)",
         "j.at",
         "ifnull(s.last, j.at) < :rest",
-        f"j.at < :before AND ifnull(s.last, j.at) < :before AND {LOCAL.format('j.at')} {_NOTED}",
+        "ifnull(s.last, j.at) < :before",
     ),
     # Before the memories, with which these rows go too.
     Part(
@@ -119,7 +116,6 @@ PARTS = (
         f"{ROW}",
         "a.at",
         "true",
-        f"a.at < :before AND {LOCAL.format('a.at')} {_NOTED}",
     ),
     Part(
         "silences",
@@ -128,7 +124,6 @@ PARTS = (
         f"{ROW}",
         "q.at",
         "true",
-        f"q.at < :before AND {LOCAL.format('q.at')} {_NOTED}",
     ),
     _memories("aside", f"m.status IN ({_ASIDE})"),
     _memories("observations", f"m.kind = 'observation' AND m.status NOT IN ({_ASIDE})"),
@@ -140,7 +135,7 @@ PARTS = (
         f"{ROW} + octet_length(c.file) + octet_length(c.function) + octet_length(c.signature)",
         "c.at",
         "true",
-        "c.number <= :changes AND c.at < :before",
+        "c.session <> ''",  # without one it is of an imported commit
     ),
     Part(
         "undo",
@@ -149,7 +144,6 @@ PARTS = (
         "octet_length(l.patch)",
         "l.at",
         "json_type(l.patch, '$.changed') IS NOT NULL",
-        "l.number <= :log AND l.at < :before",
         order="l.number",
     ),
 )
@@ -159,8 +153,11 @@ class PruningReader(TallyReader):
     """Looks for what may go, on a read-only connection: nobody waits for it."""
 
     def plan(self, limits: Limits, *, now: float) -> Plan:
-        days, rest = self.days(), now - REST_DAYS * SECONDS
-        given = tuple(self._given(part, limits, days, now=now) for part in PARTS)
+        rest, since = now - REST_DAYS * SECONDS, trusted_since(self.days(), now=now)
+        given = tuple(
+            {"before": now - keep * SECONDS, "since": since} if keep and since is not None else None
+            for keep in (limits.days.get(part.name, 0) for part in PARTS)
+        )
         parts = tuple(zip(PARTS, given, strict=True))
         found = [self._aged(part, asked, rest=rest) if asked else Prunable(part.name) for part, asked in parts]
         used = self.size().used
@@ -176,15 +173,6 @@ class PruningReader(TallyReader):
         expected = used - sum(each.size for each in found)
         short = max(0, expected - limits.most_bytes) if limits.most_bytes else 0
         return Plan(_by_class(found), short, given, tuple(upto))
-
-    def _given(self, part: Part, limits: Limits, days: Sequence[Day], *, now: float) -> Mapping[str, Any] | None:
-        keep = limits.days.get(part.name, 0)
-        day = horizon(days, keep=keep)
-        if day is None:
-            return None
-        owners = {name: number for name, number in day.before.items() if name.isdecimal()}
-        numbered = {name: day.before.get(name, 0) for name in ("events", "changes", "log")}
-        return {"before": now - keep * SECONDS, "day": day.number, "owners": json.dumps(owners), **numbered}
 
     def _aged(self, part: Part, asked: Mapping[str, Any], *, rest: float) -> Prunable:
         ((rows, size, oldest, newest),) = list(
@@ -225,9 +213,6 @@ class PruningReader(TallyReader):
         if not either:
             return [], ()
         beyond = f"AND ({part.place}) > ({_bind('after', after, given)})" if after else ""
-        if part.quick:
-            given["highest"] = max(given.get("events", 0), *upto, 0)
-            beyond += f" AND {part.quick}"
         rows = list(
             self._execute(
                 f"SELECT {part.key}, {part.place} FROM {part.table} WHERE {part.may} AND ({' OR '.join(either)}) "

@@ -5,9 +5,8 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TypeVar
 
 import apsw
 
@@ -15,22 +14,6 @@ from foreword.store.commits import told
 from foreword.store.mending import connection
 from foreword.store.reading import Reader
 from foreword.store.turns import Turns
-from foreword.values import value
-
-if TYPE_CHECKING:
-    from foreword.store.browsing import BrowsingReader
-    from foreword.store.judged import JudgedReader
-    from foreword.store.kinds import KindReader
-    from foreword.store.ledger import LedgerReader
-    from foreword.store.log import LogReader
-    from foreword.store.pruning import PruningReader
-    from foreword.store.registry import RegistryReader
-    from foreword.store.seen import SeenReader
-    from foreword.store.silences import SilenceReader
-    from foreword.store.statistics import StatisticsReader
-    from foreword.store.tallies import TallyReader
-    from foreword.store.timeline import TimelineReader
-    from foreword.store.vectors import VectorReader
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Reader)
@@ -70,30 +53,3 @@ class Readers:
     def close(self) -> None:
         while not self._free.empty():
             self._free.get().close()
-
-
-@value
-class Area(Generic[R]):
-    """Where the reader of an area is, imported by the first who asks: a worker starts without."""
-
-    module: str
-    name: str
-
-    def reader(self) -> type[R]:
-        found: type[R] = getattr(import_module(f"foreword.store.{self.module}"), self.name)
-        return found
-
-
-BROWSING: Area[BrowsingReader] = Area("browsing", "BrowsingReader")
-JUDGED: Area[JudgedReader] = Area("judged", "JudgedReader")
-KINDS: Area[KindReader] = Area("kinds", "KindReader")
-LEDGER: Area[LedgerReader] = Area("ledger", "LedgerReader")
-LOG: Area[LogReader] = Area("log", "LogReader")
-PRUNING: Area[PruningReader] = Area("pruning", "PruningReader")
-REGISTRY: Area[RegistryReader] = Area("registry", "RegistryReader")
-SEEN: Area[SeenReader] = Area("seen", "SeenReader")
-SILENCES: Area[SilenceReader] = Area("silences", "SilenceReader")
-STATISTICS: Area[StatisticsReader] = Area("statistics", "StatisticsReader")
-TALLIES: Area[TallyReader] = Area("tallies", "TallyReader")
-TIMELINE: Area[TimelineReader] = Area("timeline", "TimelineReader")
-VECTORS: Area[VectorReader] = Area("vectors", "VectorReader")  # with numpy, which one without vectors never loads

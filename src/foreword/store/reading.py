@@ -1,21 +1,19 @@
 """Questions -> rows, for any SQLite connection: the worker asks through apsw, a hook without worker through the stdlib.
 
-Finding by words and by code has a file of its own. Light: the hook loads both.
+Finding by words and by code has a file of its own.
 """
 
 from __future__ import annotations
 
-from foreword.jsontext import dumps, loads
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from foreword.encoding import dumps, loads
 from foreword.store.finding import FOREVER, FROM, MEMORY, Finder, marks, memory_of, texts
 from foreword.types import GOING_ON, KINDS, Change, Event, Hit, Injection, Item, Link, Memory, Project, Query, Session
-from foreword.values import replace
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-SCHEMA = 8  # the newest schema this code can read; the number of the last migration
+SCHEMA = 8  # the version of store/schema.sql, and the newest that this code can read
 KNOWN_TABLES = (
     "memories",
     "vectors",
@@ -68,6 +66,7 @@ class Reader(Finder):
         return tuple(found[id] for id in dict.fromkeys(ids) if id in found)
 
     def by_uid(self, uids: Sequence[str]) -> tuple[Memory, ...]:
+        """Return the memories with these uids, in this order, without those that do not exist."""
         found = {memory.uid: memory for memory in self._named("uid", uids)}
         return tuple(found[uid] for uid in dict.fromkeys(uids) if uid in found)
 
@@ -76,6 +75,7 @@ class Reader(Finder):
             yield from map(memory_of, self._all(f"SELECT {MEMORY} {FROM} WHERE m.{column} IN ({marks(some)})", some))
 
     def page(self, *, after: int = 0, scopes: Sequence[str] = (), limit: int = 500) -> tuple[tuple[int, Memory], ...]:
+        """Return the next memories behind place *after*, each with its place, of any status; all scopes if none."""
         of_scopes = f"AND o.scope IN ({marks(scopes)})" if scopes else ""
         rows = self._all(
             f"""SELECT m.place, {MEMORY} {FROM} WHERE m.place > ? AND m.status <> 'forgotten' {of_scopes}
@@ -85,6 +85,7 @@ class Reader(Finder):
         return tuple((row[0], memory_of(row[1:])) for row in rows)
 
     def around(self, memory: Memory, *, scope: str, limit: int) -> tuple[tuple[Memory, ...], tuple[Memory, ...]]:
+        """Return what came just before and just after a memory in a scope, active ones only, each side oldest first."""
         sides = []
         for beyond, order in (("<", "DESC"), (">", "ASC")):
             rows: list[Any] = []
@@ -102,6 +103,7 @@ class Reader(Finder):
         return sides[0], sides[1]
 
     def by_recency(self, query: Query) -> tuple[Hit, ...]:
+        """Return what came last in the query's scopes, newest first; each kind and scope has its share of the limit."""
         if query.session:
             return self._of_session(query)
         lists: list[list[Any]] = []
@@ -155,6 +157,7 @@ class Reader(Finder):
 
     # -- what surrounds them ------------------------------------------------------------------------------------
     def linked(self, id: str) -> tuple[Link, ...]:
+        """Return every edge that begins or ends at this memory."""
         rows = self._all(
             """SELECT source, relation, target FROM links WHERE source = ?
             UNION SELECT source, relation, target FROM links WHERE target = ? ORDER BY 1, 2, 3""",
@@ -163,6 +166,7 @@ class Reader(Finder):
         return tuple(Link(*row) for row in rows)
 
     def changed(self, project: str, *, session: str = "", limit: int) -> tuple[Change, ...]:
+        """Return the functions of a project that changed last, or in one session, newest first."""
         rows = self._all(
             """SELECT project, file, function, what, signature, line, end_line, session, at FROM changes
             WHERE project = ? AND (? = '' OR session = ?) ORDER BY at DESC, number DESC LIMIT ?""",
@@ -171,6 +175,7 @@ class Reader(Finder):
         return tuple(Change(*row) for row in rows)
 
     def sessions(self, project: str = "", *, limit: int = 20) -> tuple[Session, ...]:
+        """Return the sessions of a project, or of all, newest first."""
         rows = self._all(
             f"SELECT {SESSION} FROM sessions WHERE ? = '' OR project = ? ORDER BY last DESC, id LIMIT ?",
             (project, project, limit),
@@ -178,10 +183,12 @@ class Reader(Finder):
         return tuple(Session(*row) for row in rows)
 
     def session(self, id: str) -> Session | None:
+        """Return one session."""
         rows = self._all(f"SELECT {SESSION} FROM sessions WHERE id = ?", (id,))
         return Session(*rows[0]) if rows else None
 
     def undistilled(self, *, project: str = "", limit: int = 100) -> tuple[Session, ...]:
+        """Return sessions with events that their memories do not tell of yet, newest first."""
         rows = self._all(
             f"""SELECT {SESSION} FROM sessions WHERE newest > distilled AND (? = '' OR project = ?)
             ORDER BY last DESC, id LIMIT ?""",
@@ -190,6 +197,10 @@ class Reader(Finder):
         return tuple(Session(*row) for row in rows)
 
     def events(self, session: str, *, limit: int = 1000, newest: bool = False, after: int = -1) -> tuple[Event, ...]:
+        """Return what happened in a session, in order; or what happened last, the newest first.
+
+        Behind the event of number *after* they come as they arrived: what was spooled arrives late.
+        """
         order = "number DESC" if newest else "number" if after >= 0 else "at, number"
         rows = self._all(
             f"""SELECT {EVENT} FROM events
@@ -201,6 +212,7 @@ class Reader(Finder):
     def injections(
         self, *, session: str = "", project: str = "", memory: str = "", limit: int = 20, texts: bool = False
     ) -> tuple[Injection, ...]:
+        """Return what was injected, newest first, without its texts unless asked; kept silences are not told."""
         asked = {
             "j.session = ?": session,
             "j.project = ?": project,
@@ -212,9 +224,11 @@ class Reader(Finder):
         return self._injections(where, (*wanted.values(), limit), texts=texts)
 
     def injection(self, id: str) -> Injection | None:
+        """Return one injection with its text."""
         return next(iter(self._injections("j.id = ?", (id,))), None)
 
     def given(self, like: Injection) -> Injection | None:
+        """Return the first injection of the present context window that was asked for alike, with its text."""
         found = self._injections(
             f"""j.session = ?1 AND {THERE} AND j.moment = ?2 AND j.project = ?3 AND j.form = ?4
             AND j.terms = ?5 AND j.files = ?6 ORDER BY j.at, j.id LIMIT 1""",
@@ -240,6 +254,7 @@ class Reader(Finder):
         return tuple(_item(row) for row in rows)
 
     def shown(self, session: str) -> frozenset[str]:
+        """Return the ids of the memories in the session's present context window: given to it, or made in it."""
         rows = self._all(
             # What a compaction was told went to the summariser, and is not in the window; what the session itself came
             # to since the window began was said there.
@@ -254,6 +269,7 @@ class Reader(Finder):
         return frozenset(memory for (memory,) in rows)
 
     def begun(self, session: str) -> float:
+        """Return when the session's present context window was last given what a session begins with; 0 for never."""
         rows = self._all(
             f"""SELECT max(j.at) FROM injections j WHERE j.session = ?1 AND j.moment = 'session_start' AND j.tokens > 0
             AND {THERE}""",
@@ -262,6 +278,7 @@ class Reader(Finder):
         return float(rows[0][0] or 0.0)
 
     def prompted(self, session: str, *, before: float) -> bool:
+        """Return whether the session's present context window saw a prompt before that time."""
         rows = self._all(
             f"SELECT 1 FROM events WHERE session = ?1 AND kind = 'prompt' AND at >= {_WINDOW} AND at < ?2 LIMIT 1",
             (session, before),
@@ -269,6 +286,7 @@ class Reader(Finder):
         return bool(rows)
 
     def spent(self, session: str) -> dict[str, int]:
+        """Return the tokens that the session's present context window was given, by moment."""
         rows = self._all(
             f"""SELECT j.moment, sum(j.tokens) FROM injections j WHERE j.session = ?1 AND {THERE}
             GROUP BY j.moment HAVING sum(j.tokens) > 0""",
@@ -277,6 +295,7 @@ class Reader(Finder):
         return dict(rows)
 
     def given_in_all(self, session: str) -> tuple[int, int]:
+        """Return how many memories a session was given since it began, each counted once, and for how many tokens."""
         ((items, tokens),) = self._all(
             """SELECT count(DISTINCT i.memory), (SELECT ifnull(sum(tokens), 0) FROM injections WHERE session = ?1)
             FROM injections j JOIN injection_items i ON i.injection = j.id WHERE j.session = ?1""",
@@ -294,11 +313,13 @@ class Reader(Finder):
         return replace(project, key=rows[0][0], name=rows[0][1] or project.name) if rows else project
 
     def mark(self, name: str) -> str:
+        """Return how far something had come when it was noted last; empty for never."""
         rows = self._all("SELECT text FROM marks WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
 
     # -- the store itself ---------------------------------------------------------------------------------------
     def counts(self) -> dict[str, int]:
+        """Return how many rows of everything there are."""
         present = self.tables()
         return {name: self._all(f"SELECT count(*) FROM {name}", ())[0][0] for name in KNOWN_TABLES if name in present}
 

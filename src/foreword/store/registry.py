@@ -1,40 +1,32 @@
-"""Projects -> what is known of each, which counts as which; one moved into another, and back again."""
+"""Projects -> what is known of each, which counts as which; one moved into another."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from foreword.amendments import Logged, patch_of, plain
+from foreword.amendments import Logged
+from foreword.encoding import storable
 from foreword.errors import BadRequest
-from foreword.jsontext import storable
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.log import LogWriter
 from foreword.store.reading import Reader
-from foreword.types import EMPTY, Memory, Project
+from foreword.types import Memory, Project
 from foreword.uids import moved
-from foreword.values import replace, value
 
 MERGE, ALIAS = "merge project", "alias project"  # as the log calls them
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
 ROWS = 2_000  # memories whose words are moved at a time: some megabytes
-# What else names its project, with the column that tells a row from the others.
-NAMING = {
-    "sessions": "id",
-    "events": "number",
-    "changes": "number",
-    "injections": "id",
-    "silences": "id",
-    "log": "number",
-}
+NAMING = ("sessions", "events", "changes", "injections", "silences", "log")  # tables that name a project too
 LOW = (1 << SEQUENCE_BITS) - 1
 
 Words = tuple[int, Sequence[str], Sequence[Any] | None]  # as the words index takes them
 
 
-@value
+@dataclass(frozen=True)
 class Known:
     """A project that was seen: under which name and where, and as which other one it counts."""
 
@@ -81,11 +73,11 @@ def _apart(key: str, others: Sequence[str]) -> str:
     return next((end for end in ends if not any(other.endswith(f"/{end}") for other in others)), key)
 
 
-@value
+@dataclass(frozen=True)
 class Held:
     """What is kept of a project: its active memories by kind, its sessions, and when the last of those was."""
 
-    kinds: Mapping[str, int] = EMPTY
+    kinds: Mapping[str, int] = field(default_factory=dict, hash=False)
     sessions: int = 0
     last: float = 0.0
 
@@ -94,7 +86,7 @@ class Held:
         return sum(self.kinds.values())
 
 
-@value
+@dataclass(frozen=True)
 class Moved:
     """What a merge moved, by table, and how many memories became one with another."""
 
@@ -155,7 +147,7 @@ class RegistryWriter:
         self._guarded = guarded  # a damaged table of vectors or code costs itself alone
         self._logging = logging
         self._reader = RegistryReader(execute, failures=failures)
-        logging.ways_back.update({MERGE: self._unmerge, ALIAS: self._unalias})
+        logging.ways_back[ALIAS] = self._unalias
 
     def see(self, projects: Sequence[Project], *, at: float) -> None:
         """Note where projects were seen, and under which name the first time."""
@@ -193,43 +185,39 @@ class RegistryWriter:
 
     def merge(self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float) -> Moved:
         """Make everything of a project another's; of memories that are the same there, the evidence is put together."""
-        entry = self._logging.note(MERGE, f"{key} into {into}", {}, who=who, at=at, project=into, ids=())
-        ids = self._ids(key)
-        pairs = self._rename(ids, old=key, new=into, entry=entry.number)
-        self._carry(ids, scope=f"project:{into}")
-        self._claim("memories", key, into, entry.number)
-        united = {winner: self._unite(winner, loser, unite) for winner, loser in pairs}
-        rows = {"memories": len(ids)} | {table: self._claim(table, key, into, entry.number) for table in NAMING}
-        self._add_up(key, into, entry.number)
+        rows = self._reader.of_project(key)
+        pairs = self._move(key, into)
+        for winner, loser in pairs:
+            self._unite(winner, loser, unite)
+        self._add_up(key, into)
         for other, known in self._reader.registry().items():
             if known.alias_of == key:
-                self._note_moved(entry.number, "projects", other)
                 self._point(other, into)
         self._point(key, into)
-        patch = {"moved": {"from": key, "into": into, "rows": rows}, "united": united}
-        told = storable(json.dumps(patch, ensure_ascii=False, separators=(",", ":")))
-        self._execute("UPDATE log SET patch = ? WHERE number = ?", (told, entry.number))
+        patch = {"moved": {"from": key, "into": into, "rows": rows}}
         about = [id for pair in pairs for id in pair]
-        for id in about:
-            self._execute("INSERT OR IGNORE INTO log_memories VALUES (?, ?)", (id, entry.number))
-        return Moved(rows, len(united), replace(entry, patch=patch, memories=tuple(about)))
+        entry = self._logging.note(MERGE, f"{key} into {into}", patch, who=who, at=at, project=into, ids=about)
+        return Moved(rows, len(pairs), entry)
 
-    def gather(self, key: str, *, into: str, entry: int) -> None:
+    def gather(self, key: str, *, into: str) -> None:
         """Bring along what was written under a key in the moment it became an alias; nothing once it is none again."""
-        if self._reader.registry().get(key, Known(key)).alias_of != into:
-            return
-        if ids := self._ids(key):
-            self._rename(ids, old=key, new=into, entry=entry)
-            self._carry(ids, scope=f"project:{into}")
-        for table in ("memories", *NAMING):
-            self._claim(table, key, into, entry)
+        if self._reader.registry().get(key, Known(key)).alias_of == into:
+            self._move(key, into)
 
     # -- a merge, step by step ----------------------------------------------------------------------------------
-    def _ids(self, key: str) -> list[str]:
+    def _move(self, key: str, into: str) -> list[tuple[str, str]]:
+        """Give every row of a project to another; return the memories that exist there already, in pairs."""
         sql = f"SELECT id FROM memories WHERE owner = {_OWNER} ORDER BY place"
-        return [id for (id,) in self._execute(sql, (f"project:{key}",))]
+        ids = [id for (id,) in self._execute(sql, (f"project:{key}",))]
+        pairs = self._rename(ids, old=key, new=into)
+        if ids:
+            self._carry(ids, scope=f"project:{into}")
+        for table in ("memories", *NAMING):
+            # Of a function that one session changed in both, the other's row stays where nobody looks.
+            self._execute(f"UPDATE OR IGNORE {table} SET project = ? WHERE project = ?", (into, key))
+        return pairs
 
-    def _rename(self, ids: Sequence[str], *, old: str, new: str, entry: int) -> list[tuple[str, str]]:
+    def _rename(self, ids: Sequence[str], *, old: str, new: str) -> list[tuple[str, str]]:
         """Give memories the uids that they have in their new project; those that exist there already, in pairs."""
         pairs: list[tuple[str, str]] = []
         sql = "SELECT uid, kind, title, status FROM memories WHERE id = ?"
@@ -237,15 +225,13 @@ class RegistryWriter:
             [(uid, kind, title, status)] = list(self._execute(sql, (id,)))
             there = moved(uid, old=old, new=new, kind=kind, title=title)
             taken = list(self._execute("SELECT id FROM memories WHERE uid = ?", (there,))) if there != uid else []
-            # Told back by its project and its title, unless the title changes, as of what an agent said: hashes.
-            self._note_moved(entry, "memories", id, was=uid if there != uid and ":" not in uid else "")
             if taken and status == "active":
                 pairs.append((taken[0][0], id))
             elif not taken and there != uid:
                 self._execute("UPDATE memories SET uid = ? WHERE id = ?", (there, id))
         return pairs
 
-    def _unite(self, winner: str, loser: str, unite: Callable[[Memory, Memory], Memory]) -> dict[str, Any]:
+    def _unite(self, winner: str, loser: str, unite: Callable[[Memory, Memory], Memory]) -> None:
         """Put two memories of the same uid together; the one that was moved stays, superseded, and so do its links."""
         known, other = self._reader.by_id([winner, loser])
         both = replace(unite(known, other), id=known.id, uid=known.uid, scope=known.scope, project=known.project)
@@ -254,7 +240,6 @@ class RegistryWriter:
             "UPDATE memories SET used = used + ?, ignored = ignored + ?, pinned = max(pinned, ?) WHERE id = ?",
             (other.used, other.ignored, int(other.pinned), winner),
         )
-        return {"with": loser, "changed": patch_of(known, replace(both, pinned=known.pinned or other.pinned))}
 
     def _carry(self, ids: Sequence[str], *, scope: str) -> None:
         """Give memories places in another scope's range, in the order they had, with words, vectors and code."""
@@ -287,82 +272,19 @@ class RegistryWriter:
             if place in places:
                 self._execute("UPDATE code SET place = ? WHERE unit = ? AND place = ?", (places[place], unit, place))
 
-    def _claim(self, table: str, key: str, into: str, entry: int) -> int:
-        column = NAMING.get(table, "id")
-        sql = f"INSERT OR IGNORE INTO moved SELECT ?, '{table}', {column}, '' FROM {table} WHERE project = ?"
-        self._execute(sql, (entry, key))
-        # Of a function that one session changed in both, the other's row stays where nobody looks.
-        self._execute(f"UPDATE OR IGNORE {table} SET project = ? WHERE project = ?", (into, key))
-        [(many,)] = list(self._execute("SELECT count(*) FROM moved WHERE entry = ? AND what = ?", (entry, table)))
-        return int(many)
-
-    def _add_up(self, key: str, into: str, entry: int) -> None:
-        sql = "INSERT INTO moved SELECT ?, 'tallies', day || ' ' || what, number FROM tallies WHERE project = ?"
-        self._execute(sql, (entry, key))
+    def _add_up(self, key: str, into: str) -> None:
         sql = """INSERT INTO tallies SELECT day, ?, what, number FROM tallies WHERE project = ?
             ON CONFLICT (day, project, what) DO UPDATE SET number = number + excluded.number"""
         self._execute(sql, (into, key))
         self._execute("DELETE FROM tallies WHERE project = ?", (key,))
 
-    def _note_moved(self, entry: int, what: str, row: str, *, was: str = "") -> None:
-        self._execute("INSERT OR IGNORE INTO moved VALUES (?, ?, ?, ?)", (entry, what, row, was))
-
     def _point(self, key: str, of: str) -> None:
         sql = "INSERT INTO projects (key, alias_of) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET alias_of = ?2"
         self._execute(sql, (key, of))
 
-    # -- and back -----------------------------------------------------------------------------------------------
     def _unalias(self, entry: Logged) -> None:
         key, before, _ = entry.patch["alias"]
         self._point(key, before)
-
-    def _unmerge(self, entry: Logged) -> None:
-        """Everything that was moved goes back, as far as it is still there; what came since stays."""
-        key, into = (entry.patch["moved"][name] for name in ("from", "into"))
-        for winner, one in entry.patch["united"].items():
-            self._part(winner, one["with"], one["changed"])
-        was = dict(self._execute("SELECT row, was FROM moved WHERE entry = ? AND what = 'memories'", (entry.number,)))
-        sql = f"SELECT id, uid, kind, title FROM memories WHERE owner = {_OWNER}"
-        here = [row for row in self._execute(sql, (f"project:{into}",)) if row[0] in was]
-        for id, uid, kind, title in here:
-            back = was[id] or moved(uid, old=into, new=key, kind=kind, title=title)
-            self._execute("UPDATE OR IGNORE memories SET uid = ? WHERE id = ?", (back, id))
-        self._carry([row[0] for row in here], scope=f"project:{key}")
-        returned = "project = ?1 WHERE project = ?2 AND {} IN (SELECT row FROM moved WHERE entry = ?3 AND what = '{}')"
-        for table, column in {**NAMING, "memories": "id"}.items():
-            sql = f"UPDATE OR IGNORE {table} SET {returned.format(column, table)}"
-            self._execute(sql, (key, into, entry.number))
-        for row, number in list(self._rows_moved(entry.number, "tallies")):
-            day, _, what = row.partition(" ")
-            sql = "UPDATE tallies SET number = number - ? WHERE day = ? AND project = ? AND what = ?"
-            self._execute(sql, (float(number), day, into, what))
-            self._execute("INSERT OR REPLACE INTO tallies VALUES (?, ?, ?, ?)", (day, key, what, float(number)))
-        for other, _ in list(self._rows_moved(entry.number, "projects")):
-            self._point(other, key)
-        self._point(key, "")
-        self._execute("DELETE FROM moved WHERE entry = ?", (entry.number,))
-
-    def _part(self, winner: str, loser: str, changed: Mapping[str, Sequence[Any]]) -> None:
-        """Two memories that were put together are two again; what was said of one since stays its own."""
-        present = {memory.id: memory for memory in self._reader.by_id([winner, loser])}
-        if winner in present:
-            known = present[winner]
-            fields = {
-                name: tuple(old) if isinstance(getattr(known, name), tuple) else old
-                for name, (old, new) in changed.items()
-                if plain(getattr(known, name)) == new
-            }
-            self._keep([replace(known, **fields)], (), ())
-            pinned = fields.get("pinned", known.pinned) is True
-            self._execute("UPDATE memories SET pinned = ? WHERE id = ?", (int(pinned), winner))
-        if loser in present and present[loser].superseded_by == winner:
-            self._keep([replace(present[loser], status="active", superseded_by="")], (), ())
-            other = present[loser]
-            sql = "UPDATE memories SET used = max(0, used - ?), ignored = max(0, ignored - ?) WHERE id = ?"
-            self._execute(sql, (other.used, other.ignored, winner))
-
-    def _rows_moved(self, entry: int, what: str) -> Iterator[tuple[str, str]]:
-        yield from self._execute("SELECT row, was FROM moved WHERE entry = ? AND what = ?", (entry, what))
 
 
 _OWNER = "(SELECT number FROM owners WHERE scope = ?)"

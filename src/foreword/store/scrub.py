@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,8 +18,7 @@ import apsw
 
 from foreword.redact import redact, redact_all
 from foreword.redact.files import without_denied
-from foreword.types import EMPTY, Memory
-from foreword.values import replace, value
+from foreword.types import Memory
 from foreword.words import terms
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Cleans(Protocol):
         """What is done to a text before it is read as JSON."""
 
 
-@value
+@dataclass(frozen=True)
 class Cleaner:
     """What takes secrets out: the rules of today, files that are denied, and values that a caller knows."""
 
@@ -72,18 +72,18 @@ class Cleaner:
         return text if clean == json.loads(text) else json.dumps(clean, ensure_ascii=False, separators=(",", ":"))
 
 
-@value
+@dataclass(frozen=True)
 class Scrubbed:
     """What was found in some rows of a table: how many there were, how many changed, and secrets by their kind."""
 
     table: str
     seen: int = 0
     changed: int = 0
-    kinds: Mapping[str, int] = EMPTY
+    kinds: Mapping[str, int] = field(default_factory=dict, hash=False)
     after: Sequence[Any] = ()  # where the next ones begin: a table, and the key of a row in it; empty at the end
 
 
-@value
+@dataclass(frozen=True)
 class Plan:
     """What is to be changed in some rows of a table."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.store.reading import EVENT, SESSION, Reader, event_of
 from foreword.types import Event, Session
-from foreword.values import value
 
 LATELY = 20  # sessions of a host whose injections are looked at: a walk through all of them takes seconds at a million
 
 
-@value
+@dataclass(frozen=True)
 class Seen:
     """What was seen of one host; times are 0 where there was nothing."""
 
@@ -32,6 +32,7 @@ class SeenReader(Reader):
     """The questions about hosts, of one read-only connection."""
 
     def seen(self) -> tuple[Seen, ...]:
+        """Return what was seen of each host that ever told something."""
         # What an import told of a session is no event of a host: it has no number.
         rows = self._all(
             """SELECT host, count(*), sum(events) FROM sessions WHERE newest > 0 AND host <> ''
@@ -41,13 +42,15 @@ class SeenReader(Reader):
         return tuple(self._seen(*row) for row in rows)
 
     def sessions_of(self, host: str, *, limit: int) -> tuple[Session, ...]:
+        """Return the sessions of a host that its hooks told of, newest first."""
         rows = self._all(
             f"SELECT {SESSION} FROM sessions WHERE host = ? AND newest > 0 ORDER BY last DESC, id LIMIT ?",
             (host, limit),
         )
         return tuple(Session(*row) for row in rows)
 
-    def prompts(self, session: str, *, limit: int, oldest: bool = False) -> tuple[Event, ...]:
+    def prompts(self, session: str, *, limit: int = 20, oldest: bool = False) -> tuple[Event, ...]:
+        """Return what a session was asked, the newest first, or the oldest."""
         rows = self._all(
             f"""SELECT {EVENT} FROM events
             WHERE session = ? AND kind = 'prompt' ORDER BY number {"" if oldest else "DESC"} LIMIT ?""",
@@ -56,6 +59,7 @@ class SeenReader(Reader):
         return tuple(map(event_of, rows))
 
     def last_told(self, session: str, kind: str) -> Event | None:
+        """Return the last event of a kind that a session told."""
         sql = f"SELECT {EVENT} FROM events WHERE session = ? AND kind = ? ORDER BY number DESC LIMIT 1"
         return next(map(event_of, self._all(sql, (session, kind))), None)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from foreword.details import named
-from foreword.jsontext import storable
+from foreword.encoding import storable
 from foreword.types import Memory
 
 Execute = Callable[..., Any]

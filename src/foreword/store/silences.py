@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.store.finding import bound
 from foreword.store.reading import Reader
-from foreword.values import fields, value
 
 COLUMNS = """id, moment, source, session, project, host, at, why, budget, build_ms, nearest, score, needed, spent,
  allowed, away"""
@@ -19,7 +19,7 @@ PUT = f"""INSERT INTO silences ({COLUMNS}) SELECT {", ".join("?" * len(COLUMNS.s
  away = excluded.away WHERE excluded.away"""
 
 
-@value
+@dataclass(frozen=True)
 class Silence:
     """A moment at which nothing was said, and why; its id is that of the injection which it would have been."""
 
@@ -45,6 +45,7 @@ class SilenceReader(Reader):
     """Asks for silences."""
 
     def silences(self, *, id: str = "", session: str = "", project: str = "", limit: int = 20) -> tuple[Silence, ...]:
+        """Return moments at which nothing was said, newest first."""
         asked = {"id = ?": id, "session = ?": session, "project = ?": project}
         wanted = {condition: given for condition, given in asked.items() if given}
         where = f"WHERE {' AND '.join(wanted)}" if wanted else ""
@@ -56,7 +57,7 @@ class SilenceReader(Reader):
 
 def put(execute: Callable[..., Any], silence: Silence) -> None:
     """Write one, unless it is known already or something was given after all."""
-    execute(PUT, bound((*fields(silence).values(), silence.id)))
+    execute(PUT, bound((*vars(silence).values(), silence.id)))
 
 
 def _silence(row: Sequence[Any]) -> Silence:

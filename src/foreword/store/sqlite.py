@@ -5,30 +5,43 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
 from foreword.amendments import Amendment, Logged, Undone
-from foreword.errors import StoreError
+from foreword.errors import DamagedIndex, StoreError
 from foreword.store import mending
-from foreword.store.asking import Asking
+from foreword.store.browsing import BrowsingReader, Facets, Page
 from foreword.store.commits import told
-from foreword.store.judged import JudgedWriter, Verdict
-from foreword.store.log import LogWriter
+from foreword.store.counts import Counts
+from foreword.store.judged import JudgedReader, JudgedWriter, Verdict
+from foreword.store.kinds import KindReader
+from foreword.store.ledger import LedgerReader
+from foreword.store.log import LogReader, LogWriter
 from foreword.store.mending import MENDED, WAYS_OUT
-from foreword.store.readers import LOG, PRUNING, REGISTRY, TALLIES
-from foreword.store.registry import Held, Known, Moved, RegistryWriter
+from foreword.store.readers import R, Readers
+from foreword.store.reading import Reader
+from foreword.store.registry import Known, Moved, RegistryReader, RegistryWriter
+from foreword.store.seen import SeenReader
+from foreword.store.silences import SilenceReader
+from foreword.store.statistics import StatisticsReader
+from foreword.store.tallies import TallyReader
+from foreword.store.timeline import TimelineReader
 from foreword.store.tombstones import Tombstones
+from foreword.store.writing import Writing
 from foreword.types import (
     EMPTY,
     Change,
     Event,
+    Hit,
     Injection,
     Link,
     Memory,
     Project,
+    Query,
     Session,
     Vector,
 )
@@ -40,17 +53,38 @@ if TYPE_CHECKING:
     from foreword.store.pruning import Batch, Plan
     from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.silences import Silence
+    from foreword.store.vectors import Nearest
+    from foreword.store.wanted import Wanted
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
-class SqliteStore(Asking):
+def _asks(
+    kind: type[R], method: Callable[Concatenate[R, P], T], *, flush: bool = False
+) -> Callable[Concatenate[Store, P], T]:
+    """Make a reader's *method* one of the store; with *flush*, what was left for later is written before."""
+
+    def ask(self: Store, /, *given: P.args, **named: P.kwargs) -> T:
+        if flush:
+            self._flush()
+        return self._readers.ask(kind, lambda reader: method(reader, *given, **named))
+
+    return ask
+
+
+class Store(Writing):
     """One SQLite file. Open it in one process only; other processes ask that one."""
 
     def __init__(
         self, path: Path, *, backups: Path, backups_keep: int = 5, choose: Callable[[str], str] = secrets.choice
     ) -> None:
         super().__init__(path, choose=choose)
+        self._readers = Readers(path, check_open=self._check_open)
+        self._reader = self._readers.taken
+        self._nearest: Nearest | None = None
+        self._all_have: tuple[object, ...] = ()  # the model and the `_bare` with which nothing was lacking
+        self._browsed: Counts | None = None  # what was counted for whoever looks around
         opened = mending.opened(path, backups=backups, keep=backups_keep)
         self._db, self._file = opened.db, opened.file
         self._trouble.update(opened.trouble)
@@ -73,17 +107,21 @@ class SqliteStore(Asking):
 
     # -- writing ------------------------------------------------------------------------------------------------
     def append(self, events: Sequence[Event]) -> tuple[bool, ...]:
+        """Keep *events*, and say of each whether it is new; the same event told twice is one event."""
         return self._write(lambda: tuple(self._append(event) for event in events))
 
     def keep(
         self, memories: Sequence[Memory], *, links: Sequence[Link] = (), vectors: Sequence[Vector | None] = ()
     ) -> tuple[Memory, ...]:
+        """Keep *memories*, new or changed (by uid), with the vectors of their texts, and return them with their ids."""
         return self._write(lambda: self._keep(memories, links, vectors))
 
     def add_vectors(self, memories: Sequence[Memory], vectors: Sequence[Vector]) -> int:
+        """Give vectors to memories that were kept without, unless a text has changed since; how many were given."""
         return self._write(lambda: sum(map(self._add_vector, memories, vectors)))
 
     def note_changes(self, changes: Sequence[Change]) -> None:
+        """Keep which functions were new, modified or deleted; of one function a session has one change, the last."""
         self._write(lambda: self._note_changes(changes))
 
     def settle(
@@ -95,6 +133,10 @@ class SqliteStore(Asking):
         links: Sequence[Link] = (),
         changes: Sequence[Change] = (),
     ) -> tuple[Memory, ...]:
+        """Keep what a session has come to, and that it tells of every event up to number *upto*, all or nothing.
+
+        A session that no event told of becomes known; ends of links may be uids of these memories.
+        """
         return self._write(lambda: self._settle(session, upto, memories, links, changes))
 
     def bring(
@@ -109,6 +151,12 @@ class SqliteStore(Asking):
         row: tuple[str, int] = ("", 0),
         at: float = 0.0,
     ) -> tuple[Memory, ...]:
+        """Keep what an import read, and under its name how far it came, all or nothing; oldest first are returned.
+
+        Ids that are free are kept; ends of links and `superseded_by` may be uids of anything known by then. A *row*
+        that is read from its newest end has a name, and so many older ones to come: they find their place below.
+        """
+
         def work() -> tuple[Memory, ...]:
             for event in events:
                 self._append(event)
@@ -127,68 +175,176 @@ class SqliteStore(Asking):
         return self._write(work)
 
     def set_mark(self, name: str, text: str, *, at: float) -> None:
+        """Note how far something has come that may be interrupted."""
         self._write(lambda: self._many("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", [(name, text, at)]))
 
     def record(self, injection: Injection, *, at_once: bool = False) -> None:
+        """Keep what was injected, a moment later unless *at_once*; of an id, what a hook gave itself is last."""
         write = self._write if at_once else self._write_later
         write(lambda: self._record(injection))
 
     def note_silences(self, silences: Sequence[Silence]) -> None:
+        """Keep why nothing was said, a moment later; what was given after all is no silence."""
         self._write_later(lambda: self._note_silences(silences))
 
     def touch(self, ids: Iterable[str], *, how: str, at: float, session: str = "") -> None:
+        """Keep that somebody fetched these memories; it may be written a moment later."""
         rows = [(id, at, how, session) for id in ids]
         self._write_later(lambda: self._many("INSERT INTO access VALUES (?, ?, ?, ?)", rows))
 
     def spend(self, entry: Spending) -> Spending:
+        """Keep a call of a model, new or changed (by number), and return it with its number."""
         return self._write(lambda: self._spend(entry))
 
     def judge(self, verdicts: Sequence[Verdict]) -> int:
+        """Keep whether items were used, and move their memories' counts by the difference; how many are now other.
+
+        What was used stays used, and saying the same again changes nothing.
+        """
         return self._write(lambda: self._judged.judge(verdicts))
 
     def tally(self, counted: Mapping[tuple[str, str, str], float]) -> None:
+        """Add to what is only counted, (day, project, what) -> how many more; it may be written a moment later."""
         from foreword.store import tallies
 
         self._write_later(lambda: tallies.add(self._db.execute, counted))
 
     def note_day(self, day: str) -> bool:
+        """Note where everything stands as a local day begins; whether that is new. How old things are hangs on it."""
         from foreword.store import tallies
 
-        if not self._ask_of(TALLIES, lambda reader: reader.beginning(day)):
+        if not self._readers.ask(TallyReader, lambda reader: reader.beginning(day)):
             return False
         return self._write(lambda: tallies.note_day(self._db.execute, day, failures=(apsw.Error,)))
 
+    # -- reading ------------------------------------------------------------------------------------------------
+    by_uid = _asks(Reader, Reader.by_uid)
+    page = _asks(Reader, Reader.page)
+    around = _asks(Reader, Reader.around)
+    of_session = _asks(TimelineReader, TimelineReader.of_session)
+    proposed = _asks(KindReader, KindReader.proposed)
+    of_kinds = _asks(KindReader, KindReader.of_kinds)
+    how_many = _asks(KindReader, KindReader.how_many)
+    by_code = _asks(Reader, Reader.by_code)
+    by_recency = _asks(Reader, Reader.by_recency)
+    linked = _asks(Reader, Reader.linked)
+    changed = _asks(Reader, Reader.changed)
+    sessions = _asks(Reader, Reader.sessions)
+    session = _asks(Reader, Reader.session)
+    undistilled = _asks(Reader, Reader.undistilled)
+    sessions_of = _asks(SeenReader, SeenReader.sessions_of)
+    seen = _asks(SeenReader, SeenReader.seen, flush=True)
+    prompts = _asks(SeenReader, SeenReader.prompts)
+    last_told = _asks(SeenReader, SeenReader.last_told)
+    sessions_before = _asks(TimelineReader, TimelineReader.sessions_before)
+    session_like = _asks(TimelineReader, TimelineReader.session_like)
+    sessions_with = _asks(TimelineReader, TimelineReader.sessions_with)
+    came_of = _asks(TimelineReader, TimelineReader.came_of)
+    changed_in = _asks(TimelineReader, TimelineReader.changed_in)
+    given_to = _asks(TimelineReader, TimelineReader.given_to, flush=True)
+    began_with = _asks(TimelineReader, TimelineReader.began_with)
+    events_before = _asks(TimelineReader, TimelineReader.events_before)
+    events = _asks(Reader, Reader.events)
+    mark = _asks(Reader, Reader.mark)
+    injections = _asks(Reader, Reader.injections, flush=True)
+    injection = _asks(Reader, Reader.injection, flush=True)
+    silences = _asks(SilenceReader, SilenceReader.silences, flush=True)
+    given = _asks(Reader, Reader.given, flush=True)
+    shown = _asks(Reader, Reader.shown, flush=True)
+    begun = _asks(Reader, Reader.begun, flush=True)
+    prompted = _asks(Reader, Reader.prompted)
+    spent = _asks(Reader, Reader.spent, flush=True)
+    given_in_all = _asks(Reader, Reader.given_in_all, flush=True)
+    unjudged = _asks(JudgedReader, JudgedReader.unjudged, flush=True)
+    overdue = _asks(JudgedReader, JudgedReader.overdue, flush=True)
+    fetched = _asks(JudgedReader, JudgedReader.fetched, flush=True)
+    shown_to = _asks(JudgedReader, JudgedReader.shown_to, flush=True)
+    use = _asks(JudgedReader, JudgedReader.use, flush=True)
+    spendings = _asks(LedgerReader, LedgerReader.spendings)
+    spent_on_models = _asks(LedgerReader, LedgerReader.spent_on_models)
+    counts = _asks(Reader, Reader.counts, flush=True)
+    statistics = _asks(StatisticsReader, StatisticsReader.statistics, flush=True)
+    size = _asks(TallyReader, TallyReader.size)
+
+    def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
+        """Return the memories with these ids, in this order, without those that do not exist."""
+        found = self._readers.ask(Reader, lambda reader: reader.by_id(ids))
+        return tuple(memory for memory in found if memory.status != "forgotten")  # its bytes are about to go
+
+    def by_words(self, query: Query) -> tuple[Hit, ...]:
+        """Return what holds any of the query's terms, best first, and what stood next to it in its session."""
+        self._check_words()
+        try:
+            return self._readers.ask(Reader, lambda reader: reader.by_words(query))
+        except DamagedIndex as exc:
+            self._trouble["index"] = str(exc)
+            raise
+
+    def by_meaning(self, query: Query) -> tuple[Hit, ...]:
+        """Return what is nearest to the query's vector, among vectors of the same model; the score is the cosine."""
+        if query.vector is None or not query.vector.data:
+            return ()
+        from foreword.store.vectors import Nearest, VectorReader  # with numpy, which one without vectors never loads
+
+        nearest = self._nearest
+        if nearest is None or not nearest.fits(query.vector):
+            ask = partial(self._readers.ask, VectorReader)
+            nearest = self._nearest = Nearest(query.vector, ask=ask)
+        return nearest.hits(query)
+
+    def without_vectors(self, model: str, *, dim: int = 0, limit: int = 100) -> tuple[Memory, ...]:
+        """Return active memories that have no vector of this model (and, where known, of this length), newest first."""
+        # Asked every second: to look through all memories for nothing is done once.
+        seen = (model, dim, self._bare)
+        if self._all_have == seen:
+            return ()
+        from foreword.store.vectors import VectorReader
+
+        lacking = self._readers.ask(VectorReader, lambda reader: reader.lacking(model, dim=dim, limit=limit))
+        if not lacking:
+            self._all_have = seen
+        return lacking
+
+    def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
+        """Return a page of what is wanted, of all projects: newest first, or where there are words best first.
+
+        *after* is what the page before said; what is being forgotten is in none.
+        """
+        return self._ask_browsing(wanted, lambda reader, known: reader.browse(wanted, known, after=after, limit=limit))
+
+    def facets(self, wanted: Wanted) -> Facets:
+        """Return how many there are of what is wanted, by kind, scope, project, tag, file, status, trust and pin."""
+        return self._ask_browsing(wanted, lambda reader, known: reader.facets(wanted, known))
+
+    def _ask_browsing(self, wanted: Wanted, question: Callable[[BrowsingReader, Counts], T]) -> T:
+        if wanted.words or wanted.tag or wanted.file:
+            self._check_words()
+        known = self._browsed = Counts.at(self._memories_of, before=self._browsed)
+        return self._readers.ask(BrowsingReader, lambda reader: question(reader, known))
+
+    def _check_words(self) -> None:
+        if "index" in self._trouble:
+            raise DamagedIndex(self._trouble["index"], hint=WAYS_OUT["index"])
+
     # -- governing ----------------------------------------------------------------------------------------------
     def amend(self, amendments: Sequence[Amendment], *, who: str, at: float, run: str = "") -> tuple[Logged, ...]:
+        """Carry out *amendments*, all or nothing, and log each so that it can be taken back.
+
+        What is no longer as an amendment knows it raises Conflict. Ends of links may be uids, and `superseded_by` the
+        uid of a new one.
+        """
         return self._write(lambda: tuple(self._logging.amend(each, who=who, run=run, at=at) for each in amendments))
 
     def undo(self, entries: Sequence[Logged], *, who: str, at: float, run: str = "") -> Undone:
+        """Take back what entries of the log changed; what was changed again since is left, and told."""
         return self._registered(lambda: self._logging.undo(entries, who=who, run=run, at=at))
 
-    def log(
-        self,
-        *,
-        project: str = "",
-        memory: str = "",
-        run: str = "",
-        numbers: Sequence[int] = (),
-        since: float = 0.0,
-        standing: bool = False,
-        limit: int = 50,
-    ) -> tuple[Logged, ...]:
-        asked: dict[str, Any] = {"project": project, "memory": memory, "run": run, "numbers": numbers}
-        return self._ask_of(LOG, lambda reader: reader.log(**asked, since=since, standing=standing, limit=limit))
-
-    def written(
-        self, *, project: str = "", memory: str = "", since: float = 0.0, limit: int = 50
-    ) -> tuple[Memory, ...]:
-        asked: dict[str, Any] = {"project": project, "memory": memory, "since": since, "limit": limit}
-        return self._ask_of(LOG, lambda reader: reader.written(**asked))
-
-    def taken_back(self) -> frozenset[tuple[str, frozenset[str]]]:
-        return self._ask_of(LOG, lambda reader: reader.taken_back())
+    log = _asks(LogReader, LogReader.log)
+    written = _asks(LogReader, LogReader.written)
+    taken_back = _asks(LogReader, LogReader.taken_back)
 
     def was_forgotten(self, memories: Sequence[Memory]) -> bool:
+        """Return whether one of these was forgotten, so that nobody may make it by himself again."""
         if not memories:
             return False
         with self._reader() as connection:
@@ -197,6 +353,7 @@ class SqliteStore(Asking):
 
     @property
     def forgetting(self) -> Forgetter:
+        """Return what it takes to forget something, step by step. What was forgotten is never kept again."""
         from foreword.store.forgetting import Forgetter
 
         self._flush()
@@ -213,38 +370,48 @@ class SqliteStore(Asking):
 
     # -- projects -----------------------------------------------------------------------------------------------
     def registry(self) -> Mapping[str, Known]:
+        """Return the projects that were seen, by key; another object whenever that has changed."""
         known = self._registry
         if known is None:
-            known = self._registry = self._ask_of(REGISTRY, lambda reader: reader.registry())
+            known = self._registry = self._readers.ask(RegistryReader, RegistryReader.registry)
         return known
 
-    def held(self) -> Mapping[str, Held]:
-        return self._ask_of(REGISTRY, lambda reader: reader.held())
-
-    def of_project(self, key: str) -> Mapping[str, int]:
-        self._flush()
-        return self._ask_of(REGISTRY, lambda reader: reader.of_project(key))
+    held = _asks(RegistryReader, RegistryReader.held)
+    of_project = _asks(RegistryReader, RegistryReader.of_project, flush=True)
 
     def see_projects(self, projects: Sequence[Project], *, at: float) -> None:
+        """Note where projects were seen, and under which name the first time."""
         self._registered(lambda: self._projects.see(projects, at=at))
 
     def call_project(self, key: str, name: str) -> None:
+        """Give a project a name for people."""
         self._registered(lambda: self._projects.call(key, name))
 
     def alias_project(self, key: str, *, of: str, who: str, at: float) -> Logged:
+        """Let a project count as another from now on, or with none named as itself again; logged, and can be undone.
+
+        No alias leads to another one.
+        """
         return self._registered(lambda: self._projects.alias(key, of=of, who=who, at=at))
 
     def merge_project(
         self, key: str, *, into: str, unite: Callable[[Memory, Memory], Memory], who: str, at: float
     ) -> Moved:
+        """Make everything of a project another's, all or nothing, and its key an alias; logged, and cannot be undone.
+
+        Uids become those of the new project. Where one exists there already, *unite* puts the two together, the known
+        one first; the one that came stays as superseded by it.
+        """
         self._flush()
         return self._registered(lambda: self._projects.merge(key, into=into, unite=unite, who=who, at=at))
 
-    def gather_project(self, key: str, *, into: str, entry: int) -> None:
-        self._write(lambda: self._projects.gather(key, into=into, entry=entry))
+    def gather_project(self, key: str, *, into: str) -> None:
+        """Bring along what was written under a key in the moment a merge made it an alias."""
+        self._write(lambda: self._projects.gather(key, into=into))
 
     # -- keeping itself well -----------------------------------------------------------------------------------
     def index(self) -> int:
+        """Make the words index anew from the memories, and say how many it holds."""
         try:
             return self._write(self._index)
         except StoreError as exc:
@@ -252,6 +419,7 @@ class SqliteStore(Asking):
             raise
 
     def scrub(self, cleaner: Cleans, *, after: Sequence[object] = (), dry_run: bool = False) -> Scrubbed:
+        """Clean the next rows, a transaction at most, and say what was found and where the next ones begin."""
         from foreword.store import scrub
 
         self._flush() if dry_run else self._let_go()
@@ -262,6 +430,7 @@ class SqliteStore(Asking):
         return planned.found
 
     def sweep(self) -> None:
+        """Leave no byte of what was cleaned: indexes anew, free pages given back, the log emptied."""
         from foreword.store import scrub
 
         self.index()
@@ -273,8 +442,11 @@ class SqliteStore(Asking):
                 raise told(exc, self._path) from exc
 
     def prunable(self, limits: Limits, *, now: float) -> Plan:
+        """Return what would go, by age and by size; nothing does."""
+        from foreword.store.pruning import PruningReader
+
         self._flush()
-        return self._ask_of(PRUNING, lambda reader: reader.plan(limits, now=now))
+        return self._readers.ask(PruningReader, lambda reader: reader.plan(limits, now=now))
 
     def prune(
         self,
@@ -287,10 +459,16 @@ class SqliteStore(Asking):
         told: Mapping[str, int] = EMPTY,
         noted: int = 0,
     ) -> Batch:
+        """Take away the next rows of a part of the plan, a transaction at most, and note in the log how many went.
+
+        *told* is what went before, by class, and *noted* its entry, 0 for none yet: a run has one entry.
+        """
         from foreword.store import pruning
 
         self._check_words()
-        keys, place = self._ask_of(PRUNING, lambda reader: reader.chosen(plan, part, after=after, now=now))
+        keys, place = self._readers.ask(
+            pruning.PruningReader, lambda reader: reader.chosen(plan, part, after=after, now=now)
+        )
         if not keys:
             return pruning.Batch(0, 0, (), noted)
         told_of: dict[str, Any] = {"who": who, "now": now, "told": told, "noted": noted}
@@ -298,6 +476,7 @@ class SqliteStore(Asking):
         return self._write(lambda: pruning.carry_out(self._db.execute, log, part, keys, after=place, **told_of))
 
     def give_back(self) -> None:
+        """Make the file as small as what it holds; nobody can write meanwhile."""
         from foreword.store import pruning
 
         self._flush()
@@ -308,6 +487,7 @@ class SqliteStore(Asking):
                 raise told(exc, self._path) from exc
 
     def problems(self) -> tuple[str, ...]:
+        """Return what is wrong with the store, in sentences that tell the way out."""
         return tuple(f"{what}; {WAYS_OUT[about]}" for about, what in dict(self._trouble).items())
 
     def is_there(self) -> bool:
@@ -319,6 +499,7 @@ class SqliteStore(Asking):
         return (here.st_dev, here.st_ino) == self._file
 
     def close(self) -> None:
+        """Finish what is being written, and let go of the database."""
         with self._closing:
             if self._closed:
                 return

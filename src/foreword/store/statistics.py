@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from foreword.store.finding import bound, marks
 from foreword.store.tallies import BYTES, LOCAL, TallyReader
-from foreword.types import EMPTY, KINDS
-from foreword.values import value
+from foreword.types import KINDS
 
 AT_ONCE = 500  # parameters of one statement
 KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
-# Bounds of a histogram in milliseconds: from a warm question to the longest that a hook may wait.
-BOUNDS = (1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0)
 
 
-@value
+@dataclass(frozen=True)
 class Items:
     """How many items of a kind were shown in a layer on a day, and what became of them; the rest is not judged."""
 
@@ -30,13 +28,14 @@ class Items:
     ignored: int
 
 
-@value
+@dataclass(frozen=True)
 class Counted:
     """What happened in a span of days, as rows that were put together by the database."""
 
     injections: tuple[tuple[str, str, int, int], ...] = ()  # day, moment, how many, tokens
-    build_ms: Mapping[str, Sequence[float]] = EMPTY  # moment -> each, the quickest first
-    build_ms_by_day: Mapping[str, Sequence[float]] = EMPTY
+    # Moment -> each, the quickest first
+    build_ms: Mapping[str, Sequence[float]] = field(default_factory=dict, hash=False)
+    build_ms_by_day: Mapping[str, Sequence[float]] = field(default_factory=dict, hash=False)
     away: int = 0  # of the injections, those that a hook gave itself
     items: tuple[Items, ...] = ()
     tallies: tuple[tuple[str, str, float], ...] = ()  # day, what, how many
@@ -50,22 +49,11 @@ class Counted:
     ahead: int = 0  # injections from after the span: some clock was wrong
 
 
-@value
-class Totals:
-    """What was counted since the store began."""
-
-    moments: Mapping[str, tuple[int, int, float, tuple[int, ...]]]  # count, tokens, ms, those up to each of BOUNDS
-    items: tuple[int, int, int]  # shown, used, ignored
-    tallies: Mapping[str, float]
-    memories: Mapping[str, int]  # kind -> active ones
-    sessions: Mapping[str, int]  # by host
-    model: tuple[int, int, int]  # calls, tokens in, tokens out
-
-
 class StatisticsReader(TallyReader):
     """The questions about counts, of one read-only connection; an empty project means all."""
 
     def statistics(self, *, project: str, since: float, until: float, first: str, last: str) -> Counted:
+        """Return what was counted of a project, or of all, between two times and from day *first* to *last*."""
         here, given = _of(project)
         span = f"tokens > 0 AND at >= ? AND at < ? {here}"  # a silence that is kept to stay one cost nothing
         asked = (since, until, *given)
@@ -123,35 +111,6 @@ class StatisticsReader(TallyReader):
             ahead=ahead[0][0],
         )
 
-    def totals(self, project: str) -> Totals:
-        here, given = _of(project)
-        upto = ", ".join(f"sum(build_ms <= {bound})" for bound in BOUNDS)
-        moments = self._all(
-            f"""SELECT moment, count(*), sum(tokens), sum(build_ms), {upto} FROM injections
-            WHERE tokens > 0 {here} GROUP BY 1""",
-            given,
-        )
-        of_items = f"WHERE injection IN (SELECT id FROM injections WHERE true {here})" if project else ""
-        items = self._all(
-            f"SELECT count(*), ifnull(sum(used = 1), 0), ifnull(sum(used = 0), 0) FROM injection_items {of_items}",
-            given,
-        )
-        model = self._all(
-            f"""SELECT ifnull(sum(outcome NOT LIKE 'refused%'), 0), ifnull(sum(tokens_in), 0),
-            ifnull(sum(tokens_out), 0) FROM ledger WHERE true {_by_session(project)}""",
-            given,
-        )
-        tallies = f"SELECT what, sum(number) FROM tallies WHERE project <> '' {here} GROUP BY 1"
-        sessions = f"SELECT host, count(*) FROM sessions WHERE true {here} GROUP BY 1"
-        return Totals(
-            moments={row[0]: (row[1], row[2], row[3], tuple(row[4:])) for row in moments},
-            items=items[0],
-            tallies=dict(self._all(tallies, given)),
-            memories=dict(self._by_kind(project, given)),
-            sessions=dict(self._all(sessions, given)),
-            model=model[0],
-        )
-
     def _by_kind(self, project: str, given: Sequence[Any]) -> tuple[tuple[str, int], ...]:
         # In the order of the index nothing is sorted: 8 ms instead of 36 for 100,000.
         sums: Counter[str] = Counter()
@@ -183,7 +142,7 @@ class StatisticsReader(TallyReader):
     def _arrived(self, first: str, last: str) -> tuple[tuple[str, int], ...]:
         """What came between the beginning of a day and that of the next one that was noted: numbers only grow."""
         days = self.days()
-        stood = [each.before.get("events", 0) for each in days]
+        stood = [each.events for each in days]
         stood += self._all("SELECT ifnull(max(number), 0) FROM events", ())[0]
         came: Counter[str] = Counter()
         for day, (then, until) in zip(days, pairwise(stood), strict=True):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from foreword.jsontext import dumps
+from foreword.encoding import dumps
 from foreword.store.finding import FOREVER, marks
 from foreword.store.reading import EVENT, SESSION, Reader, event_of
 from foreword.types import Change, Event, Memory, Session
-from foreword.values import value
 
 # What sessions came to: theirs, and what later ones saw again. Of two memories that are one by now, that one.
 # The plus keeps SQLite to one walk along the index of each session; `<> ''` lets the partial one be used.
@@ -20,7 +20,7 @@ _SEEN = """SELECT m.session, m.place, m.kind, m.created, m.id FROM memories m
  WHERE s.session IN (SELECT value FROM json_each(?1)) AND s.session <> m.session AND +m.status <> 'forgotten'"""
 
 
-@value
+@dataclass(frozen=True)
 class Changed:
     """The functions that a session changed: the newest of them, and how many there are in all."""
 
@@ -28,7 +28,7 @@ class Changed:
     count: int
 
 
-@value
+@dataclass(frozen=True)
 class Given:
     """What a session was given: answers and their tokens, memories in them, each once, and how many it used."""
 
@@ -44,6 +44,7 @@ class TimelineReader(Reader):
     def sessions_before(
         self, last: float, id: str = "", *, projects: Sequence[str] = (), limit: int
     ) -> tuple[Session, ...]:
+        """Return the sessions behind one in the list of all, newest first; with 0 for its time, the first ones."""
         of_projects = f"project IN ({marks(projects)}) AND" if projects else ""
         rows = self._all(
             f"""SELECT {SESSION} FROM sessions WHERE {of_projects} last <= ? AND (last < ? OR id > ?)
@@ -53,6 +54,7 @@ class TimelineReader(Reader):
         return tuple(Session(*row) for row in rows)
 
     def session_like(self, beginning: str) -> Session | None:
+        """Return the newest session whose id begins so."""
         after = beginning + chr(0x10FFFF)
         rows = self._all(
             f"SELECT {SESSION} FROM sessions WHERE id >= ? AND id < ? ORDER BY last DESC, id LIMIT 1",
@@ -61,15 +63,21 @@ class TimelineReader(Reader):
         return Session(*rows[0]) if rows and beginning else None
 
     def sessions_with(self, ids: Sequence[str]) -> tuple[Session, ...]:
+        """Return the sessions of these ids, as far as they are known."""
         sql = f"SELECT {SESSION} FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
         return tuple(Session(*row) for row in self._all(sql, (dumps(ids),)))
 
     def of_session(self, session: str, *, limit: int = 500) -> tuple[Memory, ...]:
+        """Return what a session has come to or seen, of any status, oldest first; also what later ones saw again."""
         rows = self._all(f"SELECT place FROM ({_SEEN}) ORDER BY created, id LIMIT ?2", (dumps([session]), limit))
         found = dict(self._memories([place for (place,) in rows]))
         return tuple(found[place] for (place,) in rows if place in found)  # what went meanwhile is gone
 
     def came_of(self, sessions: Sequence[str], *, kinds: Sequence[str], each: int) -> dict[str, tuple[Memory, ...]]:
+        """Return what sessions have come to or seen, by session, of any status, oldest first; so many of a kind each.
+
+        What several of them saw comes with each. What was merged into another that the session saw comes as that one.
+        """
         rows = self._all(
             f"""SELECT session, place FROM (SELECT *, row_number() OVER
             (PARTITION BY session, kind ORDER BY created, id) AS nth FROM ({_SEEN})
@@ -84,6 +92,7 @@ class TimelineReader(Reader):
         return {session: tuple(memories) for session, memories in came.items()}
 
     def changed_in(self, sessions: Sequence[tuple[str, str]], *, each: int) -> dict[str, Changed]:
+        """Return what sessions changed, each named by a project and its id, newest first; at most so many each."""
         # A project comes with each session, for so the index begins; one session may have been in several.
         rows = self._all(
             """SELECT count, project, file, function, what, signature, line, end_line, session, at FROM (
@@ -100,6 +109,7 @@ class TimelineReader(Reader):
         return {session: Changed(tuple(changes), counts[session]) for session, changes in found.items()}
 
     def given_to(self, sessions: Sequence[str]) -> dict[str, Given]:
+        """Return what sessions were given since they began; by session, without those that were given nothing."""
         some = (dumps(sessions),)
         told = self._all(
             """SELECT j.session, count(*), sum(j.tokens) FROM injections j
@@ -117,6 +127,7 @@ class TimelineReader(Reader):
         return {session: Given(count, tokens, *items.get(session, (0, 0))) for session, count, tokens in told}
 
     def began_with(self, sessions: Sequence[str]) -> dict[str, Event]:
+        """Return the first prompt of each of these sessions that has one."""
         rows = self._all(
             f"""SELECT {EVENT} FROM events WHERE number IN
             (SELECT (SELECT number FROM events WHERE session = s.value AND kind = 'prompt' ORDER BY number LIMIT 1)
@@ -126,6 +137,7 @@ class TimelineReader(Reader):
         return {event.session: event for event in map(event_of, rows)}
 
     def events_before(self, session: str, number: int, *, limit: int) -> tuple[Event, ...]:
+        """Return what a session told before the event of that number, the newest first."""
         rows = self._all(
             f"""SELECT {EVENT} FROM events
             WHERE session = ? AND number < ? ORDER BY number DESC LIMIT ?""",

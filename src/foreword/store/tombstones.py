@@ -12,17 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from foreword.traces import MARK
 from foreword.types import Change, Event, Memory
 from foreword.uids import moved
+from foreword.verbatim import MARK
 
 KEY = "tombstones"  # in `meta`
 TITLE = 16  # characters from which on a title alone is told from any other
-SQL = """CREATE TABLE IF NOT EXISTS tombstones (
-  hash BLOB PRIMARY KEY,
-  what TEXT NOT NULL,
-  at   REAL NOT NULL
-) WITHOUT ROWID"""
 
 
 class Tombstones:
@@ -35,7 +30,6 @@ class Tombstones:
 
     def bury(self, what: str, names: Iterable[str], *, at: float) -> int:
         """Let nothing of these names come back that is not newer than *at*; how many there are."""
-        self._execute(SQL)
         self._execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (KEY, secrets.token_hex(32)))
         self._key = None  # what was known of it may have been taken back with its transaction
         rows = [(self._hash(what, name), what, at) for name in dict.fromkeys(names) if name]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.store.writing import listed
-from foreword.values import value
 from foreword.words import any_of
 
 SHOWN = ("active", "proposed")  # the statuses, unless others are asked for
@@ -14,7 +14,7 @@ COLUMNS = ("kind", "scope", "project", "status", "trust", "pinned")
 FACETS = (*COLUMNS, "tag", "file")
 
 
-@value
+@dataclass(frozen=True)
 class Wanted:
     """What is looked for; what is empty narrows nothing."""
 
@@ -30,7 +30,7 @@ class Wanted:
     pinned: bool | None = None
 
 
-@value
+@dataclass(frozen=True)
 class Mark:
     """What a row shows that has a tag or names a file, and the places among which all such are."""
 
@@ -41,7 +41,7 @@ class Mark:
     given: tuple[str, ...] = ()
 
 
-@value
+@dataclass(frozen=True)
 class Among:
     """Places to look among: these, or all; of them those with a mark, and for which the index has an expression."""
 

@@ -6,13 +6,14 @@ import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest
-from foreword.jsontext import dumps, storable
 from foreword.store import sightings
 from foreword.store.commits import Commits
 from foreword.store.finding import SEQUENCE_BITS, bound
@@ -28,7 +29,6 @@ from foreword.types import (
     Session,
     Vector,
 )
-from foreword.values import fields, replace
 from foreword.words import split, told_in
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ class Writing(Commits):
         self._note_changes(changes)
         if self._tombstones.refuses_session(session.id, last=session.last):
             return kept
-        row = fields(session)
+        row = vars(session)
         self._many(
             """INSERT INTO sessions (id, host, project, cwd, started, last, ended, events, newest, distilled)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0)
@@ -341,7 +341,7 @@ class Writing(Commits):
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, session, file, function) DO UPDATE SET
             what = excluded.what, signature = excluded.signature, line = excluded.line, end_line = excluded.end_line,
             at = excluded.at WHERE excluded.at >= changes.at""",
-            [tuple(fields(change).values()) for change in changes if not self._tombstones.refuses_change(change)],
+            [tuple(vars(change).values()) for change in changes if not self._tombstones.refuses_change(change)],
         )
 
     def _record(self, injection: Injection) -> None:
@@ -392,7 +392,7 @@ class Writing(Commits):
     def _spend(self, entry: Spending) -> Spending:
         from foreword.store.ledger import PUT
 
-        self._db.execute(PUT, bound(tuple(fields(entry).values())))
+        self._db.execute(PUT, bound(tuple(vars(entry).values())))
         return entry if entry.number else replace(entry, number=self._db.last_insert_rowid())
 
 

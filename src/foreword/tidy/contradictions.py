@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from foreword import details
 from foreword.amendments import About, Amendment, standing
 from foreword.distill.gist import stem
 from foreword.trust import level
 from foreword.types import Link, Memory
-from foreword.values import replace, value
 from foreword.words import broken
 
 KINDS = ("decision", "preference", "correction")  # what is chosen; a correction may take back a decision
@@ -50,7 +50,7 @@ def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
     return standing((*back, *planned), about=about)
 
 
-@value
+@dataclass(frozen=True)
 class Choice:
     """What a sentence chooses: which value for what purpose, in place of what; or what it rules out."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil
 from typing import Any
@@ -13,7 +14,6 @@ from foreword.distill.gist import stem
 from foreword.distill.merge import ALSO, EARLIER, evidence_of, together
 from foreword.trust import level
 from foreword.types import Link, Memory
-from foreword.values import replace, value
 from foreword.words import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, told_in
 
 ALIKE = 0.9  # of the words of two memories that both hold, from which on they say the same
@@ -61,7 +61,7 @@ def alike(one: Memory, other: Memory) -> float:
     return _alike(_words_of(one), _words_of(other))
 
 
-@value
+@dataclass(frozen=True)
 class _Words:
     inorder: tuple[str, ...]
     all: frozenset[str]

@@ -7,12 +7,12 @@ checked out for an hour, a disk that is not mounted and a checkout of some folde
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from foreword.amendments import About, Amendment, standing
 from foreword.details import texts
 from foreword.tidy.duplicates import CODE_GONE, sure
 from foreword.types import Change, Memory
-from foreword.values import replace
 from foreword.words import broken
 
 SINKS = ("change", "observation", "learning")  # worth as much as the code they tell of, unless the user said them

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from enum import IntEnum
 
 from foreword.errors import BadRequest
@@ -34,7 +35,6 @@ from foreword.http import (
     rendered,
 )
 from foreword.types import EMPTY
-from foreword.values import replace
 
 log = logging.getLogger("foreword")
 

@@ -13,14 +13,12 @@ from foreword import __version__
 from foreword.config import SETTINGS
 from foreword.errors import ForewordError
 from foreword.findings import BACKLOG, LATELY, NOTE, SETTLE, UNHEARD, WRONG, Finding, Spooled, grouped, spooled
-from foreword.imports import TRANSCRIPTS
 from foreword.recipes import RECIPES
 from foreword.sizes import STORE, sized
 from foreword.store.registry import names
 from foreword.switches import chosen, off
 from foreword.trouble import noted
 from foreword.types import Project
-from foreword.values import fields
 from foreword.web.now import LAYERS
 
 if TYPE_CHECKING:
@@ -43,8 +41,8 @@ def health(keeper: Keeper) -> dict[str, Any]:
     now, found = keeper.now(), list[Finding]()
     worker = _worker(keeper, found, now=now)
     counts = worker.pop("counts")
-    hosts = _hosts(keeper, found, now=now)
-    size = _asked(lambda: fields(keeper.store.size()), found)
+    hosts = _hosts(keeper, found)
+    size = _asked(lambda: vars(keeper.store.size()), found)
     store = _store(keeper, found, size=size, counts=counts) if size else None
     model = _asked(lambda: keeper.model(ledger=LEDGER), found)
     findings = [*found, *_switched(keeper), *_of_model(model)]
@@ -52,7 +50,7 @@ def health(keeper: Keeper) -> dict[str, Any]:
         "at": now,
         "ok": not any(each.state == WRONG for each in findings),
         "says": _says(findings, hosts=hosts, store=store, now=now),
-        "findings": [fields(each) for each in findings],
+        "findings": [vars(each) for each in findings],
         "worker": worker,
         "hosts": hosts,
         "troubles": _troubles(keeper.home.trouble),
@@ -148,7 +146,7 @@ def _troubles(path: Path) -> list[dict[str, Any]]:
 
 
 # -- hosts --------------------------------------------------------------------------------------------------------
-def _hosts(keeper: Keeper, found: list[Finding], *, now: float) -> list[dict[str, Any]]:
+def _hosts(keeper: Keeper, found: list[Finding]) -> list[dict[str, Any]]:
     """Every host that can be wired or was heard: what stands in its files, and what was seen of it."""
     told = _asked(lambda: keeper.hosts()["hosts"], found)
     seen = told or {}
@@ -157,7 +155,7 @@ def _hosts(keeper: Keeper, found: list[Finding], *, now: float) -> list[dict[str
     for name in sorted({*wired, *seen}, key=lambda each: (each not in seen, each)):
         row = {"host": name, **_wired(wired.get(name)), **UNHEARD, **seen.get(name, {})}
         rows.append({**row, "here": row["here"] or name in seen})
-        found += _of_host(row, now=now)
+        found += _of_host(row)
     if told is not None and not any(row["wired"] != "no" or row["last_event"] for row in rows):
         found.append(Finding("hosts", NOTE, "no agent is wired: nothing is captured", "run `foreword install`"))
     return rows
@@ -180,7 +178,7 @@ def _wired(wired: Wired | None) -> dict[str, Any]:
     }
 
 
-def _of_host(row: Mapping[str, Any], *, now: float) -> list[Finding]:
+def _of_host(row: Mapping[str, Any]) -> list[Finding]:
     name, found = row["host"], []
     if row["lacks"]:
         few = ", ".join(row["lacks"][:2]) + (f" and {len(row['lacks']) - 2} more" if len(row["lacks"]) > 2 else "")
@@ -189,12 +187,6 @@ def _of_host(row: Mapping[str, Any], *, now: float) -> list[Finding]:
         found.append(
             Finding(name, WRONG, f"{name} runs no hooks: {row['off']}", "take that setting out, or ask who manages it")
         )
-    died = [each for each in row["died"] if now - each["told"] < LATELY]
-    if died:
-        many = "a session" if len(died) == 1 else f"{len(died)} sessions"
-        way_out = f"`foreword import {name}` in its folder brings it in" if name in TRANSCRIPTS else ""
-        says = f"{many} of {name} went on and told nothing more"
-        found.append(Finding(name, NOTE, says, way_out or "run `foreword doctor`: its transcript cannot be imported"))
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from foreword.errors import StoreError
 from foreword.http import Response, Stream
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.web.files import stamp
 
 BEAT = 15.0  # seconds of silence before a line says that we are still here

@@ -16,10 +16,9 @@ from foreword.errors import NotFound
 from foreword.revise import REVISED, REVISES, version
 from foreword.store.registry import names
 from foreword.types import Memory
-from foreword.values import fields
 
 if TYPE_CHECKING:
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
     from foreword.worker.keeper import Keeper
 
 MOST_HISTORY = 100  # entries; whoever wants older ones has `foreword log --memory`
@@ -120,7 +119,7 @@ def _history(store: Store, memory: Memory) -> list[dict[str, Any]]:
     patches = {entry.number: entry for entry in entries}
     return [
         {
-            **fields(each),
+            **vars(each),
             "memories": list(each.memories),
             "said": PAST.get(each.what, each.what),
             "changes": _changes(patches[each.number], memory.id) if each.number else [],

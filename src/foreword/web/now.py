@@ -12,7 +12,6 @@ from foreword.errors import NotFound
 from foreword.recipes import ledger_of
 from foreword.store.registry import names
 from foreword.types import Project
-from foreword.values import fields
 from foreword.web.timeline import goes_on
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def _totals(keeper: Keeper, id: str) -> dict[str, int]:
     items, tokens = keeper.store.given_in_all(id)
     use = keeper.store.use(session=id)
     unjudged = use.shown - use.used - use.ignored
-    return {"memories": items, "tokens": tokens, **fields(use), "unjudged": unjudged}
+    return {"memories": items, "tokens": tokens, **vars(use), "unjudged": unjudged}
 
 
 def _ledger(keeper: Keeper, id: str) -> list[dict[str, Any]]:

@@ -13,11 +13,10 @@ from foreword.distill.merge import fixes_of
 from foreword.store.registry import names
 from foreword.store.timeline import Given
 from foreword.types import KINDS, Change, Event, Injection, Memory, Session
-from foreword.values import fields
 from foreword.web.timeline import CAME, change, failure, fixing, head, named, places, summary_of
 
 if TYPE_CHECKING:
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
     from foreword.worker.keeper import Keeper
 
 MOST = 500  # moments of a story; more are read by nobody, and of a longer session the last ones tell how it stands
@@ -59,7 +58,7 @@ def story(keeper: Keeper, id: str) -> dict[str, Any]:
         "session": head(session, came, name=names(registry), now=keeper.now(), prompt=prompts.get(session.id)),
         "about": _about(session, came),
         "handoff": _handoff(came),
-        "given": fields(store.given_to([session.id]).get(session.id, Given())),
+        "given": vars(store.given_to([session.id]).get(session.id, Given())),
         "moments": moments[-MOST:],
         "left_out": max(0, len(moments) - MOST) + unread,
         "silent": not events,  # only what came of it is kept: it was imported, or its events are pruned

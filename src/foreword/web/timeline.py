@@ -15,7 +15,6 @@ from foreword.errors import BadRequest
 from foreword.store.registry import counts_as, names
 from foreword.store.timeline import Changed, Given
 from foreword.types import Change, Event, Memory, Session
-from foreword.values import fields
 
 if TYPE_CHECKING:
     from foreword.store.registry import Known
@@ -53,7 +52,7 @@ def timeline(keeper: Keeper, *, project: str = "", before: str = "", limit: int 
         {
             **head(each, came[each.id], name=name, now=now, prompt=prompts.get(each.id)),
             **_told(each, came[each.id], changed.get(each.id, Changed((), 0)), fixed=fixed),
-            "given": fields(given.get(each.id, Given())),
+            "given": vars(given.get(each.id, Given())),
         }
         for each in shown
     ]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
 from foreword.hosts import FILES, find
-from foreword.jsontext import storable
 from foreword.recall import meant
 from foreword.recipes import MOST_TOKENS, Recipe
 from foreword.redact import redact
 from foreword.silences import says
 from foreword.trial import Entry, Part, Trial
 from foreword.types import FORMS, MOMENTS, Moment, Project, Recalled, Session, Skipped
-from foreword.values import fields
 from foreword.web.now import LAYERS, SKIPPED
 
 if TYPE_CHECKING:
@@ -77,13 +76,13 @@ def _told(tried: Trial, *, why: str) -> dict[str, Any]:
 
 def _layer(part: Part) -> dict[str, Any]:
     said = {"heading": LAYERS.get(part.name, part.name).capitalize()}
-    return {**fields(part), **said, "skipped": SKIPPED.get(part.skipped, part.skipped)}
+    return {**vars(part), **said, "skipped": SKIPPED.get(part.skipped, part.skipped)}
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
     memory = entry.memory
     return {
-        **fields(entry),
+        **vars(entry),
         "memory": memory.id,
         "title": memory.title,
         "kind": memory.kind,

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
 from foreword.imports import ENVIRON
-from foreword.jsontext import storable
 from foreword.payloads import Delivery
 from foreword.redact import redact, redact_all
 from foreword.revise import FIELDS
@@ -19,7 +19,7 @@ from foreword.types import KINDS, TRUSTS, UNIVERSAL, Injection, Item, Memory, Pr
 from foreword.worker.importing import Wish
 
 if TYPE_CHECKING:
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
     from foreword.types import Trust
 
 

@@ -12,16 +12,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from foreword.capture import Captured
+from foreword.encoding import storable
 from foreword.errors import BadRequest
 from foreword.hosts import host_of
-from foreword.jsontext import storable
 from foreword.redact import redact
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Project, Session
-from foreword.values import value
 
 MOST_USES = 2000  # ids of tool uses that are kept in mind; a call follows its hook within the second
 # Seconds since its last event for which a session may be in the middle of a turn: the longest command that an agent
@@ -32,7 +32,7 @@ ENDS = ("stop", "session_end")  # kinds of events after which nobody calls a too
 WAYS = ("by_tool_use", "by_call", "by_variable", "by_newest", "ambiguous", "none")
 
 
-@value
+@dataclass(frozen=True)
 class Caller:
     """Who calls: the project, and the session and its window where they are known."""
 
@@ -43,7 +43,7 @@ class Caller:
     client: str = ""  # as it calls itself
 
 
-@value
+@dataclass(frozen=True)
 class _Use:
     session: str
     cwd: str

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,10 +21,9 @@ from foreword.errors import ForewordError, StoreError
 from foreword.redact import redact
 from foreword.redact.files import MARK, denied
 from foreword.revise import REVISED, said_again
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Change, Edit, Memory, Project, Query, Session
 from foreword.use import Footprint
-from foreword.values import replace
 from foreword.worker.judging import Judging
 from foreword.worker.learning import learn_from
 from foreword.worker.refining import Refining

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from foreword import answers
+from foreword.encoding import storable
 from foreword.errors import NotFound
-from foreword.jsontext import storable
 from foreword.redact import redact
-from foreword.store import Store
 from foreword.store.silences import Silence
+from foreword.store.sqlite import Store
 from foreword.switches import Off
 from foreword.types import Project
-from foreword.values import fields
 from foreword.worker.measuring import Measuring
 
 LATELY = 7  # days
@@ -70,7 +69,7 @@ class Given:
         self._catch_up()
         project, days = self._key(project_path), days or LATELY
         found = self._store().use(project=project, since=self._now() - days * 86_400)
-        return {"project": project, "days": days, **fields(found)}
+        return {"project": project, "days": days, **vars(found)}
 
     def line(self, *, session_id: str = "", project_path: str = "") -> dict[str, Any]:
         """What a session was given, in a line for people; without an id, the last session of the project."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from foreword.amendments import Amendment
+from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
 from foreword.goals import Branch, is_done, parent_of, refuse_part, tree
-from foreword.jsontext import storable
 from foreword.redact import redact
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Link, Memory, Project, Query
-from foreword.values import replace
 from foreword.worker import asked
 from foreword.worker.registry import Registry
 

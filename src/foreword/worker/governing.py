@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from foreword import answers
 from foreword.amendments import Amendment, Logged
 from foreword.chronicle import chronicle
+from foreword.encoding import storable
 from foreword.errors import BadRequest, Conflict, NotFound
-from foreword.jsontext import storable
 from foreword.redact import redact
 from foreword.revise import ALONE, OWN_TERMINAL, WORDS, differing, is_the_users, proposed, revised, version
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import UNIVERSAL, Link, Memory, Project, Vector
-from foreword.values import fields, replace, value
 from foreword.worker import asked, together
 
 MOST_TAKEN_BACK = 100_000  # entries of one run
 
 
-@value
+@dataclass(frozen=True)
 class Revised:
     """A memory that says something else now."""
 
@@ -30,7 +30,7 @@ class Revised:
     entry: Logged
 
 
-@value
+@dataclass(frozen=True)
 class Proposed:
     """What an agent would have the user's memory say; *waits* unless the user refused the same before."""
 
@@ -135,7 +135,7 @@ class Governing:
         key = project or (self._project_of(project_path).key if project_path else "")
         about: dict[str, Any] = {"project": key, "memory": memory, "since": since, "limit": limit}
         found = chronicle(self._store().log(**about), self._store().written(**about), limit=limit)
-        return {"project": key, "log": [{**fields(each), "memories": list(each.memories)} for each in found]}
+        return {"project": key, "log": [{**vars(each), "memories": list(each.memories)} for each in found]}
 
     # -- what an agent may do -----------------------------------------------------------------------------------
     def revise_for(
@@ -301,4 +301,4 @@ def _whole(number: Any) -> int:
 
 
 def _entry(entry: Logged) -> dict[str, Any]:
-    return {**fields(entry), "memories": list(entry.memories), "patch": dict(entry.patch)}
+    return {**vars(entry), "memories": list(entry.memories), "patch": dict(entry.patch)}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from foreword.amendments import Amendment
 from foreword.errors import BadRequest, NotFound
 from foreword.goals import parent_of, refuse_part
 from foreword.graph import RELATIONS, Node, suggested, walk
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Link, Memory
-from foreword.values import fields, replace
 from foreword.worker.asked import known
 from foreword.worker.goals import goals_of
 
@@ -33,7 +33,7 @@ class Graph:
             **_told(walked.start),
             "whole": walked.whole,
             "suggested": [
-                {**fields(each.link), **_about(each.memory), "reason": each.reason}
+                {**vars(each.link), **_about(each.memory), "reason": each.reason}
                 for each in suggested(self._store(), start)
             ],
         }
@@ -53,10 +53,10 @@ class Graph:
         else:
             self._refuse(one, other, link)
             if there:
-                return {"link": fields(link), "entry": 0}
+                return {"link": vars(link), "entry": 0}
             amendment = Amendment("link", _said(link), links=(link,), changed=self._adopted(one, other, link, other.id))
         [entry] = self._store().amend([amendment], who="user", at=self._now())
-        return {"link": fields(link), "entry": entry.number}
+        return {"link": vars(link), "entry": entry.number}
 
     def _refuse(self, one: Memory, other: Memory, link: Link) -> None:
         if one.id == other.id:

@@ -13,6 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from foreword.config import Settings
@@ -21,12 +22,10 @@ from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.imports import Batch, Source, find, refuse_where_off, safe, safe_row
 from foreword.redact.files import denied
 from foreword.revise import said_again
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.switches import chosen, off
 from foreword.types import Change, Event, Link, Memory, Project, Session
-from foreword.values import replace, value
 from foreword.worker.registry import Registry
-from foreword.worker.watch import bring_in, untold
 
 log = logging.getLogger("foreword")
 
@@ -42,10 +41,11 @@ STAND = 120  # tries, 10 minutes: then it waits for the next worker
 REMEMBERED = 20  # imports that ended and can still be asked for
 MOST_PROBLEMS = 50  # sentences kept of one source; the rest are counted
 COUNTED = 1_000  # memories that an import remembers it has counted
+UNTOLD_SECONDS = 60.0  # that a transcript may go on after the last event of its session: clocks differ a little
 UNFINISHED = "imports"  # the mark that holds what a killed worker left
 
 
-@value
+@dataclass(frozen=True)
 class Wish:
     """What somebody wants imported into the project of a folder."""
 
@@ -246,8 +246,6 @@ class Importing:
             run.forgotten += len(rows) - len(kept)
             run.count(kept)
             if last:
-                if session is not None:
-                    bring_in(store, session.host, session.id, at=time.time())
                 return
             if lately:
                 self._closing.wait(BREATH)
@@ -274,7 +272,8 @@ class Importing:
         """No import writes into another project than the one it was started for, unless it was told to."""
         if wide:
             return self._registry.own(item)
-        return replace(item, project=project.key, **({"scope": project.scope} if isinstance(item, Memory) else {}))
+        scope: dict[str, Any] = {"scope": project.scope} if isinstance(item, Memory) else {}
+        return replace(item, project=project.key, **scope)
 
     def _note_unfinished(self, *more: _Job) -> None:
         if self._resuming:
@@ -373,7 +372,9 @@ def _allowed_of(batch: Batch, *, choices: Mapping[str, Any]) -> Batch:
     refused = {each.key for each in projects if off(each, choices).write}
     session = batch.session if batch.session and batch.session.project not in refused else None
     lists = {name: getattr(batch, name) for name in ("memories", "changes", "events")}
-    kept = {name: tuple(each for each in rows if each.project not in refused) for name, rows in lists.items()}
+    kept: dict[str, Any] = {
+        name: tuple(each for each in rows if each.project not in refused) for name, rows in lists.items()
+    }
     return replace(batch, session=session, **kept)
 
 
@@ -395,11 +396,9 @@ def _told_of(memories: Sequence[Memory], deny: Sequence[str]) -> list[Memory]:
 
 
 def _was_seen(session: Session, *, store: Store) -> bool:
-    """Whether hooks told a session while it went on: what its transcript says is known, unless they fell silent."""
+    """Return whether hooks told a session to its end; where its transcript goes on after them, they fell silent."""
     known = store.session(session.id)
-    if known is None or known.newest == 0:
-        return False
-    return all(each.session != session.id for each in untold(store, known.host))
+    return known is not None and known.newest > 0 and session.last <= known.last + UNTOLD_SECONDS
 
 
 def _fresh(memories: Sequence[Memory], *, store: Store, gentle: bool) -> tuple[list[Memory], int]:

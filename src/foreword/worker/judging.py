@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from foreword.deeds import Deed
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Project, Session
 from foreword.use import Footprint, judge
 

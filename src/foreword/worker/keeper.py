@@ -6,7 +6,6 @@ import logging
 import os
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -21,15 +20,13 @@ from foreword.paths import Home
 from foreword.redact import redact
 from foreword.redact.env import hiding
 from foreword.resume import resume
-from foreword.store import Store
 from foreword.store.scrub import Cleaner
 from foreword.store.silences import Silence
-from foreword.store.sqlite import SqliteStore
+from foreword.store.sqlite import Store
 from foreword.switched import refuse_to_write
 from foreword.switches import Off, chosen, off
 from foreword.trouble import Trouble, note, noted
 from foreword.types import Project
-from foreword.values import fields
 from foreword.web import Viewer
 from foreword.worker import asked, reviewing
 from foreword.worker.callers import Callers
@@ -54,7 +51,6 @@ from foreword.worker.scrub import scrub
 from foreword.worker.sessions import Sessions
 from foreword.worker.taking import Taking
 from foreword.worker.tidying import Tidying
-from foreword.worker.watch import Watching, untold
 from foreword.worker.work import EVENTS, Work
 
 log = logging.getLogger("foreword")
@@ -75,7 +71,6 @@ class Keeper:
         self._choose = choose  # the characters of new ids
         self.started = now()
         self.asked = time.monotonic()
-        self.counted: Counter[str] = Counter()
         day_ago = self.now() - 86_400
         self._told = {trouble.what for trouble in noted(str(home.trouble)) if trouble.at > day_ago}
         self._unsaid: dict[str, str] = {}
@@ -84,7 +79,7 @@ class Keeper:
         self._project = self.registry.at
         self.callers = Callers(store=lambda: self.store, project_of=self._project, now=now)
         self._work = Work(earlier=lambda id: self.store.events(id, limit=EVENTS, newest=True), tell=self.tell, now=now)
-        self._store: SqliteStore | None = None
+        self._store: Store | None = None
         self._broken = StoreError("the store is not open yet", hint="ask again")
         self._meaning = Meaning(tell=self.tell)
         self._refining = Refining(store=lambda: self.store, tell=self.tell)
@@ -96,13 +91,6 @@ class Keeper:
             now=now,
             deny=lambda: self.settings.deny_paths,
             counts_as=self.registry.key,
-        )
-        self._watching = Watching(
-            store=lambda: self.store,
-            settings=lambda: self.settings,
-            project_of=self._project,
-            hosts=self.wiring,
-            tell=self.tell,
         )
         self.courtesy = Courtesy()
         self._measuring = Measuring(store=lambda: self.store, now=now)
@@ -125,11 +113,9 @@ class Keeper:
             callers=self.callers,
             work=self._work,
             distilling=self._distilling,
-            watching=self._watching,
             off=self.off,
             hush=self._hush,
             tell=self.tell,
-            counted=self.counted,
         )
         self._given = Given(
             store=lambda: self.store,
@@ -146,7 +132,6 @@ class Keeper:
             given=self._given,
             project_of=self._project,
             off=self.off,
-            counted=self.counted,
         )
         self._sessions = Sessions(
             store=lambda: self.store, project_of=self._project, distilling=self._distilling, given=self._given
@@ -243,10 +228,10 @@ class Keeper:
         except OSError as exc:
             self.tell("hook", f"hook.py cannot be written: {exc}")
 
-    def _opened(self) -> SqliteStore | None:
+    def _opened(self) -> Store | None:
         """The store; while it cannot be opened, every question is answered with the reason."""
         try:
-            return SqliteStore(
+            return Store(
                 self.home.database,
                 backups=self.home.backups,
                 backups_keep=self.settings.backups_keep,
@@ -281,7 +266,6 @@ class Keeper:
                 self.tell("store", problem)
             self._meaning.catch_up(self._store)
             self._distilling.look()
-            self._watching.look()
             self._measuring.look()
             self._pruning.look()
             self._tidying.look()
@@ -317,7 +301,6 @@ class Keeper:
         self._tidying.close()
         self._meaning.close()
         self._distilling.close()
-        self._watching.close()
         self._refining.close()
         self._work.close()
         self._moments.close()
@@ -385,14 +368,14 @@ class Keeper:
         """Where things stand in a project, for a person; nothing is recorded."""
         project = self._project(project_path)
         found = resume(self.store, project, now=self.now(), limit=limit)
-        told = {name: [fields(point) for point in points] for name, points in fields(found).items()}
+        told = {name: [vars(point) for point in points] for name, points in vars(found).items()}
         return {"project": project.key, "name": project.name, **told}
 
     # -- what is known about itself -----------------------------------------------------------------------------
     def hosts(self) -> dict[str, Any]:
         """What was seen of each host that ever told something, and which of its sessions went on untold."""
         self._taking.catch_up()
-        return {"hosts": {each.host: answers.host(each, untold(self.store, each.host)) for each in self.store.seen()}}
+        return {"hosts": {each.host: answers.host(each) for each in self.store.seen()}}
 
     def wiring(self) -> Mapping[str, wired.Wired]:
         """Of every host that can be wired, how much of that stands in its files."""
@@ -419,12 +402,6 @@ class Keeper:
         named = self.registry.counted(Project(project_key, "", ""))
         project = self._project(project_path) if project_path else named
         return self._measuring.stats(project=project.key, name=project.name, days=days)
-
-    def metrics(self, *, project_path: str = "") -> str:
-        """Prometheus text; without a path, of all projects and without a name of any."""
-        project = self._project(project_path).key if project_path else ""
-        most = self.settings.store_max_mb * 1024 * 1024
-        return self._measuring.metrics(project=project, most_bytes=most, since_start=self.counted)
 
     def model(self, *, ledger: int = 0) -> dict[str, Any]:
         told = {"ledger": self._refining.spendings(limit=ledger)} if ledger else {}

@@ -10,7 +10,7 @@ from foreword.amendments import About, Amendment
 from foreword.distill import Distilled
 from foreword.errors import Conflict, ForewordError
 from foreword.learn import WHO, plan_at_end, plan_wider
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Memory, Project
 
 log = logging.getLogger("foreword")

@@ -13,7 +13,7 @@ from foreword.redact import redact
 if TYPE_CHECKING:
     from foreword.config import Settings
     from foreword.embed import Embedder
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
     from foreword.types import Memory, Vector
 
 BATCH = 128  # memories that are caught up with one commit

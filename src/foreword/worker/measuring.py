@@ -5,16 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from foreword.errors import BadRequest, ForewordError
-from foreword.exposition import exposition
-from foreword.hosts import FILES
 from foreword.statistics import RECALLS, SILENCES, figures, span
-from foreword.store import Store
 from foreword.store.silences import Silence
+from foreword.store.sqlite import Store
 
 MOST_DAYS = 3650
 
@@ -24,7 +22,6 @@ class Measuring:
 
     def __init__(self, *, store: Callable[[], Store], now: Callable[[], float] = time.time) -> None:
         self._store, self._now = store, now
-        self._started = now()
         self._counting = threading.Lock()
         self._counted: Counter[tuple[str, str, str]] = Counter()
         self._silences: list[Silence] = []
@@ -72,23 +69,6 @@ class Measuring:
         told = figures(counted, over)
         told["store"]["bytes"] = self._store().size().total
         return {"project": project, "name": name, **told}
-
-    def metrics(self, *, project: str, most_bytes: int, since_start: Mapping[str, int]) -> str:
-        """Prometheus text: what there is, what was given, and what was asked since the worker began."""
-        self._look_if_possible()
-        store = self._store()
-        return exposition(
-            store.totals(project),
-            rows={} if project else store.counts(),
-            gauges={
-                "uptime_seconds": round(self._now() - self._started, 1),
-                "database_bytes": store.size().total,
-                "database_max_bytes": most_bytes,
-            },
-            since_start=since_start,
-            project=project,
-            hosts=tuple(FILES),
-        )
 
     def _look_if_possible(self) -> None:
         with suppress(ForewordError):  # a store that is locked can be read, and what is counted is not worth a word

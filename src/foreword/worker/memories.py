@@ -9,9 +9,8 @@ from foreword import answers
 from foreword.errors import BadRequest, NotFound
 from foreword.rank import rank
 from foreword.revise import said_again
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Hit, Project, Query
-from foreword.values import fields
 from foreword.worker import asked
 from foreword.worker.meaning import Meaning
 from foreword.worker.recalling import Recalling
@@ -81,7 +80,7 @@ class Memories:
         found = self._store().by_id([id])
         if not found:
             raise NotFound(f"there is no memory {id!r}", hint="`foreword search` finds ids")
-        about = {"memory": answers.memory(found[0]), "links": [fields(link) for link in self._store().linked(id)]}
+        about = {"memory": answers.memory(found[0]), "links": [vars(link) for link in self._store().linked(id)]}
         if not explain:
             self._store().touch([id], how="get", at=self._now())
             return about
@@ -94,7 +93,7 @@ class Memories:
         )
         shown = [
             {
-                **fields(item),
+                **vars(item),
                 "why": dict(item.why),
                 "injection": each.id,
                 "at": each.at,
@@ -106,5 +105,5 @@ class Memories:
             for item in each.items
             if item.memory == id
         ]
-        use = fields(self._store().use(memory=id))
+        use = vars(self._store().use(memory=id))
         return {**about, "score": ranked.score, "why": dict(ranked.why), "use": use, "shown": shown}

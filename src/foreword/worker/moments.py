@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from foreword import answers
 from foreword.capture import capture, moment_of
+from foreword.encoding import storable
 from foreword.errors import BadRequest
 from foreword.hosts import FILES, find
-from foreword.jsontext import storable
 from foreword.payloads import Delivery
 from foreword.recall import meant
 from foreword.redact import redact
@@ -25,7 +24,7 @@ from foreword.worker.taking import Taking
 
 ECHO_SECONDS = 0.8  # a host starts both copies of a hook at once; a busy machine, some hundred milliseconds apart
 MOST_ANSWERED = 256  # events that are kept in mind for so long
-STATUS_LINE = "statusLine"  # what Claude calls it; hook/pipe.py knows the word too
+STATUS_LINE = "statusLine"  # what Claude calls it; hook/client.py knows the word too
 
 
 class Moments:
@@ -40,10 +39,9 @@ class Moments:
         given: Given,
         project_of: Callable[[str], Project],
         off: Callable[[Project | None], Off],
-        counted: Counter[str],
     ) -> None:
         self._taking, self._recalling, self._distilling, self._given = taking, recalling, distilling, given
-        self._project_of, self._off, self._counted = project_of, off, counted
+        self._project_of, self._off = project_of, off
         self._answering = threading.Lock()
         self._answered: dict[str, float] = {}  # key of an event -> when it was told
         self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
@@ -53,7 +51,6 @@ class Moments:
         if delivery.event == STATUS_LINE:
             captured = capture(delivery, find_project=self._project_of)
             return str(self._given.in_a_line(captured.told.session, captured.project)["line"]).encode()
-        self._counted["hooks"] += 1
         if not delivery.raw.strip():
             return b""
         told = self._taking.read(delivery)

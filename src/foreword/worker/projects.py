@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from foreword.amendments import Amendment, Logged
@@ -12,12 +13,11 @@ from foreword.details import texts
 from foreword.distill import merged
 from foreword.errors import BadRequest, NotFound, StoreError
 from foreword.redact import redact
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.switched import refuse_to_write
 from foreword.switches import LISTS, chosen, listed, off
 from foreword.types import Memory, Project
 from foreword.uids import moved
-from foreword.values import replace
 from foreword.worker import asked
 from foreword.worker.asked import text
 from foreword.worker.registry import Registry
@@ -132,7 +132,7 @@ class Projects:
         got = self._alone(
             lambda: store.merge_project(other, into=project.key, unite=united, who="user", at=self._now())
         )
-        self._registry.merged(other, into=project.key, entry=got.entry.number)
+        self._registry.merged(other, into=project.key)
         return {**about, "rows": dict(got.rows), "united": got.united, "entry": got.entry.number}
 
     # -- which project ------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from typing import Any
 from foreword.config import Settings
 from foreword.errors import ForewordError
 from foreword.retention import SETTINGS, WHAT, Limits, Prunable
-from foreword.store import Store
 from foreword.store.pruning import PARTS, Plan
+from foreword.store.sqlite import Store
 from foreword.worker.importing import Courtesy
 
 log = logging.getLogger("foreword")

@@ -7,24 +7,23 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from foreword import answers
 from foreword.capture import Captured, injection_id
 from foreword.config import Settings
 from foreword.errors import BadRequest
-from foreword.hook.build import caps, thresholds
 from foreword.hosts import cap_of, find, text_of
 from foreword.payloads import Delivery
 from foreword.query import query_of
-from foreword.recall import MOST_RECORDED, POOL, injection_of, look
+from foreword.recall import MOST_RECORDED, POOL, caps, injection_of, look, thresholds
 from foreword.recipes import Recipe
 from foreword.silences import heard, kept
-from foreword.store import Store
 from foreword.store.silences import Silence
+from foreword.store.sqlite import Store
 from foreword.trial import Trial, tried
 from foreword.types import BASE32, KINDS, Moment, Project, Ranked, Recalled, Skipped
-from foreword.values import replace, value
 from foreword.worker.arrived import arrived
 from foreword.worker.meaning import Meaning
 from foreword.worker.measuring import Measuring
@@ -38,7 +37,7 @@ TURNS = 32  # sessions that share a lock wait for each other some milliseconds
 BETWEEN = "\n\n"  # two blocks in one answer
 
 
-@value
+@dataclass(frozen=True)
 class Found:
     """What a search found, best first, and what went wrong on the way."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from foreword.models.refine import Decision, Draft, Refined
 from foreword.revise import REVISED
 from foreword.types import Memory
-from foreword.values import replace
 
 SURE = 0.6  # of a decision that only a model read out of a conversation
 

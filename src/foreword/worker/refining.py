@@ -6,17 +6,17 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import ForewordError, ModelError
-from foreword.values import fields, value
 
 if TYPE_CHECKING:
     from foreword.config import Settings
     from foreword.models import Model
     from foreword.models.ledger import Ledger
     from foreword.models.refine import Draft, Refined
-    from foreword.store import Store
+    from foreword.store.sqlite import Store
 
 log = logging.getLogger("foreword")
 
@@ -25,7 +25,7 @@ LEAVING = 2.0  # seconds that a call which was cut gets to end
 KEPT = "summaries are kept as they are made without a model"
 
 
-@value
+@dataclass(frozen=True)
 class _Job:
     """One session that waits, and who wants to know."""
 
@@ -131,7 +131,7 @@ class Refining:
         return told
 
     def spendings(self, *, limit: int) -> list[dict[str, Any]]:
-        return [fields(each) for each in self._store().spendings(0.0, limit)]
+        return [vars(each) for each in self._store().spendings(0.0, limit)]
 
     def attempt(self) -> dict[str, Any]:
         """Ask the model for one word, now, also while it rests; what it answered and cost, or what is wrong."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from foreword.capture import project_at
 from foreword.errors import StoreError
 from foreword.payloads import Delivery
 from foreword.redact import redact
-from foreword.store import Store
 from foreword.store.registry import counts_as
+from foreword.store.sqlite import Store
 from foreword.types import EMPTY, Change, Event, Injection, Memory, Project, Session
-from foreword.values import replace
 
 if TYPE_CHECKING:
     from foreword.store.registry import Known
@@ -36,7 +36,7 @@ class Registry:
         self._raw: dict[str, str] = {}  # root -> its key before aliases
         self._seen: dict[tuple[str, str], float] = {}  # key and root -> when that was written down
         self._due: dict[tuple[str, str], Project] = {}  # to be written down
-        self._merged: dict[str, tuple[float, str, int]] = {}  # key -> until when, into which, by which entry
+        self._merged: dict[str, tuple[float, str]] = {}  # key -> until when, into which
 
     def at(self, folder: str) -> Project:
         """The project of a folder, remembered for a moment: a session asks for the same one at every event."""
@@ -79,7 +79,7 @@ class Registry:
         if key == told.project:
             return told
         if isinstance(told, Memory) and told.scope == f"project:{told.project}":
-            return replace(told, project=key, scope=f"project:{key}")
+            return replace(told, project=key, scope=f"project:{key}")  # type: ignore[call-arg]
         return replace(told, project=key)
 
     def raw(self, project: Project) -> str:
@@ -112,14 +112,14 @@ class Registry:
                 for place in due:  # nobody waits for it again and again: it is due when something happens there
                     self._seen.pop(place, None)
                 raise
-        for key, (until, into, entry) in tuple(self._merged.items()):
-            self._store().gather_project(key, into=into, entry=entry)
+        for key, (until, into) in tuple(self._merged.items()):
+            self._store().gather_project(key, into=into)
             if time.monotonic() > until:
                 del self._merged[key]
 
-    def merged(self, key: str, *, into: str, entry: int) -> None:
+    def merged(self, key: str, *, into: str) -> None:
         """A project became another: what was on its way to the old one is looked for a while."""
-        self._merged[key] = (time.monotonic() + ON_ITS_WAY, into, entry)
+        self._merged[key] = (time.monotonic() + ON_ITS_WAY, into)
 
     def known(self) -> Mapping[str, Known]:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from foreword.amendments import Amendment, Logged
@@ -12,9 +13,8 @@ from foreword.learn.rules import same
 from foreword.learn.said import category_of
 from foreword.redact import redact
 from foreword.revise import PROPOSAL, REVISES, accepted
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Link, Memory
-from foreword.values import replace, value
 from foreword.worker import asked, together
 from foreword.worker.learning import rules_of_all
 
@@ -24,7 +24,7 @@ MOST_TITLE = 1_000  # characters
 LIST = "`foreword review` lists what waits"
 
 
-@value
+@dataclass(frozen=True)
 class Waiting:
     """What waits for the user's word, newest first."""
 

@@ -11,17 +11,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from foreword import spool
+from foreword.encoding import decoded, dumps, loads
 from foreword.errors import BadRequest
-from foreword.jsontext import decoded, dumps, loads
 from foreword.paths import Home
 from foreword.redact import redact_all
-from foreword.store import Store
 from foreword.store.scrub import Cleaner, Cleans, Scrubbed, kinds_of, scrub_file
-from foreword.values import replace
+from foreword.store.sqlite import Store
 
 SECONDS = 1.0  # of one answer: so often a person sees how far it is
 FILES, BACKUPS, SETTLE = "(files)", "(backups)", "(settle)"  # no table has such a name

@@ -121,7 +121,6 @@ def routes_of(keeper: Keeper, *, leave: Callable[[], None]) -> Routes:
                 project_path=word(asked, "project_path"), days=whole(asked, "days", 30, most=MOST_DAYS)
             )
         },
-        "/api/metrics": {"GET": lambda asked: keeper.metrics(project_path=word(asked, "project_path")).encode()},
         "/api/model": {
             "GET": lambda asked: keeper.model(ledger=whole(asked, "ledger", most=10_000)),
             "POST": lambda _: keeper.try_model(),

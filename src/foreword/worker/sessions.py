@@ -9,9 +9,8 @@ from foreword import answers
 from foreword.distill import session_uid
 from foreword.distill.fixes import elsewhere
 from foreword.errors import NotFound
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Project, Session
-from foreword.values import fields
 from foreword.worker.distilling import Distilling
 from foreword.worker.given import Given
 
@@ -47,7 +46,7 @@ class Sessions:
         return {
             "session": self.described([found])[0],
             "memories": [answers.seen_by(found, memory, ended=ended) for memory in came],
-            "changes": [fields(each) for each in store.changed(found.project, session=found.id, limit=MOST_CHANGES)],
+            "changes": [vars(each) for each in store.changed(found.project, session=found.id, limit=MOST_CHANGES)],
             "injections": [answers.injection(each, text=False) for each in given],
             "silences": self._given.silences(session_id=found.id, limit=MOST_GIVEN)["silences"],
         }
@@ -60,7 +59,7 @@ class Sessions:
         for session, uid in zip(sessions, uids, strict=True):
             found = known.get((uid, f"project:{session.project}"))
             about = {"title": found.title if found else "", "summary": found.id if found else ""}
-            told.append({**fields(session), **about})
+            told.append({**vars(session), **about})
         return told
 
     def settled(self, id: str) -> Session:

@@ -6,7 +6,6 @@ import logging
 import os
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,15 +18,14 @@ from foreword.payloads import Delivery
 from foreword.redact.env import hiding
 from foreword.remember import Read, read, remember
 from foreword.silences import of_hook
-from foreword.store import Store
 from foreword.store.silences import Silence
+from foreword.store.sqlite import Store
 from foreword.switches import Off
 from foreword.types import TOOL_BEGIN, Project
 from foreword.worker import asked
 from foreword.worker.callers import Callers
 from foreword.worker.distilling import Distilling
 from foreword.worker.registry import Registry
-from foreword.worker.watch import Watching
 from foreword.worker.work import Work
 
 log = logging.getLogger("foreword")
@@ -49,16 +47,14 @@ class Taking:
         callers: Callers,
         work: Work,
         distilling: Distilling,
-        watching: Watching,
         off: Callable[[Project | None], Off],
         hush: Callable[[Project, Silence], None],
         tell: Callable[[str, str], None],
-        counted: Counter[str],
     ) -> None:
         self._home, self._store, self._settings = home, store, settings
         self._registry, self._callers, self._work = registry, callers, work
-        self._distilling, self._watching = distilling, watching
-        self._off, self._hush, self._tell, self._counted = off, hush, tell, counted
+        self._distilling = distilling
+        self._off, self._hush, self._tell = off, hush, tell
         self._draining = threading.Lock()
 
     # -- at once ------------------------------------------------------------------------------------------------
@@ -94,7 +90,6 @@ class Taking:
         for each, fresh in zip(told, new, strict=True):
             if fresh:
                 self._distilling.saw(each.event.kind, each.event.session)
-                self._watching.saw(each.event.kind, host=each.event.host, session=each.event.session)
         return new
 
     # -- by the spool -------------------------------------------------------------------------------------------
@@ -140,7 +135,7 @@ class Taking:
                 self._store().record(given, at_once=not any(each.wanted for each in told))  # else with the events
                 if not given.tokens:
                     self._hush(Project(given.project, "", ""), of_hook(given))
-            self._counted["spooled"] += sum(self.remember(told))
+            self.remember(told)
         except StoreError:
             raise  # the store's trouble, not theirs: they wait
         except Exception as exc:

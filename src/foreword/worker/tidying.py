@@ -14,17 +14,19 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from foreword import learn
 from foreword.amendments import About, Amendment, Planner
 from foreword.config import Settings
+from foreword.details import texts
+from foreword.distill.gist import stems
 from foreword.errors import Conflict, ForewordError, StoreError
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.switches import chosen, off
-from foreword.tidy import contradictions, duplicates, retold, staleness
+from foreword.tidy import contradictions, duplicates, staleness
 from foreword.types import BASE32, Memory, Project, Query
-from foreword.values import replace
 from foreword.worker.importing import Courtesy
 from foreword.worker.present import Present, roots_of
 
@@ -35,7 +37,6 @@ WHO = "tidy"  # in the log
 PLANNERS: tuple[tuple[str, Planner], ...] = (
     (WHO, duplicates.plan),
     (WHO, contradictions.plan),
-    (WHO, retold.plan),
     (WHO, staleness.plan),
     (learn.WHO, learn.plan_confirmed),
     (learn.WHO, learn.plan),
@@ -51,6 +52,8 @@ FOLDERS = 50  # sessions of a project that tell where it lies
 SHOWN = 500  # amendments that an answer tells; the rest are counted
 CHOICES = 3_000  # decisions, preferences and corrections that are looked at when another one was said
 PATIENCE = 5.0  # seconds that a worker which leaves waits for a commit
+REPLACED = "Replaced since: "  # before the title of a summary: where titles are cut, the end is not read
+LESS_SURE = 0.5  # times the confidence of such a summary: it comes after what holds
 UNFINISHED = "tidying"  # the mark of a run that was not finished
 TIDIED = "tidied: "  # and a project's key: when
 MISSING = "code gone: "  # and a project's key: since when
@@ -60,7 +63,6 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> li
     """Let what was just chosen supersede what it takes back, so that no start tells both; the ids of these."""
     superseded: list[str] = []
     said = [memory for memory in memories if memory.kind in contradictions.KINDS]
-    told = {memory.id: memory for memory in memories if memory.kind == "summary" and memory.detail.get("decisions")}
     for scope in sorted({memory.scope for memory in said if memory.scope.startswith("project:")}):
         found = store.by_recency(Query(scopes=(scope,), kinds=contradictions.KINDS, limit=CHOICES))
         own = [memory for memory in said if memory.scope == scope]
@@ -70,20 +72,25 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> li
         about = About(Project(key=key, name="", root=""), now=at, taken_back=store.taken_back())
         for amendment in contradictions.plan(tuple(known.values()), about=about):
             if _amend(store, amendment, at=at):
-                superseded += [after.id for _, after in amendment.changed if after.status == "superseded"]
-            told |= {each.id: each for id in amendment.about for each in _parts(store, id, of=True)}
-    for summary in told.values():
-        about = About(Project(key=summary.project, name="", root=""), now=at, taken_back=store.taken_back())
-        for amendment in retold.plan((summary, *_parts(store, summary.id, of=False)), about=about):
-            _amend(store, amendment, at=at)
+                gone = [after for _, after in amendment.changed if after.status == "superseded"]
+                superseded += [memory.id for memory in gone]
+                for memory in gone:
+                    _retell_summaries(store, memory, at=at)
     return superseded
 
 
-def _parts(store: Store, id: str, *, of: bool) -> tuple[Memory, ...]:
-    """The summaries that a decision is a part *of*, or the parts of a summary."""
-    links = [link for link in store.linked(id) if link.relation == "part-of"]
-    found = store.by_id([link.target if of else link.source for link in links])
-    return tuple(memory for memory in found if memory.id != id and (memory.kind == "summary") == of)
+def _retell_summaries(store: Store, gone: Memory, *, at: float) -> None:
+    """Let the summary of a session no longer tell a decision of it that was superseded as what holds."""
+    parents = [link.target for link in store.linked(gone.id) if link.relation == "part-of" and link.source == gone.id]
+    for summary in store.by_id(parents):
+        # A summary cuts the titles that it tells.
+        told = texts(summary.detail, "decisions")
+        kept = [each for each in told if not gone.title.lower().startswith(each.rstrip("…").lower())]
+        after = replace(summary, detail={**summary.detail, "decisions": kept}) if kept != list(told) else summary
+        if stems(gone.title) <= stems(summary.title) and not summary.title.startswith(REPLACED):
+            after = replace(after, title=REPLACED + summary.title, confidence=summary.confidence * LESS_SURE)
+        if after != summary and not summary.pinned:
+            _amend(store, Amendment("retell", "a later choice took it back", changed=((summary, after),)), at=at)
 
 
 def _amend(store: Store, amendment: Amendment, *, at: float) -> bool:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from foreword.amendments import Amendment
 from foreword.errors import BadRequest, NotFound
 from foreword.revise import PROPOSAL, revised
-from foreword.store import Store
+from foreword.store.sqlite import Store
 from foreword.types import Memory
-from foreword.values import replace
 from foreword.worker import asked
 
 MOST = 500  # memories at once: what a list shows; who means more means a filter, and may say it in parts

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from foreword import answers, render
 from foreword.amendments import Amendment
+from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
-from foreword.jsontext import dumps, storable
 from foreword.mcp.tools import BY_NAME, CATEGORIES, unknown
 from foreword.query import scopes_of
 from foreword.redact import each_text, mark, redact
@@ -18,7 +19,6 @@ from foreword.redact.env import hiding
 from foreword.since import since
 from foreword.types import KINDS, Link, Memory, Moment, Project
 from foreword.uids import said_uid
-from foreword.values import replace, value
 from foreword.worker import asked
 from foreword.worker.callers import Caller
 from foreword.worker.governing import Proposed
@@ -36,7 +36,7 @@ INDENT = 24  # columns of a line's own indentation that are kept
 NOTHING = "Nothing that is remembered here fits; try other words, a file, a function, or fewer restrictions."
 
 
-@value
+@dataclass(frozen=True)
 class Answer:
     """What a tool says, as text and as data."""
 
@@ -229,7 +229,7 @@ def forget(keeper: Keeper, caller: Caller, *, ids: Sequence[str], why: str) -> A
         one = Amendment("discard", redact(why), changed=((each, replace(each, status="discarded")),))
         keeper.store.amend([one], who="agent", at=keeper.now())
     receipt = keeper.forget({"ids": theirs, "why": why}, who="agent") if theirs else {}
-    said = [f"{', '.join(theirs)} forgotten for good; 0 traces left"] if theirs and not receipt["left"] else []
+    said = [f"{', '.join(theirs)} forgotten for good; no copy is left"] if theirs and not receipt["left"] else []
     said += [f"{', '.join(theirs)} forgotten; see `left` in the receipt"] if theirs and receipt["left"] else []
     for each in users:
         said.append(

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
 
 from foreword.errors import BadPayload, BadRequest, StoreError
@@ -16,7 +17,6 @@ from foreword.languages import languages
 from foreword.query import MOST_TOUCHED
 from foreword.remember import Read
 from foreword.types import Event, Moment
-from foreword.values import replace
 
 MOST_SESSIONS = 200  # of which one is remembered; the others are read from the store when they go on
 MOST_ROOTS = 200

@@ -1,7 +1,7 @@
 // How everything stands -> in one sentence, and part by part: worker, hosts, troubles, store, settings, a model's ledger.
 
 import { make } from "../dom.js";
-import { age, ago, chip, coded, many, meter, momentIn, number, renew, tokens, totals, when } from "../parts.js";
+import { age, ago, chip, coded, many, meter, momentIn, number, renew, tokens, totals } from "../parts.js";
 import { formats, sized, wide } from "../plots.js";
 
 const FIRST = 5; // troubles that are seen at once
@@ -93,19 +93,6 @@ function hosts(all) {
         each.events ? make("span", {}, many(each.events, "event")) : null,
       ),
       way ? make("p", { class: "figures" }, make("span", {}, coded(way))) : null,
-      each.died.length
-        ? make(
-            "ul",
-            { class: "warn" },
-            each.died.map((one) =>
-              make(
-                "li",
-                {},
-                `! session ${one.session.slice(0, 13)} told nothing after ${when(one.since)}, and went on until ${when(one.until)}`,
-              ),
-            ),
-          )
-        : null,
       each.lacks.length
         ? fold(
             `lacks ${each.host}`,

@@ -4,10 +4,11 @@ import { latest } from "../ask.js";
 import * as asking from "./asking.js";
 import { FACETS, NAMES, chosenOf, clear, named, toggle } from "./choice.js";
 import { fill, make } from "../dom.js";
-import { anew, number, trouble } from "../parts.js";
+import { number, reorder, trouble } from "../parts.js";
 
 const CUT = new Set(["tag", "file"]); // of these the worker tells the first
 const TOP = 20;
+const INEXACT = "Some counts cover only the newest.";
 const OPEN = new Set(["kind", "status", "project"]); // groups that are unfolded at first
 
 // Filters that stand above the list would push it off the screen: they are unfolded where they stand beside it.
@@ -39,56 +40,50 @@ export function facets(here) {
     }
   }
 
+  // Filters that stay keep their nodes: drawn anew between the press and the release of a button, they would lose the click.
+  const drawn = new Map(); // the name of a filter, or its name and a value of it -> its nodes
+  const of = (key, make) => drawn.get(key) ?? drawn.set(key, make()).get(key);
+
   function draw(given, exact) {
-    const parts = () => [
-      Object.entries(FACETS).map(([name, label]) => {
-        const values = given[name] ?? [];
-        if (!values.length) return null;
-        const is = OPEN.has(name) || chosenOf(choice, name).length > 0;
-        const cut = CUT.has(name) && values.length >= TOP;
-        return make(
-          "details",
-          { open: is, "data-facet": name },
-          make("summary", { "data-do": name }, label),
-          make(
-            "ul",
-            {},
-            values.map((each) => value(name, each)),
-          ),
-          cut ? make("p", { class: "dim" }, `Up to ${TOP} are listed, the most frequent first.`) : null,
-        );
-      }),
-      exact === false ? make("p", { class: "dim" }, "Some counts cover only the newest.") : null,
-    ];
-    const at = document.activeElement?.name;
-    if (anew(groups, () => fill(groups, parts()))) return;
-    ([...groups.querySelectorAll("input")].find((each) => each.name === at) ?? here.search).focus({
+    const at = document.activeElement;
+    const held = groups.contains(at);
+    const some = Object.keys(FACETS).filter((name) => given[name]?.length);
+    const inexact = exact === false ? [of("inexact", () => make("p", { class: "dim" }, INEXACT))] : [];
+    reorder(groups, [...some.map((name) => group(name, given[name])), ...inexact]);
+    if (!held || at.isConnected) return;
+    ([...groups.querySelectorAll("input")].find((each) => each.name === at.name) ?? here.search).focus({
       preventScroll: true,
     });
   }
 
+  function group(name, values) {
+    const { node, list, cut } = of(name, () => {
+      const open = OPEN.has(name) || chosenOf(choice, name).length > 0;
+      const list = make("ul", {});
+      const cut = make("p", { class: "dim" }, `Up to ${TOP} are listed, the most frequent first.`);
+      const summary = make("summary", {}, FACETS[name]);
+      return { node: make("details", { open, "data-facet": name }, summary, list, cut), list, cut };
+    });
+    cut.hidden = !(CUT.has(name) && values.length >= TOP);
+    reorder(
+      list,
+      values.map((each) => value(name, each)),
+    );
+    return node;
+  }
+
   function value(name, { value: given, label, count: times }) {
     const text = String(given);
-    const box = make("input", {
-      type: "checkbox",
-      name,
-      value: text,
-      "data-do": `${name} ${text}`,
-      checked: chosenOf(choice, name).includes(text),
-      on: { change: () => toggled(name, text) },
+    const { node, box, shown, figure } = of(`${name} ${text}`, () => {
+      const box = make("input", { type: "checkbox", name, value: text, on: { change: () => toggled(name, text) } });
+      const shown = make("span", { class: "mem-value", dir: "auto", title: text });
+      const figure = make("span", { class: "dim figure" });
+      return { node: make("li", {}, make("label", {}, box, shown, " ", figure)), box, shown, figure };
     });
-    return make(
-      "li",
-      {},
-      make(
-        "label",
-        {},
-        box,
-        make("span", { class: "mem-value", dir: "auto", title: text }, label || text),
-        " ",
-        make("span", { class: "dim figure" }, number(times)),
-      ),
-    );
+    box.checked = chosenOf(choice, name).includes(text);
+    shown.textContent = label || text;
+    figure.textContent = number(times);
+    return node;
   }
 
   function toggled(name, text) {

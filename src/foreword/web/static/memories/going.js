@@ -1,4 +1,4 @@
-// What the worker tells of a forgetting -> what would go, before anything does; and what went, afterwards.
+// What the worker tells of a forgetting: what would go, before anything does; and what went, afterwards.
 
 import { make } from "../dom.js";
 import { chip, full, many, memory, number, sentence } from "../parts.js";
@@ -7,21 +7,16 @@ import { chip, full, many, memory, number, sentence } from "../parts.js";
 export function wouldGo(would) {
   const more = would.more;
   return [
-    make(
-      "ul",
-      { class: "mem-rows" },
-      would.memories.map((each) =>
-        make("li", {}, chip(each.kind), " ", make("bdi", {}, each.title), " ", make("code", {}, each.id)),
-      ),
-    ),
+    titles(would.memories),
     more ? make("p", {}, `… and ${many(more, "more memory", "more memories")}`) : null,
     counts("Rows that go", would.tables),
-    counts("Rows that stay without its words", would.cut),
-    counts("Lines of files that go or are cut", would.files),
+    counts("Rows that lose copies of its sentences", would.cut),
+    counts("Lines of files that lose them", would.files),
     would.cut_memories.length
-      ? make("p", {}, `These stay, without the passages that they quote: ${would.cut_memories.join(", ")}`)
+      ? make("p", {}, `These stay, without the sentences that they quote: ${would.cut_memories.join(", ")}`)
       : null,
-    would.copies.length ? make("p", {}, `Its text goes from these too: ${would.copies.join(", ")}`) : null,
+    similar(would),
+    would.copies.length ? make("p", {}, `It goes from these backups, too: ${would.copies.join(", ")}`) : null,
     make(
       "details",
       {},
@@ -39,21 +34,18 @@ export function wouldGo(would) {
 // What went, and what was looked for afterwards.
 export function receipt(told) {
   const quoting = told.cut_memories.map((id) => [memory(id, id), " "]);
-  const missed = told.windows.too_many;
-  const remnant = (each) => make("li", {}, `${number(each.windows)} are left in ${each.file}: ${each.why}`);
+  const remnant = (each) => make("li", {}, `${number(each.sentences)} left in ${each.file}: ${each.why}`);
   return make(
     "section",
     { class: "mem-receipt", "aria-label": "Receipt", tabindex: "-1" },
     make("h2", {}, told.left.length ? "Forgotten, but not without a trace" : "Forgotten for good"),
     counts("Rows removed", told.removed),
-    counts("Rows cut", told.cut),
+    counts("Rows that lost copies", told.cut),
     counts("Changed in files", told.files),
-    quoting.length ? make("p", {}, "These stay, without the passage that they quoted: ", quoting) : null,
+    quoting.length ? make("p", {}, "These stay, without the sentences that they quoted: ", quoting) : null,
+    similar(told),
     proof(told),
     told.left.length ? make("ul", { class: "bad" }, told.left.map(remnant)) : null,
-    missed
-      ? make("p", { class: "warn" }, `${number(missed)} pieces were too many to look for; their rows are gone.`)
-      : null,
     told.not_looked_into.length
       ? make("p", { class: "warn" }, `Not looked into: ${told.not_looked_into.join(", ")}`)
       : null,
@@ -67,27 +59,31 @@ export function shortly({ left, entry }) {
   return `${came} The receipt is entry ${entry} of the log.`;
 }
 
-// What the files were looked through for: pieces of the text that nothing else has. Others tell nothing of it.
-function proof({ left, scanned, windows }) {
-  const checked = `Checked ${many(scanned.files, "file")} for any trace of the text`;
-  const pieces = (n) => many(n, "piece of six bytes", "pieces of six bytes");
-  const found = left.length
-    ? make("p", {}, `${checked}: some is left.`)
-    : make("p", { class: "good" }, `✓ ${checked}: none left.`);
+// Which sentences the files were searched for.
+function proof({ left, scanned, sentences }) {
+  const sought = many(sentences.looked_for, "sentence");
+  const checked = `Searched ${many(scanned.files, "file")} for ${sought} of the text`;
   return [
-    windows.looked_for
-      ? found
-      : make("p", {}, "There was nothing to look for: every piece of the text stands in what stays too."),
-    make(
-      "details",
-      {},
-      make("summary", {}, "What was looked for"),
-      make("p", {}, `${pieces(windows.looked_for)} that only the forgotten text had.`),
-      windows.in_what_stays
-        ? make("p", {}, `Not ${pieces(windows.in_what_stays)} that what stays has too: they tell nothing.`)
-        : null,
-    ),
+    left.length ? make("p", {}, `${checked}: some is left.`) : make("p", { class: "good" }, `✓ ${checked}: none left.`),
+    sentences.too_short
+      ? make("p", {}, `${many(sentences.too_short, "text")} too short to be looked for outside of the own session.`)
+      : null,
   ];
+}
+
+// What says the same in other words: whoever forgets decides.
+function similar(told) {
+  if (!told.similar.length) return null;
+  return [
+    make("p", {}, "These say much the same in other words, and stay until you forget them, too:"),
+    titles(told.similar),
+  ];
+}
+
+function titles(memories) {
+  const title = (each) =>
+    make("li", {}, chip(each.kind), " ", make("bdi", {}, each.title), " ", make("code", {}, each.id));
+  return make("ul", { class: "mem-rows" }, memories.map(title));
 }
 
 function counts(name, told) {

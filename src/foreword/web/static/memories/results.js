@@ -5,7 +5,7 @@ import * as asking from "./asking.js";
 import { address, filtered, named } from "./choice.js";
 import { fill, make } from "../dom.js";
 import { marks, waits } from "./memory.js";
-import { age, anew, chip, empty, many, number, trouble } from "../parts.js";
+import { age, anew, chip, empty, many, number, reorder, trouble } from "../parts.js";
 
 const ROWS = 50; // that are asked for at once
 const ASKED = 200; // at most at once, when all that are shown are asked for again; a longer list is, for what one did oneself
@@ -68,15 +68,12 @@ export function results(here) {
     const held = at?.closest(".mem-row")?.dataset.of ?? "";
     const place = held ? [...rows.children].findIndex((each) => each.dataset.of === held) : -1;
     const words = litBy(choice.view ? "" : choice.q);
-    const first = whole || reads || (keep && held) ? list.memories.length : inSight();
+    const first = whole || keep ? list.memories.length : inSight();
     unless(others);
     undrawn = null;
-    const stays = anew(rows, () =>
-      fill(
-        rows,
-        list.memories.slice(0, first).map((each) => row(each, words)),
-      ),
-    );
+    const drawn = list.memories.slice(0, first).map((each) => row(each, words));
+    // A row that stays is not taken out and put back: between the press and the release of a button that loses the click.
+    const stays = anew(rows, () => reorder(rows, drawn));
     const instead = () => all()[Math.min(place, list.memories.length - 1)] ?? document.getElementById("main"); // what came in its place
     if (!stays) instead().focus({ preventScroll: true });
     rest();

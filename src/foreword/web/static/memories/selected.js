@@ -89,6 +89,8 @@ export function selected(here) {
 
   const leave = (ids) => change(new Map([...picked].filter(([id]) => !ids.includes(id))));
 
+  let said = ""; // what the bar was drawn of
+
   function drawn() {
     for (const each of here.results.node.querySelectorAll(".mem-row")) {
       const is = picked.has(each.dataset.of);
@@ -99,8 +101,10 @@ export function selected(here) {
     here.root.classList.toggle("has-picked", picked.size > 0);
     const held = bar.contains(document.activeElement) ? document.activeElement.dataset.do : null;
     bar.hidden = !picked.size;
-    if (picked.size) fill(bar, parts());
-    if (held === null) return;
+    const says = JSON.stringify([[...picked.values()], here.results.memories().length]);
+    if (picked.size && says !== said) fill(bar, parts()); // drawn anew under a pointer, its buttons would lose the click
+    said = says;
+    if (held === null || bar.contains(document.activeElement)) return;
     if (picked.size) (bar.querySelector(`[data-do="${held}"]`) ?? bar.querySelector("button")).focus();
     else here.back();
   }

@@ -1,0 +1,1 @@
+"""Measure how well Foreword finds memories, keeps silent and spends tokens, each against a baseline in the same run."""

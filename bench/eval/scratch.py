@@ -1,0 +1,161 @@
+"""Keep a set's memories in a store of their own and in the baseline's index, and search both as of any time."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from bench.eval.baseline import PlainIndex, plain_words
+from bench.eval.datasets import Dataset, Question
+from bench.eval.metrics import DEPTH
+from foreword.config import load, load_synonyms
+from foreword.errors import ForewordError
+from foreword.paths import Home
+from foreword.query import query_of
+from foreword.recall import POOL, look, recall, thresholds
+from foreword.recipes import Recipe
+from foreword.store.sqlite import Store
+from foreword.types import Memory, Moment, Project, Ranked, Recalled, Skipped
+
+if TYPE_CHECKING:
+    from foreword.search import Searchable
+
+BATCH = 500  # memories in a commit
+
+
+@dataclass(frozen=True)
+class Product:
+    """The settings of recall."""
+
+    recipe: Recipe
+    threshold: float
+    synonyms: Mapping[str, Sequence[str]]
+    most_terms: int
+    postings: int
+    family: str
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A memory that was found, with its score."""
+
+    uid: str
+    score: float
+
+
+def load_product(*, family: str = "auto") -> Product:
+    """Return the default settings with FOREWORD_... of the environment; no config.toml, so that machines agree."""
+    with tempfile.TemporaryDirectory() as empty:
+        home = Home(Path(empty))
+        loaded = load(home, os.environ)
+        synonyms, _ = load_synonyms(home)
+    if loaded.problems:
+        raise ForewordError("; ".join(loaded.problems), hint="mend the environment")
+    settings = loaded.settings
+    return Product(
+        recipe=settings.recipes["prompt"],
+        threshold=thresholds(settings)["prompt"],
+        synonyms=synonyms,
+        most_terms=settings.terms_max,
+        postings=settings.postings_budget,
+        family=family,
+    )
+
+
+class Scratch:
+    """One project in a store of its own; it learns each memory when its time comes, so no question sees the future."""
+
+    def __init__(self, dataset: Dataset, *, folder: Path, product: Product) -> None:
+        self.dataset = dataset
+        self.product = product
+        self.project = Project(key=f"eval:{dataset.name}", name=dataset.name, root=str(folder))
+        # Ids break ties: random ones would give another result at every run.
+        self.store = Store(folder / "memory.db", backups=folder, choose=Random(dataset.name).choice)
+        self.plain = PlainIndex()
+        self.by_uid: dict[str, Memory] = {}  # in the order of time, as the store keeps them
+        self.by_id: dict[str, Memory] = {}
+        self._learned = 0
+
+    def questions(self) -> Iterator[Question]:
+        """Yield the set's questions in their order; everything older than each is known then."""
+        for question in self.dataset.questions:
+            self.learn(question.at)
+            yield question
+
+    def learn(self, at: float) -> None:
+        """Keep the memories that are not younger than *at*."""
+        memories = self.dataset.memories
+        end = self._learned
+        while end < len(memories) and memories[end].created <= at:
+            end += 1
+        for start in range(self._learned, end, BATCH):
+            batch = memories[start : min(end, start + BATCH)]
+            kept = self.store.keep([replace(memory, project=self.project.key) for memory in batch])
+            self.by_uid.update((memory.uid, memory) for memory in kept)
+            self.by_id.update((memory.id, memory) for memory in kept)
+            self.plain.add(batch)
+        self._learned = end
+
+    def rank(self, prompt: str, *, at: float) -> tuple[Ranked, ...]:
+        """Return what Foreword finds for a prompt, best first, whatever the score."""
+        query = query_of(self._moment(prompt), synonyms=self.product.synonyms)
+        if not query.terms:
+            return ()  # a prompt without a topic gets nothing
+        query = replace(query, at=at, limit=POOL, most_terms=self.product.most_terms, postings=self.product.postings)
+        ranked, problems = look(self.store, query, now=at, moment="prompt")
+        if problems:
+            raise ForewordError(f"{self.dataset.name} cannot be searched: {'; '.join(problems)}")
+        return ranked
+
+    def search(self, prompt: str, *, at: float) -> tuple[Hit, ...]:
+        """Return the first hits of Foreword."""
+        return tuple(Hit(each.memory.uid, each.score) for each in self.rank(prompt, at=at)[:DEPTH])
+
+    def search_plain(self, prompt: str, *, at: float) -> tuple[str, ...]:
+        """Return the uids that the baseline finds, best first."""
+        return self.plain.search(plain_words(prompt), at=at, limit=DEPTH)
+
+    def search_covered(self, prompt: str, *, at: float) -> tuple[Hit, ...]:
+        """Return the baseline's first ten, each scored with the share of the prompt's words that it holds."""
+        words = plain_words(prompt)
+        return tuple(
+            Hit(uid, self.plain.coverage(uid, words)) for uid in self.plain.search(words, at=at, limit=10)
+        )  # fmt: skip
+
+    def recall(self, prompt: str, *, at: float, recipe: Recipe, store: Searchable) -> Recalled | Skipped:
+        """Return the block in front of a prompt, built from *store*."""
+        return recall(
+            store,
+            self._moment(prompt),
+            recipe=recipe,
+            threshold=self.product.threshold,
+            now=at,
+            synonyms=self.product.synonyms,
+            most_terms=self.product.most_terms,
+            postings=self.product.postings,
+            family=self.product.family,
+        )
+
+    def close(self) -> None:
+        """Close the store and the index."""
+        self.plain.close()
+        self.store.close()
+
+    def _moment(self, prompt: str) -> Moment:
+        return Moment(name="prompt", project=self.project, prompt=prompt)
+
+
+@contextmanager
+def open_scratch(dataset: Dataset, *, product: Product) -> Iterator[Scratch]:
+    """Open a scratch store for *dataset*; it is removed at the end."""
+    with (
+        tempfile.TemporaryDirectory(prefix="foreword-eval-") as folder,
+        closing(Scratch(dataset, folder=Path(folder), product=product)) as scratch,
+    ):
+        yield scratch

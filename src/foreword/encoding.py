@@ -1,0 +1,49 @@
+"""Read and write JSON and UTF-8 so that no input of an agent fails us: lenient in, compact ASCII out."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from foreword.errors import BadPayload
+
+_MOST_DIGITS = 4000  # int() refuses more than 4,300
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
+# What is not finite becomes null, as JSON has no word for it: an event read again must have the same key.
+_DECODER = json.JSONDecoder(
+    strict=False,  # control characters inside strings are let through
+    parse_float=_finite,
+    parse_int=lambda digits: int(digits) if len(digits) < _MOST_DIGITS else None,
+    parse_constant=lambda _word: None,
+)
+
+
+def loads(text: str) -> Any:
+    """Return the value that *text* holds; anything that is not exactly one JSON value raises BadPayload."""
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError, MemoryError) as exc:
+        hint = "a host sends one JSON object on stdin"
+        raise BadPayload(f"not JSON: {type(exc).__name__}", hint=hint) from exc
+
+
+def dumps(item: Any) -> str:
+    """Return *item* as compact ASCII JSON; what JSON has no type for becomes its text."""
+    return json.dumps(item, separators=(",", ":"), default=str)
+
+
+def decoded(raw: bytes) -> str:
+    """Return the text of *raw*: UTF-8 with or without a BOM, invalid bytes replaced by U+FFFD."""
+    return raw.decode("utf-8-sig", "replace")
+
+
+def storable(text: str) -> str:
+    """Return *text* without lone surrogates, which JSON can spell and no file can hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

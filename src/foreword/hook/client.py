@@ -1,0 +1,235 @@
+"""Pass a hook's stdin to the worker and print its answer. This runs at every event, so its imports are its cost.
+
+`build.py` copies this file into the home; the hook.py beside it sets CONFIG and calls `run`. Started as
+`python -I -S hook.py --host H EVENT`. When no worker answers, `foreword.hook.offline` of the package does the rest.
+Memory must never break the agent: exit 0, one JSON object or nothing on stdout.
+"""
+
+from __future__ import annotations
+
+import posix
+import sys
+from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found]
+from time import monotonic, sleep, time
+
+TYPE_CHECKING = False  # `typing` costs 5 ms
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    Call = tuple[str, str, float, bytes, int, int]  # host, event, at, the bytes kept, where they are cut, total size
+
+CONFIG: dict[str, Any] = {}
+WORKER_SHARE = 0.5  # of a deadline, for a worker that hangs: the offline path takes 100 ms of the other half
+
+
+def run(config: dict[str, Any]) -> None:
+    """Serve one hook call and end the process with 0, whatever happens."""
+    CONFIG.update(config)
+    try:
+        main()
+    except BaseException as exc:
+        try:
+            log_problem(exc)
+        except BaseException:
+            pass
+    posix._exit(0)
+
+
+def main() -> None:
+    at = round(time(), 6)  # as it is written in the URL: the worker must see the same time
+    host, event = parse_arguments(sys.argv)
+    raw, head, total = read_stdin()
+    began = monotonic()  # how long the agent took to write is not ours
+    if posix.environ.get(b"FOREWORD_OFF", b"") not in (b"", b"0"):
+        return
+    asked, _, why = asked_before(sys.argv).partition(" ")
+    call = host, event, float(asked or at), raw, head, total
+    limit = deadline_for(event, total)
+    until, worker_until = began + limit, began + limit * WORKER_SHARE
+    try:
+        answer = answer_offline(call, until=until, why=why) if asked else ask_worker(call, until=worker_until)
+    except (FileNotFoundError, ConnectionRefusedError):
+        answer = answer_offline(call, until=until, why="")  # no worker yet: the ordinary case of a first call
+    except Exception as exc:
+        answer = answer_offline(call, until=until, why=f"{type(exc).__name__}: {exc}")
+    while answer:
+        answer = answer[posix.write(1, answer) :]
+
+
+def parse_arguments(argv: list[str]) -> tuple[str, str]:
+    """Return host and event; letters, digits, `-`, `_` and `.` only, because they go into a URL."""
+    words = [word for word in argv[1:] if word]
+    host = words[words.index("--host") + 1] if "--host" in words[:-1] else ""
+    event = words[-1] if words and words[-1] not in ("--host", host) else ""
+    return clean(host) or "unknown", clean(event) or "unknown"
+
+
+def asked_before(argv: list[str]) -> str:
+    """Return when a plugin asked the worker itself, and why that failed; then the worker is not asked again."""
+    words = argv[argv.index("--asked") + 1] if "--asked" in argv[:-1] else ""
+    at = words.partition(" ")[0]
+    return words if len(at) < 20 and at.replace(".", "", 1).isdecimal() else ""
+
+
+def clean(word: str) -> str:
+    return "".join(letter for letter in word[:80] if letter.isascii() and (letter.isalnum() or letter in "-_."))
+
+
+def read_stdin() -> tuple[bytes, int, int]:
+    """Read all of stdin; return its first and last part, where the cut is (-1: none) and how much there was."""
+    first, last = CONFIG["head"], CONFIG["tail"]
+    start, end, size, private = [], b"", 0, False
+    signal(SIGALRM, raise_timeout)
+    setitimer(ITIMER_REAL, CONFIG["deadline_stdin"])
+    try:
+        while part := posix.read(0, 1 << 20):
+            if size < first:
+                start.append(part[: first - size])
+                part = part[first - size :]
+                size += len(start[-1])
+            size += len(part)
+            end += part
+            private = private or may_open_private(end[-len(part) - 200 :])
+            end = end[-last:]
+    except TimeoutError:  # an agent that never closes our stdin has sent what it had to send
+        first = size = min(size, first)
+        return b"".join(start)[:first], first, size
+    setitimer(ITIMER_REAL, 0)
+    if size <= first + last:
+        return b"".join(start) + end, -1, size
+    return b"".join(start) + (b"" if private else end), first, size
+
+
+def may_open_private(part: bytes) -> bool:
+    """Tell whether private text may begin here: then the end of a cut payload may lie inside it, and is not kept."""
+    if b"PRIVATE KEY" in part or b"Private-Lines" in part:
+        return True
+    if not part.isascii() or b"\\u" in part:
+        add_package_to_path()
+        from foreword.redact.private_tags import may_open
+
+        if may_open(part):
+            return True
+    part = part.lower()
+    at = -1
+    while (at := part.find(b"private", at + 1)) >= 0:
+        before = part[max(0, at - 160) : at]
+        if any(sign in before for sign in (b"<", b"lt", b"3c", b"60", b"\xef\xbc\x9c")):  # plain, escaped, wide
+            return True
+    return False
+
+
+def raise_timeout(_signal: int, _frame: object) -> NoReturn:
+    raise TimeoutError
+
+
+def deadline_for(event: str, total: int) -> float:
+    """Return the seconds that this call may take."""
+    if total > CONFIG["head"]:
+        which = "deadline_huge"
+    else:
+        starts = event.lower().endswith(("sessionstart", "session.created", "system.transform", "compacting"))
+        which = "deadline_start" if starts else "deadline_prompt"
+    return float(CONFIG[which])
+
+
+def ask_worker(call: Call, *, until: float) -> bytes:
+    """Return the worker's answer; a worker that refuses, is late or sends anything but a whole 200 raises."""
+    posix.stat(CONFIG["socket"])  # raises where no worker ever started, before a socket module is loaded
+    from _socket import AF_UNIX, SOCK_STREAM, socket
+
+    host, event, at, raw, head, total = call
+    hidden = digests(secret_values(), key=CONFIG["key"])
+    query = f"host={host}&event={event}&at={at:.6f}&head={head}&total={total}{hidden and f'&hidden={hidden}'}"
+    connection = socket(AF_UNIX, SOCK_STREAM)
+    connection.settimeout(max(0.01, until - monotonic()))
+    connection.connect(CONFIG["socket"])
+    connection.sendall(
+        f"POST /api/hook?{query} HTTP/1.1\r\n"
+        f"Host: foreword\r\nContent-Length: {len(raw)}\r\nConnection: close\r\n\r\n".encode()
+        + raw
+    )
+    received = b""
+    while True:
+        connection.settimeout(max(0.01, until - monotonic()))
+        part = connection.recv(1 << 18)
+        if not part:
+            break
+        received += part
+    top, _, body = received.partition(b"\r\n\r\n")
+    lines = top.lower().split(b"\r\n")
+    if not lines[0].startswith(b"http/1.1 200") or b"content-length: %d" % len(body) not in lines:
+        raise ValueError(f"the worker answered {top[:80]!r}")
+    return body
+
+
+def answer_offline(call: Call, *, until: float, why: str) -> bytes:
+    """Keep the event, look for context in the database, and start a worker for the next event."""
+    if call[1] == "statusLine":
+        return b""  # drawn often: nothing happened, and nobody waits
+    import gc
+    from _thread import start_new_thread
+
+    gc.disable()  # a process that lives for 80 ms has no garbage, and looking for it takes a tenth of them
+    start_new_thread(exit_late, ())
+    posix.umask(0o077)
+    add_package_to_path()
+    from foreword.hook import offline
+
+    return offline.answer(CONFIG, call, until=until, why=why, secrets=secret_values())
+
+
+def add_package_to_path() -> None:
+    if CONFIG["package"] not in sys.path:
+        sys.path.append(CONFIG["package"])
+
+
+def secret_values() -> list[bytes]:
+    """Return the secrets of the environment: values under telling names that are no path, number or word."""
+    environ = posix.environ
+    usual = b"%s\n%s\n%s" % (environ.get(b"PWD", b""), environ.get(b"HOME", b""), environ.get(b"PATH", b""))
+    found = []
+    for name, value in environ.items():
+        if not 8 <= len(value) <= 4096:
+            continue
+        sure = b"PASS" in name
+        if not sure and b"://" in value and b"@" in value:
+            value = value.partition(b"://")[2].rpartition(b"@")[0].partition(b":")[2]
+            sure = True
+        elif not (
+            sure or b"TOKEN" in name or b"KEY" in name or b"SECRET" in name or b"CRED" in name or b"AUTH" in name
+        ):
+            continue
+        bare = value.translate(None, b"-_./:@")
+        if bare.isdigit() or (bare.isalpha() and len(bare) < 20) or value[:1] in (b"/", b"~", b"."):
+            continue
+        if b"://" in value or value in usual or len(value.split()) != 1 or len(value) < (8 if sure else 12):
+            continue
+        if not bare.isalpha() and bare.translate(None, b"0123456789") == bare and not sure:
+            continue
+        found.append(value)
+    return found
+
+
+def digests(values: list[bytes], *, key: int) -> str:
+    """Return what lets the worker find these values in what it is sent, without telling them."""
+    from _imp import source_hash  # built in; `hashlib` costs a hook 10 ms
+
+    if not key:
+        return ""
+    return ",".join(f"{len(each)}-{source_hash(key, each[:8]).hex()}-{source_hash(key, each).hex()}" for each in values)
+
+
+def exit_late() -> None:
+    """End the process when all deadlines have passed: a disk that hangs has no timeout of its own."""
+    sleep(CONFIG["deadline_all"])
+    posix._exit(0)
+
+
+def log_problem(exc: BaseException) -> None:
+    """Append the swallowed exception to the log that `doctor` reads."""
+    what = f"{type(exc).__name__}: {exc}".encode("ascii", "replace").replace(b'"', b"'").replace(b"\\", b"/")
+    what = what.replace(b"\n", b" ")[:500]
+    host = parse_arguments(sys.argv)[0].encode()
+    fd = posix.open(CONFIG["problems"], posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT, 0o600)
+    posix.write(fd, b'{"at":%d,"where":"hook of %s","what":"%s"}\n' % (time(), host, what))

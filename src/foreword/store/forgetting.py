@@ -1,0 +1,580 @@
+"""Remove memories, sessions and projects from a database: their rows, and verbatim copies of their texts in other rows.
+
+Works on the live database and on backups. Rows are counted and removed by the same conditions, so that a preview shows
+what will go. docs/forget.md says what happens to which table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+
+from foreword.errors import StoreError
+from foreword.store import scrub
+from foreword.store.log import LogWriter
+from foreword.store.migrations import check_version
+from foreword.store.reading import Reader
+from foreword.store.tombstones import KEY, Tombstones, texts_of
+from foreword.types import EMPTY, Memory
+from foreword.verbatim import MARK, Sentences, each_string
+from foreword.words import told_in
+
+Execute = Callable[..., Any]
+Stones = tuple[str, list[tuple[bytes, str, float]]]
+T = TypeVar("T")
+
+PAGE = 64 * 1024
+UNFINISHED = "forgetting"  # the mark that the next worker finds where one was killed
+LIST = "(SELECT value FROM json_each(?))"  # a list as one parameter: `as_list`
+MOST_PROMPTS = 64 * 1024  # characters of a session's prompts that are looked for elsewhere
+# Bytes from which on a text is looked for in the rows of the session that it came from: the prompt that a short memory
+# was made of stands there.
+SHORTEST_NEAR = 8
+TEXTS = ("title", "body", "tags", "detail")  # of a memory; files and functions belong to the repository
+# Names that a detail holds: of commands, code and other memories. They stand in many sessions for their own sake.
+NAMES = ("command", "commands", "signature", "fingerprint", "failure", "from", "same_as")
+# Texts of other rows in which copies are replaced; all other columns hold ids, keys, paths and numbers.
+CUT = frozenset(
+    [
+        *(("events", "payload"), ("injection_texts", "text"), ("injections", "terms"), ("injections", "files")),
+        *(("injections", "skipped"), ("injections", "layers"), ("log", "why"), ("log", "patch"), ("marks", "text")),
+        *(("ledger", "outcome"), ("ledger", "purpose")),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Doomed:
+    """What is to be forgotten: memories, and all of some sessions and projects.
+
+    *near* are the sessions that the memories came from. *only* is the project of an agent that asks: memories of other
+    projects and those of the user stay as they are.
+    """
+
+    uids: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    near: tuple[str, ...] = ()
+    only: str = ""
+
+    def spares(self, row: Mapping[str, Any]) -> bool:
+        """Return whether a memory stays as it is, because it is not the agent's who asks."""
+        return bool(self.only) and (row["trust"] == "user" or row["project"] != self.only)
+
+    def with_memories(self, rows: Iterable[Sequence[str]]) -> Doomed:
+        """Return the same with more memories, each given as (uid, id, session)."""
+        more = list(rows)
+        return replace(
+            self,
+            uids=tuple(dict.fromkeys((*self.uids, *(uid for uid, _, _ in more)))),
+            ids=tuple(dict.fromkeys((*self.ids, *(id for _, id, _ in more)))),
+            near=tuple(sorted({*self.near, *(session for _, _, session in more if session)})),
+        )
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What forgetting would come to: rows by table, memories, and the agents' own transcripts that tell it, too."""
+
+    tables: Mapping[str, int]
+    entries: int  # of the log, which stay without its texts
+    memories: tuple[Memory, ...]
+    transcripts: tuple[str, ...]
+
+
+# ---- what goes
+
+
+def doomed(
+    execute: Execute, *, ids: Sequence[str] = (), session: str = "", projects: Sequence[str] = (), match: str = ""
+) -> Doomed:
+    """Find the memories of these ids, of a session, of projects, or of projects and with these words."""
+    words = match.casefold().split()
+    sql = """SELECT m.uid, m.id, m.session, m.title, m.body, m.tags, m.detail
+        FROM memories m LEFT JOIN owners o ON o.number = m.owner WHERE"""
+    scopes = as_list([f"project:{each}" for each in projects])
+    if words:
+        found = [row for row in execute(f"{sql} o.scope IN {LIST}", (scopes,)) if _has(row[3:], words)]
+    elif session:
+        found = list(execute(f"{sql} m.session = ?", (session,)))
+    elif projects:
+        found = list(execute(f"{sql} m.project IN {LIST} OR o.scope IN {LIST}", (as_list(projects), scopes)))
+    else:
+        found = list(execute(f"{sql} m.id IN {LIST}", (as_list(ids),)))
+    whole = () if words else tuple(projects)
+    sessions = {session} if session else set()
+    if whole:
+        sessions |= {id for (id,) in execute(f"SELECT id FROM sessions WHERE project IN {LIST}", (as_list(whole),))}
+    going = Doomed(sessions=tuple(sorted(sessions)), projects=whole, near=tuple(sorted(sessions)))
+    going = going.with_memories(row[:3] for row in found)
+    return going.with_memories(_merged(execute, going))
+
+
+def _merged(execute: Execute, going: Doomed) -> list[Sequence[str]]:
+    """Find what tidying merged into these memories: the same, in its own words."""
+    sql = f"""SELECT uid, id, session, superseded_by, detail FROM memories
+        WHERE superseded_by IN {LIST} AND detail LIKE '%"same_as"%'"""
+    rows = list(execute(sql, (as_list(going.ids),)))
+    return [row[:3] for row in rows if _as_object(row[4]).get("same_as") == row[3]]
+
+
+def known_as(execute: Execute, going: Doomed) -> Doomed:
+    """Return *going* with the uids and ids that the same memories have here: a merge of projects gives them others."""
+    sql = f"SELECT uid, id, session FROM memories WHERE uid IN {LIST} OR id IN {LIST}"
+    return going.with_memories(execute(sql, (as_list(going.uids), as_list(going.ids))))
+
+
+def with_copies(execute: Execute, going: Doomed, sentences: Sentences) -> Doomed:
+    """Return *going* with the memories whose title and body are nothing but verbatim copies of its texts."""
+    sql = f"SELECT uid, id, session, title, body, trust, project FROM memories WHERE uid NOT IN {LIST}"
+    return going.with_memories(
+        (uid, id, session)
+        for uid, id, session, title, body, trust, project in execute(sql, (as_list(going.uids),))
+        if title in sentences and (not body.strip() or body in sentences)
+        if not going.spares({"trust": trust, "project": project})
+    )
+
+
+def projects(execute: Execute, key: str) -> tuple[str, ...]:
+    """Return a project that anything is known of, and its aliases; none where nothing is."""
+    known = execute(
+        """SELECT 1 FROM owners WHERE scope = 'project:' || ?1 UNION SELECT 1 FROM sessions WHERE project = ?1
+        UNION SELECT 1 FROM projects WHERE key = ?1""",
+        (key,),
+    )
+    aliases = execute("SELECT key FROM projects WHERE alias_of = ? ORDER BY key", (key,))
+    return (key, *(alias for (alias,) in aliases)) if list(known) else ()
+
+
+def texts(execute: Execute, going: Doomed) -> Iterator[str]:
+    """Yield every text of what goes: as it is, as the log knows it from before, and what its sessions were asked."""
+    # What a change is called, its file and its signature are the repository's words.
+    sql = f"SELECT {', '.join(TEXTS)} FROM memories WHERE kind <> 'change' AND uid IN {LIST}"
+    for row in execute(sql, (as_list(going.uids),)):
+        yield from _strings_of(row)
+    named = f"SELECT DISTINCT l.patch FROM log l JOIN log_memories USING (number) WHERE memory IN {LIST}"
+    for (patch,) in execute(named, (as_list(going.ids),)):
+        changed = json.loads(patch).get("changed", {})
+        for id in set(changed) & set(going.ids):
+            for name in set(changed[id]) & set(TEXTS):
+                yield from _strings(changed[id][name])
+    for session in going.sessions:
+        room = MOST_PROMPTS
+        for (payload,) in execute("SELECT payload FROM events WHERE session = ? AND kind = 'prompt'", (session,)):
+            prompt = _as_object(payload).get("prompt")
+            if isinstance(prompt, str) and room > 0:
+                yield prompt[:room]
+                room -= len(prompt)
+    if going.sessions:
+        for (detail,) in execute("SELECT detail FROM memories WHERE detail LIKE '%\"fixed_in\"%'"):
+            yield from _fixes(_as_object(detail), going.sessions)
+
+
+def preview(execute: Execute, going: Doomed) -> Preview:
+    """Count what would go, by table, and name whose own files tell it too."""
+    counts = {table: _count(execute, table, *each) for table, each in _conditions(going).items()}
+    sql = f"""SELECT DISTINCT json_extract(payload, '$.transcript_path') FROM events
+        WHERE session IN {LIST} AND json_valid(payload)"""
+    paths = [path for (path,) in execute(sql, (as_list(going.near),)) if isinstance(path, str) and path]
+    return Preview(
+        tables={table: count for table, count in counts.items() if count},
+        entries=len(_log_entries(execute, going)),
+        memories=Reader(execute, failures=(apsw.Error,)).by_uid(list(going.uids)),
+        transcripts=tuple(sorted(paths)),
+    )
+
+
+# ---- copies of its texts in what stays
+
+
+class Cutter:
+    """Replaces verbatim copies of *told* in rows that stay, and notes which memories that changes.
+
+    *given* are the injections whose texts go.
+    """
+
+    def __init__(self, going: Doomed, told: Sequence[str], *, given: Set[str] = frozenset()) -> None:
+        self.going = going
+        self.sentences = Sentences(told)
+        self.cut: set[str] = set()  # uids of memories that stay without a passage
+        self.hide = self.text
+        self._short = Sentences(told, shortest=SHORTEST_NEAR, whole_words=True)
+        self._uids, self._sessions, self._near = frozenset(going.uids), frozenset(going.sessions), frozenset(going.near)
+        self._given = given
+
+    def text(self, text: str) -> str:
+        """Clean a line of a log, of a file, or of what was set aside."""
+        return self.sentences.cut_json(text)
+
+    def cell(self, table: str, name: str, text: str, *, row: Mapping[str, Any]) -> str:
+        """Clean a text of a row; one that goes is left as it is."""
+        if table == "memories":
+            return self._memory(name, text, row=row)
+        if (table, name) not in CUT or (table == "marks" and row.get("name") == UNFINISHED):
+            return text
+        if row.get("session") in self._sessions or row.get("injection") in self._given:
+            return text
+        clean = self.sentences.cut_json(text)
+        return self._short.cut_json(clean) if row.get("session") in self._near else clean
+
+    def _memory(self, name: str, text: str, *, row: Mapping[str, Any]) -> str:
+        if name not in TEXTS or row["uid"] in self._uids or self.going.spares(row):
+            return text
+        clean = _without_sessions(text, self._sessions) if name == "detail" else text
+        clean = self.sentences.cut_json(clean)
+        if name == "detail" and row["session"] in self._near:
+            clean = each_string(clean, lambda each: MARK if each in self._short else each)
+        if clean != text:
+            self.cut.add(row["uid"])
+        return clean
+
+
+def cutter(asks: Sequence[Callable[..., Any]], going: Doomed, told: Sequence[str]) -> Cutter:
+    """Make the cutter for databases, each given by what asks it."""
+    given = (ask(lambda execute: _given(execute, going)) for ask in asks)
+    return Cutter(going, told, given=frozenset[str]().union(*given))
+
+
+def _given(execute: Execute, going: Doomed) -> frozenset[str]:
+    """Return the injections whose texts go: those of its sessions, and those that told its memories."""
+    sql = f"""SELECT id FROM injections WHERE session IN {LIST} OR project IN {LIST}
+        UNION SELECT injection FROM injection_items WHERE memory IN {LIST}"""
+    return frozenset(
+        id for (id,) in execute(sql, (as_list(going.sessions), as_list(going.projects), as_list(going.ids)))
+    )
+
+
+def _without_sessions(detail: str, sessions: Set[str]) -> str:
+    """Return a memory's detail without what these sessions saw and fixed; another's fix takes the place of theirs."""
+    told = _as_object(detail) if sessions and '_in"' in detail else {}
+    theirs = _fixes(told, sessions)
+    named = [name for name in ("seen_in", "also", "fixed_in") if isinstance(told.get(name), dict)]
+    if all(sessions.isdisjoint(told[name]) for name in named):
+        return detail
+    for name in named:
+        told[name] = {key: each for key, each in told[name].items() if key not in sessions}
+    if told.get("fixed_by") in theirs:
+        told["fixed_by"] = next(reversed(told["fixed_in"].values()), "")
+    kept = {name: each for name, each in told.items() if each or name not in (*named, "fixed_by")}
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+
+
+def _rekey(execute: Execute, tombstones: Tombstones, *, at: float) -> None:
+    """Give events that were cut another key: theirs is a hash of what they said, and a tombstone keeps it."""
+    sql = "SELECT number, key FROM events WHERE instr(payload, ?) AND key NOT LIKE 'cut:%'"
+    rows = list(execute(sql, (MARK,)))
+    tombstones.bury("event", (key for _, key in rows), at=at)
+    for number, _ in rows:
+        execute("UPDATE events SET key = ? WHERE number = ?", (f"cut:{number}", number))
+
+
+# ---- its rows
+
+
+def remove(execute: Execute, going: Doomed) -> Counter[str]:
+    """Delete its rows, inside the transaction of whoever calls; return how many, by table."""
+    ids = as_list(going.ids)
+    removed: Counter[str] = Counter()
+    _unindex(execute, going)
+    removed["changes"] += _remove_changes(execute, going)
+    told = f"SELECT injection FROM injection_items WHERE memory IN {LIST}"
+    execute(f"UPDATE injections SET terms = '[]' WHERE id IN ({told})", (ids,))
+    unused = {"vectors": (_PLACELESS, ()), "code": (_PLACELESS, ()), "units": (_UNNAMED, ())}
+    for table, (where, given) in {**_conditions(going), **unused}.items():
+        removed[table] += _count(execute, table, where, given)
+        execute(f"DELETE FROM {table} WHERE {where}", given)
+    _strip_log(execute, going)
+    execute(f"UPDATE silences SET nearest = '', score = 0 WHERE nearest IN {LIST}", (ids,))
+    execute(f"UPDATE memories SET superseded_by = '' WHERE superseded_by IN {LIST}", (ids,))
+    return +removed
+
+
+_PLACELESS = "place NOT IN (SELECT place FROM memories)"
+_UNNAMED = "NOT EXISTS (SELECT 1 FROM code WHERE unit = number)"
+
+
+def _conditions(going: Doomed) -> dict[str, tuple[str, tuple[Any, ...]]]:
+    """Return which rows of which table go; what names others comes first."""
+    ids, sessions, projects = as_list(going.ids), as_list(going.sessions), as_list(going.projects)
+    here = f"(session IN {LIST} OR project IN {LIST})"
+    given = f"injection IN (SELECT id FROM injections WHERE {here})"
+    both, scopes = (sessions, projects), as_list([f"project:{each}" for each in going.projects])
+    named = as_list([*going.sessions, *going.projects])
+    # As the last part of a name, or between two others: /src/foobar is another than /src/foo.
+    naming = """EXISTS (SELECT 1 FROM json_each(?) WHERE instr(name || ':', ':' || value || ':')
+      OR substr(name, -length(value) - 1) = ' ' || value)"""
+    telling = f"injection IN (SELECT injection FROM injection_items WHERE memory IN {LIST}) OR {given}"
+    return {
+        "links": (f"source IN {LIST} OR target IN {LIST}", (ids, ids)),
+        "access": (f"memory IN {LIST} OR session IN {LIST}", (ids, sessions)),
+        "sightings": (f"memory IN {LIST} OR session IN {LIST}", (ids, sessions)),
+        "injection_texts": (telling, (ids, *both)),
+        "injection_items": (f"memory IN {LIST} OR {given}", (ids, *both)),
+        "injections": (here, both),
+        "silences": (here, both),
+        "events": (here, both),
+        "changes": (here, both),
+        "ledger": (f"session IN {LIST}", (sessions,)),
+        "sessions": (f"id IN {LIST} OR project IN {LIST}", both),
+        "memories": (f"uid IN {LIST}", (as_list(going.uids),)),
+        "owners": (f"scope IN {LIST} AND number NOT IN (SELECT owner FROM memories)", (scopes,)),
+        "projects": (f"key IN {LIST}", (projects,)),
+        "tallies": (f"project IN {LIST}", (projects,)),
+        "marks": (naming, (named,)),
+        "moved": (f"what = 'memories' AND row IN {LIST}", (ids,)),
+    }
+
+
+def _unindex(execute: Execute, going: Doomed) -> None:
+    """Delete it from the words index, which is rebuilt afterwards; a damaged index keeps nothing from going."""
+    columns = "title, body, tags, files, split"
+    with suppress(apsw.Error):
+        for row in list(execute(f"SELECT place, {columns} FROM memories WHERE uid IN {LIST}", (as_list(going.uids),))):
+            execute(f"INSERT INTO words (words, rowid, {columns}) VALUES ('delete', ?, ?, ?, ?, ?, ?)", row)
+
+
+def _remove_changes(execute: Execute, going: Doomed) -> int:
+    """Delete the changes that the memories of changes tell of."""
+    sql = f"SELECT project, session, files, functions FROM memories WHERE kind = 'change' AND uid IN {LIST}"
+    count = 0
+    for row in list(execute(sql, (as_list(going.uids),))):
+        where = f"project = ? AND session = ? AND file IN {LIST} AND function IN {LIST}"
+        with suppress(apsw.SQLError):  # what some other program wrote as no list names nothing
+            count += _count(execute, "changes", where, row)
+            execute(f"DELETE FROM changes WHERE {where}", row)
+    return count
+
+
+def _log_entries(execute: Execute, going: Doomed) -> list[tuple[int, str, str, str]]:
+    sql = f"""SELECT DISTINCT number, why, patch, project FROM log LEFT JOIN log_memories USING (number)
+        WHERE memory IN {LIST} OR project IN {LIST}"""
+    return list(execute(sql, (as_list(going.ids), as_list(going.projects))))
+
+
+def _strip_log(execute: Execute, going: Doomed) -> None:
+    """Leave of entries of the log who did what to which memory, and when."""
+    ids = frozenset(going.ids)
+    for number, why, patch, project in _log_entries(execute, going):
+        gone = project in going.projects
+        whole = json.loads(patch)
+        kept = {id: each for id, each in whole.get("changed", {}).items() if id not in ids}
+        less = {} if gone or (whole.get("changed") and not kept) else {**whole, "changed": kept}
+        execute(
+            "UPDATE log SET why = ?, patch = ?, project = ? WHERE number = ?",
+            (why if kept and not gone else "", json.dumps(less, ensure_ascii=False), "" if gone else project, number),
+        )
+
+
+# ---- databases
+
+
+class Forgetter:
+    """The steps on the live database; one that was killed in the middle is taken again."""
+
+    def __init__(
+        self,
+        *,
+        path: Path,
+        write: Callable[[Callable[[], Any]], Any],
+        let_go: Callable[[], None],
+        reader: Callable[[], AbstractContextManager[apsw.Connection]],
+        execute: Execute,
+        tombstones: Tombstones,
+        logging: LogWriter,
+    ) -> None:
+        self._path, self._write, self._let_go, self._reader = path, write, let_go, reader
+        self._execute, self._tombstones, self._logging = execute, tombstones, logging
+
+    def ask(self, question: Callable[[Execute], T]) -> T:
+        with self._reader() as connection:
+            return question(connection.execute)
+
+    def begin(self, going: Doomed, *, at: float) -> None:
+        """Note what is to go, hide it and bury it, all or nothing; from here on it is never shown again."""
+        named = {"ids": going.ids, "sessions": going.sessions, "projects": going.projects}
+        note = {**named, "only": going.only, "at": at}
+
+        def work() -> None:
+            self._execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (UNFINISHED, json.dumps(note), at))
+            self._execute(f"UPDATE memories SET status = 'forgotten' WHERE uid IN {LIST}", (as_list(going.uids),))
+            _bury(self._execute, self._tombstones, going, at=at)
+
+        self._write(work)
+        self._let_go()  # what waits to be written may tell of it
+
+    def unfinished(self) -> Mapping[str, Any]:
+        """Return what an earlier worker was about to forget; nothing where all is done."""
+        noted = self.ask(lambda execute: list(execute("SELECT text FROM marks WHERE name = ?", (UNFINISHED,))))
+        told: Mapping[str, Any] = json.loads(noted[0][0]) if noted else EMPTY
+        return told
+
+    def again(self, note: Mapping[str, Any]) -> Doomed:
+        """Return what a note of an earlier worker names."""
+        by_ids = self.ask(lambda execute: doomed(execute, ids=note["ids"]))
+        return replace(
+            by_ids,
+            sessions=tuple(note["sessions"]),
+            projects=tuple(note["projects"]),
+            near=tuple(sorted({*by_ids.near, *note["sessions"]})),
+            only=note["only"],
+        )
+
+    def bury_cut(self, cut: Set[str], *, at: float) -> None:
+        """Keep imports from bringing back what was cut from memories and events."""
+
+        def work() -> None:
+            self._tombstones.bury("cut", sorted(cut), at=at)
+            _rekey(self._execute, self._tombstones, at=at)
+
+        self._write(work)
+
+    def remove(self, going: Doomed) -> Counter[str]:
+        """Delete the rows at last, and the names in the note: only sweeping is left."""
+
+        def work() -> Counter[str]:
+            removed = remove(self._execute, going)
+            self._execute("UPDATE marks SET text = ? WHERE name = ?", (json.dumps({"sweep": True}), UNFINISHED))
+            return removed
+
+        removed: Counter[str] = self._write(work)
+        return removed
+
+    def end(
+        self, receipt: Mapping[str, Any], *, who: str, why: str, at: float, ids: Sequence[str], project: str = ""
+    ) -> int:
+        """Keep the receipt in the log, and drop the note."""
+
+        def work() -> int:
+            self._execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
+            patch = {"receipt": dict(receipt)}
+            return self._logging.note("forget", why, patch, who=who, at=at, project=project, ids=ids).number
+
+        number: int = self._write(work)
+        return number
+
+    def stones(self) -> Stones:
+        """Return the key of the tombstones, and all of them, for the copies of this database."""
+        ((key,),) = self.ask(lambda execute: list(execute("SELECT value FROM meta WHERE key = ?", (KEY,))))
+        return key, self.ask(lambda execute: list(execute("SELECT hash, what, at FROM tombstones")))
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the bytes of the file, read by SQLite: to open and close it besides would drop its locks."""
+        file = apsw.VFSFile("", str(self._path), [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
+        try:
+            size = file.xFileSize()
+            for at in range(0, size, PAGE):
+                yield file.xRead(min(PAGE, size - at), at)
+        finally:
+            file.xClose()
+
+
+class Copy:
+    """A backup, or any other database of ours in the home that nobody has open."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+            self._db.set_busy_timeout(1000)
+            check_version(self._db)
+            self._db.execute("SELECT 1 FROM memories, meta LIMIT 1").fetchall()  # else it is none of ours
+        except (apsw.Error, StoreError) as exc:
+            raise StoreError(f"no backup that can be changed: {exc}", hint="remove it by hand") from exc
+
+    def ask(self, question: Callable[[Execute], T]) -> T:
+        return question(self._db.execute)
+
+    def forget(self, cutter: Cutter, *, stones: Stones, at: float) -> int:
+        """Remove its rows and copies, and take over the tombstones, all or nothing; return how many rows changed."""
+        db = self._db
+        db.pragma("journal_mode", "delete")
+        tombstones = Tombstones(db.execute, failures=(apsw.Error,))
+        with db:
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, stones[0]))
+            db.executemany("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", stones[1])
+            _bury(db.execute, tombstones, cutter.going, at=at)
+            changed = 0
+            after: Sequence[Any] = ()
+            while True:
+                planned = scrub.plan(db.execute, after=after, cleaner=cutter)
+                scrub.apply(db.execute, planned)
+                changed += planned.found.changed
+                after = planned.found.after
+                if not after:
+                    break
+            tombstones.bury("cut", sorted(cutter.cut), at=at)
+            _rekey(db.execute, tombstones, at=at)
+            changed += remove(db.execute, cutter.going).total()
+            db.execute("DELETE FROM marks WHERE name = ?", (UNFINISHED,))
+        scrub.sweep(db)
+        return changed
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _bury(execute: Execute, tombstones: Tombstones, going: Doomed, *, at: float) -> None:
+    """Write a tombstone for everything that goes."""
+    memories = Reader(execute, failures=(apsw.Error,)).by_uid(list(going.uids))
+    loose = f"SELECT key FROM events WHERE session = '' AND project IN {LIST}"
+    tombstones.bury("memory", going.uids, at=at)
+    tombstones.bury("text", (text for memory in memories for text in texts_of(memory)), at=at)
+    tombstones.bury("session", going.sessions, at=at)
+    tombstones.bury("event", [key for (key,) in execute(loose, (as_list(going.projects),))], at=at)
+
+
+# ---- parts of rows
+
+
+def as_list(names: Iterable[str]) -> str:
+    return json.dumps(list(names))
+
+
+def _fixes(detail: Mapping[str, Any], sessions: Iterable[str]) -> list[str]:
+    """Return what these sessions fixed a failure by."""
+    fixes = detail.get("fixed_in")
+    return [fixes[each] for each in sessions if isinstance(fixes.get(each), str)] if isinstance(fixes, dict) else []
+
+
+def _as_object(text: str) -> dict[str, Any]:
+    """Return what a text of JSON says, if that is an object."""
+    with suppress(ValueError):
+        told = json.loads(text)
+        return told if isinstance(told, dict) else {}
+    return {}
+
+
+def _count(execute: Execute, table: str, where: str, given: Sequence[Any]) -> int:
+    return int(next(iter(execute(f"SELECT count(*) FROM {table} WHERE {where}", given)))[0])
+
+
+def _has(row: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether all of *words* stand in title, body, tags and detail."""
+    told = "\n".join([*row[:2], *(told_in(json.loads(each)) for each in row[2:])]).casefold()
+    return all(word in told for word in words)
+
+
+def _strings_of(row: Sequence[str]) -> Iterator[str]:
+    """Yield title, body, each tag, and each text of the detail."""
+    title, body, tags, detail = row
+    yield from (title, body)
+    for each in (tags, detail):
+        with suppress(ValueError):
+            yield from _strings(json.loads(each))
+
+
+def _strings(item: Any) -> Iterator[str]:
+    if isinstance(item, str):
+        yield item
+    elif isinstance(item, (list, dict)):
+        some = [each for name, each in item.items() if name not in NAMES] if isinstance(item, dict) else item
+        for each in some:
+            yield from _strings(each)

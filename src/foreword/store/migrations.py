@@ -1,0 +1,161 @@
+"""Create a database from `schema.sql`, or bring an older one up to it: backup first, each step whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import apsw
+
+from foreword.errors import NewerStore, StoreError
+from foreword.store.reading import SCHEMA
+
+OLDEST = 8  # the first version whose databases are taken over; nothing was released before
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A step: the version it leads to, its SQL, and the tables that may lose rows, columns or values by it."""
+
+    version: int
+    sql: str
+    may_change: tuple[str, ...] = ()
+
+
+# One for each version after OLDEST, in order; the last leads to SCHEMA. A step that was released is never edited.
+MIGRATIONS: tuple[Migration, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What a table holds: its rows in *columns*, counted and hashed in any order."""
+
+    columns: tuple[str, ...]
+    rows: int
+    hash: int
+
+
+def migrate(db: apsw.Connection, *, backups: Path, keep: int = 5, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """Bring *db* to the newest version and return the number of steps; a step that fails leaves what was there."""
+    present = check_version(db, migrations=migrations)
+    if not present:
+        with db:
+            execute_all(db, schema_sql())
+            db.pragma("user_version", SCHEMA)
+        present = SCHEMA
+    waiting = [step for step in migrations if step.version > present]
+    if waiting:
+        _back_up(db, backups / f"memory-schema-{present}.db", keep=keep)
+    for step in waiting:
+        _apply(db, step)
+    return len(waiting)
+
+
+def check_version(db: apsw.Connection, *, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """Return the version of *db*, 0 if it is empty; raise StoreError if it cannot be brought to the newest."""
+    present = int(db.pragma("user_version"))
+    newest = migrations[-1].version if migrations else SCHEMA
+    if present > newest:
+        raise NewerStore(
+            f"the database has schema {present}, and this Foreword knows {newest}",
+            hint="upgrade Foreword, or set FOREWORD_HOME to another folder",
+        )
+    if 0 < present < OLDEST:
+        raise StoreError(
+            f"the database has schema {present}, and this Foreword takes over {OLDEST} and later",
+            hint="run `foreword export --all --events FILE` with the version that wrote it, move the database away, "
+            "then run `foreword import jsonl FILE`",
+        )
+    if not present and db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+        raise StoreError(
+            "the database has tables, but no schema version of Foreword",
+            hint="move it away, or set FOREWORD_HOME to another folder",
+        )
+    return present
+
+
+def schema_sql() -> str:
+    return resources.files("foreword.store").joinpath("schema.sql").read_text(encoding="utf-8")
+
+
+def execute_all(db: apsw.Connection, sql: str) -> None:
+    """Run every statement of *sql*; apsw stops at the first that returns a row, unless all are read."""
+    for _ in db.execute(sql):
+        pass
+
+
+def _apply(db: apsw.Connection, step: Migration) -> None:
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        before = {table: _content(db, table, _columns(db, table)) for table in _tables(db)}
+        execute_all(db, step.sql)
+        db.pragma("user_version", step.version)
+        _compare(db, before, step=step)
+        db.execute("COMMIT")
+    except StoreError:
+        db.execute("ROLLBACK")
+        raise
+    except apsw.Error as exc:
+        if db.in_transaction:  # SQLite itself rolls back when the disk is full
+            db.execute("ROLLBACK")
+        raise StoreError(
+            f"migration {step.version} failed and was undone: {exc}",
+            hint="your memory is as it was; free some disk space or run `foreword doctor`",
+        ) from exc
+
+
+def _compare(db: apsw.Connection, before: Mapping[str, _Content], *, step: Migration) -> None:
+    """Raise StoreError if a table that must not change lost or changed rows, in the columns it had."""
+    tables = set(_tables(db))
+    for table, was in before.items():
+        if table in step.may_change:
+            continue
+        whole = table in tables and set(was.columns) <= set(_columns(db, table))
+        if not whole or _content(db, table, was.columns) != was:
+            raise StoreError(
+                f"migration {step.version} changed {table}, which it must not; it was undone",
+                hint="your memory is as it was; please report this, a copy lies in the backups folder",
+            )
+
+
+def _tables(db: apsw.Connection) -> list[str]:
+    """Return the names of all tables but those of the words index, which can be rebuilt, and SQLite's own."""
+    rows: Iterable[tuple[str]] = db.execute(
+        """SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"""
+    )
+    return [name for (name,) in rows if not name.startswith(("sqlite_", "words"))]
+
+
+def _columns(db: apsw.Connection, table: str) -> tuple[str, ...]:
+    return tuple(row[1] for row in db.execute(f'PRAGMA table_info("{table}")'))
+
+
+def _content(db: apsw.Connection, table: str, columns: Sequence[str]) -> _Content:
+    rows = total = 0
+    listed = ", ".join(f'"{column}"' for column in columns)
+    for row in db.execute(f'SELECT {listed} FROM "{table}"'):
+        rows += 1
+        total += int.from_bytes(hashlib.blake2b(repr(row).encode(), digest_size=16).digest())
+    return _Content(tuple(columns), rows, total)
+
+
+def _back_up(db: apsw.Connection, path: Path, *, keep: int) -> None:
+    """Copy *db* to *path*, which gets its name when it is whole, and remove the oldest copies beyond *keep*."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".tmp")
+    unfinished.unlink(missing_ok=True)
+    copy = apsw.Connection(str(unfinished))
+    try:
+        with copy.backup("main", db, "main") as backup:
+            while not backup.done:
+                backup.step(1000)
+    finally:
+        copy.close()
+    unfinished.chmod(0o600)
+    unfinished.replace(path)
+    old = sorted(path.parent.glob("memory-schema-*.db"), key=lambda file: file.stat().st_mtime)
+    for file in old[:-keep]:
+        file.unlink()

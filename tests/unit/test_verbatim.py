@@ -1,0 +1,89 @@
+"""Verbatim copies of a sentence are found and replaced wherever they stand, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foreword.verbatim import FEW, MARK, SHORTEST, Sentences
+
+WORDS = st.lists(st.text("abcdefghijklmnopqrstuvwxyzäßéλσ決済", min_size=3, max_size=9), min_size=10, max_size=20)
+AROUND = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=30)
+MANY = [f"an unrelated sentence about number {number}" for number in range(FEW + 1)]
+
+
+def written(text: str, how: str) -> str:
+    """How a text may stand in a row or a file."""
+    return {
+        "plain": text,
+        "capitals": text.upper() if text.upper().lower() == text else text,
+        "wrapped": text.replace(" ", "\n  "),
+        "json": json.dumps({"said": [text]}),
+        "json in json": json.dumps({"said": json.dumps([text], ensure_ascii=False)}, ensure_ascii=False),
+        "torn json": json.dumps({"out": json.dumps(text)})[:-1],
+    }[how]
+
+
+@given(
+    words=WORDS,
+    before=AROUND,
+    after=AROUND,
+    how=st.sampled_from(["plain", "capitals", "wrapped", "json", "json in json", "torn json"]),
+    more=st.sampled_from([[], MANY]),
+)
+@settings(max_examples=300)
+def test_a_copy_is_replaced_however_it_is_written_and_what_stands_around_it_stays(words, before, after, how, more):
+    sentence = " ".join(words)
+    sentences = Sentences([f"{sentence}.", *more])
+    text = written(f"{before} {sentence} {after}", how)
+    clean = sentences.cut_json(text)
+    assert sentences.found(text)
+    assert not sentences.found(clean)
+    assert clean == sentences.cut_json(clean)
+    if how == "plain" and text[:1] not in "{[":
+        assert clean == f"{before} {MARK} {after}"
+    if how == "json":
+        assert json.loads(clean) == {"said": [f"{before} {MARK} {after}"]}
+
+
+@given(words=WORDS, text=AROUND)
+def test_a_text_without_any_copy_stays_as_it_is(words, text):
+    assert Sentences([" ".join(words)]).cut_json(text) == text
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "text", "clean"),
+    [
+        ("fix tests", "please fix tests", "please fix tests"),  # shorter than any sentence
+        ("x" * (SHORTEST - 1), f"{'x' * (SHORTEST - 1)}", "x" * (SHORTEST - 1)),
+        (
+            "src/billing/invoices/monthly.py",
+            "see src/billing/invoices/monthly.py",
+            "see src/billing/invoices/monthly.py",
+        ),
+        ("Bookings are stored in UTC.", "Bookings are kept in UTC, always", "Bookings are kept in UTC, always"),
+        ("Bookings are stored in UTC.", "So: bookings are  stored in UTC!", f"So: {MARK}!"),
+        ("Bookings are stored in UTC because bands travel", "Bookings are stored in UTC be…", MARK),
+        (
+            "One. Two. Three. Four. Five. Six.",
+            "One. Two. Three. Four. Five. Six",
+            MARK,
+        ),  # only the whole is long enough
+        (f"{MARK} and a passage that stays here", "And a passage that stays here", MARK),
+    ],
+)
+def test_what_counts_as_a_copy(forgotten, text, clean):
+    assert Sentences([forgotten]).cut(text) == clean
+
+
+def test_whole_words_are_not_found_inside_others():
+    near = Sentences(["Use Vite"], shortest=8, whole_words=True)
+    assert near.cut("let's use Vite, and use Vitest") == f"let's {MARK}, and use Vitest"
+
+
+def test_an_item_that_is_nothing_but_a_copy_leaves_its_list():
+    sentences = Sentences(["the payroll database is at ten"])
+    assert sentences.cut_json('["kept", "The payroll database is at ten"]') == '["kept"]'

@@ -1,0 +1,416 @@
+"""Use Now, Timeline, Try it and Health in a real browser: they go on by themselves, and leave their reader in peace."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_plus
+
+import pytest
+
+from foreword.payloads import Delivery
+from foreword.worker import life
+from tests.viewer.conftest import Viewer, playwright, settled, still, visit
+from tests.viewer.filled import LIVE_PROMPTS, hooked
+from tests.viewer.steps import CARDS, ROW, asks, keep, until
+
+pytestmark = pytest.mark.long
+
+FIRST, SECOND = LIVE_PROMPTS
+NEXT = "Where does the met office time out, and which test shows it?"
+PROMPT = "why does reserve_stock deadlock when two pickers lock rows of the queue?"
+LOCKED = {"status": 503, "json": {"error": "the database is locked", "hint": "wait"}}
+
+
+def press(page: Any, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def tell(viewer: Viewer, session: str, prompt: str) -> None:
+    """Tell a prompt of a session in the shop, as an agent's hook does."""
+    told = {"session_id": session, "cwd": viewer.projects["shop"], "prompt": prompt, "prompt_id": prompt}
+    hooked(viewer.client, Delivery("claude-code", "UserPromptSubmit", time.time(), json.dumps(told).encode()))
+
+
+# -- Now -------------------------------------------------------------------------------------------------------------
+
+
+def test_whoever_reads_keeps_place_focus_and_folds_when_something_new_comes(fresh_page, fresh):
+    page = fresh_page
+    page.set_viewport_size({"width": 1280, "height": 500})
+    visit(page, f"{fresh.origin}/now")
+    page.wait_for_selector(CARDS)
+    press(page, "j", "j", "j", "o")  # down to the start of the session, and its text
+    chosen = page.locator(f"{CARDS}.chosen")
+    assert "At session start" in chosen.locator("h2").text_content()
+    page.evaluate("document.querySelector('.moment.chosen details.text pre').focus()")
+    page.evaluate("document.querySelector('.moment.chosen').scrollIntoView({block: 'start'})")
+    top = "document.querySelector('.moment.chosen').getBoundingClientRect().top"
+    before = page.evaluate(top)
+    asks(fresh, NEXT)
+    page.wait_for_function("text => document.querySelector('.moment q')?.textContent === text", arg=NEXT)
+    page.locator("#said", has_text="New: for a prompt Where does the met office").wait_for(state="attached")
+    assert abs(page.evaluate(top) - before) <= 1
+    assert page.evaluate("document.activeElement.matches('.moment.chosen details.text pre')")
+    assert chosen.locator("details.text").get_attribute("open") is not None
+    page.locator(".now-above", has_text="1 new moment").click()
+    page.locator(".now-above").wait_for(state="hidden")
+    assert page.locator(f"{CARDS}.chosen q").text_content() == NEXT
+    tell(fresh, "other", "Count the guests of the shop again")
+    page.get_by_text("Another session goes on: shop, Count the guests").wait_for()
+    assert page.locator(f"{CARDS} q").first.text_content() == NEXT
+    page.get_by_role("button", name="Follow it").click()
+    until(page, "document.querySelector('.now-head h1').textContent.startsWith('Count the guests')")
+
+
+def test_a_prompt_without_an_answer_is_told_as_silence_with_what_came_nearest(fresh_page, fresh):
+    page = fresh_page
+    visit(page, f"{fresh.origin}/now")
+    page.wait_for_selector(CARDS)
+    for prompt, words in {
+        "Translate Ozymandias into Esperanto verses please": "Nothing was said: nothing",
+        "ok, and now?": "Nothing was said: it names no topic",
+        "Start the Esperanto course": "nothing fits well enough",
+    }.items():
+        assert asks(fresh, prompt) == ""
+        page.locator(CARDS, has_text=prompt).get_by_text(words).wait_for()  # at first it is being looked for
+    told = fresh.client.get("/api/silences", session_id=fresh.sessions["live"], limit=1)["silences"][0]
+    near = page.locator(CARDS, has_text="Start the Esperanto course").text_content()
+    assert f"Nearest: {told['title']} {told['score']:.3f}, needed {told['needed']:.3f}" in near
+
+
+# Each factor of a page: its figure, and how far its bar reaches from the middle, to the left below 0.
+
+
+def test_before_anything_happened_pages_say_what_to_do_first_and_go_on_by_themselves(unused):
+    page, viewer = unused
+    visit(page, f"{viewer.origin}/timeline")
+    page.locator(".empty", has_text="foreword install").wait_for()
+    visit(page, f"{viewer.origin}/try")
+    page.get_by_text("no project has been seen").wait_for()
+    for count, place in enumerate(("north", "south"), 1):
+        root = Path(viewer.projects["new"], place, "shop")
+        root.mkdir(parents=True)
+        told = {"kind": "decision", "title": f"Herons go {place}", "project_path": str(root)}
+        viewer.client.post("/api/memories", told)
+        until(page, f"document.querySelector('#project')?.options.length === {count}")
+    assert sorted(page.locator("#project option").all_text_contents()) == ["shop (north/shop)", "shop (south/shop)"]
+    page.locator("#project").select_option(label="shop (south/shop)")
+    page.locator("#prompt").fill("where do the herons go?")
+    page.locator(".tried", has_text="Herons go south").wait_for()
+    assert "Herons go north" not in page.inner_text("main")
+    visit(page, f"{viewer.origin}/now")
+    page.get_by_text("foreword install claude-code").wait_for()
+    asks(viewer, "Draw the owl", session="first", project="new")
+    page.locator(f"{CARDS} q", has_text="Draw the owl").wait_for()
+
+
+# -- Timeline --------------------------------------------------------------------------------------------------------
+
+
+def chosen(page: Any) -> str:
+    return str(page.evaluate("document.activeElement.dataset.session ?? ''"))
+
+
+def test_older_sessions_come_at_the_end_and_the_way_back_leads_to_the_same_place(fresh_page, fresh, watch):
+    page = fresh_page
+    watch.expects("503")
+    for number in range(30):
+        tell(fresh, f"many-{number}", f"question {number}")
+    page.route("**/api/timeline?before=*", lambda asked: asked.fulfill(**LOCKED))
+    visit(page, f"{fresh.origin}/timeline")
+    assert page.locator(".session").count() == 30
+    page.keyboard.press("End")
+    trouble = page.get_by_text("The database is locked")
+    trouble.wait_for()
+    page.unroute("**/api/timeline?before=*")
+    page.get_by_role("button", name="Older sessions").click()
+    page.locator(".session").nth(45).wait_for()
+    assert not trouble.is_visible()
+    ids = page.locator(".session").evaluate_all("all => all.map(each => each.dataset.session)")
+    assert len(ids) == len(set(ids))
+    page.locator(".session").nth(45).locator("h3 a").click()
+    page.wait_for_selector(".moment")
+    page.go_back()
+    page.wait_for_function("id => document.activeElement.dataset.session === id", arg=ids[45])
+    link = page.locator(".session a[href^='/memories/']").last
+    link.scroll_into_view_if_needed()
+    was, top = link.evaluate("node => [node.closest('.session').dataset.session, scrollY]")
+    link.click()
+    page.locator("#mem-title").wait_for()
+    page.go_back()
+    page.wait_for_function("id => document.activeElement.dataset.session === id", arg=was)
+    page.wait_for_function("top => Math.abs(scrollY - top) < 2", arg=top)
+
+
+def test_keys_walk_the_sessions_and_a_session_that_goes_on_takes_no_place_or_focus(fresh_page, fresh):
+    page = fresh_page
+    tell(fresh, "goes-on", "what of it?")
+    tell(fresh, "comes-later", "is the harbour open?")
+    visit(page, f"{fresh.origin}/timeline")
+    press(page, *"jjjjjjjjk")
+    was, top = chosen(page), page.evaluate("scrollY")
+    assert was == page.locator(".session").nth(6).get_attribute("data-session")
+    press(page, "Enter")
+    page.wait_for_selector(".moment")
+    assert page.url.endswith(f"/timeline/{was}")
+    press(page, "Escape")
+    page.wait_for_selector(".session.chosen")
+    assert (chosen(page), page.evaluate("scrollY")) == (was, top)
+    page.locator("[data-session=goes-on] h3 a").focus()
+    page.evaluate("() => document.querySelectorAll('.session').forEach(each => (each.seen = true))")
+    tell(fresh, "goes-on", "and now?")
+    until(page, "document.querySelector('.session').dataset.session === 'goes-on'")
+    assert (
+        page.evaluate("document.activeElement.closest('[data-session=goes-on]') && document.activeElement.tagName")
+        == "A"
+    )
+    assert page.evaluate("() => [...document.querySelectorAll('.session')].every(each => each.seen)")
+    press(page, "Enter")
+    page.wait_for_selector(".moment")
+    press(page, "j")
+    tell(fresh, "goes-on", "and the restaurant?")
+    page.wait_for_selector("text=and the restaurant?")
+    assert page.locator(".moment.chosen").inner_text() == page.locator(".moment").first.inner_text()
+
+
+def test_a_session_was_given_as_much_on_every_page(page, viewer):
+    live = viewer.sessions["live"]
+    visit(page, f"{viewer.origin}/now/{live}")
+    names, told = (page.locator(f".totals {each}").all_text_contents() for each in ("dt", "dd"))
+    figures = dict(zip(names, told, strict=True))
+    memories = int(figures["different memories"])
+    assert int(figures["items given"]) == sum(int(figures[name]) for name in ("used", "not used", "not judged yet"))
+    visit(page, f"{viewer.origin}/timeline/{live}")
+    page.locator(".story-head", has_text=f"given {memories} memories in").wait_for()
+    visit(page, f"{viewer.origin}/timeline")
+    page.locator(f"[data-session='{live}']", has_text=f"given {memories} memories").wait_for()
+
+
+# -- Try it ----------------------------------------------------------------------------------------------------------
+
+# Every row in its order with which side of the line it is on, and whether the node is the one that was marked before.
+TRIED = """() => [...document.querySelectorAll(".tried")].map(row => [
+    row.dataset.memory, row.classList.contains("left") ? "left" : "in", row.dataset.before ?? ""])"""
+
+
+# By script, for who moves it by hand takes the focus along.
+SLIDE = """(tokens) => { const slider = document.getElementById("budget");
+    slider.value = tokens;
+    slider.dispatchEvent(new Event("input")); }"""
+
+
+@pytest.fixture
+def shop(viewer, page):
+    """The page with the shop chosen and a prompt answered."""
+    visit(page, f"{viewer.origin}/try")
+    page.locator("#project").select_option(label="shop")
+    page.locator("#prompt").fill(PROMPT)
+    page.wait_for_selector(".tried")
+    still(page)
+    return page
+
+
+def budget(page: Any, tokens: int) -> None:
+    """Wait until what this budget holds is shown."""
+    until(page, f"document.querySelector('.meter-words')?.textContent.includes('of {tokens:,} tokens')")
+
+
+def test_the_slider_moves_items_across_the_line_and_each_row_stays_itself(shop):
+    before = shop.evaluate(TRIED)
+    shop.evaluate("() => document.querySelectorAll('.tried').forEach(row => row.dataset.before = row.dataset.memory)")
+    last = shop.locator(".tried:not(.left) .item-title a").last
+    title = last.inner_text()
+    last.focus()
+    shop.evaluate(SLIDE, 180)
+    budget(shop, 180)
+    after = shop.evaluate(TRIED)
+    assert shop.evaluate("() => document.activeElement.matches('a') && document.activeElement.textContent") == title
+    shown, still_shown = ({id for id, side, _ in rows if side == "in"} for rows in (before, after))
+    assert still_shown < shown
+    assert shown - still_shown <= {id for id, side, _ in after if side == "left"}
+    assert all(mark == id for id, _, mark in after if id in shown)  # the same nodes as before
+    assert shop.locator(".try-line").first.inner_text().startswith("The budget ends here")
+    assert shop.locator(".tried.left .try-why").first.inner_text().startswith("Left out: no room in the budget")
+    shop.evaluate(SLIDE, 500)
+    budget(shop, 500)
+    assert [id for id, side, _ in shop.evaluate(TRIED) if side == "in"] == [
+        id for id, side, _ in before if side == "in"
+    ]
+
+
+def test_everything_but_the_prompt_is_in_the_address_and_comes_back_from_it(shop):
+    shop.locator("#moment").select_option("question")
+    shop.locator("#budget").fill("300")
+    budget(shop, 300)
+    still(shop)
+    assert ("moment=question" in shop.url, "budget=300" in shop.url, "deadlock" in shop.url) == (True, True, False)
+    shop.locator("header nav a", has_text="Memories").click()
+    settled(shop)
+    shop.locator("header nav a", has_text="Try it").click()
+    shop.wait_for_selector(".tried")
+    assert shop.locator("#prompt").input_value() == PROMPT  # while the tab is open
+    shop.go_back()
+    shop.go_back()
+    settled(shop)
+    shop.reload()
+    settled(shop)
+    chosen = [shop.locator(f"#{name}").input_value() for name in ("moment", "budget", "prompt")]
+    assert chosen == ["question", "300", ""]
+    assert shop.evaluate("JSON.stringify([localStorage, sessionStorage])").find("deadlock") < 0
+
+
+def test_keys_change_the_budget_walk_the_items_and_open_one(shop):
+    press(shop, "Escape", "[")
+    budget(shop, 450)
+    press(shop, "]")
+    budget(shop, 500)
+    still(shop)
+    press(shop, "j", "j", "k")
+    id = shop.locator(".tried.chosen").get_attribute("data-memory")
+    assert id == shop.evaluate(TRIED)[0][0]
+    assert shop.locator(".try-text .pointed").get_attribute("data-memory") == id
+    press(shop, "p")
+    assert shop.evaluate("document.activeElement.id") == "prompt"
+    with shop.expect_request(lambda asked: asked.method == "POST" and asked.url.endswith("/api/try")):
+        shop.keyboard.press("Control+Enter")
+    still(shop)
+    press(shop, "Escape", "j", "o")
+    shop.wait_for_url("**/memories/*")
+
+
+def test_of_two_projects_that_are_chosen_in_a_row_the_latter_is_offered(viewer, page, watch):
+    """However late the former's choices come; and one that nobody knows is not taken for another."""
+    watch.expects("404")
+    visit(page, f"{viewer.origin}/try?session={viewer.sessions['codex']}&host=codex&moment=session_start")
+    keys = {name: page.locator("#project option", has_text=name).get_attribute("value") for name in ("havn", "tern")}
+    held: list[Any] = []
+    page.route(lambda url: f"project={quote_plus(keys['havn'])}" in url, lambda asked: held.insert(0, asked))
+    page.locator("#project").select_option(label="havn")
+    until(page, "document.getElementById('session').value === ''")
+    page.locator("#project").select_option(label="tern")
+    page.wait_for_function("key => new URLSearchParams(location.search).get('project') === key", arg=keys["tern"])
+    for each in held:
+        try:
+            each.continue_()
+        except playwright.Error:
+            continue  # nobody waits for it any more
+    still(page)
+    assert page.locator("#session option").count() == 1  # nobody has worked in it
+    visit(page, f"{viewer.origin}/try?project=nope")
+    page.get_by_text("no project is known as 'nope'").wait_for()
+    assert page.locator("#project").input_value() == "nope"
+
+
+# -- Health ----------------------------------------------------------------------------------------------------------
+
+# Whether the line below a plot says what the last row of its table does: the worker may still be judging.
+TODAY = """(plot) => {
+    const cells = [...plot.querySelectorAll("tbody tr:last-child td")];
+    const [used, ignored, unjudged] = cells.map((each) => each.textContent);
+    const says = `: ${used} used, ${ignored} not used, ${unjudged} not judged`;
+    return plot.querySelector(".plot-told").textContent.endsWith(says);
+}"""
+
+
+def test_a_plot_is_walked_by_keys_and_says_what_its_table_says(page, viewer):
+    visit(page, f"{viewer.origin}/health?days=30")
+    plot = page.locator("figure", has=page.get_by_role("heading", name="What became of items", exact=True))
+    rows, told = plot.locator("tbody tr"), plot.locator(".plot-told")
+    plot.get_by_text("as a table").click()
+    playwright.expect(rows).to_have_count(30)
+    plot.get_by_role("group", name="day by day").focus()
+    page.keyboard.press("ArrowLeft")  # from nowhere to today
+    page.wait_for_function(TODAY, arg=plot.element_handle())
+    page.keyboard.press("Home")
+    playwright.expect(told).to_have_text(re.compile(": 0 used, 0 not used, 0 not judged$"))
+    press(page, "End", "7")  # fewer days, and still the last one
+    playwright.expect(rows).to_have_count(7)
+    page.wait_for_function(TODAY, arg=plot.element_handle())
+    page.get_by_label("Project").select_option(label="tern")
+    page.wait_for_url("**project=*")
+    page.go_back()
+    page.wait_for_url("**/health?days=7")
+
+
+def test_a_table_that_is_read_keeps_the_focus_when_its_figures_change(page, viewer):
+    visit(page, f"{viewer.origin}/health")
+    store = page.get_by_role("region", name="Store", exact=True)
+    store.get_by_text("rows by table", exact=True).click()
+    table = store.get_by_role("region", name="Rows by table")
+    table.focus()
+    before = table.inner_text()
+    keep(viewer, "counted while one reads", 1)
+    playwright.expect(table).not_to_have_text(before, use_inner_text=True)
+    playwright.expect(table).to_be_focused()
+
+
+def test_a_broken_store_is_told_with_the_way_out(fresh_page, fresh, watch):
+    watch.expects("503")
+    fresh.home.database.unlink()
+    fresh.home.database.write_bytes(b"this is no database, and never was one. " * 200)
+    verdict = fresh_page.locator(".verdict-line", has_text="Not all is well: cannot open")
+    for _ in range(20):  # the worker looks every second
+        visit(fresh_page, f"{fresh.origin}/health")
+        if verdict.count():
+            break
+    verdict.wait_for()
+    playwright.expect(fresh_page.locator(".findings")).to_contain_text("foreword doctor")
+    playwright.expect(fresh_page.get_by_role("region", name="Store", exact=True)).to_contain_text("cannot be read")
+
+
+# -- the frame of all pages ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "shown"),
+    [
+        ("/timeline", "**/api/timeline*", ".session"),
+        ("/timeline/{live}", "**/api/sessions/*", ".moment"),
+        ("/health", "**/api/health", ".verdict-line"),
+        ("/health", "**/api/health/figures*", "figure svg"),
+        ("/memories", "**/api/memories?*", ROW),
+        ("/memories", "**/api/facets*", "[data-facet=kind]"),
+        ("/memories/{pinned}", "**/api/memories/*", "#mem-title"),
+        ("/try", "**/api/try?project=*", "#moment option"),
+        ("/timeline", "**/static/timeline.js", ".session"),
+    ],
+)
+def test_what_got_no_answer_once_is_asked_for_again_by_itself(page, viewer, watch, path, asked, shown):
+    watch.expects("ERR_FAILED")
+    lost: list[str] = []
+    page.route(asked, lambda request: (lost.append(request.request.url), request.abort()), times=1)
+    page.goto(viewer.origin + path.format(live=viewer.sessions["live"], pinned=viewer.ids["pinned"]))
+    page.locator(shown).first.wait_for(state="attached")
+    until(page, "!document.querySelector('.trouble')")
+    assert len(lost) == 1
+
+
+def test_pages_go_on_when_their_viewer_comes_back(fresh_page, fresh, watch):
+    watch.expects_it_gone()
+    visit(fresh_page, f"{fresh.origin}/now")
+    other = fresh_page.context.new_page()  # of all tabs one listens for the others
+    visit(other, f"{fresh.origin}/now")
+    life.stop(fresh.home)
+    for each in (fresh_page, other):
+        each.locator("#closed", has_text="does not answer").wait_for()
+    fresh_page.locator("header nav a", has_text="Memories").click()
+    fresh_page.locator(".trouble", has_text="does not answer").first.wait_for()
+    life.start(fresh.home)
+    fresh.again()
+    for each in (fresh_page, other):
+        each.locator("#closed").wait_for(state="hidden")
+    fresh_page.locator(".trouble").first.wait_for(state="detached")
+
+
+def test_more_pages_than_a_browser_opens_connections_are_all_drawn_and_all_told(fresh_page, fresh):
+    pages = [fresh_page, *(fresh_page.context.new_page() for _ in range(7))]
+    for each in pages:
+        visit(each, f"{fresh.origin}/now")
+    tell(fresh, "eight", "who sees this?")
+    for each in pages:
+        each.locator("option[value=eight]").wait_for(state="attached")
