@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from string import ascii_letters, digits
 
 from foreword.redact.patterns import CLASSES, Span, is_random, merge_spans
@@ -73,28 +74,27 @@ _TYPE = r"[a-z_][0-9a-z_]{0,63} [ \t]{0,15}=(?!=)[ \t]{0,16}"  # password: str =
 _LONG = rf"(?=(?:{_TYPE})?+[bru@]?\\{{0,8}}(?:[\"'`]|&quot;)?[{CLASSES['any']}#^*|]{{16}})"  # as a key is
 
 
-def _compile_names(
-    names: dict[str, str], kind: str, between: str, word: str = ""
-) -> list[tuple[str, str, re.Pattern[str]]]:
-    return [(word or each, kind, re.compile(f"{name}{_REST}(?:{between}){_MARKED}")) for each, name in names.items()]
+def _behind_names(names: dict[str, str], kind: str, between: str, word: str = "") -> list[tuple[str, str, str]]:
+    return [(word or each, kind, f"{name}{_REST}(?:{between}){_MARKED}") for each, name in names.items()]
 
 
-def _compile_flags(*names: str, kind: str) -> tuple[str, str, re.Pattern[str]]:
+def _behind_flags(*names: str, kind: str) -> tuple[str, str, str]:
     flag = rf"-(?<!{_NAME}-){_NAME}{{0,64}}(?:{'|'.join(names)}){_REST}"
-    return "-", kind, re.compile(rf"{flag}(?P<flag>{_GAP}|\n{_SPACE}){_MARKED}")
+    return "-", kind, rf"{flag}(?P<flag>{_GAP}|\n{_SPACE}){_MARKED}"
 
 
-# A word that must be there, the kind of the value, and what finds the place where it begins.
+# A word that must be there, the kind of the value, and what finds the place where it begins; compiled when first used.
 _PLACES = (
-    *_compile_names(_PASSWORD_NAMES, PASSWORD, _ASSIGNED + _SAID),
-    *_compile_names(_SECRET_NAMES, SECRET, f"(?:{_ASSIGNED}){_LONG}"),
-    _compile_flags(*_PASSWORD_NAMES.values(), kind=PASSWORD),
-    _compile_flags(_SECRET_NAMES["key"], kind=SECRET),
-    _compile_flags(*(name for word, name in _SECRET_NAMES.items() if word != "key"), kind=SECRET),
+    *_behind_names(_PASSWORD_NAMES, PASSWORD, _ASSIGNED + _SAID),
+    *_behind_names(_SECRET_NAMES, SECRET, f"(?:{_ASSIGNED}){_LONG}"),
+    _behind_flags(*_PASSWORD_NAMES.values(), kind=PASSWORD),
+    _behind_flags(_SECRET_NAMES["key"], kind=SECRET),
+    _behind_flags(*(name for word, name in _SECRET_NAMES.items() if word != "key"), kind=SECRET),
     # machine a login b password x; requirepass x
-    *_compile_names(_PASSWORD_NAMES, PASSWORD, f"(?P<login>{_GAP})", word="login "),
-    ("requirepass", PASSWORD, re.compile(rf"requirepass(?<!{_NAME}requirepass)(?P<rest>)(?P<flag>{_GAP}){_MARKED}")),
+    *_behind_names(_PASSWORD_NAMES, PASSWORD, f"(?P<login>{_GAP})", word="login "),
+    ("requirepass", PASSWORD, rf"requirepass(?<!{_NAME}requirepass)(?P<rest>)(?P<flag>{_GAP}){_MARKED}"),
 )
+_compile = cache(re.compile)
 _NAME_BEGINS = re.compile(r"(?s:.*[^0-9a-z_.\-])?+")
 # Nothing but spaces, a diff's sign, a list's dash, quotes or `export` stands before it on its line.
 _LINE_BEGINS = re.compile(
@@ -106,9 +106,10 @@ def find_secrets(text: str) -> list[Span]:
     """Return where such values stand, in order and without overlaps, each with what it is."""
     low = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
     spans: list[Span] = []
-    for word, kind, expression in _PLACES:
-        if word in low:
-            spans += _find_named(text, low, kind, expression)
+    if any(word in low for word in (*_PASSWORD_NAMES, *_SECRET_NAMES)):
+        for word, kind, expression in _PLACES:
+            if word in low:
+                spans += _find_named(text, low, kind, _compile(expression))
     if "authorization" in low:
         spans += _find_headers(text, low)
     if "bearer" in low:
@@ -117,7 +118,7 @@ def find_secrets(text: str) -> list[Span]:
         spans += _find_cookies(text, low)
     for word, flag, named in _COMMANDS:
         if word in low:
-            spans += _find_flags(text, flag, named=named)
+            spans += _find_flags(text, _compile(flag), named=named)
     return merge_spans(sorted(spans))
 
 
@@ -374,7 +375,7 @@ _SESSION = re.compile(
 )
 # Commands whose flag takes a password: a word that must be there, the flag, and whether a name and a colon come first.
 _COMMANDS = tuple(
-    (word, re.compile(rf"(?<![0-9A-Za-z])(?i:{word})(?:(?!(?i:{word})|\\n|{flag})[^\n]){{0,512}}+{flag}"), named)
+    (word, rf"(?<![0-9A-Za-z])(?i:{word})(?:(?!(?i:{word})|\\n|{flag})[^\n]){{0,512}}+{flag}", named)
     for word, flag, named in (
         ("mysql", " -p(?=[^ ])", False),
         ("mariadb", " -p(?=[^ ])", False),

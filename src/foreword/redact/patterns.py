@@ -278,6 +278,7 @@ def _split_prefixes() -> tuple[list[tuple[str, int]], dict[str, list[int]]]:
     return literals, heads
 
 
+@cache
 def _compile_heads() -> list[re.Pattern[str]]:
     """Return what finds the heads: their last group is a head, and at least 12 characters of a token follow.
 
@@ -301,17 +302,17 @@ def _compile_heads() -> list[re.Pattern[str]]:
 
 
 _LITERALS, _HEADS = _split_prefixes()
-_FINDERS = _compile_heads()
-# A head may hold others: csk- ends with sk-, EAAA begins with EAA. Each row, and where in the head its own one begins.
-_ROWS = {
-    head: [
+
+
+@cache
+def _rows_of(head: str) -> list[tuple[int, int]]:
+    """Return the rows to try at *head*, and where in it each begins: csk- ends with sk-, EAAA begins with EAA."""
+    return [
         (row, len(head) - len(other) if head.endswith(other) else 0)
         for other, rows in _HEADS.items()
         if head.endswith(other) or head.startswith(other)
         for row in rows
     ]
-    for head in _HEADS
-}
 
 
 # A word that is long enough for a token and holds a digit or a capital, with the character before it: one percent of a
@@ -331,12 +332,12 @@ def find_tokens(text: str) -> list[Span]:
     for prefix, number in _LITERALS:
         if prefix in joined:
             found += _check(number, joined, _compile_row(number).finditer(joined))
-    for finder in _FINDERS:
+    for finder in _compile_heads():
         done: dict[int, int] = {}
         for place in finder.finditer(joined):
             group = place.lastindex or 0
             at = place.start(group)
-            for number, offset in _ROWS[place[group]]:
+            for number, offset in _rows_of(place[group]):
                 if at + offset >= done.get(number, 0) and (match := _compile_row(number).match(joined, at + offset)):
                     done[number] = match.end()
                     found += _check(number, joined, [match])
