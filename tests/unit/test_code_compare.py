@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foreword.code import changes, changes_of, changes_of_piece, edits_of_patch, parts
-from foreword.code import compare as comparing
-from foreword.code.grammars import language_of, parsed
+from foreword.code import changes, changes_of, changes_of_piece, edits_of_patch
 from foreword.types import Change, Edit
 from tests.tables import table
 
@@ -146,56 +142,10 @@ def test_every_language_tells_new_modified_and_deleted(name: str):
         assert changes_of(name, before=text, after=f"{text}\n{remark} a remark\n") == ()
 
 
-# ---- parts
-
-
 def test_what_takes_too_long_to_parse_is_not_told_as_deleted():
     few, many = "def first():\n    pass\n", "def second():\n    pass\n" * 5_000
     assert changes_of("a.py", before=few, after=many, most_ms=0.05) == ()
     assert changes_of("a.py", before=many, after=few, most_ms=0.05) == ()
-
-
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(st.sampled_from(["sample.py", "sample.ts", "sample.go", "Sample.java", "sample.rb", "sample.cpp"]), st.data())
-def test_parts_tell_what_whole_files_tell(name: str, data: st.DataObject):
-    """The way that parses only what differs finds the same functions as the one that parses all."""
-    text = SAMPLES[name]
-    lines = text.split("\n")
-    for _ in range(data.draw(st.integers(1, 3))):
-        at = data.draw(st.integers(0, len(lines) - 1))
-        if data.draw(st.booleans()):
-            del lines[at]
-        else:
-            lines.insert(at, data.draw(st.sampled_from(["", "x = 1", "    y = 2", "}", "def new():\n    pass"])))
-    after = "\n".join(lines)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "_LARGE", 0)
-        quick = comparing._in_parts(name, text.encode(), after.encode(), most_ms=400.0)
-    whole = comparing.differing(
-        name,
-        before=comparing.definitions_in(text.encode(), file=name),
-        after=comparing.definitions_in(after.encode(), file=name),
-    )
-    tree = parsed(after.encode(), language=language_of(name, head=after.encode()))
-    if quick is not None and tree is not None and not tree.root_node.has_error and _is_sound(name, after):
-        assert sorted(told(quick)) == sorted(told(whole))
-
-
-def test_a_function_at_the_margin_ends_the_class_that_it_was_put_into():
-    before = "class Store:\n    a = 1\n\n    def first(self):\n        pass\n\n    def second(self):\n        pass\n"
-    after = before.replace("    def second", "def new():\n    pass\n\n    def second").replace("\n\ndef", "\ndef")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "_LARGE", 0)
-        quick = comparing._in_parts("a.py", before.encode(), after.encode(), most_ms=400.0)
-    assert quick is None or ("DELETED", "Store.second") in told(quick)
-
-
-def _is_sound(name: str, text: str) -> bool:
-    """tree-sitter takes any margin for Python; of code that no Python reads, parts and whole may tell differently."""
-    try:
-        return not name.endswith(".py") or ast.parse(text) is not None
-    except SyntaxError:
-        return False
 
 
 # ---- what a tool told

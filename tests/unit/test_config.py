@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from foreword.config import SETTINGS, Loaded, load, load_synonyms
 from foreword.config.editing import change, unset
 from foreword.config.file import MOST_BYTES
-from foreword.config.page import settings_page
 from foreword.config.settings import Setting
 from foreword.errors import BadConfig, ForewordError
 from foreword.paths import OUR_FOLDERS, Home
 from foreword.recipes import MOST_TOKENS, RECIPES, UNCOUNTED, ledger_of, merged
 from foreword.types import KINDS, MOMENTS
+from tests.settings_page import settings_page
 from tests.tables import table
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +66,7 @@ class TestTable:
         assert strict > middle > wide > 0
         # The page tells exactly what the code does.
         page = (ROOT / "docs" / "settings.md").read_text("utf-8")
-        assert page == settings_page(), "write it anew: the text is foreword.config.page.settings_page()"
+        assert page == settings_page(), "write it anew: python -m tests.settings_page > docs/settings.md"
         # The examples of the page work.
         recipes, synonyms = re.findall(r"```toml\n(.*?)```", settings_page(), re.DOTALL)
         loaded = written(home, recipes)

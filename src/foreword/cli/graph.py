@@ -36,8 +36,7 @@ def graph(
 ) -> None:
     """Show what a memory is linked to, or who calls a function and whom it calls.
 
-    Of a memory: links of every relation, both ways, within its project, and links that it might have; `foreword link`
-    accepts one. No agent is given the graph.
+    Of a memory: links of every relation, both ways, within its project. No agent is given the graph.
 
     Of a function: the project's source files are read now, and nothing is stored. Calls are matched by name, not by
     type: `a.save()` may call any `save`, and where several are defined it says how many. Where NAME itself is defined
@@ -119,11 +118,6 @@ def _of_memory(id: str, *, hops: int, json: bool) -> None:
         left += [(each, depth + 1) for each in reversed(node["beyond"])]
     if not answer["whole"]:
         screen.aside("there is more, further on")
-    if answer["suggested"]:
-        screen.say("\nsuggested:")
-    for each in answer["suggested"]:
-        screen.say(f"  {each['source']} {each['relation']} {each['target']}: {each['reason']}")
-        screen.say(f"    {_memory(each)}")
 
 
 def _memory(node: dict[str, Any]) -> str:

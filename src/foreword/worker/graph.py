@@ -9,7 +9,7 @@ from typing import Any
 from foreword.amendments import Amendment
 from foreword.errors import BadRequest, NotFound
 from foreword.goals import parent_of, refuse_part
-from foreword.graph import RELATIONS, Node, suggested, walk
+from foreword.graph import RELATIONS, Node, walk
 from foreword.store.sqlite import Store
 from foreword.types import Link, Memory
 from foreword.worker.asked import known
@@ -26,16 +26,12 @@ class Graph:
         self._store, self._now = store, now
 
     def of(self, id: str, *, hops: int = HOPS) -> dict[str, Any]:
-        """What a memory is linked to within so many steps, and what it might be linked to."""
+        """Return what a memory is linked to within so many steps."""
         start = known(self._store(), id)
         walked = walk(self._store(), start, hops=min(hops or HOPS, MOST_HOPS))
         return {
             **_told(walked.start),
             "whole": walked.whole,
-            "suggested": [
-                {**vars(each.link), **_about(each.memory), "reason": each.reason}
-                for each in suggested(self._store(), start)
-            ],
         }
 
     def link(self, told: Mapping[str, Any]) -> dict[str, Any]:

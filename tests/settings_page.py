@@ -1,4 +1,4 @@
-"""Every setting, recipe and ledger as it is built in -> the page docs/settings.md."""
+"""Write the page docs/settings.md from the built-in settings, recipes and ledgers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from foreword.recipes import MOST_ITEMS, MOST_TOKENS, MOST_TOTAL, RECIPES, ledge
 
 
 def settings_page() -> str:
-    """The page docs/settings.md, byte for byte."""
+    """Return the page docs/settings.md, byte for byte."""
     rows = [
         f"| `{each.name}` | {default_shown(each)} | {each.unit or '-'} | {range_shown(each)} | {each.what} "
         f"| `{each.env}` |"
@@ -116,3 +116,6 @@ deploy = ["ci", "pipeline", "helm"]
 test = []
 ```
 """
+
+if __name__ == "__main__":
+    print(settings_page(), end="")
