@@ -19,14 +19,6 @@ VALUES = [chars(random.Random(number), ALNUM, size).encode() for number, size in
 MARK = "[redacted:env]"
 
 
-<<<<<<< HEAD
-@pytest.fixture(autouse=True)
-def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(client.CONFIG, "key", KEY)
-
-
-=======
->>>>>>> redact
 def found(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     raw = {name.encode(): value.encode() for name, value in environ.items()}
     monkeypatch.setattr(client, "posix", SimpleNamespace(environ=raw))
@@ -34,11 +26,7 @@ def found(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> list[byte
 
 
 def told(values: list[bytes]) -> str:
-<<<<<<< HEAD
-    return client.digests(values, key=KEY)
-=======
     return client.digests(values, key=KEY).removeprefix("&hidden=")
->>>>>>> redact
 
 
 PLACES = [
