@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.hook import fallback, pipe
+from foreword.hook import client, offline
 from foreword.redact import env
 from foreword.redact.env import hiding
 from tests.planted import ALNUM, chars
@@ -19,19 +19,14 @@ VALUES = [chars(random.Random(number), ALNUM, size).encode() for number, size in
 MARK = "[redacted:env]"
 
 
-@pytest.fixture(autouse=True)
-def keyed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(pipe.CONFIG, "key", KEY)
-
-
 def found(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     raw = {name.encode(): value.encode() for name, value in environ.items()}
-    monkeypatch.setattr(pipe, "posix", SimpleNamespace(environ=raw))
-    return pipe.secret_values()
+    monkeypatch.setattr(client, "posix", SimpleNamespace(environ=raw))
+    return client.secret_values()
 
 
 def told(values: list[bytes]) -> str:
-    return pipe.digests(values).removeprefix("&hidden=")
+    return client.digests(values, key=KEY).removeprefix("&hidden=")
 
 
 PLACES = [
@@ -135,7 +130,7 @@ def test_ordinary_values_are_not(monkeypatch: pytest.MonkeyPatch, name: str, val
 def test_without_a_worker_the_hook_takes_them_out_itself() -> None:
     values = [b"zq7Zq7Zq7Zq7", b'quo"ted\\77', "pässwörd77".encode()]
     raw = b'{"a": "zq7Zq7Zq7Zq7 quo\\"ted\\\\77 p\\u00e4ssw\\u00f6rd77"}'
-    hide = fallback._hiding(values, raw)
+    hide = offline._hider(values, raw)
     assert hide is not None
     assert hide('zq7Zq7Zq7Zq7 quo"ted\\77 pässwörd77') == " ".join([MARK] * 3)
-    assert fallback._hiding(values, b"nothing of them") is None
+    assert offline._hider(values, b"nothing of them") is None
