@@ -25,7 +25,7 @@ test: .venv/ready-to-test style  ## everything that must be true of a commit, in
 
 test-all: .venv/ready-to-test style  ## that, what takes long, and the real agents
 	@$(BIN)/python tests/viewer/install.py
-	@failed=0; $(BIN)/python tests/e2e/run.py || failed=1; $(PYTEST) $(ARGS) || failed=1; exit $$failed
+	@failed=0; $(BIN)/python tests/e2e/run.py || failed=1; $(PYTEST) --hypothesis-profile=fuzz $(ARGS) || failed=1; exit $$failed
 
 test-viewer: .venv/ready-to-test  ## the viewer alone, in a real browser; pictures of its pages in artefacts/viewer
 	@$(BIN)/python tests/viewer/install.py

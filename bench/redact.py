@@ -1,4 +1,4 @@
-"""Ordinary source, logs and JSON through redact -> MB a second beside a copy and one plain `re`, and false hits.
+"""Measure redact on ordinary and hostile text: MB a second, the growth from n to 2n, and false hits.
 
 `make bench-redact`, or `python bench/redact.py --mb 4`. No time is asserted: goals stand beside the numbers.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import random
 import re
@@ -17,13 +18,16 @@ from pathlib import Path
 
 from store import quantile, say
 
-from foreword.redact import redact, redact_all, suspicious
+from foreword.redact import redact, redact_all
 from foreword.redact.env import hiding
 
 SPEED = 10.0  # MB a second, at least
 HITS = 1.0  # a megabyte of source, at most
 STDLIB = Path(sysconfig.get_path("stdlib"))
 TESTS = {"test", "tests", "idle_test", "site-packages"}
+# Repeated: what each step looks for, next to itself.
+HOSTILE = """password = |password=|token: a1|key=|"password": "x", |authorization: bearer |Cookie: a=|mysql -p
+curl -u a:|<password>|password is |eyJ|sk-|xapp-1|a|A|_|\\u003c|<|<private|</private>|&lt;|-----BEGIN |PRIVATE KEY |://a:b@|QUJDREVG"""
 # What one pass of `re` over the same text costs: five words that every scanner looks for.
 PLAIN = re.compile(r"password|secret|token|api_key|BEGIN [A-Z ]*PRIVATE KEY")
 
@@ -32,7 +36,7 @@ def main() -> None:
     given = arguments()
     texts = samples(given.mb * 1_000_000)
     rows = {name: measured(text, given.runs) for name, text in texts.items()}
-    result = {"texts": rows, "hits": false_hits(given.all)}
+    result = {"texts": rows, "hostile": hostile(int(given.mb * 500_000)), "hits": false_hits(given.all)}
     print(report(result))
     if given.json:
         Path(given.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
@@ -78,7 +82,6 @@ def measured(text: str, runs: int) -> dict[str, float]:
     assert hide is not None
     ways: dict[str, Callable[[], object]] = {
         "redact": lambda: redact(text),
-        "suspicious": lambda: suspicious(text),
         "as a value": lambda: redact_all({"a": [text]}),
         "variables": lambda: hide(text),
         "re": lambda: PLAIN.findall(text),
@@ -91,6 +94,36 @@ def measured(text: str, runs: int) -> dict[str, float]:
             run()
             spent[name].append(time.process_time() - begun)
     return {name: round(len(raw) / 1e6 / max(quantile(times, 0.5), 1e-9), 1) for name, times in spent.items()}
+
+
+def hostile(size: int) -> dict[str, dict[str, object]]:
+    """Return MB a second of 2n characters, and how much longer they take than n: a square takes four times as long."""
+    say(f"hostile text, {2 * size / 1e6:.1f} MB ...")
+    rng = random.Random(9)
+    name = "".join(rng.choices("abcdefghij", k=8))
+    texts = {unit: unit * (2 * size // len(unit)) for unit in HOSTILE.replace("\n", "|").split("|")}
+    made = {
+        "login lines": lambda: f"user=ada password={name}{rng.randrange(10**4)}\n",
+        "keys": lambda: f"api_key={rng.randrange(1 << 128):032x}\n",
+        "tokens": lambda: f"{'gh' + 'p_'}{rng.randrange(1 << 144):036x}\n",
+        "URLs": lambda: f"https://ada:{rng.randrange(1 << 32):x}@db/shop ",
+    }
+    for kind, line in made.items():
+        texts[kind] = "".join(line() for _ in range(2 * size // len(line()) + 1))[: 2 * size]
+    texts["base64"] = base64.b64encode(rng.randbytes(size * 3 // 2)).decode()
+    texts["minified"] = "".join("".join(text.split()) for _, text in sources(tests=False))[: 2 * size]
+    found: dict[str, dict[str, object]] = {}
+    for unit, text in texts.items():
+        half = text[: len(text) // 2]
+        once, twice = (min(seconds(part) for _ in range(2)) for part in (half, half + half))
+        found[unit] = {"mb_s": round(2 * len(half.encode()) / 1e6 / twice, 1), "growth": round(twice / once, 2)}
+    return found
+
+
+def seconds(text: str) -> float:
+    begun = time.process_time()
+    redact(text)
+    return max(time.process_time() - begun, 1e-9)
 
 
 def false_hits(everything: bool) -> dict[str, dict[str, object]]:
@@ -129,6 +162,10 @@ def report(result: dict[str, dict[str, dict[str, object]]]) -> str:
     lines.append(f"redact: {slowest} MB/s where it is slowest, goal {SPEED}: {'met' if slowest >= SPEED else 'missed'}")
     ratios = ", ".join(f"{name} {float(str(row['re'])) / float(str(row['redact'])):.1f}" for name, row in rows.items())
     lines.append(f"times one plain regular expression over the same text: {ratios}")
+    lines.append("hostile text: MB a second, and the time of 2n beside that of n")
+    for unit, about in sorted(result["hostile"].items(), key=lambda each: float(str(each[1]["mb_s"]))):
+        missed = "" if float(str(about["mb_s"])) >= SPEED else f"  under the goal of {SPEED}"
+        lines.append(f"  {unit[:24]!r:<28}{about['mb_s']:>8}{about['growth']:>8}{missed}")
     for name, about in result["hits"].items():
         met = "" if "its" in name.split()[0] else ("met" if float(str(about["per_mb"])) <= HITS else "missed")
         lines.append(

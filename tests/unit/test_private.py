@@ -226,7 +226,7 @@ def test_generated_forms_are_hidden_within_json_values_too() -> None:
 
 
 def test_the_end_of_a_huge_payload_is_not_kept_behind_any_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(client.CONFIG, "package", sys.path[0])  # which is on the path already
+    monkeypatch.setitem(client.CONFIG, "package", sys.path[0])
     rng = random.Random(19)
     for number in range(300):
         form = a_form(rng)

@@ -450,9 +450,16 @@ def repeats(tree) -> list[tuple[str, int, object]]:
 
 
 def test_no_expression_that_runs_over_a_text_can_go_back_over_an_unbounded_stretch() -> None:
-    expressions = [private_tags.TAG, private_tags.KEY_BLOCK, MODULE._PASSWORD, patterns._WORD, *patterns._FINDERS]
+    expressions = [
+        private_tags.compile_tag(),
+        private_tags.KEY_BLOCK,
+        MODULE._PASSWORD,
+        patterns._WORD,
+        *patterns._compile_heads(),
+    ]
     expressions += [patterns._compile_row(number) for number in range(len(patterns.FORMATS))]
-    expressions += [place[2] for place in keywords._PLACES] + [command[1] for command in keywords._COMMANDS]
+    expressions += [keywords._compile(pattern) for _, _, pattern in keywords._PLACES]
+    expressions += [keywords._compile(pattern) for _, pattern, _ in keywords._COMMANDS]
     expressions += [keywords._HEADER, keywords._BEARER, keywords._COOKIE, keywords._BARE, keywords._WHOLE]
     for expression in expressions:
         for kind, most, _what in repeats(re._parser.parse(expression.pattern)):

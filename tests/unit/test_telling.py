@@ -109,11 +109,11 @@ def corpus() -> list[tuple[str, str, str]]:
     return made
 
 
-def test_nine_of_ten_passwords_are_found_by_their_place() -> None:
+def test_95_of_100_passwords_are_found_by_their_place() -> None:
     made = corpus()
     missed = [(form, text) for form, text, value in made if value in redact(text)]
     assert len(made) > 900
-    assert len(missed) <= len(made) * 0.10, missed
+    assert len(missed) <= len(made) * 0.05, missed
     for _, text, _ in made:
         once = redact(text)
         assert redact(once) == once

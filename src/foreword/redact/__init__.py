@@ -208,11 +208,11 @@ def _drop_edge(text: str, cut: Cut) -> str:
 
 
 _EDGE = re.compile(r"[^\s\u2e80-\U0010ffff]+")
-_MARK = re.compile(r"\[cut\]|\[redacted:[0-9A-Za-z_-]{1,39}\]")
+_MARK = r"(?:\[cut\]|\[redacted:[0-9A-Za-z_-]{1,39}\])"
 
 
 def _is_mark(text: str) -> bool:
-    return _MARK.fullmatch(text) is not None
+    return re.fullmatch(_MARK, text) is not None
 
 
 # --- scheme://user:password@host ---
@@ -220,8 +220,8 @@ def _is_mark(text: str) -> bool:
 _NOT = r"\s@\"'<>\\`"
 # Up to the last @ before the path; a bare slash may stand in it, unless it begins like a port or a variable.
 _PASSWORD = re.compile(
-    rf"(?P<before>:(?:\\{{0,4}}/){{2}}(?:[^{_NOT}/:\[\]]|\[redacted:[a-z0-9-]{{1,40}}\])*+:)"
-    rf"(?P<password>(?:(?![0-9]*+[/?#]|[$%{{(])(?:[^{_NOT}/]|/(?!/))*+@)?+(?:[^{_NOT}/?#]*+@)*+)(?<=@)"
+    rf"(?P<before>:(?:\\{{0,4}}/){{2}}[^{_NOT}/:\[\]]*+(?:{_MARK}[^{_NOT}/:\[\]]*+)*+:)(?!{_MARK}@(?![^{_NOT}/?#]*+@))"
+    rf"(?P<password>(?:(?![0-9]*+[/?#]|[$%{{(])[^{_NOT}/]*+(?:/(?!/)[^{_NOT}/]*+)*+@)?+(?:[^{_NOT}/?#]*+@)*+)(?<=@)"
 )
 # {password}, ${PASSWORD}, {{ password }}, %s, ***, the word itself or nothing: useful to the reader and no secret
 _STANDS_FOR_ONE = re.compile(r"(?i:password|pass|passwd|pwd|token|secret)|\**|%s|\$*\{+[^\W\d][\w.]*\}+")
@@ -230,7 +230,7 @@ _STANDS_FOR_ONE = re.compile(r"(?i:password|pass|passwd|pwd|token|secret)|\**|%s
 def _hide_passwords(text: str) -> str:
     def replace(found: re.Match[str]) -> str:
         given = found["password"][:-1]
-        if _is_mark(given) or _STANDS_FOR_ONE.fullmatch(given):
+        if _STANDS_FOR_ONE.fullmatch(given):
             return found[0]
         return f"{found['before']}{mark('url-password')}@"
 

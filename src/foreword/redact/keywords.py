@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from string import ascii_letters, digits
 
 from foreword.redact.patterns import CLASSES, Span, is_random, merge_spans
 
@@ -43,7 +45,7 @@ _PASSWORD_NAMES = {
 _SECRET_NAMES = {
     "secret": f"secret{_ABOUT}",
     "token": f"token(?<!publickeytoken){_ABOUT}",
-    "key": f"key{_ABOUT}",
+    "key": rf"key(?<=[a-z_. \-]key){_ABOUT}",
     "credential": f"credential{_ABOUT}",
     "auth": f"auth(?:(?![a-z])|(?=key|token|secret)){_ABOUT}",
     "sessid": f"sessid{_ABOUT}",
@@ -72,28 +74,27 @@ _TYPE = r"[a-z_][0-9a-z_]{0,63} [ \t]{0,15}=(?!=)[ \t]{0,16}"  # password: str =
 _LONG = rf"(?=(?:{_TYPE})?+[bru@]?\\{{0,8}}(?:[\"'`]|&quot;)?[{CLASSES['any']}#^*|]{{16}})"  # as a key is
 
 
-def _compile_names(
-    names: dict[str, str], kind: str, between: str, word: str = ""
-) -> list[tuple[str, str, re.Pattern[str]]]:
-    return [(word or each, kind, re.compile(f"{name}{_REST}(?:{between}){_MARKED}")) for each, name in names.items()]
+def _behind_names(names: dict[str, str], kind: str, between: str, word: str = "") -> list[tuple[str, str, str]]:
+    return [(word or each, kind, f"{name}{_REST}(?:{between}){_MARKED}") for each, name in names.items()]
 
 
-def _compile_flags(*names: str, kind: str) -> tuple[str, str, re.Pattern[str]]:
+def _behind_flags(*names: str, kind: str) -> tuple[str, str, str]:
     flag = rf"-(?<!{_NAME}-){_NAME}{{0,64}}(?:{'|'.join(names)}){_REST}"
-    return "-", kind, re.compile(rf"{flag}(?P<flag>{_GAP}|\n{_SPACE}){_MARKED}")
+    return "-", kind, rf"{flag}(?P<flag>{_GAP}|\n{_SPACE}){_MARKED}"
 
 
-# A word that must be there, the kind of the value, and what finds the place where it begins.
+# A word that must be there, the kind of the value, and what finds the place where it begins; compiled when first used.
 _PLACES = (
-    *_compile_names(_PASSWORD_NAMES, PASSWORD, _ASSIGNED + _SAID),
-    *_compile_names(_SECRET_NAMES, SECRET, f"(?:{_ASSIGNED}){_LONG}"),
-    _compile_flags(*_PASSWORD_NAMES.values(), kind=PASSWORD),
-    _compile_flags(_SECRET_NAMES["key"], kind=SECRET),
-    _compile_flags(*(name for word, name in _SECRET_NAMES.items() if word != "key"), kind=SECRET),
+    *_behind_names(_PASSWORD_NAMES, PASSWORD, _ASSIGNED + _SAID),
+    *_behind_names(_SECRET_NAMES, SECRET, f"(?:{_ASSIGNED}){_LONG}"),
+    _behind_flags(*_PASSWORD_NAMES.values(), kind=PASSWORD),
+    _behind_flags(_SECRET_NAMES["key"], kind=SECRET),
+    _behind_flags(*(name for word, name in _SECRET_NAMES.items() if word != "key"), kind=SECRET),
     # machine a login b password x; requirepass x
-    *_compile_names(_PASSWORD_NAMES, PASSWORD, f"(?P<login>{_GAP})", word="login "),
-    ("requirepass", PASSWORD, re.compile(rf"requirepass(?<!{_NAME}requirepass)(?P<rest>)(?P<flag>{_GAP}){_MARKED}")),
+    *_behind_names(_PASSWORD_NAMES, PASSWORD, f"(?P<login>{_GAP})", word="login "),
+    ("requirepass", PASSWORD, rf"requirepass(?<!{_NAME}requirepass)(?P<rest>)(?P<flag>{_GAP}){_MARKED}"),
 )
+_compile = cache(re.compile)
 _NAME_BEGINS = re.compile(r"(?s:.*[^0-9a-z_.\-])?+")
 # Nothing but spaces, a diff's sign, a list's dash, quotes or `export` stands before it on its line.
 _LINE_BEGINS = re.compile(
@@ -105,9 +106,10 @@ def find_secrets(text: str) -> list[Span]:
     """Return where such values stand, in order and without overlaps, each with what it is."""
     low = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
     spans: list[Span] = []
-    for word, kind, expression in _PLACES:
-        if word in low:
-            spans += _find_named(text, low, kind, expression)
+    if any(word in low for word in (*_PASSWORD_NAMES, *_SECRET_NAMES)):
+        for word, kind, expression in _PLACES:
+            if word in low:
+                spans += _find_named(text, low, kind, _compile(expression))
     if "authorization" in low:
         spans += _find_headers(text, low)
     if "bearer" in low:
@@ -116,7 +118,7 @@ def find_secrets(text: str) -> list[Span]:
         spans += _find_cookies(text, low)
     for word, flag, named in _COMMANDS:
         if word in low:
-            spans += _find_flags(text, flag, named=named)
+            spans += _find_flags(text, _compile(flag), named=named)
     return merge_spans(sorted(spans))
 
 
@@ -137,16 +139,23 @@ def _find_named(text: str, low: str, kind: str, expression: re.Pattern[str]) -> 
     in_vain: set[tuple[int, str]] = set()  # what stood around names without a secret; hostile text repeats it
     while match := expression.search(low, at):
         at = match.start("rest")  # where the word ends: the rest of the name may hold another one
-        before = min(match.start(), 200)
-        around = before, text[match.start() - before : match.end() + 400]  # all that the answer depends on
-        if around in in_vain:
+        if _is_other_word(text, low, at):
             continue
-        span = None if _is_other_word(text, low, at) else _read_value(text, low, match, kind)
-        if span:
+        if kind == PASSWORD and match.lastgroup in ("sign", "flag") and (clear := _CLEAR.match(text, match.end())):
+            value = clear[clear.lastindex or 0]
+            if len(set(value)) > 2 and not _NAME_OR_PLACEHOLDER.search(value) and value.lower() not in _PLACEHOLDERS:
+                start, at = clear.span(clear.lastindex or 0)
+                yield start, at, PASSWORD
+                continue
+        before = min(match.start(), 200)
+        around = slice(match.start() - before, match.end() + 400)  # all that the answer depends on
+        if in_vain and (before, text[around]) in in_vain:
+            continue
+        if span := _read_value(text, low, match, kind):
             yield span
             at = span[1]
         elif len(in_vain) < 1000:
-            in_vain.add(around)
+            in_vain.add((before, text[around]))
 
 
 def _is_other_word(text: str, low: str, at: int) -> bool:
@@ -165,10 +174,6 @@ def _is_other_word(text: str, low: str, at: int) -> bool:
 def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | None:
     """Return the span of the value behind a name, if it is a secret."""
     how, at, name_end = match.lastgroup, match.end(), match.end("rest")
-    if kind == PASSWORD and how in ("sign", "flag") and (clear := _CLEAR.match(text, at)):
-        value = clear[clear.lastindex or 0]
-        if len(set(value)) > 2 and not _NAME_OR_PLACEHOLDER.search(value) and value.lower() not in _PLACEHOLDERS:
-            return (*clear.span(clear.lastindex or 0), PASSWORD)
     begins = _NAME_BEGINS.match(low, max(0, match.start() - 64), match.start())
     begin = begins.end() if begins else match.start()
     # `NAME=x` on a line of its own and <name>x</name> are sure: any word is a value. `name: x` on a line of its own: a
@@ -271,8 +276,7 @@ _CODE = re.compile(r"[(\[{<|]|->|::|=>|//|==|\A[A-Za-z_][0-9A-Za-z_]*(?:\.[A-Za-
 _DIGIT_OR_SIGN = re.compile("[0-9!@#$%^&*+?~]")
 _PLAIN = re.compile(r"[0-9A-Za-z_.\-]*\Z")
 _KEY = re.compile(rf"[{CLASSES['any']}#^*|]{{16,}}+\Z")
-_NO_SIGNS = re.compile("[_./:=%-]")
-_CHANGES = re.compile("[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])|[a-z](?=[A-Z])")
+_KINDS = bytes.maketrans(ascii_letters.encode() + digits.encode(), b"l" * 26 + b"u" * 26 + b"d" * 10)
 PIECE = 3.6  # characters; random letters and digits change their kind after 2.1 on average, names after 5
 
 
@@ -321,7 +325,11 @@ def is_password(value: str, *, quoted: bool, sure: bool, line: bool, tight: bool
 def is_key(value: str) -> bool:
     """Tell whether a value looks random: 16 characters or more, digits and letters, in pieces shorter than words."""
     head = value[:256]
-    if not _KEY.match(head) or (1 + len(_CHANGES.findall(head))) * PIECE < len(_NO_SIGNS.sub("", head)):
+    if not _KEY.match(head):
+        return False
+    kinds = head.encode().translate(_KINDS)
+    pieces = 1 + sum(kinds.count(change) for change in (b"ld", b"dl", b"ud", b"du", b"lu"))
+    if pieces * PIECE < len(kinds.translate(None, b"_-./:=%")):
         return False
     if "://" in head or (head.startswith(("/", "./", "~/")) and head.count("/") > 1):
         return False
@@ -355,8 +363,10 @@ def _is_phrase(value: str, *, phrase: bool) -> bool:
 # --- headers, cookies, flags ---
 
 _SCHEME = "(?P<scheme>basic|bearer|token|digest|negotiate|apikey|ssws|bot|key|oauth)"
-_HEADER = re.compile(rf"authorization{_QUOTE}(?:(?=[:=, ])[ \t:=>,('\"\\]{{0,24}}+)?+(?:{_SCHEME}(?: |%20){_SPACE})?+")
-_BEARER = re.compile(rf"(?<![0-9a-z])bearer{_GAP}")
+_HEADER = re.compile(
+    rf"authorization{_QUOTE}(?:(?=[:=, ])[ \t:=>,('\"\\]{{0,24}}+)?+(?:{_SCHEME}(?: |%20){_SPACE})?+{_MARKED}"
+)
+_BEARER = re.compile(rf"bearer(?<![0-9a-z]bearer){_GAP}{_LONG}")
 _COOKIE = re.compile(rf"cookie{_QUOTE}[:=](?!=){_SPACE}{_QUOTE}(?P<line>[^\r\n\"'`\\]{{0,{LONGEST}}}+)")
 # A pair whose value looks like a session's, behind a semicolon, another header or nothing.
 _SESSION = re.compile(
@@ -365,7 +375,7 @@ _SESSION = re.compile(
 )
 # Commands whose flag takes a password: a word that must be there, the flag, and whether a name and a colon come first.
 _COMMANDS = tuple(
-    (word, re.compile(rf"(?<![0-9A-Za-z])(?i:{word})(?:(?!(?i:{word})|\\n|{flag})[^\n]){{0,512}}+{flag}"), named)
+    (word, rf"(?<![0-9A-Za-z])(?i:{word})(?:(?!(?i:{word})|\\n|{flag})[^\n]){{0,512}}+{flag}", named)
     for word, flag, named in (
         ("mysql", " -p(?=[^ ])", False),
         ("mariadb", " -p(?=[^ ])", False),

@@ -195,17 +195,19 @@ FORMATS = (
 )
 SHORTEST = 20  # characters of an AWS key; a shorter word holds no token
 
+_DIGIT, _SMALL, _CAPITAL, _NO_DIGIT_OR_SIGN = map(re.compile, ("[0-9]", "[a-z]", "[A-Z]", r"[^0-9\-_.+/=%]"))
+
 
 def is_random(text: str) -> bool:
     """Tell whether *text* holds a digit and a letter, or both cases: no word, no number."""
-    if re.search("[0-9]", text):
-        return bool(re.search(r"[^0-9\-_.+/=%]", text))
-    return bool(re.search("[a-z]", text)) == bool(re.search("[A-Z]", text))
+    if _DIGIT.search(text):
+        return _NO_DIGIT_OR_SIGN.search(text) is not None
+    return (_SMALL.search(text) is None) == (_CAPITAL.search(text) is None)
 
 
 def _has_digit_and_case(body: str) -> bool:
     # A digit, and either both cases or 24 characters without a dash: names such as sk-cube-grid have neither.
-    if not re.search("[0-9]", body):
+    if not _DIGIT.search(body):
         return False
     return not (body.islower() or body.isupper()) or bool(re.search("[^_-]{24}", body[:4096]))
 
@@ -276,6 +278,7 @@ def _split_prefixes() -> tuple[list[tuple[str, int]], dict[str, list[int]]]:
     return literals, heads
 
 
+@cache
 def _compile_heads() -> list[re.Pattern[str]]:
     """Return what finds the heads: their last group is a head, and at least 12 characters of a token follow.
 
@@ -299,17 +302,17 @@ def _compile_heads() -> list[re.Pattern[str]]:
 
 
 _LITERALS, _HEADS = _split_prefixes()
-_FINDERS = _compile_heads()
-# A head may hold others: csk- ends with sk-, EAAA begins with EAA. Each row, and where in the head its own one begins.
-_ROWS = {
-    head: [
+
+
+@cache
+def _rows_of(head: str) -> list[tuple[int, int]]:
+    """Return the rows to try at *head*, and where in it each begins: csk- ends with sk-, EAAA begins with EAA."""
+    return [
         (row, len(head) - len(other) if head.endswith(other) else 0)
         for other, rows in _HEADS.items()
         if head.endswith(other) or head.startswith(other)
         for row in rows
     ]
-    for head in _HEADS
-}
 
 
 # A word that is long enough for a token and holds a digit or a capital, with the character before it: one percent of a
@@ -329,12 +332,12 @@ def find_tokens(text: str) -> list[Span]:
     for prefix, number in _LITERALS:
         if prefix in joined:
             found += _check(number, joined, _compile_row(number).finditer(joined))
-    for finder in _FINDERS:
+    for finder in _compile_heads():
         done: dict[int, int] = {}
         for place in finder.finditer(joined):
             group = place.lastindex or 0
             at = place.start(group)
-            for number, offset in _ROWS[place[group]]:
+            for number, offset in _rows_of(place[group]):
                 if at + offset >= done.get(number, 0) and (match := _compile_row(number).match(joined, at + offset)):
                     done[number] = match.end()
                     found += _check(number, joined, [match])

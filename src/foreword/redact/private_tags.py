@@ -6,6 +6,7 @@ Tags are found in any case, nested, escaped for HTML, JSON or URLs, and in lette
 from __future__ import annotations
 
 import re
+from functools import cache
 
 PRIVATE = "[redacted:private]"
 KEY = "[redacted:private-key]"
@@ -38,7 +39,8 @@ def styled(letter: str) -> str:
     return "".join(chr(start + place) for start in starts)
 
 
-def _compile_tag() -> re.Pattern[str]:
+@cache
+def compile_tag() -> re.Pattern[str]:
     """Return the expression of a tag; linear, because every repeat is possessive or bounded."""
 
     def sign(plain: str, html: str, code: str) -> str:
@@ -60,7 +62,6 @@ def _compile_tag() -> re.Pattern[str]:
     return re.compile(f"{less}{space}{follows}(?:(?P<close>{close})|{adorned}(?:{empty}|(?P<open>(?!{other}))))")
 
 
-TAG = _compile_tag()
 _GAP = r"(?: |\+|%20)"
 _LABEL = rf"{_GAP}[A-Z0-9 +%]{{0,40}}?PRIVATE{_GAP}KEY"
 # The beginning needs no dashes behind it and the end does: in doubt the block is longer. PuTTY has words for both ends.
@@ -75,7 +76,7 @@ _KEY_WORDS = ("PRIVATE KEY", "PRIVATE+KEY", "PRIVATE%20KEY", "Private-", "OpenVP
 def hide_blocks(text: str) -> str:
     """Return *text* with a mark for each block."""
     if not text.isascii() or "private" in text.lower():
-        text = _hide(text, TAG, nests=True, mark=PRIVATE)
+        text = _hide(text, compile_tag(), nests=True, mark=PRIVATE)
     if any(word in text for word in _KEY_WORDS):
         text = _hide(text, KEY_BLOCK, nests=False, mark=KEY)
     return text
@@ -114,4 +115,4 @@ def may_open(part: bytes) -> bool:
         escaped = re.sub(rb"\\+u", rb"\\u", text.encode("raw_unicode_escape"))
         text = escaped.decode("raw_unicode_escape", "ignore")
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")  # two halves become a letter
-    return TAG.search(text) is not None
+    return compile_tag().search(text) is not None
