@@ -153,10 +153,11 @@ def test_the_hook_starts_a_worker_for_the_next_time(filled: Home, host: Host, st
 def test_a_crash_loop_makes_few_starts(filled: Home, host: Host, project, tmp_path: Path):
     counter = tmp_path / "starts"
     host.write_hook(worker=["/bin/sh", "-c", f"echo x >> {counter}; exit 1"])
+    began = time.monotonic()
     for number in range(12):
         assert host.tell("UserPromptSubmit", prompt(project, prompt_id=str(number))).returncode == 0
     wait_for(counter.exists)
-    assert counter.read_text().count("x") == 1
+    assert counter.read_text().count("x") <= 1 + (time.monotonic() - began) // offline.START_EVERY
 
 
 def test_a_hung_worker_is_not_waited_for_and_nothing_is_lost_or_doubled(filled, host: Host, start, project):
@@ -281,7 +282,7 @@ def test_a_sub_agent_is_neither_captured_nor_answered(filled: Home, host: Host, 
 
 
 def test_a_host_that_keeps_stdin_open_is_answered_all_the_same(filled: Home, host: Host, project):
-    host.write_hook()
+    host.write_hook(FOREWORD_DEADLINE_PROMPT_MS="4500")
     command = build.command(filled, host="claude-code", event="UserPromptSubmit")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as hook:
         assert hook.stdin is not None

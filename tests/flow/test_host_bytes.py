@@ -1,8 +1,8 @@
 """What each host accepts, to the byte, for every recorded payload; for every piece of one, nothing worse than silence.
 
-Every payload goes through a real hook process, with the worker up and with the worker away. Every payload cut at every
-50th byte, and at a few random ones, goes through the worker's socket and through the hook's own answer in this process;
-real hook processes get a spread sample of them (SAMPLES).
+Every payload goes through a real hook process with the worker up, and one of each event with the worker away (all in
+`make test-all`). Every payload cut at every 50th byte, and at a few random ones, goes through the worker's socket and
+through the hook's own answer in this process; real hook processes get a spread sample of them (SAMPLES).
 """
 
 from __future__ import annotations
@@ -161,13 +161,18 @@ def assert_accepted(call: Recorded, answered: Answered, *, expected: bool | None
         assert call.moment, call.name
 
 
-@pytest.mark.parametrize("worker", ["up", "away"])
+@pytest.mark.parametrize("worker", ["up", "away", pytest.param("away, each by a process", marks=pytest.mark.long)])
 def test_every_recorded_call_is_answered_with_what_its_host_accepts(known, host: Host, start, project, worker):
+    """A process without a worker takes 0.1 s of a core: one for each event of a host, the others in this process."""
     host.write_hook()
     if worker == "up":
         start()
-    calls = placed(project, tag=worker)
-    answers = processes(known, [(each, each.raw) for each in calls])
+    calls = placed(project, tag=worker[:4])
+    alone = {(each.host, each.event): each for each in calls}.values() if worker == "away" else calls
+    rest = [each for each in calls if each not in alone]
+    answers = processes(known, [(each, each.raw) for each in alone])
+    answers += without_a_worker(known, [(each, each.raw) for each in rest])
+    calls = [*alone, *rest]
     for call, answered in zip(calls, answers, strict=True):
         assert_accepted(call, answered, expected=bool(call.moment))
     spoken = {call.host for call, (_, answer, _) in zip(calls, answers, strict=True) if answer}

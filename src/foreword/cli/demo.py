@@ -88,6 +88,7 @@ def _scratch(*, keep: bool) -> Iterator[Home]:
         del os.environ[name]
     # A hook that finds no worker starts one; here it would outlive the folder it works in.
     os.environ["FOREWORD_WORKER_AUTOSTART"] = "0"
+    os.environ["FOREWORD_DEADLINE_PROMPT_MS"] = "4500"  # on a busy machine it is shown late rather than not at all
     home = _new_home()
     try:
         yield home

@@ -166,7 +166,8 @@ def _setups(home: Home) -> dict[str, Setup]:
     plain = {each.host: each.setup for each in look(home=home, environ=os.environ, plugin=False)}
     plugins = {each.host: each.setup for each in look(home=home, environ=os.environ, plugin=True)}
     return {
-        host: replace(each, changes=tuple(dict.fromkeys((*each.changes, *plugins[host].changes))))
+        # Compared one by one: an entry may hold a dict, which has no hash.
+        host: replace(each, changes=(*each.changes, *(c for c in plugins[host].changes if c not in each.changes)))
         for host, each in plain.items()
     }
 
