@@ -17,3 +17,15 @@ def test_the_same_decision_of_a_session_in_two_projects_is_two_memories():
     ]
     uids = {put(summary, told)[1].uid for summary in summaries}
     assert len(uids) == 2
+
+
+def test_a_summary_that_is_refined_twice_keeps_what_came_without_a_model():
+    first, second = (
+        Refined(title=title, request="", done=title, learned=(), decisions=(), next=(), source="m", trust="agent")
+        for title in ("Better", "Better still")
+    )
+    summary = Memory(kind="summary", title="Plain", uid="sum:a:s", detail={"done": ["plain"]})
+    (once,) = put(summary, first)
+    (twice,) = put(once, second)
+    assert (twice.title, twice.detail["done"]) == ("Better still", ["Better still"])
+    assert twice.detail["without_model"] == {"title": "Plain", "done": ["plain"]}

@@ -40,8 +40,10 @@ def put(summary: Memory, told: Refined) -> list[Memory]:
     """
     if summary.detail.get(REVISED):
         return [_decision(summary, told, each) for each in told.decisions]
-    plain = {name: each for name, each in summary.detail.items() if name != "without_model"}
-    detail: dict[str, Any] = {**plain, "without_model": {"title": summary.title, **plain}}
+    # A session that goes on is refined again: what came without a model is then what the first time kept beside.
+    plain = summary.detail.get("without_model") or {"title": summary.title, **summary.detail}
+    detail: dict[str, Any] = {name: each for name, each in plain.items() if name != "title"}
+    detail["without_model"] = plain
     for name, said in (("request", [told.request]), ("done", [told.done]), ("learned", told.learned)):
         if any(said):
             detail[name] = list(said)
