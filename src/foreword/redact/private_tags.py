@@ -52,11 +52,11 @@ def compile_tag() -> re.Pattern[str]:
     slash = sign("/", "#0{0,4}47|#[xX]0{0,4}2[fF]", "2[fF]")
     space = rf"[\s{UNSEEN}]{{0,16}}+"
     name = "".join(f"[{x}{x.upper()}{LOOKALIKES[x]}{styled(x)}][{UNSEEN}]{{0,8}}+" for x in "private")
-    adorned = rf"(?:[\"'*`]|\\[\"']){{0,4}}+{name}"
+    adorned = rf"(?>(?:[\"'*`]|\\[\"']){{0,4}}){name}"
     # <privateKey>, <private-note> and `a <private)` are something else. `[` too, lest a mark make a tag of a word.
     other = r"[A-Za-z0-9_\[)\]]|[.:-][A-Za-z0-9_\[]"
     empty = rf"{space}{slash}{space}\\{{0,8}}{more}"  # <private/> hides nothing
-    close = rf"(?:\\{{0,8}}{slash}{space}){{1,4}}+{adorned}(?:[\"'*`]|\\[\"']){{0,4}}+{space}\\{{0,8}}{more}"
+    close = rf"(?>(?:\\{{0,8}}{slash}{space}){{1,4}}){adorned}(?>(?:[\"'*`]|\\[\"']){{0,4}}){space}\\{{0,8}}{more}"
     # The bracket stands before the choice: `re` then leaps to the next character that may begin one, 10 times faster.
     follows = rf"(?=[\\/{LOOKALIKES['/']}&%\"'*`pP{LOOKALIKES['p']}{styled('p')}])"
     return re.compile(f"{less}{space}{follows}(?:(?P<close>{close})|{adorned}(?:{empty}|(?P<open>(?!{other}))))")
