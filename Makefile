@@ -9,8 +9,8 @@ PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.1
 	command -v $$each >/dev/null 2>&1 && $$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$each && break; done)
 BIN := .venv/bin
-# Tests wait for the processes that they start as often as they compute: with a process for each core both are idle
-# for a third of the time. A free one takes tests from the busiest, so that all end together.
+# Twice as many as cores: most tests wait for processes that they started. One that has no tests left takes some from the
+# busiest, so that all end together.
 PYTEST = $(BIN)/python -m pytest -n $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN)))) --dist worksteal
 
 help:  ## this list
