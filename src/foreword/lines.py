@@ -84,7 +84,7 @@ def _each_text(item: Any, change: Callable[[str], str]) -> Any:
 
 SEAM = "\ue000"  # stands on both sides of the number of bytes that are missing; a private character of Unicode
 OPEN = "<private>"  # what a string ends with whose missing part may have opened something: the rest of it is hidden
-_INSIDE = re.compile(rb'[^"\\]*+(?:\\(?:u[0-9A-Fa-f]{4}|[^u])[^"\\]*+)*+')  # whole escapes, up to the closing quote
+_INSIDE = re.compile(rb'[^"\\]*+(?>(?:\\(?:u[0-9A-Fa-f]{4}|[^u])[^"\\]*+)*)')  # whole escapes, up to the closing quote
 _QUOTE = 0x22
 _ESCAPE = 6  # bytes of the longest one, \u0041
 _OVERLAP = 200  # bytes; a tag or the first line of a key that lies across two pieces is shorter

@@ -436,9 +436,16 @@ def test_any_value_is_clean_after_one_pass(value: object) -> None:
 
 
 def repeats(tree) -> list[tuple[str, int, object]]:
-    """(kind, greatest count, what is repeated) for each repeat in a parsed pattern."""
+    """(kind, greatest count, what is repeated) for each repeat in a parsed pattern.
+
+    An atomic group of one repeat is a possessive repeat, written so that Python 3.11.2 understands it.
+    """
     found = []
     for op, arg in tree:
+        if str(op) == "ATOMIC_GROUP" and len(arg) == 1 and str(arg[0][0]) == "MAX_REPEAT":
+            _, most, what = arg[0][1]
+            found += [("POSSESSIVE_REPEAT", most, what), *repeats(what)]
+            continue
         if str(op) in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             found.append((str(op), arg[1], arg[2]))
         inner = [arg] if not isinstance(arg, tuple | list) else arg

@@ -15,9 +15,9 @@ Path = tuple[str | int, ...]
 Keys = tuple[str, ...]
 
 SPACE = " \t\r\n\ufeff"
-_TRIVIA = re.compile(r"(?:[ \t\r\n\ufeff]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
+_TRIVIA = re.compile(r"(?>(?:[ \t\r\n\ufeff]++|//[^\r\n]*+|/\*.*?\*/)*)", re.DOTALL)
 _COMMENT = re.compile(r"//[^\r\n]*+|/\*.*?\*/", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\\r\n]++|\\.)*+"')
+_STRING = re.compile(r'"(?>(?:[^"\\\r\n]++|\\.)*)"')
 _SCALAR = re.compile(r"[-+.\w]++")
 _TRIVIAL = frozenset((*SPACE, "/"))
 _DECODE = json.JSONDecoder(strict=False).decode

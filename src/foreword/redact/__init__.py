@@ -220,8 +220,8 @@ def _is_mark(text: str) -> bool:
 _NOT = r"\s@\"'<>\\`"
 # Up to the last @ before the path; a bare slash may stand in it, unless it begins like a port or a variable.
 _PASSWORD = re.compile(
-    rf"(?P<before>:(?:\\{{0,4}}/){{2}}[^{_NOT}/:\[\]]*+(?:{_MARK}[^{_NOT}/:\[\]]*+)*+:)(?!{_MARK}@(?![^{_NOT}/?#]*+@))"
-    rf"(?P<password>(?:(?![0-9]*+[/?#]|[$%{{(])[^{_NOT}/]*+(?:/(?!/)[^{_NOT}/]*+)*+@)?+(?:[^{_NOT}/?#]*+@)*+)(?<=@)"
+    rf"(?P<before>:(?:\\{{0,4}}/){{2}}[^{_NOT}/:\[\]]*+(?>(?:{_MARK}[^{_NOT}/:\[\]]*+)*):)(?!{_MARK}@(?![^{_NOT}/?#]*+@))"
+    rf"(?P<password>(?>(?:(?![0-9]*+[/?#]|[$%{{(])[^{_NOT}/]*+(?>(?:/(?!/)[^{_NOT}/]*+)*)@)?)(?>(?:[^{_NOT}/?#]*+@)*))(?<=@)"
 )
 # {password}, ${PASSWORD}, {{ password }}, %s, ***, the word itself or nothing: useful to the reader and no secret
 _STANDS_FOR_ONE = re.compile(r"(?i:password|pass|passwd|pwd|token|secret)|\**|%s|\$*\{+[^\W\d][\w.]*\}+")

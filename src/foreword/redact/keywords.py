@@ -59,7 +59,7 @@ _TELLING = re.compile("pass|pwd|secret|token|key|cred|auth|cookie", re.IGNORECAS
 _REST = rf"(?P<rest>(?>(?:{_NAME}{{0,39}}[0-9a-z_])?))"  # of the name
 _SPACE = r"[ \t]{0,16}+"
 _GAP = r"[ \t]{1,16}+"
-_QUOTE = r"(?:\\{0,8}[\"'`]\]?|&quot;)?+"
+_QUOTE = r"(?>(?:\\{0,8}[\"'`]\]?|&quot;)?)"
 _ASSIGNED = (
     rf"(?P<tag>>)|{_QUOTE}{_SPACE}(?:(?P<sign>[=:])[=>:]{{0,2}}+|!=){_SPACE}|%3[da]"  # <name>, name = , name%3D
     # {"name": "DB_PASSWORD", "value": "x"}, <add key="password" value="x"/>, and the same as lines of YAML
@@ -71,7 +71,7 @@ _MARKED = r"(?=\S)(?![\"'`\\]{0,9}\[redacted:)"  # and neither nothing nor a mar
 
 
 _TYPE = r"[a-z_][0-9a-z_]{0,63} [ \t]{0,15}=(?!=)[ \t]{0,16}"  # password: str = "x"
-_LONG = rf"(?=(?:{_TYPE})?+[bru@]?\\{{0,8}}(?:[\"'`]|&quot;)?[{CLASSES['any']}#^*|]{{16}})"  # as a key is
+_LONG = rf"(?=(?>(?:{_TYPE})?)[bru@]?\\{{0,8}}(?:[\"'`]|&quot;)?[{CLASSES['any']}#^*|]{{16}})"  # as a key is
 
 
 def _behind_names(names: dict[str, str], kind: str, between: str, word: str = "") -> list[tuple[str, str, str]]:
@@ -95,10 +95,10 @@ _PLACES = (
     ("requirepass", PASSWORD, rf"requirepass(?<!{_NAME}requirepass)(?P<rest>)(?P<flag>{_GAP}){_MARKED}"),
 )
 _compile = cache(re.compile)
-_NAME_BEGINS = re.compile(r"(?s:.*[^0-9a-z_.\-])?+")
+_NAME_BEGINS = re.compile(r"(?>(?s:.*[^0-9a-z_.\-])?)")
 # Nothing but spaces, a diff's sign, a list's dash, quotes or `export` stands before it on its line.
 _LINE_BEGINS = re.compile(
-    r"(?:(?s:.*)(?:\n|\\n)|\A)(?:[\s\"'\\]++|(?:[+>#$-]|-x|export|set|env|ENV|ARG|declare)(?![^\s\"'\\]))*+\Z"
+    r"(?:(?s:.*)(?:\n|\\n)|\A)(?>(?:[\s\"'\\]++|(?:[+>#$-]|-x|export|set|env|ENV|ARG|declare)(?![^\s\"'\\]))*)\Z"
 )
 
 
@@ -213,9 +213,9 @@ def _read_value(text: str, low: str, match: re.Match[str], kind: str) -> Span | 
 _MIXED = "((?=[A-Za-z]+[0-9]|[0-9]+[A-Za-z])[0-9A-Za-z]{6,64}+)"
 _CLEAR = re.compile(rf"\"{_MIXED}\"|'{_MIXED}'|{_MIXED}(?=[ \t\r\n]|\Z)(?![ \t]{{1,16}}=)")
 _TYPED = re.compile(_TYPE, re.IGNORECASE)
-_OPENING = re.compile(r"(?:[bru@](?=[\"']))?+(\\{0,8})([\"'`])")  # f"…" is a text with holes
+_OPENING = re.compile(r"(?>(?:[bru@](?=[\"']))?)(\\{0,8})([\"'`])")  # f"…" is a text with holes
 _BARE, _WHOLE = (
-    re.compile(rf"[^{stops}]*+(?:\\(?![nrt\"'\\])[^{stops}]*+)*+")
+    re.compile(rf"[^{stops}]*+(?>(?:\\(?![nrt\"'\\])[^{stops}]*+)*)")
     for stops in (r" \t\r\n\"'`\\&;,)\]}<>", r" \t\r\n\"'`\\")
 )
 
@@ -364,7 +364,7 @@ def _is_phrase(value: str, *, phrase: bool) -> bool:
 
 _SCHEME = "(?P<scheme>basic|bearer|token|digest|negotiate|apikey|ssws|bot|key|oauth)"
 _HEADER = re.compile(
-    rf"authorization{_QUOTE}(?:(?=[:=, ])[ \t:=>,('\"\\]{{0,24}}+)?+(?:{_SCHEME}(?: |%20){_SPACE})?+{_MARKED}"
+    rf"authorization{_QUOTE}(?>(?:(?=[:=, ])[ \t:=>,('\"\\]{{0,24}}+)?)(?>(?:{_SCHEME}(?: |%20){_SPACE})?){_MARKED}"
 )
 _BEARER = re.compile(rf"bearer(?<![0-9a-z]bearer){_GAP}{_LONG}")
 _COOKIE = re.compile(rf"cookie{_QUOTE}[:=](?!=){_SPACE}{_QUOTE}(?P<line>[^\r\n\"'`\\]{{0,{LONGEST}}}+)")
@@ -375,7 +375,7 @@ _SESSION = re.compile(
 )
 # Commands whose flag takes a password: a word that must be there, the flag, and whether a name and a colon come first.
 _COMMANDS = tuple(
-    (word, rf"(?<![0-9A-Za-z])(?i:{word})(?:(?!(?i:{word})|\\n|{flag})[^\n]){{0,512}}+{flag}", named)
+    (word, rf"(?<![0-9A-Za-z])(?i:{word})(?>(?:(?!(?i:{word})|\\n|{flag})[^\n]){{0,512}}){flag}", named)
     for word, flag, named in (
         ("mysql", " -p(?=[^ ])", False),
         ("mariadb", " -p(?=[^ ])", False),

@@ -257,7 +257,7 @@ def _compile_row(number: int) -> re.Pattern[str]:
     one = f"[{CLASSES[kind]}]"
     run = f"{one}{{{least},}}+"
     if "/" in one:  # JSON may write a slash as \/
-        run = rf"(?=(?:{one}|\\(?=/)){{{least}}}){one}*+(?:\\/{one}*+)*+"
+        run = rf"(?=(?:{one}|\\(?=/)){{{least}}}){one}*+(?>(?:\\/{one}*+)*)"
     return re.compile(f"{prefix}(?P<run>{run})")
 
 
