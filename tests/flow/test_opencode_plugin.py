@@ -497,8 +497,9 @@ def test_a_worker_that_talks_nonsense_counts_as_away_and_is_told_once(away: Home
     assert noted(str(away.trouble)) != ()
 
 
-def test_a_hung_worker_counts_as_away(away: Home, start, opencode):
+def test_a_hung_worker_counts_as_away(away: Home, host: Host, start, opencode):
     start()
+    host.write_hook()
     pid = life.pid_of(away)
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -512,12 +513,13 @@ def test_a_hung_worker_counts_as_away(away: Home, start, opencode):
     wait_for(lambda: any("late" in trouble.what for trouble in noted(str(away.trouble))))
 
 
-def test_what_the_hook_gave_for_a_late_worker_is_the_same_call(away: Home, start, opencode, project):
+def test_what_the_hook_gave_for_a_late_worker_is_the_same_call(away: Home, host: Host, start, opencode, project):
     client = start()
+    host.write_hook()
     pid = life.pid_of(away)
     os.kill(pid, signal.SIGSTOP)
     try:
-        agent = opencode(FOREWORD_DEADLINE_START_MS="4000")
+        agent = opencode(FOREWORD_DEADLINE_START_MS="8000")
         agent.created()
         block = agent.system()[1]
         agent.call("dispose", None)
