@@ -35,8 +35,11 @@ def loads(text: str) -> Any:
 
 
 def dumps(item: Any) -> str:
-    """Return *item* as compact ASCII JSON; what JSON has no type for becomes its text."""
-    return json.dumps(item, separators=(",", ":"), default=str)
+    """Return *item* as compact ASCII JSON; what JSON has no type for becomes its text, or null."""
+    try:
+        return json.dumps(item, separators=(",", ":"), default=str, allow_nan=False)
+    except ValueError:  # NaN or infinity, which `loads` turns into null
+        return json.dumps(loads(json.dumps(item, default=str)), separators=(",", ":"))
 
 
 def decoded(raw: bytes) -> str:

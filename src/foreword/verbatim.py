@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from foreword.encoding import storable
+
 MARK = "[forgotten]"
 # UTF-8 bytes from which on a sentence is looked for everywhere: four or five words (eight Chinese characters), which
 # two people hardly write alike by chance. "done", "fix tests" and "run the tests again" are shorter.
@@ -37,7 +39,7 @@ class Sentences:
             form
             for text in texts
             for sentence in split(text)
-            if len(sentence.encode("utf-8", "replace")) >= shortest
+            if is_long(sentence, shortest=shortest)
             for form in _forms(sentence)
         )
         self.longest = max(map(len, self.all), default=0)
@@ -114,6 +116,16 @@ def split(text: str) -> Iterator[str]:
                 yield sentence
 
 
+def is_long(sentence: str, *, shortest: int = SHORTEST) -> bool:
+    """Return whether a sentence has enough bytes to be looked for, runs of white space counted as one blank."""
+    return len(_Plain.of(sentence).text.encode("utf-8", "replace")) >= shortest
+
+
+def to_json(item: Any) -> str:
+    """Return *item* as the store writes JSON."""
+    return storable(json.dumps(item, ensure_ascii=False, separators=(",", ":")))
+
+
 def each_string(text: str, change: Callable[[str], str]) -> str:
     """Apply *change* to each string of the JSON in *text*, at any depth, or to *text* itself where it is no JSON."""
     if text[:1] in ("{", "["):
@@ -123,7 +135,7 @@ def each_string(text: str, change: Callable[[str], str]) -> str:
             pass
         else:
             changed = _walk(stored, lambda each: each_string(each, change))
-            return text if changed == stored else json.dumps(changed, ensure_ascii=False, separators=(",", ":"))
+            return text if changed == stored else to_json(changed)
     return change(text)
 
 

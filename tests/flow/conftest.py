@@ -56,7 +56,7 @@ class Host:
             path.write_text(text)
         if not any(name.startswith("FOREWORD_DEADLINE") for name in environ):
             config = build.config(self.home, settings, worker=worker or []) | UNHURRIED
-            self.home.hook.write_text(build.HOOK.format(library=str(self.home.hook_client.parent), config=config))
+            self.home.hook.write_text(build.hook_text(self.home, config))
 
     def tell(
         self, event: str, payload: object, *, host: str = "claude-code", **environ: str

@@ -18,7 +18,7 @@ import pytest
 
 from foreword.client import Client
 from foreword.config import load
-from foreword.hook import build, offline
+from foreword.hook import build, context, offline
 from foreword.paths import Home, worker_command
 from foreword.payloads import Delivery
 from foreword.projects import resolve
@@ -137,7 +137,7 @@ def test_the_hook_and_the_package_give_the_same_bytes(filled: Home, host: Host, 
         name=name, project=resolve(project), session="s2", prompt=payload.get("prompt", ""), host="claude-code"
     )
     assert got
-    again = offline.recalled(here, moment, now=time.time(), until=time.monotonic() + 5)
+    again = context.recalled(here, moment, now=time.time(), until=time.monotonic() + 5)
     assert isinstance(again, Recalled)
     assert got == again.text
 
@@ -305,7 +305,7 @@ def test_the_client_imports_next_to_nothing_while_the_worker_is_up(filled: Home,
 def test_a_hook_whose_client_or_package_is_gone_leaves_in_peace(filled: Home, host: Host, project):
     host.write_hook()
     config = build.config(filled, load(filled, PATIENT).settings, worker=[]) | {"package": "/nowhere"}
-    filled.hook.write_text(build.HOOK.format(library=str(filled.hook_client.parent), config=config))
+    filled.hook.write_text(build.hook_text(filled, config))
     assert host.context("UserPromptSubmit", prompt(project)) == ""
     assert ["ModuleNotFoundError" in each.what for each in noted(str(filled.trouble))] == [True]
     shutil.rmtree(filled.hook_client.parent)

@@ -23,7 +23,7 @@ ALL_SECONDS = 4.2  # agents are told five
 
 
 def interpreter() -> str:
-    """Return the real interpreter behind a virtual environment: the client needs no packages, so it outlives that."""
+    """Return the real interpreter behind a virtual environment: the client needs no packages."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
@@ -75,7 +75,13 @@ sys.path.insert(0, {library!r})
 try:
     from foreword_hook import run
 except Exception:
-    sys.exit(0)
+    import posix, time
+    try:
+        with open({problems!r}, "a") as log:
+            line = '{{"at":%d,"where":"hook","what":"its client is missing or damaged"}}\\n' % time.time()
+            log.write(line if log.tell() < 1 << 18 else "")
+    finally:
+        posix._exit(0)
 run({config!r})
 """
 
@@ -98,9 +104,14 @@ def files(home: Home, settings: Settings, *, worker: list[str]) -> dict[Path, st
     """Return every file that `refresh` writes, with its text; the same settings give the same texts."""
     return {
         home.hook_client: CLIENT.read_text(encoding="utf-8"),
-        home.hook: HOOK.format(library=str(home.hook_client.parent), config=config(home, settings, worker=worker)),
+        home.hook: hook_text(home, config(home, settings, worker=worker)),
         **launchers(home),
     }
+
+
+def hook_text(home: Home, config: dict[str, Any]) -> str:
+    """Return the text of hook.py, which runs the client with *config*."""
+    return HOOK.format(library=str(home.hook_client.parent), problems=str(home.trouble), config=config)
 
 
 def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, Any]:

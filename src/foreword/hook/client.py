@@ -172,10 +172,10 @@ def answer_offline(call: Call, *, until: float, why: str) -> bytes:
 
     gc.disable()  # a process that lives for 80 ms has no garbage, and looking for it takes a tenth of them
     start_new_thread(exit_late, ())
-    posix.umask(0o077)
     add_package_to_path()
     from foreword.hook import offline
 
+    posix.umask(0o077)  # not earlier: bytecode that importing writes is for every user of the package
     return offline.answer(CONFIG, call, until=until, why=why, secrets=secret_values())
 
 
@@ -232,4 +232,5 @@ def log_problem(exc: BaseException) -> None:
     what = what.replace(b"\n", b" ")[:500]
     host = parse_arguments(sys.argv)[0].encode()
     fd = posix.open(CONFIG["problems"], posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT, 0o600)
-    posix.write(fd, b'{"at":%d,"where":"hook of %s","what":"%s"}\n' % (time(), host, what))
+    if posix.fstat(fd).st_size < 1 << 18:  # a package that is gone fails at every event
+        posix.write(fd, b'{"at":%d,"where":"hook of %s","what":"%s"}\n' % (time(), host, what))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import dumps, loads
 from foreword.errors import BadPayload
 from foreword.types import Cap
-from foreword.wiring import Place, Setup
+
+if TYPE_CHECKING:  # 5 ms that only `install` needs
+    from foreword.wiring import Place, Setup
 
 
 @dataclass(frozen=True)
@@ -50,20 +53,19 @@ class Host:
         return dumps(self.answer(event, text)).encode() if text else b""
 
 
-def _files() -> dict[str, str]:
-    """Each host's name with the module beside this one; the hook's one file has no folder, and needs no list."""
-    found = sorted(os.listdir(__path__[0])) if __path__ else []
-    return {file[:-3].replace("_", "-"): file[:-3] for file in found if file[-3:] == ".py" and file[0] != "_"}
-
-
-FILES = _files()
+# Each host's name with the module beside this one.
+FILES = {
+    file[:-3].replace("_", "-"): file[:-3]
+    for file in sorted(os.listdir(__path__[0]))
+    if file.endswith(".py") and not file.startswith("_")
+}
 
 
 def find(name: str) -> Host:
     """The host of that name; an unknown one is told so."""
     file = name.replace("-", "_") if name.replace("-", "").isalnum() else "-"  # it becomes part of a module's name
     try:
-        host: Host = __import__(f"foreword.hosts.{file}", fromlist=["HOST"]).HOST
+        host: Host = import_module(f"foreword.hosts.{file}").HOST
     except ModuleNotFoundError:
         raise BadPayload(f"unknown host {name!r}", hint=f"known hosts: {', '.join(FILES)}") from None
     return host

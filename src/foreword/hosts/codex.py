@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foreword.hosts import Host, Told, dict_of, exit_of, files_of, text_of
 from foreword.hosts.claude_code import answer
 from foreword.types import Cap
-from foreword.wiring import Place, Setup
+
+if TYPE_CHECKING:  # 5 ms that only `install` needs
+    from foreword.wiring import Place, Setup
 
 TOKENS = 2_500  # that it takes whole in one output, unless its hook says `additionalContextLimit`
 BYTES_A_TOKEN = 4  # by Codex's own estimate: 10,000 bytes of any script arrive whole, 10,001 do not

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foreword.hosts import Host, Told, dict_of, files_of, text_of
 from foreword.types import Cap
-from foreword.wiring import Place, Setup
+
+if TYPE_CHECKING:  # 5 ms that only `install` needs
+    from foreword.wiring import Place, Setup
 
 
 def read(payload: Mapping[str, Any]) -> Told:

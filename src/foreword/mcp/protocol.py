@@ -1,4 +1,4 @@
-"""One JSON-RPC message of an MCP client -> its answer, a call for the worker, or silence. Pure, and light.
+"""One JSON-RPC message of an MCP client -> its answer, a call for the worker, or silence. Pure.
 
 Two eras of the protocol are spoken, each message judged by itself: up to 2025-11-25 a client greets with `initialize`;
 from 2026-07-28 on every request brings its version and its client along, and `server/discover` tells who we are.

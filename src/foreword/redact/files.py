@@ -78,8 +78,11 @@ def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
     """Return an expression that finds any of the patterns at the end of a path."""
     found = []
     for pattern in patterns:
-        parts = re.escape(pattern.strip("/")).replace(r"\*", "[^/]*")
-        found.append(parts.removesuffix("/[^/]*") + "/.*" if parts.endswith("/[^/]*") else parts)
+        bare, folder = pattern.strip("/"), "/.*" if pattern.strip("/").endswith("/*") else ""
+        first, *rest = map(re.escape, bare.removesuffix("/*").split("*"))
+        # Atomic between two stars, so that a path is read once however many stars there are.
+        middle = "".join(f"(?>[^/]*?{each})" for each in rest[:-1])
+        found.append(first + middle + (f"[^/]*{rest[-1]}" if rest else "") + folder)
     return re.compile(rf"(?:^|/)(?:{'|'.join(found)})$")
 
 

@@ -23,7 +23,7 @@ from foreword.store.migrations import check_version
 from foreword.store.reading import Reader
 from foreword.store.tombstones import KEY, Tombstones, texts_of
 from foreword.types import EMPTY, Memory
-from foreword.verbatim import MARK, Sentences, each_string
+from foreword.verbatim import MARK, Sentences, each_string, to_json
 from foreword.words import told_in
 
 Execute = Callable[..., Any]
@@ -264,7 +264,7 @@ def _without_sessions(detail: str, sessions: Set[str]) -> str:
     if told.get("fixed_by") in theirs:
         told["fixed_by"] = next(reversed(told["fixed_in"].values()), "")
     kept = {name: each for name, each in told.items() if each or name not in (*named, "fixed_by")}
-    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    return to_json(kept)
 
 
 def _rekey(execute: Execute, tombstones: Tombstones, *, at: float) -> None:
@@ -369,7 +369,7 @@ def _strip_log(execute: Execute, going: Doomed) -> None:
         less = {} if gone or (whole.get("changed") and not kept) else {**whole, "changed": kept}
         execute(
             "UPDATE log SET why = ?, patch = ?, project = ? WHERE number = ?",
-            (why if kept and not gone else "", json.dumps(less, ensure_ascii=False), "" if gone else project, number),
+            (why if kept and not gone else "", to_json(less), "" if gone else project, number),
         )
 
 

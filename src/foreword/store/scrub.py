@@ -19,6 +19,7 @@ import apsw
 from foreword.redact import redact, redact_all
 from foreword.redact.files import without_denied
 from foreword.types import Memory
+from foreword.verbatim import to_json
 from foreword.words import terms
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Cleaner:
     def _json(self, text: str) -> str:
         told = json.loads(self.hide(text))
         clean = redact_all(without_denied(told, more=self.deny))
-        return text if clean == json.loads(text) else json.dumps(clean, ensure_ascii=False, separators=(",", ":"))
+        return text if clean == json.loads(text) else to_json(clean)
 
 
 @dataclass(frozen=True)

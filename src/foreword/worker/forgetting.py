@@ -28,7 +28,7 @@ from foreword.store.forgetting import Copy, Cutter, Doomed, Forgetter
 from foreword.store.registry import counts_as
 from foreword.store.sqlite import Store
 from foreword.types import Memory, Query
-from foreword.verbatim import SHORTEST, Sentences, split
+from foreword.verbatim import Sentences, is_long, split
 from foreword.words import terms
 from foreword.worker.distilling import Distilling
 from foreword.worker.importing import Importing
@@ -130,7 +130,7 @@ class Forgetting:
         try:
             if left := self._store().forgetting.unfinished():
                 self._finish(left)
-        except (ForewordError, OSError) as exc:
+        except Exception as exc:  # noqa: BLE001 - nobody waits for this, so it must say what went wrong
             self._tell("forget", f"something that was to be forgotten is not gone yet: {exc}; it is tried again")
 
     def _finish(self, left: Mapping[str, Any]) -> None:
@@ -276,7 +276,7 @@ def _all_of(asks: Sequence[Callable[..., Any]], going: Doomed) -> tuple[Doomed, 
 
 def _is_short(text: str) -> bool:
     """Return whether a text has no sentence that is looked for outside of its session."""
-    return bool(text.strip()) and all(len(each.encode("utf-8", "replace")) < SHORTEST for each in split(text))
+    return bool(text.strip()) and not any(map(is_long, split(text)))
 
 
 def _cut(store: Store, cutter: Cutter, *, dry_run: bool = False) -> Counter[str]:

@@ -83,14 +83,19 @@ def _retell_summaries(store: Store, gone: Memory, *, at: float) -> None:
     """Let the summary of a session no longer tell a decision of it that was superseded as what holds."""
     parents = [link.target for link in store.linked(gone.id) if link.relation == "part-of" and link.source == gone.id]
     for summary in store.by_id(parents):
-        # A summary cuts the titles that it tells.
         told = texts(summary.detail, "decisions")
-        kept = [each for each in told if not gone.title.lower().startswith(each.rstrip("…").lower())]
+        kept = [each for each in told if not _tells(each, gone.title)]
         after = replace(summary, detail={**summary.detail, "decisions": kept}) if kept != list(told) else summary
         if stems(gone.title) <= stems(summary.title) and not summary.title.startswith(REPLACED):
             after = replace(after, title=REPLACED + summary.title, confidence=summary.confidence * LESS_SURE)
         if after != summary and not summary.pinned:
             _amend(store, Amendment("retell", "a later choice took it back", changed=((summary, after),)), at=at)
+
+
+def _tells(decision: str, title: str) -> bool:
+    """Return whether a summary's decision, whose title it may have cut, is the one of this title."""
+    whole, cut = title.lower(), decision.lower()
+    return whole.startswith(cut.removesuffix("…")) if cut.endswith("…") else whole == cut
 
 
 def _amend(store: Store, amendment: Amendment, *, at: float) -> bool:

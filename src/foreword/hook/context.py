@@ -1,0 +1,160 @@
+"""Build the context of a hook call without a worker, from the database opened read-only.
+
+Ordinary Python, but the standard library alone: the hook runs without site-packages.
+"""
+
+from __future__ import annotations
+
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from foreword import spool
+from foreword.capture import injection_id
+from foreword.config import load_synonyms
+from foreword.encoding import dumps, loads
+from foreword.errors import ForewordError
+from foreword.hook.offline import Offline
+from foreword.hosts import cap_of, find
+from foreword.payloads import Delivery
+from foreword.recall import caps, injection_of, recall, thresholds
+from foreword.store.reading import SCHEMA, Reader
+from foreword.types import GOING_ON, Moment, Recalled, Skipped, stands
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+def context_for(
+    here: Offline, delivery: Delivery, moment: Moment, *, until: float, worker_asked: bool
+) -> tuple[bytes, Delivery | None]:
+    """Return the agent's answer, built from the database as it lies on the disk, and its record for the spool."""
+    found = recalled(here, moment, now=time.time(), until=until)
+    if found is None:
+        return b"", None
+    if isinstance(found, str):  # it stands in every request, and is recorded already
+        return find(delivery.host).spoken(delivery.event, found), None
+    text = found.text if isinstance(found, Recalled) else ""
+    if not (text or worker_asked):  # a worker that was asked may have recorded what nobody saw: then say so
+        return b"", None
+    injection = injection_of(moment, found, id=injection_id(delivery), at=delivery.at, away=True)
+    fields = {**vars(injection), "items": [vars(item) for item in injection.items]}
+    record = Delivery(host=moment.host, event="given", at=delivery.at, raw=dumps(fields).encode(), given=True)
+    return find(delivery.host).spoken(delivery.event, text), record
+
+
+def recalled(here: Offline, moment: Moment, *, now: float, until: float) -> Recalled | Skipped | str | None:
+    """Run the recall pipeline over a read-only connection; None where there is no database yet."""
+    import sqlite3  # not every interpreter has it, and the event must be spooled all the same
+
+    database = here.home.database
+    try:
+        mode = database.stat().st_mode
+    except FileNotFoundError:
+        return None  # nothing was ever kept
+    if not stat.S_ISREG(mode):
+        raise ForewordError(f"{database} is no file")  # opening a pipe would wait for ever
+    connection = _connect(database)
+    try:
+        return _recall(here, moment, Reader(connection.execute, failures=(sqlite3.Error,)), now=now, until=until)
+    finally:
+        connection.close()
+
+
+def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until: float) -> Recalled | Skipped | str:
+    schema = reader.schema()
+    if schema > SCHEMA:
+        raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
+    if schema == SCHEMA:  # an older one knows no aliases
+        moment = replace(moment, project=reader.counts_as(moment.project))
+    if moment.stable and schema == SCHEMA and (first := _standing(here, moment, reader)):
+        return str(first["text"])
+
+    @cache
+    def window() -> tuple[frozenset[str], Mapping[str, int]]:
+        counted = moment.session and schema == SCHEMA  # an older one knows no ledger until a worker has been there
+        return _window(here, moment, reader) if counted else (frozenset(), {})
+
+    settings = here.settings
+    found = recall(
+        reader,
+        moment,
+        recipe=settings.recipes[moment.name],
+        threshold=thresholds(settings)[moment.name],
+        now=now,
+        shown=lambda: window()[0],
+        spent=lambda: window()[1],
+        begun=lambda: reader.begun(moment.session),
+        synonyms=load_synonyms(here.home)[0],
+        expired=lambda: time.monotonic() > until,
+        most_terms=settings.terms_max,
+        postings=settings.postings_budget,
+        family=settings.tokenizer,
+        cap=cap_of(moment.host, raised=caps(settings)),
+        away=True,
+    )
+    for problem in found.problems:
+        here.log("context", problem)
+    return found
+
+
+def _window(here: Offline, moment: Moment, reader: Reader) -> tuple[frozenset[str], Mapping[str, int]]:
+    """Return the memories and tokens that the present window was given, as the store and the spool tell."""
+    host = find(moment.host)
+    shown, spent = set(reader.shown(moment.session)), dict(reader.spent(moment.session))
+    for record in spool.naming(str(here.home.spool), moment.session):
+        if record.host != moment.host:
+            continue
+        kind = "given" if record.given else host.events.get(record.event)
+        if kind not in ("given", "session_start", "compaction"):
+            continue
+        payload = loads(record.raw.decode())
+        told = host.read(payload)
+        if kind == "given" and payload["session"] == moment.session:
+            shown.update(item["memory"] for item in payload["items"])
+            spent[payload["moment"]] = spent.get(payload["moment"], 0) + payload["tokens"]
+        elif kind != "given" and told.session == moment.session and told.source not in GOING_ON:
+            shown, spent = set(), {}
+            if host.form == "xml" and (first := _standing(here, moment, reader)):
+                shown.update(item["memory"] for item in first["items"])
+                spent["session_start"] = first["tokens"]
+    return frozenset(shown), spent
+
+
+def _standing(here: Offline, moment: Moment, reader: Reader) -> Mapping[str, Any] | None:
+    """Return what every request of this session holds, as it was given first; None where nothing was."""
+    start = replace(moment, name="session_start", form="xml")
+    first = reader.given(injection_of(start, Skipped(why=""), id="", at=0.0))
+    if first is not None and first.text:
+        return {**vars(first), "items": [vars(item) for item in first.items]}
+    for record in spool.naming(str(here.home.spool), moment.session):
+        told = loads(record.raw.decode()) if record.given else {}
+        if told.get("session") == moment.session and told["text"] and stands(told["moment"], told["form"]):
+            return dict(told)
+    return None
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open read-only; where not even the folder can be written to, the file is taken as nobody's but ours."""
+    import sqlite3
+
+    for mode in ("mode=ro", "mode=ro&immutable=1"):
+        connection = sqlite3.connect(f"file:{_quoted(path)}?{mode}", uri=True, timeout=0.05)
+        try:
+            connection.execute("PRAGMA user_version").fetchone()
+        except sqlite3.OperationalError as exc:
+            connection.close()
+            if "lock" in str(exc) or "busy" in str(exc):
+                raise  # the file is not ours alone
+            continue
+        return connection
+    raise ForewordError("the database cannot be opened for reading", hint="run `foreword doctor`")
+
+
+def _quoted(path: Path) -> str:
+    """Return a path for SQLite's URI; importing `urllib.parse` for it takes 3 ms."""
+    return str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
