@@ -100,7 +100,7 @@ def test_the_table_gives_vectors_in_the_same_commit(choose, store):
     meaning = choose(meaning="local")
     memories = [Memory("note", title, project="here") for title in ("sign-in fails with a bad token", "rye bread")]
     store.keep(memories, vectors=meaning.of_memories(memories))
-    vector = meaning.of_prompt("authentication is broken", seconds=1)
+    vector = meaning.of_prompt("authentication is broken", seconds=30)
     assert near(store, vector)[0] == "sign-in fails with a bad token"
 
 

@@ -1,4 +1,4 @@
-"""What every store promises of projects: an alias leads to one, a merge moves all of it, and both can be undone."""
+"""What every store promises of projects: an alias can be undone; a merge moves all, and cannot."""
 
 from __future__ import annotations
 

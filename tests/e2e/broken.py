@@ -109,14 +109,14 @@ def _session(
     assert not last.err.strip(), f"it wrote to stderr: {last.err[-300:]!r}"
     spooled = _spooled(trial.memory.spool)
     before_end()
-    missing = prompts
-    for _ in until(30):
+    missing, uses = prompts, 0
+    for _ in until(30):  # hooks of tool uses may still run when their prompt is answered
         kept = trial.told(session)
         missing = [prompt for prompt in prompts if prompt not in kept or f"Done: {prompt}" not in kept]
-        if not missing:
+        uses = sum(f"echo {word}" in json.dumps(event) for event in json.loads(kept))
+        if not missing and uses >= PROMPTS:
             break
     assert not missing, f"lost: {missing}"
-    uses = sum(f"echo {word}" in json.dumps(event) for event in json.loads(kept))
     assert uses >= PROMPTS, f"{PROMPTS - uses} uses of a tool are lost"
     # The end of the session may be told a moment later, to a worker that looks every second.
     assert wait_for(lambda: not _spooled(trial.memory.spool)), "the spool was not taken in"

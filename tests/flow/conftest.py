@@ -32,7 +32,7 @@ PATIENT = {
 }
 # What a hook that a test writes is given of each limit, in seconds: more than a user may choose.
 UNHURRIED = {
-    "deadline_prompt": 15.0, "deadline_start": 15.0, "deadline_huge": 15.0, "deadline_stdin": 20.0, "deadline_all": 25.0
+    "deadline_prompt": 15.0, "deadline_start": 15.0, "deadline_huge": 15.0, "deadline_all": 40.0
 }  # fmt: skip
 CLEAN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 
@@ -44,7 +44,7 @@ class Host:
         self.home = home
         self.environ: dict[str, str] = {}
 
-    def write_hook(self, *, worker: list[str] | None = None, **environ: str) -> None:
+    def write_hook(self, *, worker: list[str] | None = None, deadline_stdin: float = 20.0, **environ: str) -> None:
         """Write the hook as the worker does, by default one that starts no worker, and call it with *environ*.
 
         It has all the time it needs, unless *environ* sets a deadline.
@@ -55,7 +55,9 @@ class Host:
         for path, text in build.files(self.home, settings, worker=worker or []).items():
             path.write_text(text)
         if not any(name.startswith("FOREWORD_DEADLINE") for name in environ):
-            config = build.config(self.home, settings, worker=worker or []) | UNHURRIED
+            config = (
+                build.config(self.home, settings, worker=worker or []) | UNHURRIED | {"deadline_stdin": deadline_stdin}
+            )
             self.home.hook.write_text(build.hook_text(self.home, config))
 
     def tell(
@@ -113,8 +115,10 @@ def start(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], 
         monkeypatch.setenv(name, text)
 
     def started() -> Client:
-        start_worker(home, os.environ)  # answers: it has read its settings and written its hook
-        return Client(home, seconds=20)
+        start_worker(home, os.environ)
+        client = Client(home, seconds=20)
+        client.get("/api/health")  # it has read its settings and written its hook
+        return client
 
     yield started
     end_worker(home)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from foreword.client import Client
+from foreword.errors import WorkerError
 from foreword.paths import Home
 from foreword.worker import life
 from tests.flow.conftest import end_worker, until, wait_for
@@ -154,7 +155,10 @@ def test_a_killed_import_goes_on_with_the_next_worker_without_loss_or_doubles(pe
         wait_for(lambda wanted=wanted: person.rows("SELECT count(*) FROM memories")[0][0] >= wanted)
         end_worker(person.home)
         life.start(person.home)
-        Client(person.home, seconds=20).get("/api/health")
+        try:
+            Client(person.home, seconds=20).get("/api/health")
+        except WorkerError as exc:  # say why it left
+            raise AssertionError(person.home.start_log.read_text() + person.home.log.read_text()[-3000:]) from exc
     client = Client(person.home, seconds=20)
     for _ in until(60):
         told = client.get("/api/imports", project_path=str(person.folder))["imports"]

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -175,7 +174,5 @@ def test_a_folder_full_of_modules_with_our_names_is_not_where_it_looks(home: Hom
 
 def test_an_end_of_stdin_waits_for_what_was_asked(home: Home, project: str, start):
     start()
-    began = time.monotonic()
     told = served(home, project, call(1, "memory_context"))
     assert "result" in told[0]
-    assert time.monotonic() - began < 30

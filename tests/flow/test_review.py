@@ -8,6 +8,7 @@ import os
 import pty
 import select
 import sys
+import termios
 import time
 from pathlib import Path
 from typing import Any
@@ -248,7 +249,7 @@ def typed(home: Home, folder: str, keys: list[str]) -> str:
             said += part.decode("utf-8", "replace")
         asked = said.count("s skip")
         if keys and asked > heard:
-            time.sleep(0.1)  # the terminal is set to give single keys
+            wait_for(lambda: not termios.tcgetattr(terminal)[3] & termios.ICANON)  # it is set to give single keys
             os.write(terminal, keys.pop(0).encode())
             heard = asked
     os.close(terminal)

@@ -64,7 +64,7 @@ def test_whoever_starts_it_there_is_one_worker(home: Home, start):
     assert [each.returncode for each in started if each.poll() is not None] == [0] * 7
     assert [each.pid for each in started if each.poll() is None] == [life.pid_of(home)]
     Client(home).post("/api/stop", {})
-    assert all(each.wait(10) == 0 for each in started)
+    assert all(each.wait(60) == 0 for each in started)
 
 
 def _session(host: Host, session: int, project: str, events: int, hooks: Semaphore) -> list[tuple[int, bytes, bytes]]:

@@ -94,3 +94,7 @@ def test_the_cases_of_the_json_test_suite(shared):
         except BadPayload:
             assert not file.name.startswith("y_"), file.name
     assert lax == LAX
+
+
+def test_numbers_that_json_cannot_spell_are_written_as_null():
+    assert dumps({"a": [float("nan"), float("inf")], "b": 1.5}) == '{"a":[null,null],"b":1.5}'

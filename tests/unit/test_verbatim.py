@@ -87,3 +87,17 @@ def test_whole_words_are_not_found_inside_others():
 def test_an_item_that_is_nothing_but_a_copy_leaves_its_list():
     sentences = Sentences(["the payroll database is at ten"])
     assert sentences.cut_json('["kept", "The payroll database is at ten"]') == '["kept"]'
+
+
+def test_white_space_does_not_make_a_short_line_long() -> None:
+    aligned = "PORT                           8080"
+    assert Sentences([aligned]).cut("Use PORT 8080 for dev") == "Use PORT 8080 for dev"
+    assert Sentences(["\\" * 40 + " a"]).cut("a a a") == "a a a"
+
+
+def test_json_with_a_lone_surrogate_can_be_written_afterwards() -> None:
+    sentence = "the waiting list of the rooms is full today"
+    payload = '{"args": "{\\"text\\": \\"\\\\ud83d ' + sentence + '\\"}"}'
+    changed = Sentences([sentence]).cut_json(payload)
+    assert sentence not in changed
+    changed.encode()
