@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import time
 from dataclasses import replace
@@ -132,7 +133,10 @@ def test_calls_of_tools_are_told_with_how_their_session_was_found():
 
 def program(folder: Path, body: str) -> str:
     path = folder / "codex"
-    path.write_text(f"#!{sys.executable}\n{body}")
+    script = folder / "codex.py"
+    script.write_text(body)
+    # Not as `#!PYTHON`: a path with a blank in it is no interpreter.
+    path.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(script))}\n")
     path.chmod(0o700)
     return str(path)
 
