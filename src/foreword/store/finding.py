@@ -1,7 +1,4 @@
-"""Words or code -> the memories that hold them, and what stood around those in their sessions: SQL for any connection.
-
-Light: the hook loads this file.
-"""
+"""Words or code -> the memories that hold them, and what stood around those in their sessions: SQL for any connection."""
 
 from __future__ import annotations
 
