@@ -1,4 +1,4 @@
-"""Words or code -> the memories that hold them, and what stood around those in their sessions: SQL for any connection."""
+"""Find memories by words or by code, and what stood around them in their sessions: SQL for any connection."""
 
 from __future__ import annotations
 
