@@ -222,7 +222,12 @@ def digests(values: list[bytes], *, key: int) -> str:
 
 def exit_late() -> None:
     """End the process when all deadlines have passed: a disk that hangs has no timeout of its own."""
+    from _thread import start_new_thread
+
     sleep(CONFIG["deadline_all"])
+    late = TimeoutError(f"ended after {CONFIG['deadline_all']} s; its event may be lost")
+    start_new_thread(log_problem, (late,))  # in a thread, because this may hang as well
+    sleep(0.2)
     posix._exit(0)
 
 

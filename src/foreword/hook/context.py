@@ -71,7 +71,7 @@ def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until:
         raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
     if schema == SCHEMA:  # an older one knows no aliases
         moment = replace(moment, project=reader.counts_as(moment.project))
-    if moment.stable and schema == SCHEMA and (first := _standing(here, moment, reader)):
+    if moment.stable and schema == SCHEMA and (first := _resent_block(here, moment, reader)):
         return str(first["text"])
 
     @cache
@@ -113,28 +113,30 @@ def _window(here: Offline, moment: Moment, reader: Reader) -> tuple[frozenset[st
         if kind not in ("given", "session_start", "compaction"):
             continue
         payload = loads(record.raw.decode())
-        told = host.read(payload)
+        read = host.read(payload)
         if kind == "given" and payload["session"] == moment.session:
             shown.update(item["memory"] for item in payload["items"])
             spent[payload["moment"]] = spent.get(payload["moment"], 0) + payload["tokens"]
-        elif kind != "given" and told.session == moment.session and told.source not in GOING_ON:
+        elif kind != "given" and read.session == moment.session and read.source not in GOING_ON:
             shown, spent = set(), {}
-            if host.form == "xml" and (first := _standing(here, moment, reader)):
+            if host.form == "xml" and (first := _resent_block(here, moment, reader)):
                 shown.update(item["memory"] for item in first["items"])
                 spent["session_start"] = first["tokens"]
     return frozenset(shown), spent
 
 
-def _standing(here: Offline, moment: Moment, reader: Reader) -> Mapping[str, Any] | None:
-    """Return what every request of this session holds, as it was given first; None where nothing was."""
+def _resent_block(here: Offline, moment: Moment, reader: Reader) -> Mapping[str, Any] | None:
+    """Return the block that the agent sends again with every request of this session; None where there is none."""
     start = replace(moment, name="session_start", form="xml")
     first = reader.given(injection_of(start, Skipped(why=""), id="", at=0.0))
     if first is not None and first.text:
         return {**vars(first), "items": [vars(item) for item in first.items]}
     for record in spool.naming(str(here.home.spool), moment.session):
-        told = loads(record.raw.decode()) if record.given else {}
-        if told.get("session") == moment.session and told["text"] and stands(told["moment"], told["form"]):
-            return dict(told)
+        injection = loads(record.raw.decode()) if record.given else {}
+        if injection.get("session") != moment.session or not injection["text"]:
+            continue
+        if stands(injection["moment"], injection["form"]):
+            return dict(injection)
     return None
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foreword import spool, switches, trouble
 from foreword.capture import Captured, capture, moment_of
@@ -21,9 +21,6 @@ from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.redact import redact
 from foreword.types import TOOL_BEGIN
-
-if TYPE_CHECKING:
-    pass
 
 START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop makes six a minute at most
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER")  # of the agent's environment, for the worker

@@ -196,19 +196,19 @@ def preview(execute: Execute, going: Doomed) -> Preview:
 
 
 class Cutter:
-    """Replaces verbatim copies of *told* in rows that stay, and notes which memories that changes.
+    """Replaces verbatim copies of *texts* in rows that stay, and notes which memories that changes.
 
-    *given* are the injections whose texts go.
+    *injections* are the ids of those whose texts go.
     """
 
-    def __init__(self, going: Doomed, told: Sequence[str], *, given: Set[str] = frozenset()) -> None:
+    def __init__(self, going: Doomed, texts: Sequence[str], *, injections: Set[str] = frozenset()) -> None:
         self.going = going
-        self.sentences = Sentences(told)
+        self.sentences = Sentences(texts)
         self.cut: set[str] = set()  # uids of memories that stay without a passage
         self.hide = self.text
-        self._short = Sentences(told, shortest=SHORTEST_NEAR, whole_words=True)
+        self._short = Sentences(texts, shortest=SHORTEST_NEAR, whole_words=True)
         self._uids, self._sessions, self._near = frozenset(going.uids), frozenset(going.sessions), frozenset(going.near)
-        self._given = given
+        self._injections = injections
 
     def text(self, text: str) -> str:
         """Clean a line of a log, of a file, or of what was set aside."""
@@ -220,7 +220,7 @@ class Cutter:
             return self._memory(name, text, row=row)
         if (table, name) not in CUT or (table == "marks" and row.get("name") == UNFINISHED):
             return text
-        if row.get("session") in self._sessions or row.get("injection") in self._given:
+        if row.get("session") in self._sessions or row.get("injection") in self._injections:
             return text
         clean = self.sentences.cut_json(text)
         return self._short.cut_json(clean) if row.get("session") in self._near else clean
@@ -237,10 +237,10 @@ class Cutter:
         return clean
 
 
-def cutter(asks: Sequence[Callable[..., Any]], going: Doomed, told: Sequence[str]) -> Cutter:
+def cutter(asks: Sequence[Callable[..., Any]], going: Doomed, texts: Sequence[str]) -> Cutter:
     """Make the cutter for databases, each given by what asks it."""
-    given = (ask(lambda execute: _given(execute, going)) for ask in asks)
-    return Cutter(going, told, given=frozenset[str]().union(*given))
+    injections = (ask(lambda execute: _given(execute, going)) for ask in asks)
+    return Cutter(going, texts, injections=frozenset[str]().union(*injections))
 
 
 def _given(execute: Execute, going: Doomed) -> frozenset[str]:
@@ -254,16 +254,16 @@ def _given(execute: Execute, going: Doomed) -> frozenset[str]:
 
 def _without_sessions(detail: str, sessions: Set[str]) -> str:
     """Return a memory's detail without what these sessions saw and fixed; another's fix takes the place of theirs."""
-    told = _as_object(detail) if sessions and '_in"' in detail else {}
-    theirs = _fixes(told, sessions)
-    named = [name for name in ("seen_in", "also", "fixed_in") if isinstance(told.get(name), dict)]
-    if all(sessions.isdisjoint(told[name]) for name in named):
+    fields = _as_object(detail) if sessions and '_in"' in detail else {}
+    theirs = _fixes(fields, sessions)
+    named = [name for name in ("seen_in", "also", "fixed_in") if isinstance(fields.get(name), dict)]
+    if all(sessions.isdisjoint(fields[name]) for name in named):
         return detail
     for name in named:
-        told[name] = {key: each for key, each in told[name].items() if key not in sessions}
-    if told.get("fixed_by") in theirs:
-        told["fixed_by"] = next(reversed(told["fixed_in"].values()), "")
-    kept = {name: each for name, each in told.items() if each or name not in (*named, "fixed_by")}
+        fields[name] = {key: each for key, each in fields[name].items() if key not in sessions}
+    if fields.get("fixed_by") in theirs:
+        fields["fixed_by"] = next(reversed(fields["fixed_in"].values()), "")
+    kept = {name: each for name, each in fields.items() if each or name not in (*named, "fixed_by")}
     return to_json(kept)
 
 
@@ -285,12 +285,12 @@ def remove(execute: Execute, going: Doomed) -> Counter[str]:
     removed: Counter[str] = Counter()
     _unindex(execute, going)
     removed["changes"] += _remove_changes(execute, going)
-    told = f"SELECT injection FROM injection_items WHERE memory IN {LIST}"
-    execute(f"UPDATE injections SET terms = '[]' WHERE id IN ({told})", (ids,))
+    telling_them = f"SELECT injection FROM injection_items WHERE memory IN {LIST}"
+    execute(f"UPDATE injections SET terms = '[]' WHERE id IN ({telling_them})", (ids,))
     unused = {"vectors": (_PLACELESS, ()), "code": (_PLACELESS, ()), "units": (_UNNAMED, ())}
-    for table, (where, given) in {**_conditions(going), **unused}.items():
-        removed[table] += _count(execute, table, where, given)
-        execute(f"DELETE FROM {table} WHERE {where}", given)
+    for table, (where, parameters) in {**_conditions(going), **unused}.items():
+        removed[table] += _count(execute, table, where, parameters)
+        execute(f"DELETE FROM {table} WHERE {where}", parameters)
     _strip_log(execute, going)
     execute(f"UPDATE silences SET nearest = '', score = 0 WHERE nearest IN {LIST}", (ids,))
     execute(f"UPDATE memories SET superseded_by = '' WHERE superseded_by IN {LIST}", (ids,))
@@ -305,19 +305,19 @@ def _conditions(going: Doomed) -> dict[str, tuple[str, tuple[Any, ...]]]:
     """Return which rows of which table go; what names others comes first."""
     ids, sessions, projects = as_list(going.ids), as_list(going.sessions), as_list(going.projects)
     here = f"(session IN {LIST} OR project IN {LIST})"
-    given = f"injection IN (SELECT id FROM injections WHERE {here})"
+    theirs = f"injection IN (SELECT id FROM injections WHERE {here})"
     both, scopes = (sessions, projects), as_list([f"project:{each}" for each in going.projects])
     named = as_list([*going.sessions, *going.projects])
     # As the last part of a name, or between two others: /src/foobar is another than /src/foo.
     naming = """EXISTS (SELECT 1 FROM json_each(?) WHERE instr(name || ':', ':' || value || ':')
       OR substr(name, -length(value) - 1) = ' ' || value)"""
-    telling = f"injection IN (SELECT injection FROM injection_items WHERE memory IN {LIST}) OR {given}"
+    telling = f"injection IN (SELECT injection FROM injection_items WHERE memory IN {LIST}) OR {theirs}"
     return {
         "links": (f"source IN {LIST} OR target IN {LIST}", (ids, ids)),
         "access": (f"memory IN {LIST} OR session IN {LIST}", (ids, sessions)),
         "sightings": (f"memory IN {LIST} OR session IN {LIST}", (ids, sessions)),
         "injection_texts": (telling, (ids, *both)),
-        "injection_items": (f"memory IN {LIST} OR {given}", (ids, *both)),
+        "injection_items": (f"memory IN {LIST} OR {theirs}", (ids, *both)),
         "injections": (here, both),
         "silences": (here, both),
         "events": (here, both),
@@ -413,8 +413,8 @@ class Forgetter:
     def unfinished(self) -> Mapping[str, Any]:
         """Return what an earlier worker was about to forget; nothing where all is done."""
         noted = self.ask(lambda execute: list(execute("SELECT text FROM marks WHERE name = ?", (UNFINISHED,))))
-        told: Mapping[str, Any] = json.loads(noted[0][0]) if noted else EMPTY
-        return told
+        unfinished: Mapping[str, Any] = json.loads(noted[0][0]) if noted else EMPTY
+        return unfinished
 
     def again(self, note: Mapping[str, Any]) -> Doomed:
         """Return what a note of an earlier worker names."""
@@ -547,19 +547,19 @@ def _fixes(detail: Mapping[str, Any], sessions: Iterable[str]) -> list[str]:
 def _as_object(text: str) -> dict[str, Any]:
     """Return what a text of JSON says, if that is an object."""
     with suppress(ValueError):
-        told = json.loads(text)
-        return told if isinstance(told, dict) else {}
+        parsed = json.loads(text)
+        return parsed if isinstance(parsed, dict) else {}
     return {}
 
 
-def _count(execute: Execute, table: str, where: str, given: Sequence[Any]) -> int:
-    return int(next(iter(execute(f"SELECT count(*) FROM {table} WHERE {where}", given)))[0])
+def _count(execute: Execute, table: str, where: str, parameters: Sequence[Any]) -> int:
+    return int(next(iter(execute(f"SELECT count(*) FROM {table} WHERE {where}", parameters)))[0])
 
 
 def _has(row: Sequence[str], words: Sequence[str]) -> bool:
     """Return whether all of *words* stand in title, body, tags and detail."""
-    told = "\n".join([*row[:2], *(told_in(json.loads(each)) for each in row[2:])]).casefold()
-    return all(word in told for word in words)
+    text = "\n".join([*row[:2], *(told_in(json.loads(each)) for each in row[2:])]).casefold()
+    return all(word in text for word in words)
 
 
 def _strings_of(row: Sequence[str]) -> Iterator[str]:

@@ -75,12 +75,12 @@ class Forgetting:
         self._distilling, self._refining, self._importing, self._work = distilling, refining, importing, work
         self._drain = drain
 
-    def asked(self, told: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
+    def asked(self, request: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
         """Forget what a caller names, or only tell what would go; what was left unfinished comes first."""
-        wish = _wish(told, store=self._store())
-        if told.get("dry_run"):
+        wish = _wish(request, store=self._store())
+        if request.get("dry_run"):
             return self._preview(wish)  # it only reads, and a session's start would wait in line behind it
-        why = redact(str(told.get("why") or ""))[:MOST_WHY]
+        why = redact(str(request.get("why") or ""))[:MOST_WHY]
         if self._importing().busy():
             raise BadRequest("an import is running", hint="wait until it is done: it may bring what is forgotten here")
         self._drain()
@@ -96,9 +96,9 @@ class Forgetting:
 
     def _preview(self, wish: Mapping[str, Any]) -> dict[str, Any]:
         store, live = self._store(), self._store().forgetting
-        going, told = _all_of([live.ask], self._doomed(live, wish))
+        going, texts = _all_of([live.ask], self._doomed(live, wish))
         about = live.ask(lambda execute: rows.preview(execute, going))
-        cutter = rows.cutter([live.ask], going, told)
+        cutter = rows.cutter([live.ask], going, texts)
         cut, in_files = _cut(store, cutter, dry_run=True), _cut_files(self._home, cutter, dry_run=True)
         return {
             "dry_run": True,
@@ -161,8 +161,8 @@ class Forgetting:
         copies, unread = _opened(home)
         try:
             asks = [live.ask, *(copy.ask for copy in copies)]
-            going, told = _all_of(asks, going)
-            cutter = rows.cutter(asks, going, told)
+            going, texts = _all_of(asks, going)
+            cutter = rows.cutter(asks, going, texts)
             about = live.ask(lambda execute: rows.preview(execute, going))
             similar = self._similar(about.memories, going)
             live.begin(going, at=at)
@@ -193,7 +193,7 @@ class Forgetting:
             "cut_memories": [memory.id for memory in store.by_uid(sorted(cutter.cut))],
             "similar": [each["id"] for each in similar],
             "tombstones": len(stones[1]),
-            "sentences": {"looked_for": len(cutter.sentences.all), "too_short": sum(map(_is_short, set(told)))},
+            "sentences": {"looked_for": len(cutter.sentences.all), "too_short": sum(map(_is_short, set(texts)))},
             **found,
             "not_looked_into": [*unread, *found["not_looked_into"]],
             "undo": FOR_EVER,
@@ -221,16 +221,16 @@ class Forgetting:
 # ---- what is asked
 
 
-def _wish(told: Mapping[str, Any], *, store: Store) -> dict[str, Any]:
+def _wish(request: Mapping[str, Any], *, store: Store) -> dict[str, Any]:
     """Return what is to be forgotten, one of memories, a session, projects, or words in projects, as `doomed` asks."""
-    ids, session, project, match = (told.get(name) or "" for name in ("ids", "session", "project", "match"))
-    given = [name for name in ("ids", "session", "match") if told.get(name)]
-    if len(given) > 1 or not (given or project):
+    ids, session, project, match = (request.get(name) or "" for name in ("ids", "session", "project", "match"))
+    named = [name for name in ("ids", "session", "match") if request.get(name)]
+    if len(named) > 1 or not (named or project):
         hint = "one of {ids: […]}, {session}, {project}, {match, project}"
         raise BadRequest("say one thing that is to be forgotten", hint=hint)
     if ids and (not isinstance(ids, list) or not all(isinstance(each, str) for each in ids) or len(ids) > MOST_IDS):
         raise BadRequest(f"`ids` must be a list of at most {MOST_IDS:,} ids", hint='send {"ids": ["dec-…"]}')
-    if not all(isinstance(each, str) for each in (session, project, match)) or (given and project and not match):
+    if not all(isinstance(each, str) for each in (session, project, match)) or (named and project and not match):
         raise BadRequest("`session`, `project` and `match` must be texts", hint="a project goes with `match` alone")
     if match and (not str(match).strip() or not project):
         raise BadRequest("`match` needs words, and the project they stand in", hint="send {match, project}")
@@ -267,11 +267,11 @@ def _all_of(asks: Sequence[Callable[..., Any]], going: Doomed) -> tuple[Doomed, 
     """Return all that goes, and its texts in every wording that any of these databases has."""
     for ask in asks:
         going = ask(lambda execute, so_far=going: rows.known_as(execute, so_far))
-    told = [text for ask in asks for text in ask(lambda execute: list(rows.texts(execute, going)))]
-    sentences = Sentences(told)
+    texts = [text for ask in asks for text in ask(lambda execute: list(rows.texts(execute, going)))]
+    sentences = Sentences(texts)
     for ask in asks:
         going = ask(lambda execute, so_far=going: rows.with_copies(execute, so_far, sentences))
-    return going, told
+    return going, texts
 
 
 def _is_short(text: str) -> bool:
