@@ -36,10 +36,11 @@ from store import (
     shares,
 )
 
-from foreword import recall, render
 from foreword.config import load, load_synonyms
 from foreword.paths import Home
-from foreword.recall import thresholds
+from foreword.recall import pipeline as recall
+from foreword.recall import render
+from foreword.recall.pipeline import thresholds
 from foreword.store import finding
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.reading import Reader

@@ -1,4 +1,4 @@
-"""A long transcript -> how fast it is read into deeds against `json.loads` of each line, and what memory that takes.
+"""A long transcript -> how fast it is read into actions against `json.loads` of each line, and what memory that takes.
 
 `make bench-transcripts`. Nothing is asserted: goals stand beside the numbers.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from store import SEED, say
 
-from foreword.transcripts import deeds, peek
+from foreword.transcripts import actions, peek
 
 MB = 1e6
 MEMORY_GOAL = 60.0  # MB that reading may add, however long the file is
@@ -57,7 +57,7 @@ def _measure(path: Path, *, host: str, size: float, runs: int, about: str) -> No
     ours, plain, looks = [], [], []
     for _ in range(runs):  # by turns, and in CPU time: a busy machine slows both alike
         started = time.process_time()
-        count = sum(1 for _ in deeds(str(path), host=host, root="/home/user/rooms"))
+        count = sum(1 for _ in actions(str(path), host=host, root="/home/user/rooms"))
         ours.append(time.process_time() - started)
         started = time.process_time()
         with open(path, "rb") as file:
@@ -72,7 +72,7 @@ def _measure(path: Path, *, host: str, size: float, runs: int, about: str) -> No
     )
     base, growth = map(float, done.stdout.split())
     say(
-        f"{host}, {size:.0f} MB, {about}: {count:,} deeds; {size / min(ours):.0f} MB/s, "
+        f"{host}, {size:.0f} MB, {about}: {count:,} actions; {size / min(ours):.0f} MB/s, "
         f"json.loads {size / min(plain):.0f} MB/s ({min(ours) / min(plain):.2f} times); "
         f"a look {min(looks) * 1000:.1f} ms; memory +{growth:.1f} MB over {base:.0f} (goal {MEMORY_GOAL:.0f})"
     )
@@ -80,7 +80,7 @@ def _measure(path: Path, *, host: str, size: float, runs: int, about: str) -> No
 
 def _peak(path: str, host: str) -> None:
     base = _most_memory()
-    for _ in deeds(path, host=host, root="/home/user/rooms"):
+    for _ in actions(path, host=host, root="/home/user/rooms"):
         pass
     print(base, _most_memory() - base)
 

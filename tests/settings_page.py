@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foreword.config.settings import SETTINGS, default_shown, range_shown
-from foreword.recipes import MOST_ITEMS, MOST_TOKENS, MOST_TOTAL, RECIPES, ledger_of
+from foreword.layout import MOST_ITEMS, MOST_TOKENS, MOST_TOTAL, RECIPES, ledger_of
 
 
 def settings_page() -> str:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 from bench.eval.datasets import Question
 from bench.eval.metrics import mean, rounded
 from bench.eval.scratch import Scratch
-from foreword import render
 from foreword.errors import ForewordError
-from foreword.fit import Layer, Line, fit
-from foreword.recipes import Recipe
+from foreword.layout import Recipe
+from foreword.recall import render
+from foreword.recall.budget import Layer, Line, fit
 from foreword.tokens import count
 from foreword.types import Memory, Ranked, Skipped
 
 if TYPE_CHECKING:
-    from foreword.search import Searchable
+    from foreword.recall.search import Searchable
 
 BUDGETS = (100, 200, 300, 500, 800, 1200, 2000)  # a line is some 25 tokens: from three lines to all that a prompt gets
 CACHED = 10_000  # lines whose tokens are known: the newest are the same for many questions

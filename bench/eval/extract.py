@@ -9,8 +9,8 @@ from typing import Any
 
 from bench.eval.datasets import Dataset
 from bench.eval.scratch import Product, open_scratch
-from foreword.deeds import Deed
 from foreword.distill import distil
+from foreword.extract.actions import Action
 from foreword.tokens import count
 from foreword.types import Memory, Project, Session
 from foreword.words import told_in
@@ -19,7 +19,7 @@ FIRST = 5  # sessions that somebody would look at
 SPEAKERS = {"user: ": "prompt", "assistant: ": "answer"}
 SECOND = 1.0  # between two messages
 
-Conversations = Mapping[str, Sequence[Deed]]
+Conversations = Mapping[str, Sequence[Action]]
 
 
 def conversations_of(dataset: Dataset) -> Conversations:
@@ -33,9 +33,9 @@ def measure_extraction(
 ) -> dict[str, Any]:
     """Return what the extracted *memories* of a set answer and cost, and what its raw messages do."""
     messages = [
-        Memory("observation", deed.text, uid=f"{id} {number}", session=id, created=deed.at, confirmed=deed.at)
-        for id, deeds in conversations.items()
-        for number, deed in enumerate(deeds)
+        Memory("observation", action.text, uid=f"{id} {number}", session=id, created=action.at, confirmed=action.at)
+        for id, actions in conversations.items()
+        for number, action in enumerate(actions)
     ]
     raw = _answered(dataset, messages, product=product)
     extracted = _answered(dataset, memories, product=product)
@@ -52,9 +52,9 @@ def extract(dataset: Dataset, conversations: Conversations) -> list[Memory]:
     """Return the memories that the conversations of a set come to."""
     project = Project(key=f"eval:{dataset.name}", name=dataset.name, root="/")
     memories: list[Memory] = []
-    for id, deeds in conversations.items():
-        session = Session(id, "eval", project.key, "/", deeds[0].at if deeds else 0.0, 0.0)
-        got = distil(deeds, session=session, project=project)
+    for id, actions in conversations.items():
+        session = Session(id, "eval", project.key, "/", actions[0].at if actions else 0.0, 0.0)
+        got = distil(actions, session=session, project=project)
         memories += [
             replace(memory, uid=f"{id} {number}", scope="", session=id) for number, memory in enumerate(got.memories)
         ]
@@ -89,16 +89,16 @@ def _answered(dataset: Dataset, memories: Iterable[Memory], *, product: Product)
     }
 
 
-def _messages(memory: Memory) -> list[Deed]:
-    deeds: list[Deed] = []
+def _messages(memory: Memory) -> list[Action]:
+    actions: list[Action] = []
     for line in memory.body.split("\n"):
         speaker = next((each for each in SPEAKERS if line.startswith(each)), "")
         if speaker:
-            at = memory.created + SECOND * len(deeds)
-            deeds.append(Deed(kind=SPEAKERS[speaker], at=at, text=line[len(speaker) :]))
-        elif deeds:
-            deeds[-1] = replace(deeds[-1], text=f"{deeds[-1].text}\n{line}")
-    return deeds
+            at = memory.created + SECOND * len(actions)
+            actions.append(Action(kind=SPEAKERS[speaker], at=at, text=line[len(speaker) :]))
+        elif actions:
+            actions[-1] = replace(actions[-1], text=f"{actions[-1].text}\n{line}")
+    return actions
 
 
 def _text(memory: Memory) -> str:

@@ -16,15 +16,15 @@ from bench.eval.datasets import Dataset, Question
 from bench.eval.metrics import DEPTH
 from foreword.config import load, load_synonyms
 from foreword.errors import ForewordError
+from foreword.layout import Recipe
 from foreword.paths import Home
-from foreword.query import query_of
-from foreword.recall import POOL, look, recall, thresholds
-from foreword.recipes import Recipe
+from foreword.recall.pipeline import POOL, look, recall, thresholds
+from foreword.recall.query import query_of
 from foreword.store.sqlite import Store
 from foreword.types import Memory, Moment, Project, Ranked, Recalled, Skipped
 
 if TYPE_CHECKING:
-    from foreword.search import Searchable
+    from foreword.recall.search import Searchable
 
 BATCH = 500  # memories in a commit
 

@@ -16,7 +16,7 @@ from bench.eval.datasets import Question
 from bench.eval.metrics import auc, mean, recall_at, rounded
 from bench.eval.retrieval import Answer, Result, best_score
 from bench.eval.scratch import Hit, Scratch
-from foreword.rank import worth_saying
+from foreword.recall.rank import worth_saying
 
 PROMPTS = 2_250  # asked of other sets in all: about what ten sets ask of themselves
 STEPS = (*range(0, 90, 5), *range(90, 100))  # points of a curve, in percent of silence; closer at the end that matters

@@ -6,10 +6,10 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from foreword import render
 from foreword.distill.fixes import fate_of
 from foreword.learn import asleep
-from foreword.silences import says
+from foreword.recall import render
+from foreword.recall.silences import says
 from foreword.types import Injection, Memory, Ranked, Recalled, Session, Skipped
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from foreword.capture import Captured, capture, project_at
-from foreword.deeds import without_our_words
 from foreword.encoding import storable
+from foreword.extract.actions import without_our_words
 from foreword.payloads import Delivery
 from foreword.redact import redact
 from foreword.store.sqlite import Store

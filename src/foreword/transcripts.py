@@ -1,4 +1,4 @@
-"""A transcript file of an agent -> its deeds in order, line by line; a look at its two ends -> whose session it is."""
+"""A transcript file of an agent -> its actions in order, line by line; a look at its two ends -> whose session it is."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from foreword.deeds import UNSAID, Deed, Todo, Used, own_words, tool_deed
 from foreword.encoding import storable
+from foreword.extract.actions import UNSAID, Action, Todo, ToolUse, own_words, tool_action
 from foreword.hosts import text_of
 from foreword.lines import Line, is_whole, read
 
@@ -38,7 +38,7 @@ class Peek:
     inner: bool = False  # a sub-agent's
 
 
-def deeds(
+def actions(
     path: str,
     *,
     host: str,
@@ -46,7 +46,7 @@ def deeds(
     here: Callable[[str], bool] = lambda _cwd: True,
     seen: Collection[str] = (),
     spoiled: Callable[[], None] = lambda: None,
-) -> Iterator[Deed]:
+) -> Iterator[Action]:
     """What happened in a session, between its start and its end; nothing where nothing did.
 
     What happened in folders that are not *here*, and what was *seen* in another file, is left out.
@@ -56,16 +56,16 @@ def deeds(
     begun = False
     last = 0.0
     with open(path, "rb") as file:
-        for deed in _through(reader, read(file, keep=reader.keep, spoiled=spoiled), here=here):
-            if deed.id and deed.id in told:
+        for action in _through(reader, read(file, keep=reader.keep, spoiled=spoiled), here=here):
+            if action.id and action.id in told:
                 continue
-            told.add(deed.id)
+            told.add(action.id)
             if not begun:
-                yield Deed(kind="start", at=deed.at, source="fork" if seen else "startup")
-            begun, last = True, max(last, deed.at)
-            yield deed
+                yield Action(kind="start", at=action.at, source="fork" if seen else "startup")
+            begun, last = True, max(last, action.at)
+            yield action
     if begun:
-        yield Deed(kind="end", at=last)
+        yield Action(kind="end", at=last)
 
 
 def peek(path: str, *, host: str) -> Peek | None:
@@ -85,11 +85,11 @@ def peek(path: str, *, host: str) -> Peek | None:
     return replace(found, last=max(found.started, last or about.st_mtime), prompt=found.prompt[:TEXT])
 
 
-def _through(reader: _Claude | _Codex, lines: Iterator[Line], *, here: Callable[[str], bool]) -> Iterator[Deed]:
+def _through(reader: _Claude | _Codex, lines: Iterator[Line], *, here: Callable[[str], bool]) -> Iterator[Action]:
     for line in lines:
-        deeds = list(reader.told(line))  # also of a line from elsewhere: its call may have been made here
+        actions = list(reader.told(line))  # also of a line from elsewhere: its call may have been made here
         if not reader.cwd or here(reader.cwd):
-            yield from deeds
+            yield from actions
     if not reader.cwd or here(reader.cwd):
         yield from reader.rest()
 
@@ -219,7 +219,7 @@ class _Claude:
             parent=found.parent or (wrote if wrote != found.session else ""),
         )
 
-    def told(self, line: Line) -> Iterator[Deed]:
+    def told(self, line: Line) -> Iterator[Action]:
         said = line.said
         uuid = text_of(said, "uuid")
         if uuid and uuid in self.uuids:
@@ -229,18 +229,18 @@ class _Claude:
         self.at = _when(said["timestamp"], before=self.at)
         if "compacted" in said:
             if not self.compacted:  # the boundary and its summary are two lines
-                yield Deed(kind="compaction", at=self.at, id=uuid)
+                yield Action(kind="compaction", at=self.at, id=uuid)
             self.compacted = True
             return
         self.compacted = False
         yield from self._asked(said, uuid) if said["type"] == "user" else self._answered(said, uuid)
 
-    def rest(self) -> Iterator[Deed]:
+    def rest(self) -> Iterator[Action]:
         """The calls that nobody answered."""
         for id in list(self.calls):
             yield self._used(id, output="", result=None, failed=None)
 
-    def _answered(self, said: Mapping[str, Any], uuid: str) -> Iterator[Deed]:
+    def _answered(self, said: Mapping[str, Any], uuid: str) -> Iterator[Action]:
         for number, block in enumerate(said["content"]):
             if block.get("type") == "tool_use":
                 given = block.get("input")
@@ -252,9 +252,9 @@ class _Claude:
                 if len(self.calls) > OPEN_CALLS:
                     yield self._used(next(iter(self.calls)), output="", result=None, failed=None)
             elif (text := text_of(block, "text").strip()) and block.get("type") == "text":
-                yield Deed(kind="answer", at=self.at, text=_capped(text), id=f"{uuid}/{number}" if number else uuid)
+                yield Action(kind="answer", at=self.at, text=_capped(text), id=f"{uuid}/{number}" if number else uuid)
 
-    def _asked(self, said: Mapping[str, Any], uuid: str) -> Iterator[Deed]:
+    def _asked(self, said: Mapping[str, Any], uuid: str) -> Iterator[Action]:
         texts = []
         for block in said["content"]:
             if block.get("type") == "tool_result":
@@ -265,13 +265,13 @@ class _Claude:
         if text:
             yield self._prompt(text, text_of(said, "promptId"), uuid)
 
-    def _prompt(self, text: str, prompt: str, uuid: str) -> Deed:
+    def _prompt(self, text: str, prompt: str, uuid: str) -> Action:
         # Hooks know a prompt by its own id; a second line of the same prompt needs another.
         id = uuid if not prompt or prompt in self.prompts else prompt
         self.prompts.add(prompt)
-        return Deed(kind="prompt", at=self.at, text=_capped(text), id=id)
+        return Action(kind="prompt", at=self.at, text=_capped(text), id=id)
 
-    def _result(self, block: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[Deed]:
+    def _result(self, block: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[Action]:
         id = text_of(block, "tool_use_id")
         if id not in self.calls:
             return
@@ -281,7 +281,7 @@ class _Claude:
             for words in _ADVICE:
                 _, told, advice = output.partition(words)
                 if told and (advice := own_words(advice)):
-                    yield Deed(kind="prompt", at=self.at, text=_capped(advice), id=f"{id}/rejected")
+                    yield Action(kind="prompt", at=self.at, text=_capped(advice), id=f"{id}/rejected")
                     break
             return
         code = _EXIT.match(output)
@@ -290,20 +290,20 @@ class _Claude:
         stopped = isinstance(result, dict) and bool(result.get("interrupted"))
         yield self._used(id, output=output, result=result, failed=None if stopped and not failed else failed)
 
-    def _used(self, id: str, *, output: str, result: Any, failed: bool | None) -> Deed:
+    def _used(self, id: str, *, output: str, result: Any, failed: bool | None) -> Action:
         tool, given, cwd = self.calls.pop(id)
-        used = Used(
+        used = ToolUse(
             tool=tool,
             given=_without_cuts(given),
             output=_capped(output),
             result=_without_cuts(result),
             failed=failed,
         )
-        deed = tool_deed(used, at=self.at, cwd=cwd, root=self.root, id=_told_id(id, self.ended))
+        action = tool_action(used, at=self.at, cwd=cwd, root=self.root, id=_told_id(id, self.ended))
         if tool in ("TaskCreate", "TaskUpdate") and not failed:
             self._note_task(given, output, result)
-            return replace(deed, todos=tuple(self.tasks.values()))
-        return deed
+            return replace(action, todos=tuple(self.tasks.values()))
+        return action
 
     def _note_task(self, given: Mapping[str, Any], output: str, result: Any) -> None:
         """The list as it stands: tasks come one by one, each with a number that only its result tells."""
@@ -424,7 +424,7 @@ class _Codex:
             prompt=found.prompt or prompt,
         )
 
-    def told(self, line: Line) -> Iterator[Deed]:
+    def told(self, line: Line) -> Iterator[Action]:
         payload, kind = line.said["payload"], line.said["type"]
         self.at = _when(line.said["timestamp"], before=self.at)
         if kind == "session_meta":
@@ -446,7 +446,7 @@ class _Codex:
         elif inner in ("exec_command_end", "patch_apply_end"):
             yield from self._ended(payload)
 
-    def rest(self) -> Iterator[Deed]:
+    def rest(self) -> Iterator[Action]:
         for id in list(self.calls):
             yield self._used(id, output="", failed=None)
 
@@ -472,21 +472,21 @@ class _Codex:
         if who and text:
             yield who, text, inner
 
-    def _once(self, who: str, text: str, form: str) -> Iterator[Deed]:
+    def _once(self, who: str, text: str, form: str) -> Iterator[Action]:
         forms = self.said.setdefault((who, _digest(text)), Counter())
         before = max(forms.values(), default=0)
         forms[form] += 1
         if forms[form] > before:
             # By what was said and how often: a fork tells the same again with other times, and not all have ids.
-            yield Deed(kind=who, at=self.at, text=_capped(text), id=_digest(who, text, str(forms[form])))
+            yield Action(kind=who, at=self.at, text=_capped(text), id=_digest(who, text, str(forms[form])))
 
-    def _compacted(self) -> Iterator[Deed]:
+    def _compacted(self) -> Iterator[Action]:
         forms = self.said.setdefault(("compaction", f"{self.at:.0f}"), Counter())  # a line and an event, at one time
         forms["any"] += 1
         if forms["any"] == 1:
-            yield Deed(kind="compaction", at=self.at)
+            yield Action(kind="compaction", at=self.at)
 
-    def _called(self, payload: Mapping[str, Any]) -> Iterator[Deed]:
+    def _called(self, payload: Mapping[str, Any]) -> Iterator[Action]:
         kind, id = payload["type"], text_of(payload, "call_id", "id")
         if kind == "web_search_call":
             action = payload.get("action")
@@ -501,14 +501,14 @@ class _Codex:
         if len(self.calls) > OPEN_CALLS:
             yield self._used(next(iter(self.calls)), output="", failed=None)
 
-    def _returned(self, payload: Mapping[str, Any]) -> Iterator[Deed]:
+    def _returned(self, payload: Mapping[str, Any]) -> Iterator[Action]:
         id = text_of(payload, "call_id")
         if id in self.calls:
             output, code = _outcome(payload.get("output"))
             code = self.codes.get(id, code) if code is None else code
             yield self._used(id, output=output, failed=None if code is None else code != 0)
 
-    def _ended(self, payload: Mapping[str, Any]) -> Iterator[Deed]:
+    def _ended(self, payload: Mapping[str, Any]) -> Iterator[Action]:
         """How a command ended: its result comes as another line, unless the user ran it or the rollout is old."""
         id, code = text_of(payload, "call_id"), payload.get("exit_code")
         if not isinstance(code, int):
@@ -523,11 +523,11 @@ class _Codex:
             )
             yield self._used(id, output=output, failed=None if code is None else code != 0)
 
-    def _used(self, id: str, *, output: str, failed: bool | None) -> Deed:
+    def _used(self, id: str, *, output: str, failed: bool | None) -> Action:
         tool, given, cwd = self.calls.pop(id)
         self.codes.pop(id, None)
-        used = Used(tool=tool, given=_without_cuts(given), output=_capped(output), failed=failed)
-        return tool_deed(used, at=self.at, cwd=cwd, root=self.root, id=_told_id(id, self.ended))
+        used = ToolUse(tool=tool, given=_without_cuts(given), output=_capped(output), failed=failed)
+        return tool_action(used, at=self.at, cwd=cwd, root=self.root, id=_told_id(id, self.ended))
 
 
 def _parsed(text: Any) -> Any:

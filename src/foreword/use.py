@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from foreword import details
-from foreword.deeds import Deed, relative
 from foreword.distill.commands import Command, commands_of
+from foreword.extract.actions import Action, relative
 from foreword.store.judged import UNTOLD, Verdict
 from foreword.types import BASE32, GOING_ON, KINDS, Edit, Injection, Memory, stands
 from foreword.words import GENERIC, STOP_WORDS, root, told_in
@@ -49,7 +49,7 @@ FOREVER = float("inf")
 
 
 class Footprint:
-    """What was done and said in one session, deed by deed: the first time of each thing, in bounded memory."""
+    """What was done and said in one session, action by action: the first time of each thing, in bounded memory."""
 
     def __init__(self) -> None:
         self._files: dict[tuple[str, str], float] = {}
@@ -63,18 +63,18 @@ class Footprint:
         self._closed: list[float] = []  # when a context window ended and the next began
         self._unseen: list[float] = []  # when something was done that is not held here
 
-    def add(self, deed: Deed, *, project: str, root: str = "", functions: Iterable[str] = ()) -> None:
+    def add(self, action: Action, *, project: str, root: str = "", functions: Iterable[str] = ()) -> None:
         """Take in what happened next in *project*, and which *functions* it changed."""
-        if deed.kind == "prompt":
-            self._note_words(deed.text, deed.at)
-            self._keep(self._prompts, deed.text.lower(), deed.at, most=MOST_ASKED)
-        elif deed.kind == "answer":
-            self._note_words(deed.text, deed.at)
-            self._keep(self.answers, deed.text, deed.at, most=MOST_SAID)
-        elif deed.kind == "tool":
-            self._tool(deed, project=project, root=root, functions=functions)
-        elif deed.kind == "compaction" or (deed.kind == "start" and deed.source not in GOING_ON):
-            self._time(self._closed, deed.at)
+        if action.kind == "prompt":
+            self._note_words(action.text, action.at)
+            self._keep(self._prompts, action.text.lower(), action.at, most=MOST_ASKED)
+        elif action.kind == "answer":
+            self._note_words(action.text, action.at)
+            self._keep(self.answers, action.text, action.at, most=MOST_SAID)
+        elif action.kind == "tool":
+            self._tool(action, project=project, root=root, functions=functions)
+        elif action.kind == "compaction" or (action.kind == "start" and action.source not in GOING_ON):
+            self._time(self._closed, action.at)
 
     def window(self, given: Injection) -> Window:
         """The time in which an injection was before the agent's eyes."""
@@ -107,34 +107,34 @@ class Footprint:
         return any(at <= until and all(name in text for name in lowered) for at, text in self._prompts)
 
     # -- taking in ----------------------------------------------------------------------------------------------
-    def _tool(self, deed: Deed, *, project: str, root: str, functions: Iterable[str]) -> None:
-        self._time(self._did, deed.at)
-        if deed.act == "delegate":
-            self._time(self._unseen, deed.at)  # what a sub-agent touches is not told
-        for end in (deed.output[:ENDS_OF], deed.output[ENDS_OF:][-ENDS_OF:]):
-            self._note_words(end, deed.at)
-        if deed.act == "run":
-            self._run(deed, project=project, root=root)
-        if not deed.failed:
-            for file in deed.files:
-                self._note(self._files, (project, file), deed.at, most=MOST_FILES)
-            names = {name for edit in deed.edits for name in _called(edit)}
+    def _tool(self, action: Action, *, project: str, root: str, functions: Iterable[str]) -> None:
+        self._time(self._did, action.at)
+        if action.act == "delegate":
+            self._time(self._unseen, action.at)  # what a sub-agent touches is not told
+        for end in (action.output[:ENDS_OF], action.output[ENDS_OF:][-ENDS_OF:]):
+            self._note_words(end, action.at)
+        if action.act == "run":
+            self._run(action, project=project, root=root)
+        if not action.failed:
+            for file in action.files:
+                self._note(self._files, (project, file), action.at, most=MOST_FILES)
+            names = {name for edit in action.edits for name in _called(edit)}
             for name in names.union(*map(_names, functions)):
-                self._note(self._functions, (project, name), deed.at, most=MOST_FUNCTIONS)
+                self._note(self._functions, (project, name), action.at, most=MOST_FUNCTIONS)
 
-    def _run(self, deed: Deed, *, project: str, root: str) -> None:
-        for command in commands_of(deed.command):
+    def _run(self, action: Action, *, project: str, root: str) -> None:
+        for command in commands_of(action.command):
             _, first = self._runs.get(command.text, (command, FOREVER))
             if first < FOREVER or len(self._runs) < MOST_RUNS:
-                self._runs[command.text] = command, min(first, deed.at)
+                self._runs[command.text] = command, min(first, action.at)
             else:
-                self._time(self._unseen, deed.at)
+                self._time(self._unseen, action.at)
             for target in command.targets:  # whoever has no tool to read files reads them so
                 file = relative(target.partition("::")[0], cwd=root, root=root)
-                self._note(self._files, (project, file), deed.at, most=MOST_FILES)
-        for shown in _FETCHED.findall(deed.command):
+                self._note(self._files, (project, file), action.at, most=MOST_FILES)
+        for shown in _FETCHED.findall(action.command):
             for id in _ID.findall(shown):
-                self.fetched = [*self.fetched, (id, deed.at)][-MOST_RUNS:]
+                self.fetched = [*self.fetched, (id, action.at)][-MOST_RUNS:]
 
     def _note_words(self, text: str, at: float) -> None:
         seen, words = self._seen, _roots(text)

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from foreword.client import Client
+from foreword.layout import RECIPES
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.recipes import RECIPES
 from foreword.store.sqlite import Store
 from foreword.types import Memory
 from foreword.web.now import LAYERS

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from foreword import silences
 from foreword.client import Client
+from foreword.layout import MOST_TOKENS, RECIPES
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.recipes import MOST_TOKENS, RECIPES
-from foreword.trial import REASONS
+from foreword.recall import silences
+from foreword.recall.trial import REASONS
 from foreword.web.trial import LEAST_BUDGET
 from foreword.worker import life
 from foreword.worker.measuring import RECALLS, SILENCES

@@ -2,8 +2,8 @@
 
 import os
 
-from foreword import render
-from foreword.fit import Layer, Line
+from foreword.recall import render
+from foreword.recall.budget import Layer, Line
 from foreword.rollouts import TAIL
 from foreword.types import Memory, Ranked
 from foreword.worker.arrived import arrived

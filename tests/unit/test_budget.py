@@ -6,9 +6,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.recall import STANDS_OUT, recall
-from foreword.recipes import RECIPES
-from foreword.render import FORMS
+from foreword.layout import RECIPES
+from foreword.recall.pipeline import STANDS_OUT, recall
+from foreword.recall.render import FORMS
 from foreword.tokens import DEAREST, FAMILIES, count
 from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Recalled
 from tests.tables import table

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword import render
 from foreword.config import load
 from foreword.errors import BadPayload
-from foreword.fit import Layer, fit
 from foreword.hosts import FILES, cap_of
+from foreword.layout import MOST_TOKENS, RECIPES, merged
 from foreword.paths import Home
-from foreword.recall import caps, recall
-from foreword.recipes import MOST_TOKENS, RECIPES, merged
+from foreword.recall import render
+from foreword.recall.budget import Layer, fit
+from foreword.recall.pipeline import caps, recall
 from foreword.tokens import count
 from foreword.types import KINDS, Cap, Memory, Moment, Recalled
 from tests.tables import table

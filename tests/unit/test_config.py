@@ -18,8 +18,8 @@ from foreword.config.editing import change, unset
 from foreword.config.file import MOST_BYTES
 from foreword.config.settings import Setting
 from foreword.errors import BadConfig, ForewordError
+from foreword.layout import MOST_TOKENS, RECIPES, UNCOUNTED, ledger_of, merged
 from foreword.paths import OUR_FOLDERS, Home
-from foreword.recipes import MOST_TOKENS, RECIPES, UNCOUNTED, ledger_of, merged
 from foreword.types import KINDS, MOMENTS
 from tests.settings_page import settings_page
 from tests.tables import table

@@ -1,4 +1,4 @@
-"""A session's deeds become notes that a good colleague would leave; what a later session did is no longer open."""
+"""A session's actions become notes that a good colleague would leave; what a later session did is no longer open."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.deeds import Deed, Todo
 from foreword.distill import Draft, closed, distil, merged
 from foreword.distill.gist import concepts
 from foreword.distill.sentences import begun
+from foreword.extract.actions import Action, Todo
 from foreword.types import Change, Edit, Memory, Project, Session
 from tests.tables import table
 
@@ -31,8 +31,8 @@ def session(id: str = "s1") -> Session:
     return Session(id, "claude-code", "rooms", "/rooms", 0.0, 0.0)
 
 
-def told(*deeds: Deed, id: str = "s1"):
-    numbered = [replace(deed, at=1000.0 + number) for number, deed in enumerate(deeds)]
+def told(*actions: Action, id: str = "s1"):
+    numbered = [replace(action, at=1000.0 + number) for number, action in enumerate(actions)]
     return distil(numbered, session=session(id), project=ROOMS, changes_of=changes_of)
 
 
@@ -44,26 +44,26 @@ def changes_of(edit: Edit) -> tuple[Change, ...]:
     )
 
 
-def prompt(text: str) -> Deed:
-    return Deed(kind="prompt", at=0, text=text)
+def prompt(text: str) -> Action:
+    return Action(kind="prompt", at=0, text=text)
 
 
-def answer(text: str) -> Deed:
-    return Deed(kind="answer", at=0, text=text)
+def answer(text: str) -> Action:
+    return Action(kind="answer", at=0, text=text)
 
 
-def run(command: str, output: str = "", *, failed: bool | None = False) -> Deed:
-    return Deed(kind="tool", at=0, act="run", tool="Bash", command=command, output=output, failed=failed)
+def run(command: str, output: str = "", *, failed: bool | None = False) -> Action:
+    return Action(kind="tool", at=0, act="run", tool="Bash", command=command, output=output, failed=failed)
 
 
-def edit(file: str = "rooms/bookings.py", before: str = BEFORE, after: str = AFTER) -> Deed:
-    return Deed(
+def edit(file: str = "rooms/bookings.py", before: str = BEFORE, after: str = AFTER) -> Action:
+    return Action(
         kind="tool", at=0, act="edit", tool="Edit", files=(file,), edits=(Edit(file, before, after),), failed=False
     )
 
 
-def plan(*todos: tuple[str, bool]) -> Deed:
-    return Deed(kind="tool", at=0, act="plan", tool="TodoWrite", todos=tuple(Todo(*each) for each in todos))
+def plan(*todos: tuple[str, bool]) -> Action:
+    return Action(kind="tool", at=0, act="plan", tool="TodoWrite", todos=tuple(Todo(*each) for each in todos))
 
 
 WHOLE = (
@@ -79,7 +79,7 @@ WHOLE = (
     ),
     answer("Noted: times are stored in UTC."),
     run('git commit -am "Bookings that touch no longer overlap"', "1 file changed"),
-    Deed(kind="end", at=0),
+    Action(kind="end", at=0),
 )
 
 
@@ -101,8 +101,8 @@ def test_a_session_reads_like_the_notes_of_a_colleague():
 
 def test_the_same_deeds_give_the_same_harvest_however_often_it_is_brought_in():
     draft = Draft(session(), ROOMS, changes_of=changes_of)
-    for number, deed in enumerate(WHOLE):
-        draft.add(replace(deed, at=1000.0 + number))
+    for number, action in enumerate(WHOLE):
+        draft.add(replace(action, at=1000.0 + number))
         draft.harvest()
     assert draft.harvest() == told(*WHOLE)
 
@@ -166,7 +166,7 @@ def test_only_what_was_said_and_failed_counts():
     )
     assert [each.title for each in silent.memories if each.kind == "failure"] == ["assert not True (test_touch)"]
     # Nothing is made of a session in which nothing was said.
-    assert told(Deed(kind="start", at=0), Deed(kind="end", at=0)).memories == ()
+    assert told(Action(kind="start", at=0), Action(kind="end", at=0)).memories == ()
     assert told(prompt("/clear")).memories == ()
     # Only what the user said is trusted as the users.
     got = told(
@@ -243,8 +243,8 @@ def test_evidence_counts_sessions_once():
         (("MODIFIED", "DELETED"), ["DELETED"]),
         (("DELETED", "NEW"), ["MODIFIED"]),
     ):
-        deeds = [prompt("change the code a bit"), *(edit("a.py", "", what) for what in whats)]
-        got = distil(deeds, session=session(), project=ROOMS, changes_of=change)
+        actions = [prompt("change the code a bit"), *(edit("a.py", "", what) for what in whats)]
+        got = distil(actions, session=session(), project=ROOMS, changes_of=change)
         assert [each.what for each in got.changes] == left
 
 
@@ -329,7 +329,7 @@ def test_requests_choices_and_lists_are_told_for_what_they_are():
     assert "block" not in told(*begun, run("pytest -q", "3 passed")).memories[0].detail
     # A blank entry of the list leaves nothing open.
     todos = (Todo(text=" \n"), Todo(text=""))
-    plan = Deed(kind="tool", act="plan", at=1.0, todos=todos)
+    plan = Action(kind="tool", act="plan", at=1.0, todos=todos)
     got = distil([edit("src/a.py"), plan], session=session(), project=ROOMS)
     assert got.open == ()
     assert not any(memory.kind == "handoff" for memory in got.memories)
@@ -345,7 +345,7 @@ def test_requests_choices_and_lists_are_told_for_what_they_are():
 
 
 DEEDS = st.builds(
-    Deed,
+    Action,
     kind=st.sampled_from(["start", "prompt", "answer", "tool", "compaction", "end", "strange"]),
     at=st.floats(0, 1e10),
     text=st.text(max_size=200),
@@ -361,8 +361,8 @@ DEEDS = st.builds(
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(DEEDS, max_size=8))
-def test_any_deeds_become_memories_without_an_error(deeds):
-    for memory in distil(deeds, session=session(), project=ROOMS).memories:
+def test_any_deeds_become_memories_without_an_error(actions):
+    for memory in distil(actions, session=session(), project=ROOMS).memories:
         assert memory.title
         assert memory.scope == ROOMS.scope
 

@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 
 from foreword.code import changes
-from foreword.deeds import deed_of
 from foreword.distill import Distilled, distil
+from foreword.extract.actions import action_of
 from foreword.payloads import Delivery
 from foreword.remember import read
 from foreword.types import Project, Session
@@ -25,14 +25,14 @@ TOLD_NO_ANSWER = ("copilot",)  # it tells the file that holds it, which is not h
 
 
 def came_to(client: str) -> Distilled:
-    deeds = []
+    actions = []
     for number, line in enumerate((HERE / "payloads" / "sessions" / f"{client}.jsonl").read_text().splitlines()):
         told = json.loads(line)
         given = Delivery(client, told["event"], 1000.0 + number, json.dumps(told["payload"]).encode())
         event = read(given, text_cap=65536, find_project=lambda _: PROJECT).event
-        deeds.append(deed_of(event, root=PROJECT.root))
+        actions.append(action_of(event, root=PROJECT.root))
     session = Session("s", client, PROJECT.key, PROJECT.root, 0.0, 0.0)
-    return distil(filter(None, deeds), session=session, project=PROJECT, changes_of=lambda edit: changes([edit]))
+    return distil(filter(None, actions), session=session, project=PROJECT, changes_of=lambda edit: changes([edit]))
 
 
 def test_what_the_sessions_of_real_clients_came_to_reads_well():

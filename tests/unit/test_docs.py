@@ -13,11 +13,11 @@ from contextlib import closing
 from pathlib import Path
 
 from bench.eval.datasets import read_sets
-from foreword import rank
 from foreword.cli.demo import load_story
 from foreword.config import SETTINGS
-from foreword.recall import recall
-from foreword.recipes import RECIPES
+from foreword.layout import RECIPES
+from foreword.recall import rank
+from foreword.recall.pipeline import recall
 from foreword.routing import Routes
 from foreword.store.sqlite import Store
 from foreword.types import Moment, Project, Recalled
@@ -61,7 +61,7 @@ def test_the_ranking_page_tells_every_weight_as_it_is() -> None:
     told = told_weights()
     for name, numbers in told.items():
         module, _, constant = name.rpartition(".")
-        owner = importlib.import_module(PLACES.get(module, f"foreword.{module}") if module else "foreword.rank")
+        owner = importlib.import_module(PLACES.get(module, f"foreword.{module}") if module else "foreword.recall.rank")
         meant = getattr(owner, constant)
         assert numbers == (meant if isinstance(meant, tuple) else (meant,)), name
     assert len(told) > 50

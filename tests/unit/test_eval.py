@@ -21,7 +21,7 @@ from bench.eval.scratch import Product, open_scratch
 from bench.eval.silence import measure_silence
 from bench.eval.tokens import measure_estimates
 from foreword.errors import BadRequest
-from foreword.recipes import RECIPES
+from foreword.layout import RECIPES
 from foreword.tokens import count
 
 DAY = 86_400

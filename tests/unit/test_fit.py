@@ -3,8 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword import render, tokens
-from foreword.fit import SHARE, Layer, Line, fit
+from foreword import tokens
+from foreword.recall import render
+from foreword.recall.budget import SHARE, Layer, Line, fit
 from foreword.types import EMPTY, Memory, Ranked
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from foreword.capture import project_at
 from foreword.imports import Batch, find
 from foreword.imports.decisions import decision_of
-from foreword.rank import CERTAIN
+from foreword.recall.rank import CERTAIN
 from foreword.types import Memory
 from tests.tables import table
 

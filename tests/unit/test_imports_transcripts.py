@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from foreword.capture import project_at
-from foreword.deeds import Deed
+from foreword.extract.actions import Action
 from foreword.imports import Batch
 from foreword.imports.marks import left, marked
 from foreword.imports.transcripts import Transcripts, claude_folder
@@ -31,13 +31,13 @@ class Came:
     changes: tuple[Change, ...] = ()
 
 
-def distil(deeds: Iterable[Deed], *, session: Session, project: Project) -> Came:
+def distil(actions: Iterable[Action], *, session: Session, project: Project) -> Came:
     """One memory for each thing that was said or run: enough to see what came through."""
     return Came(
         memories=tuple(
-            Memory(kind="observation", title=deed.text or deed.command, project=project.key, session=session.id)
-            for deed in deeds
-            if deed.text or deed.command
+            Memory(kind="observation", title=action.text or action.command, project=project.key, session=session.id)
+            for action in actions
+            if action.text or action.command
         )
     )
 

@@ -14,8 +14,8 @@ from foreword.distill import gist, merged
 from foreword.learn.alike import alike, opposite
 from foreword.learn.confidence import confidence
 from foreword.learn.said import plain
-from foreword.rank import CERTAIN
-from foreword.render import line
+from foreword.recall.rank import CERTAIN
+from foreword.recall.render import line
 from foreword.store.sqlite import Store
 from foreword.trust import lowest
 from foreword.types import TRUSTS, Injection, Item, Memory, Project, Ranked

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.mentions import LONGEST, MOST, mentioned
+from foreword.recall.mentions import LONGEST, MOST, mentioned
 from tests.tables import table
 
 ROOT = "/srv/shop"

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.query import MOST_TOUCHED, query_of
+from foreword.recall.query import MOST_TOUCHED, query_of
 from foreword.types import Moment, Project
 from foreword.words import STOP_WORDS, terms
 from tests.tables import table

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.rank import (
+from foreword.rarity import rarity
+from foreword.recall.rank import (
     DAY,
     FAR,
     HALF_LIFE,
@@ -22,7 +23,6 @@ from foreword.rank import (
     weighed,
     worth_saying,
 )
-from foreword.rarity import rarity
 from foreword.types import KINDS, MOMENTS, Hit, Memory, Near, Query, Ranked
 from foreword.words import GENERIC
 from tests.tables import table

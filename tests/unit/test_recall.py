@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword import render
 from foreword.errors import StoreError
-from foreword.query import query_of, scopes_of
-from foreword.recall import MOST_RECORDED, injection_of, left_open, meant, recall
-from foreword.recipes import RECIPES, merged
+from foreword.layout import RECIPES, merged
+from foreword.recall import render
+from foreword.recall.pipeline import MOST_RECORDED, injection_of, left_open, meant, recall
+from foreword.recall.query import query_of, scopes_of
 from foreword.tokens import FAMILIES, count
 from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Recalled, Skipped
 from tests.tables import table

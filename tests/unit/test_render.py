@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from foreword.fit import Layer, Line
-from foreword.render import (
+from foreword.recall.budget import Layer, Line
+from foreword.recall.render import (
     BEGIN,
     END,
     FORMS,

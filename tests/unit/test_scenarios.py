@@ -8,7 +8,7 @@ import pytest
 
 from foreword.config import load, load_synonyms
 from foreword.paths import Home
-from foreword.recall import injection_of, meant, recall, thresholds
+from foreword.recall.pipeline import injection_of, meant, recall, thresholds
 from foreword.store.sqlite import Store
 from foreword.tokens import count, family_of
 from foreword.types import KINDS, MOMENTS, Memory, Moment, Project, Recalled, Skipped

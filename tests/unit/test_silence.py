@@ -11,7 +11,7 @@ import pytest
 from bench.eval.datasets import read_sets
 from foreword.config import load, load_synonyms
 from foreword.paths import Home
-from foreword.recall import recall, thresholds
+from foreword.recall.pipeline import recall, thresholds
 from foreword.store.sqlite import Store
 from foreword.types import Moment, Project, Recalled
 from tests.everyday import DAY, EVERYDAY, TOPICAL, remembered

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import StoreError
-from foreword.recall import injection_of, recall
-from foreword.recipes import RECIPES
-from foreword.silences import REASONS, heard, of_hook, says
+from foreword.layout import RECIPES
+from foreword.recall.pipeline import injection_of, recall
+from foreword.recall.silences import REASONS, heard, of_hook, says
 from foreword.store.silences import Silence
 from foreword.store.sqlite import Store
 from foreword.types import Memory, Moment, Project, Recalled, Skipped

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.tasks import SIGNS, task_of
+from foreword.recall.task import SIGNS, task_of
 from foreword.types import EVENTS
 from tests.tables import table
 

@@ -1,4 +1,4 @@
-"""Transcripts of Claude Code and Codex become deeds: in order, once, without secrets, in bounded memory."""
+"""Transcripts of Claude Code and Codex become actions: in order, once, without secrets, in bounded memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword import lines
-from foreword.deeds import Deed, Todo, own_words
-from foreword.transcripts import deeds, peek
+from foreword.extract.actions import Action, Todo, own_words
+from foreword.transcripts import actions, peek
 from tests.sessions import START, Claude, Codex
 from tests.tables import table
 
@@ -23,25 +23,25 @@ ROOT = "/home/user/rooms"
 KEY = "ghp_" + "a1B2" * 9  # of the format that is redacted
 
 
-def read(path: Path, *, host: str = "claude-code", **more: Any) -> list[Deed]:
-    return list(deeds(str(path), host=host, root=ROOT, **more))
+def read(path: Path, *, host: str = "claude-code", **more: Any) -> list[Action]:
+    return list(actions(str(path), host=host, root=ROOT, **more))
 
 
-def inner(path: Path, *, host: str = "claude-code", **more: Any) -> list[Deed]:
+def inner(path: Path, *, host: str = "claude-code", **more: Any) -> list[Action]:
     """What lies between start and end."""
     return read(path, host=host, **more)[1:-1]
 
 
-def told(found: list[Deed]) -> list[str]:
-    """Deeds as a person would note them down."""
+def told(found: list[Action]) -> list[str]:
+    """Actions as a person would note them down."""
     said = []
-    for deed in found:
-        how = {True: " FAILED", False: "", None: " ?"}[deed.failed] if deed.kind == "tool" else ""
-        what = deed.command or " ".join(deed.files) or deed.text or deed.source
-        edits = "".join(f" [{edit.before!r} -> {edit.after!r}]" for edit in deed.edits)
-        todos = "".join(f" ({'x' if todo.done else ' '}) {todo.text}" for todo in deed.todos)
+    for action in found:
+        how = {True: " FAILED", False: "", None: " ?"}[action.failed] if action.kind == "tool" else ""
+        what = action.command or " ".join(action.files) or action.text or action.source
+        edits = "".join(f" [{edit.before!r} -> {edit.after!r}]" for edit in action.edits)
+        todos = "".join(f" ({'x' if todo.done else ' '}) {todo.text}" for todo in action.todos)
         said.append(
-            f"{deed.kind} {deed.act}{how}: {what}{edits}{todos}".replace(" :", ":").replace(":  ", ": ").strip()
+            f"{action.kind} {action.act}{how}: {what}{edits}{todos}".replace(" :", ":").replace(":  ", ": ").strip()
         )
     return said
 
@@ -105,8 +105,8 @@ def test_real_lines_become_a_prompt_and_a_command(shared: Path, tmp_path: Path) 
     recorded = json.loads((shared / "payloads" / "claude.transcript-lines.json").read_text())
     path = tmp_path / "s.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in recorded))
-    found = list(deeds(str(path), host="claude-code", root="/home/user/project"))
-    assert [deed.kind for deed in found] == ["start", "prompt", "tool", "end"]
+    found = list(actions(str(path), host="claude-code", root="/home/user/project"))
+    assert [action.kind for action in found] == ["start", "prompt", "tool", "end"]
     assert found[2].command == "echo hi-from-bash"
     assert (found[2].output, found[2].failed, found[2].id) == ("hi-from-bash", False, "toolu_fake000001")
     assert "INJECT" not in repr(found)
@@ -143,7 +143,7 @@ def test_only_what_people_said_counts_and_once(tmp_path_factory):
     fork = Claude(ROOT, session="fork", at=START + 100)
     fork.lines = [line | {"sessionId": "fork"} for line in origin.lines]
     fork.prompt("three")
-    seen = {deed.id for deed in read(origin.write(tmp_path / "o.jsonl"))}
+    seen = {action.id for action in read(origin.write(tmp_path / "o.jsonl"))}
     assert told(read(fork.write(tmp_path / "fork.jsonl"), seen=seen)) == ["start: fork", "prompt: three", "end:"]
     # What the user rejected was not done and what was said instead counts.
     tmp_path = tmp_path_factory.mktemp("x")
@@ -183,7 +183,7 @@ def test_tools_find_their_results_and_tasks_their_list(tmp_path_factory):
     for n in (2, 0, 1):
         session.result(f"t{n}", str(n), is_error=n == 1)
     found = inner(session.write(tmp_path / "s.jsonl"))
-    assert [(deed.command, deed.output, deed.failed) for deed in found] == [
+    assert [(action.command, action.output, action.failed) for action in found] == [
         ("echo 2", "2", False),
         ("echo 0", "0", False),
         ("echo 1", "1", True),
@@ -197,8 +197,8 @@ def test_tools_find_their_results_and_tasks_their_list(tmp_path_factory):
         codex.item("function_call", name="shell", arguments=json.dumps({"command": [f"echo{n}"]}), call_id="call_0")
         codex.item("function_call_output", call_id="call_0", output=str(n))
     found = inner(session.write(tmp_path / "s.jsonl"))
-    assert [(deed.command, deed.id) for deed in found] == [("echo 1", "call_0"), ("echo 2", "call_0/2")]
-    assert [deed.command for deed in inner(codex.write(tmp_path / "r.jsonl"), host="codex")] == ["echo1", "echo2"]
+    assert [(action.command, action.id) for action in found] == [("echo 1", "call_0"), ("echo 2", "call_0/2")]
+    assert [action.command for action in inner(codex.write(tmp_path / "r.jsonl"), host="codex")] == ["echo1", "echo2"]
     # Tasks that come one by one are told as the whole list.
     tmp_path = tmp_path_factory.mktemp("x")
     session = Claude(ROOT)
@@ -206,7 +206,7 @@ def test_tools_find_their_results_and_tasks_their_list(tmp_path_factory):
     session.tool("TaskCreate", {"subject": "test it"}, "ok", {"task": {"id": "2", "subject": "test it"}})
     session.tool("TaskUpdate", {"taskId": "1", "status": "completed"}, "Updated task #1 status")
     session.tool("TaskUpdate", {"taskId": "2", "status": "deleted"}, "Updated task #2")
-    lists = [deed.todos for deed in inner(session.write(tmp_path / "s.jsonl"))]
+    lists = [action.todos for action in inner(session.write(tmp_path / "s.jsonl"))]
     assert lists[1] == (Todo("write it"), Todo("test it"))
     assert lists[2:] == [(Todo("write it", done=True), Todo("test it")), (Todo("write it", done=True),)]
 
@@ -239,7 +239,7 @@ def test_other_folders_and_broken_lines_are_left_out_and_old_versions_read(tmp_p
         "two"
     )
     found = inner(session.write(tmp_path / "s.jsonl"), spoiled=lambda: spoiled.append(1))
-    assert [deed.text for deed in found if deed.text] == ["one", "two"]
+    assert [action.text for action in found if action.text] == ["one", "two"]
     assert len(spoiled) == 3
 
 
@@ -261,8 +261,8 @@ SHAPES = st.recursive(
 def test_no_line_whatever_it_says_breaks_the_reading(tmp_path_factory: Any, some: list[Any], host: str) -> None:
     path = tmp_path_factory.mktemp("t") / "s.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in some))
-    for deed in read(path, host=host):
-        assert deed.kind in ("start", "prompt", "answer", "tool", "compaction", "end")
+    for action in read(path, host=host):
+        assert action.kind in ("start", "prompt", "answer", "tool", "compaction", "end")
     peek(str(path), host=host)
 
 
@@ -296,15 +296,15 @@ def test_a_rollout_reads_like_a_story(tmp_path: Path) -> None:
         "answer: Done.",
         "end:",
     ]
-    assert [deed.output for deed in found if deed.act == "run"] == ["1 failed\n", "3 passed", "stopped"]
+    assert [action.output for action in found if action.act == "run"] == ["1 failed\n", "3 passed", "stopped"]
 
 
 def test_real_rollout_lines_become_a_prompt_a_command_and_an_answer(shared: Path, tmp_path: Path) -> None:
     recorded = json.loads((shared / "payloads" / "codex.rollout-lines.json").read_text())
     path = tmp_path / "rollout.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in recorded))
-    found = list(deeds(str(path), host="codex", root="/home/user/project"))
-    assert [deed.kind for deed in found] == ["start", "prompt", "tool", "answer", "end"]
+    found = list(actions(str(path), host="codex", root="/home/user/project"))
+    assert [action.kind for action in found] == ["start", "prompt", "tool", "answer", "end"]
     assert (found[2].command, found[2].output, found[2].failed) == ("echo hi-codex", "hi-codex\n", False)
     assert found[3].text == "FAKE-REPLY ok. items=10"
 
@@ -412,9 +412,9 @@ def test_long_texts_keep_their_ends_and_are_not_taken_for_whole(tmp_path: Path):
     assert len(spoiled) == 1
     # A file with a hole in it is not taken for a whole one.
     session = Claude(ROOT).tool("Write", {"file_path": "a.py", "content": "def f(): pass\n" * 50_000}, "ok")
-    (deed,) = inner(session.write(tmp_path / "s.jsonl"))
-    assert deed.files == ("a.py",)
-    assert all(not edit.whole and not edit.after for edit in deed.edits)
+    (action,) = inner(session.write(tmp_path / "s.jsonl"))
+    assert action.files == ("a.py",)
+    assert all(not edit.whole and not edit.after for edit in action.edits)
 
 
 @table("shift", range(0, 44, 4))
@@ -458,13 +458,13 @@ def test_a_cut_never_breaks_the_line(parts: list[str], size: int, ascii: bool) -
 
 GROWTH = """
 import os, resource, sys
-from foreword.transcripts import deeds
+from foreword.transcripts import actions
 def peak():  # MB; Linux counts the parent's into what `resource` tells
     if not os.path.exists("/proc/self/status"):
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
 before = peak()
-count = sum(1 for _ in deeds(sys.argv[1], host="claude-code", root="/home/user/rooms"))
+count = sum(1 for _ in actions(sys.argv[1], host="claude-code", root="/home/user/rooms"))
 print(count, peak() - before)
 """
 

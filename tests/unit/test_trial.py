@@ -8,12 +8,12 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.query import query_of
-from foreword.rank import CERTAIN
-from foreword.recall import look, recall
-from foreword.recipes import RECIPES, LayerRule, merged
+from foreword.layout import RECIPES, LayerRule, merged
+from foreword.recall.pipeline import look, recall
+from foreword.recall.query import query_of
+from foreword.recall.rank import CERTAIN
+from foreword.recall.trial import MOST_LEFT, REASONS, SHORTER, tried
 from foreword.store.sqlite import Store
-from foreword.trial import MOST_LEFT, REASONS, SHORTER, tried
 from foreword.types import FORMS, GOING_ON, KINDS, MOMENTS, Cap, Memory, Moment, Project, Recalled, Skipped
 
 NOW = 1_000_000.0

@@ -10,11 +10,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword import render
 from foreword.chronicle import chronicle
-from foreword.fit import Layer, Line
-from foreword.recall import recall
-from foreword.recipes import RECIPES
+from foreword.layout import RECIPES
+from foreword.recall import render
+from foreword.recall.budget import Layer, Line
+from foreword.recall.pipeline import recall
 from foreword.store.sqlite import Store
 from foreword.types import FORMS, KINDS, TRUSTS, Memory, Moment, Project, Ranked, Recalled
 from foreword.worker.tools import _whole

@@ -8,7 +8,7 @@ from hypothesis import given as examples
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from foreword.deeds import Deed
+from foreword.extract.actions import Action
 from foreword.store.judged import UNTOLD
 from foreword.types import Edit, Injection, Item, Memory
 from foreword.use import MOST_FILES, Footprint, judge
@@ -45,40 +45,40 @@ def injection(*memories: Memory, at=100.0, id="inj-1", moment="prompt", form="ma
     )
 
 
-def prompt(text: str, at=100.0) -> Deed:
-    return Deed("prompt", at, text=text)
+def prompt(text: str, at=100.0) -> Action:
+    return Action("prompt", at, text=text)
 
 
-def answer(text: str, at=150.0) -> Deed:
-    return Deed("answer", at, text=text)
+def answer(text: str, at=150.0) -> Action:
+    return Action("answer", at, text=text)
 
 
-def run(command: str, at=120.0, **more) -> Deed:
-    return Deed("tool", at, act="run", tool="Bash", command=command, **more)
+def run(command: str, at=120.0, **more) -> Action:
+    return Action("tool", at, act="run", tool="Bash", command=command, **more)
 
 
-def reads(file: str, at=120.0, **more) -> Deed:
-    return Deed("tool", at, act="read", tool="Read", files=(file,), **more)
+def reads(file: str, at=120.0, **more) -> Action:
+    return Action("tool", at, act="read", tool="Read", files=(file,), **more)
 
 
-def edits(file: str, before: str, after: str, at=120.0) -> Deed:
-    return Deed("tool", at, act="edit", tool="Edit", files=(file,), edits=(Edit(file, before, after),))
+def edits(file: str, before: str, after: str, at=120.0) -> Action:
+    return Action("tool", at, act="edit", tool="Edit", files=(file,), edits=(Edit(file, before, after),))
 
 
 OTHER = reads("shop/cart.py", at=119.0)  # work that has nothing to do with any of them
 ASKED = prompt("why are offers not going out?")
 
 
-def verdicts(*deeds: Deed, given=(), over=True, memories=MEMORIES, functions=(), **more):
+def verdicts(*actions: Action, given=(), over=True, memories=MEMORIES, functions=(), **more):
     footprint = Footprint()
-    for deed in deeds:
-        footprint.add(deed, project=P, root=ROOT, functions=functions if deed.edits else ())
+    for action in actions:
+        footprint.add(action, project=P, root=ROOT, functions=functions if action.edits else ())
     got = judge(given or [injection(FAILURE)], memories=memories, footprint=footprint, over=over, **more)
     return {(each.injection, each.memory): (each.used, each.how) for each in got}
 
 
-def of_failure(*deeds: Deed, **more):
-    return verdicts(ASKED, OTHER, *deeds, **more).get(("inj-1", FAILURE.id))
+def of_failure(*actions: Action, **more):
+    return verdicts(ASKED, OTHER, *actions, **more).get(("inj-1", FAILURE.id))
 
 
 # ---- what tells use
@@ -155,8 +155,8 @@ def test_what_was_known_before_or_named_by_the_user_proves_nothing():
     assert verdicts(ASKED, given=[injection(FAILURE, DECISION, PREFERENCE)], over=False) == {}
     assert set(verdicts(ASKED, given=[injection(FAILURE, DECISION, PREFERENCE)]).values()) == {(None, UNTOLD)}
     # What was done before it was given is no use.
-    for deed in (reads("shop/mail.py", at=90.0), run("pytest tests/test_mail.py -q", at=90.0)):
-        assert of_failure(deed) == (None, UNTOLD)
+    for action in (reads("shop/mail.py", at=90.0), run("pytest tests/test_mail.py -q", at=90.0)):
+        assert of_failure(action) == (None, UNTOLD)
     said = answer("The scanners in the warehouse had stalled, so reconciling happens at night.", at=90.0)
     assert verdicts(said, ASKED, given=[injection(DECISION)])[("inj-1", DECISION.id)] == (None, UNTOLD)
     assert of_failure(fetched=[(FAILURE.id, 99.0)]) == (False, "")
@@ -200,8 +200,8 @@ def test_our_own_and_everyones_words_tell_nothing():
     said = answer("The scanners in the warehouse had stalled, so reconciling happens at night.")
     theirs = prompt("did warehouse scanners stall while it reconciled?")
     read = reads("docs/x.txt", output="scanner: stalled\nwarehouse 7\nreconcile: yes, nightly")
-    for deeds in ((theirs, said), (ASKED, read, said)):
-        assert verdicts(*deeds, given=[injection(DECISION)])[("inj-1", DECISION.id)] == (None, UNTOLD)
+    for actions in ((theirs, said), (ASKED, read, said)):
+        assert verdicts(*actions, given=[injection(DECISION)])[("inj-1", DECISION.id)] == (None, UNTOLD)
     # Words of every day tell nothing.
     memory = replace(
         DECISION, title="Always update the changelog", body="before you release a new version of the package"
@@ -220,8 +220,8 @@ def test_our_own_and_everyones_words_tell_nothing():
     assert got == {("inj-1", memory.id): (None, UNTOLD)}
     # The same file of another project tells nothing.
     footprint = Footprint()
-    for deed in (ASKED, OTHER):
-        footprint.add(deed, project=P, root=ROOT)
+    for action in (ASKED, OTHER):
+        footprint.add(action, project=P, root=ROOT)
     footprint.add(reads("shop/mail.py"), project="git:other", root="/elsewhere")
     (said,) = judge([injection(FAILURE)], memories=MEMORIES, footprint=footprint, over=True)
     assert said.used is False
@@ -238,20 +238,20 @@ def test_nothing_is_called_unused_while_its_window_is_open():
     assert of_failure(answer("Looking."), over=False) is None
     assert of_failure(answer("Looking."), reads("shop/mail.py", at=900.0), over=False) == (True, "file")
     # A resumed session goes on in the same window.
-    assert of_failure(Deed("start", 130.0, source="resume"), over=False) is None
+    assert of_failure(Action("start", 130.0, source="resume"), over=False) is None
     # What is sent again with every request outlives compactions.
     standing = injection(FAILURE, moment="session_start", form="xml")
-    closed = (ASKED, OTHER, Deed("compaction", 130.0))
+    closed = (ASKED, OTHER, Action("compaction", 130.0))
     assert verdicts(*closed, given=[standing], over=False) == {}
     assert verdicts(*closed, reads("shop/mail.py", at=140.0), given=[standing]) == {
         ("inj-1", FAILURE.id): (True, "file")
     }
     # The window that an injection begins is its own.
     start = injection(FAILURE, moment="session_start", at=50.0)
-    assert verdicts(Deed("start", 50.0, source="startup"), ASKED, OTHER, given=[start], over=False) == {}
+    assert verdicts(Action("start", 50.0, source="startup"), ASKED, OTHER, given=[start], over=False) == {}
 
 
-@table("close", [Deed("compaction", 130.0), Deed("start", 130.0, source="clear")])
+@table("close", [Action("compaction", 130.0), Action("start", 130.0, source="clear")])
 def test_a_window_that_closed_is_judged_to_the_end_and_what_follows_is_not_its_use(close):
     assert of_failure(close, reads("shop/mail.py", at=140.0), over=False) == (False, "")
 
@@ -268,8 +268,8 @@ def test_what_cannot_be_told_is_not_called_unused():
     # Where the agent did nothing nobody can tell.
     assert verdicts(ASKED, answer("Hello!"))[("inj-1", FAILURE.id)] == (None, UNTOLD)
     # Where a sub agent worked nobody can tell what it left alone.
-    assert of_failure(Deed("tool", 130.0, act="delegate", tool="Task")) == (None, UNTOLD)
-    assert of_failure(Deed("tool", 130.0, act="delegate", tool="Task"), reads("shop/mail.py")) == (True, "file")
+    assert of_failure(Action("tool", 130.0, act="delegate", tool="Task")) == (None, UNTOLD)
+    assert of_failure(Action("tool", 130.0, act="delegate", tool="Task"), reads("shop/mail.py")) == (True, "file")
     # A memory that is gone cannot be told.
     assert verdicts(ASKED, OTHER, memories={}) == {("inj-1", FAILURE.id): (None, UNTOLD)}
 
@@ -283,8 +283,8 @@ def test_verdicts_are_said_once_and_footprints_bounded():
     assert verdicts(ASKED, OTHER, given=[used]) == {}
     for known, how in ((False, ""), (None, UNTOLD)):
         item = Item(FAILURE.id, "index", 0.5, 10, {}, used=known, how=how)
-        deeds = (ASKED, OTHER) if known is False else (ASKED,)
-        assert verdicts(*deeds, given=[replace(injection(FAILURE), items=(item,))]) == {}
+        actions = (ASKED, OTHER) if known is False else (ASKED,)
+        assert verdicts(*actions, given=[replace(injection(FAILURE), items=(item,))]) == {}
     # What was called unused too early becomes used when the session goes on.
     item = Item(FAILURE.id, "index", 0.5, 10, {}, used=False)
     given = replace(injection(FAILURE), items=(item,))
@@ -305,8 +305,8 @@ def test_verdicts_are_said_once_and_footprints_bounded():
 
 @examples(st.permutations([prompt("why?"), reads("shop/cart.py"), reads("shop/mail.py", at=90.0), answer("ok")]))
 @settings(deadline=None)
-def test_the_order_in_which_deeds_arrive_does_not_matter(deeds):
-    assert verdicts(*deeds) == {("inj-1", FAILURE.id): (None, UNTOLD)}
+def test_the_order_in_which_deeds_arrive_does_not_matter(actions):
+    assert verdicts(*actions) == {("inj-1", FAILURE.id): (None, UNTOLD)}
 
 
 TEXTS = st.text(max_size=80)

@@ -98,7 +98,7 @@ def _print(finding: Finding) -> None:
 
 
 def _print_troubles(groups: tuple[Group, ...]) -> None:
-    from foreword.render import ago
+    from foreword.recall.render import ago
 
     if groups:
         screen.say("\nwent wrong in the last seven days:")

@@ -154,6 +154,6 @@ def _print_memory(answer: dict[str, Any]) -> None:
 
 
 def _when(at: float) -> str:
-    from foreword.render import ago
+    from foreword.recall.render import ago
 
     return f"{screen.minute(at)} ({ago(time.time() - at)})"

@@ -109,7 +109,7 @@ def context(
 def _print_result(result: dict[str, Any], *, apart: bool) -> None:
     from rich.text import Text
 
-    from foreword.render import ago
+    from foreword.recall.render import ago
 
     out = screen.console()
     if apart:

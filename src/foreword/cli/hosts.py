@@ -292,6 +292,6 @@ def _troubles(home: Home) -> tuple[Trouble, ...]:
 
 
 def _ago(seconds: float) -> str:
-    from foreword.render import ago
+    from foreword.recall.render import ago
 
     return ago(seconds)

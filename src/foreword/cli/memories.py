@@ -161,7 +161,7 @@ def warn_of_secrets(told: dict[str, Any]) -> None:
 def _print_all(memory: dict[str, Any], *, links: list[dict[str, str]], apart: bool) -> None:
     from rich.text import Text
 
-    from foreword.render import ago
+    from foreword.recall.render import ago
 
     now = time.time()
     out = screen.console()

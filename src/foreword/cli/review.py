@@ -214,7 +214,7 @@ def _tell(answer: dict[str, Any], *, json: bool = False) -> None:
 
 def _about(memory: dict[str, Any]) -> str:
     """Where something that waits comes from, in a line."""
-    from foreword.render import ago
+    from foreword.recall.render import ago
 
     detail = memory["detail"]
     parts = [ago(time.time() - max(memory["created"], memory["confirmed"]))]

@@ -53,7 +53,7 @@ def sessions(
     if not found:
         screen.aside("no session was seen here yet")
         return
-    from foreword.render import ago
+    from foreword.recall.render import ago
 
     now = time.time()
     lines = [
@@ -120,7 +120,7 @@ def handoff(
 
 
 def _print_story(story: dict[str, Any]) -> None:
-    from foreword.render import ago
+    from foreword.recall.render import ago
 
     session, memories = story["session"], story["memories"]
     summary = next((each for each in memories if each["kind"] == "summary"), None)

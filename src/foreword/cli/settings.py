@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from foreword.config import Loaded
-    from foreword.recipes import Recipe
+    from foreword.layout import Recipe
 
 app = typer.Typer(rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A setting, such as inject or recipes.prompt.budget.")]
@@ -115,7 +115,7 @@ def _loaded() -> Loaded:
 
 def _all(found: Loaded) -> list[dict[str, Any]]:
     from foreword.config import SETTINGS
-    from foreword.recipes import ledger_of
+    from foreword.layout import ledger_of
 
     own = [
         {

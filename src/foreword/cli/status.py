@@ -232,6 +232,6 @@ def _file(path: Path) -> int:
 
 
 def _when(at: float) -> str:
-    from foreword.render import ago
+    from foreword.recall.render import ago
 
     return ago(time.time() - at)

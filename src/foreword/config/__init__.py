@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from foreword.config.file import read, with_lines
 from foreword.config.settings import SETTINGS, Settings, checked, from_text, named
 from foreword.errors import BadConfig
+from foreword.layout import RECIPES, merged, shown
 from foreword.paths import expand
-from foreword.recipes import RECIPES, merged, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

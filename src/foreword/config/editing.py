@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.config.file import File, parse, read, statements
 from foreword.config.settings import Setting, checked, from_text, named
 from foreword.errors import BadConfig, ForewordError
-from foreword.recipes import merged
+from foreword.layout import merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

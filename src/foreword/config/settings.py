@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadConfig
-from foreword.recipes import Recipe, shown
+from foreword.layout import Recipe, shown
 from foreword.tokens import FAMILIES
 from foreword.types import POSTINGS
 

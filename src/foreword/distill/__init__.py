@@ -1,6 +1,6 @@
-"""Deeds -> memories, links and changes: what a session came to, with no model.
+"""Actions -> memories, links and changes: what a session came to, with no model.
 
-draft.py takes deeds in and brings the harvest; said.py reads the user's sentences, gist.py what was talked about,
+draft.py takes actions in and brings the harvest; said.py reads the user's sentences, gist.py what was talked about,
 request.py what was asked for, commands.py and failures.py what was run and how it ended, sentences.py how people write.
 """
 

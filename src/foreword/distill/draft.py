@@ -1,4 +1,4 @@
-"""Deeds as they come -> what a session has come to so far: bounded, and the same for the same deeds."""
+"""Actions as they come -> what a session has come to so far: bounded, and the same for the same actions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from foreword.deeds import Deed, Todo, todos_after
 from foreword.distill import gist
 from foreword.distill.changes import memory_of_change
 from foreword.distill.commands import Command, command_of, commands_of, does, message_of, same, shape_of
@@ -16,6 +15,7 @@ from foreword.distill.failures import Problem, failure_uid, name_of_test, outcom
 from foreword.distill.request import requests
 from foreword.distill.said import Said, said, takes_back
 from foreword.distill.sentences import cut
+from foreword.extract.actions import Action, Todo, todos_after
 from foreword.tokens import count
 from foreword.types import Change, Edit, Link, Memory, Project, Session
 from foreword.words import terms
@@ -78,37 +78,37 @@ class Draft:
         self._tokens = 0
 
     # -- taking in ----------------------------------------------------------------------------------------------
-    def add(self, deed: Deed) -> None:
+    def add(self, action: Action) -> None:
         """Take in what happened next."""
-        times = (deed.at,) if not self.session.started else (self.session.started, deed.at)
-        self.session = replace(self.session, started=min(times), last=max(self.session.last, deed.at))
-        if deed.kind == "prompt":
-            self._prompt(deed)
-        elif deed.kind == "answer":
-            self._answer(deed)
-        elif deed.kind == "tool" and deed.act == "run":
-            self._run(deed)
-        elif deed.kind == "tool" and deed.act == "edit" and not deed.failed:
-            self._edit(deed)
-        elif deed.kind == "tool" and deed.act == "plan" and deed.todos:
-            self._plan(deed.todos)
+        times = (action.at,) if not self.session.started else (self.session.started, action.at)
+        self.session = replace(self.session, started=min(times), last=max(self.session.last, action.at))
+        if action.kind == "prompt":
+            self._prompt(action)
+        elif action.kind == "answer":
+            self._answer(action)
+        elif action.kind == "tool" and action.act == "run":
+            self._run(action)
+        elif action.kind == "tool" and action.act == "edit" and not action.failed:
+            self._edit(action)
+        elif action.kind == "tool" and action.act == "plan" and action.todos:
+            self._plan(action.todos)
 
-    def _prompt(self, deed: Deed) -> None:
-        text = deed.text.strip()
+    def _prompt(self, action: Action) -> None:
+        text = action.text.strip()
         if not text or text.startswith("/"):
             return
         for one in said(text, first=not self._prompts):
             key = _key(one.kind, one.text)
-            _, at, times = self._said.get(key, (one, deed.at, 0))
+            _, at, times = self._said.get(key, (one, action.at, 0))
             if times or len(self._said) < MOST_SAID:
-                self._said[key] = one, max(at, deed.at), times + 1
+                self._said[key] = one, max(at, action.at), times + 1
         self._tokens += count(text[:TEXT])
         self._prompts.append(text[:TEXT])
         if len(self._prompts) > MOST_PROMPTS:
             del self._prompts[MOST_PROMPTS // 2]
 
-    def _answer(self, deed: Deed) -> None:
-        text = deed.text.strip()
+    def _answer(self, action: Action) -> None:
+        text = action.text.strip()
         if text and text[:TEXT] not in self._answers[-3:]:
             self._tokens += count(text[:TEXT])
             self._answers.append(text[:TEXT])
@@ -119,18 +119,18 @@ class Draft:
         self._todos = todos = todos_after(self._todos, todos)[-MOST_TODOS:]
         self._finished.update((todo.text, None) for todo in todos if todo.done)
 
-    def _edit(self, deed: Deed) -> None:
-        for file in deed.files:
+    def _edit(self, action: Action) -> None:
+        for file in action.files:
             if file in self._files or len(self._files) < MOST_FILES:
                 self._files[file] = self._files.get(file, 0) + 1
-        for edit in deed.edits or tuple(Edit(file=file, before="", after="") for file in deed.files):
+        for edit in action.edits or tuple(Edit(file=file, before="", after="") for file in action.files):
             found = tuple(self._changes_of(edit))[:MOST_CHANGES]
             for change in found:
-                self._change(replace(change, project=self.project.key, session=self.session.id, at=deed.at))
+                self._change(replace(change, project=self.project.key, session=self.session.id, at=action.at))
             self._edits.append(Edited(number=self._edited, edit=edit, functions=tuple(c.function for c in found)))
             self._edited += 1
             if edit.whole and edit.before is None and not found:
-                self._observe(f"Wrote {edit.file}", at=deed.at, files=(edit.file,))
+                self._observe(f"Wrote {edit.file}", at=action.at, files=(edit.file,))
         del self._edits[:-MOST_EDITS]
 
     def _change(self, change: Change) -> None:
@@ -145,25 +145,25 @@ class Draft:
         if before is not None or len(self._changes) < MOST_CHANGES:
             self._changes[key] = change
 
-    def _run(self, deed: Deed) -> None:
-        command = command_of(deed.command)
+    def _run(self, action: Action) -> None:
+        command = command_of(action.command)
         if not command.program:
             return
-        failed, problem = outcome(deed.output, command, failed=deed.failed)
-        line = commands_of(deed.command)
+        failed, problem = outcome(action.output, command, failed=action.failed)
+        line = commands_of(action.command)
         self._ran += 1
         if failed:
             tests = [each for each in line if each.kind == "test"] if problem and problem.tests else []
             command = tests[0] if tests else command
             self._note_run(command, failed=True)
-            self._fail(command, problem, deed)
+            self._fail(command, problem, action)
         else:
             for each in line:
                 if each == command or (each.tells and each.program):
                     self._note_run(each, failed=False)
                     self._passed = self._ran if each.kind in ("test", "build") else self._passed
                     self._check(each)
-                    self._succeed(each, deed)
+                    self._succeed(each, action)
             self._between.extend((self._ran, each) for each in line if does(each))
             del self._between[:-50]
 
@@ -177,31 +177,31 @@ class Draft:
         if shape:
             self._checks[shape] = self._checks.get(shape, 0) + 1
 
-    def _fail(self, command: Command, problem: Problem | None, deed: Deed) -> None:
+    def _fail(self, command: Command, problem: Problem | None, action: Action) -> None:
         if command.kind == "look" or problem is None:
             return  # a search without a hit, a file that is not there: looking around fails all day
         known = self._failures.get(problem.fingerprint)
         if known is None:
             if len(self._failures) >= MOST_FAILURES:
                 return
-            known = self._failures[problem.fingerprint] = _Failure(problem, command, first=deed.at)
-        known.seen(command, at=deed.at, edits=self._edited, runs=self._ran)
+            known = self._failures[problem.fingerprint] = _Failure(problem, command, first=action.at)
+        known.seen(command, at=action.at, edits=self._edited, runs=self._ran)
 
-    def _succeed(self, command: Command, deed: Deed) -> None:
+    def _succeed(self, command: Command, action: Action) -> None:
         for failure in self._failures.values():
             if failure.open and same(failure.command, command, tests=failure.problem.tests):
-                failure.fix(self._fix(failure, command), at=deed.at, edits=self._changed_since(failure))
+                failure.fix(self._fix(failure, command), at=action.at, edits=self._changed_since(failure))
         if command.kind == "install" and command.targets:
             verb = "Removed" if command.program.endswith((" remove", " uninstall", " rm")) else "Installed"
-            self._observe(f"{verb} {', '.join(command.targets[:5])} ({command.program})", at=deed.at)
+            self._observe(f"{verb} {', '.join(command.targets[:5])} ({command.program})", at=action.at)
         elif command.program in ("git commit", "gh pr"):
-            message = message_of(deed.command)
+            message = message_of(action.command)
             if len(message.split()) > 1:
                 what = "Committed" if command.program == "git commit" else "Opened a pull request"
-                self._observe(f"{what}: {cut(message, 120)}", at=deed.at, files=tuple(self._files)[:10])
+                self._observe(f"{what}: {cut(message, 120)}", at=action.at, files=tuple(self._files)[:10])
                 self._finished[cut(message, 200)] = None
         elif command.kind in ("migrate", "deploy"):
-            self._observe(f"Ran `{cut(command.text, 100)}`", at=deed.at)
+            self._observe(f"Ran `{cut(command.text, 100)}`", at=action.at)
 
     def _observe(self, text: str, *, at: float, files: tuple[str, ...] = ()) -> None:
         if len(self._observed) < MOST_OBSERVATIONS:
@@ -453,12 +453,12 @@ def session_uid(prefix: str, *, project: str, session: str) -> str:
 
 
 def distil(
-    deeds: Iterable[Deed], *, session: Session, project: Project, changes_of: ChangesOf = lambda _: ()
+    actions: Iterable[Action], *, session: Session, project: Project, changes_of: ChangesOf = lambda _: ()
 ) -> Distilled:
     """What a whole session came to."""
     draft = Draft(session, project, changes_of=changes_of)
-    for deed in deeds:
-        draft.add(deed)
+    for action in actions:
+        draft.add(action)
     return draft.harvest()
 
 

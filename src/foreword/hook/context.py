@@ -21,7 +21,7 @@ from foreword.errors import ForewordError
 from foreword.hook.offline import Offline
 from foreword.hosts import cap_of, find
 from foreword.payloads import Delivery
-from foreword.recall import caps, injection_of, recall, thresholds
+from foreword.recall.pipeline import caps, injection_of, recall, thresholds
 from foreword.store.reading import SCHEMA, Reader
 from foreword.types import GOING_ON, Moment, Recalled, Skipped, stands
 

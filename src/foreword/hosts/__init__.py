@@ -40,7 +40,9 @@ class Host:
     moments: Mapping[str, str]  # the host's event -> the moment that may be answered there
     read: Callable[[Mapping[str, Any]], Told]
     answer: Callable[[str, str], Mapping[str, Any]]  # event, text -> the object on stdout
-    used: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}  # a tool's use -> the fields of `deeds.Used`
+    used: Callable[[Mapping[str, Any]], dict[str, Any]] = (
+        lambda _: {}
+    )  # a tool's use -> the fields of `actions.ToolUse`
     setup: Callable[[Place], Setup | None] = lambda _: None  # how it is found on a machine, and wired to us
     form: str = "markdown"  # of what it is given
     cap: Cap | None = None  # what it takes whole in one output; None where it takes all

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from foreword.deeds import relative
 from foreword.encoding import storable
+from foreword.extract.actions import relative
 from foreword.imports import Batch
 from foreword.imports.marks import left, marked
 from foreword.redact import redact_all

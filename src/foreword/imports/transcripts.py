@@ -12,16 +12,16 @@ from typing import Any, Protocol
 
 from foreword.capture import project_at
 from foreword.code import changes
-from foreword.deeds import Deed
 from foreword.distill import distil
 from foreword.encoding import storable
 from foreword.errors import BadRequest
+from foreword.extract.actions import Action
 from foreword.imports import Batch, Found, Resolver
 from foreword.imports.marks import left, marked
 from foreword.projects import remote
 from foreword.redact import redact
 from foreword.redact.files import denied
-from foreword.transcripts import Peek, deeds, peek
+from foreword.transcripts import Peek, actions, peek
 from foreword.types import Change, Link, Memory, Project, Session
 
 QUIET = 300.0  # seconds without a new line after which a session may be taken for finished; an agent thinks for minutes
@@ -29,7 +29,7 @@ NAME = 200  # characters of a folder's name that Claude Code keeps of a longer p
 
 
 class Distilled(Protocol):
-    """What the deeds of a session come to."""
+    """What the actions of a session come to."""
 
     @property
     def memories(self) -> tuple[Memory, ...]: ...
@@ -40,9 +40,9 @@ class Distilled(Protocol):
 
 
 class Distil(Protocol):
-    """Deeds -> what they come to."""
+    """Actions -> what they come to."""
 
-    def __call__(self, deeds: Iterable[Deed], *, session: Session, project: Project) -> Distilled: ...
+    def __call__(self, actions: Iterable[Action], *, session: Session, project: Project) -> Distilled: ...
 
 
 def source(name: str, options: Mapping[str, Any], resolver: Resolver) -> Transcripts:
@@ -131,12 +131,12 @@ class Transcripts:
         told = _Tally()
         try:
             repeated = {
-                deed.id
+                action.id
                 for origin in _origins(file, found)
-                for deed in deeds(origin.path, host=self.name, root=project.root)
-                if deed.id
+                for action in actions(origin.path, host=self.name, root=project.root)
+                if action.id
             }
-            happened = deeds(
+            happened = actions(
                 file.path,
                 host=self.name,
                 root=project.root,
@@ -203,12 +203,12 @@ class _Tally:
     def __call__(self) -> None:
         self.count += 1
 
-    def through(self, passing: Iterable[Deed]) -> Iterator[Deed]:
-        for deed in passing:
-            self.first = self.first or deed.at
-            self.last = deed.at
+    def through(self, passing: Iterable[Action]) -> Iterator[Action]:
+        for action in passing:
+            self.first = self.first or action.at
+            self.last = action.at
             self.count += 1
-            yield deed
+            yield action
 
 
 def _origins(file: Transcript, found: list[Transcript]) -> list[Transcript]:

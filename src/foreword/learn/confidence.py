@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foreword.rank import CERTAIN
+from foreword.recall.rank import CERTAIN
 from foreword.types import Memory
 
 WINDOW = 8  # sessions, the last that said anything about it: three that do otherwise outweigh ten of long ago

@@ -12,7 +12,7 @@ from foreword.details import named
 from foreword.distill.merge import ALSO, counts_of
 from foreword.learn.alike import opposite
 from foreword.learn.confidence import confidence
-from foreword.rank import CERTAIN
+from foreword.recall.rank import CERTAIN
 from foreword.trust import lowest
 from foreword.types import EMPTY, Link, Memory, Project
 
@@ -148,7 +148,7 @@ def _told(before: Memory, after: Memory) -> str:
 
 
 def _said_against(known: Memory, users: Sequence[Memory]) -> list[Verdict]:
-    """What the user said later that denies it; what was seen in deeds is denied by deeds."""
+    """What the user said later that denies it; what was seen in actions is denied by actions."""
     if "by" in known.detail:
         return []
     return [

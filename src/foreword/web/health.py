@@ -13,7 +13,7 @@ from foreword import __version__
 from foreword.config import SETTINGS
 from foreword.errors import ForewordError
 from foreword.findings import BACKLOG, LATELY, NOTE, SETTLE, UNHEARD, WRONG, Finding, Spooled, grouped, spooled
-from foreword.recipes import RECIPES
+from foreword.layout import RECIPES
 from foreword.sizes import STORE, sized
 from foreword.store.registry import names
 from foreword.switches import chosen, off

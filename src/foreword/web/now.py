@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword import answers
-from foreword.deeds import deed_of
 from foreword.distill.sentences import cut
 from foreword.errors import NotFound
-from foreword.recipes import ledger_of
+from foreword.extract.actions import action_of
+from foreword.layout import ledger_of
 from foreword.store.registry import names
 from foreword.types import Project
 from foreword.web.timeline import goes_on
@@ -243,5 +243,5 @@ def _item(item: Mapping[str, Any], known: Mapping[str, Memory]) -> dict[str, Any
 
 def _words(event: Event) -> str:
     """What somebody typed; empty where it was no person."""
-    deed = deed_of(event, root="")
-    return deed.text if deed else ""
+    action = action_of(event, root="")
+    return action.text if action else ""

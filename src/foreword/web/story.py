@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from foreword.deeds import Deed, Todo, deed_of, todos_after
 from foreword.details import text, texts
 from foreword.distill.commands import command_of
 from foreword.distill.failures import failure_uid, outcome
 from foreword.distill.merge import fixes_of
+from foreword.extract.actions import Action, Todo, action_of, todos_after
 from foreword.store.registry import names
 from foreword.store.timeline import Given
 from foreword.types import KINDS, Change, Event, Injection, Memory, Session
@@ -44,11 +44,11 @@ def story(keeper: Keeper, id: str) -> dict[str, Any]:
     prompts = store.began_with([session.id])
     events, unread = _events(store, session)
     roots = {key: known.root for key, known in registry.items()}
-    deeds = [deed for event in events if (deed := deed_of(event, root=roots.get(event.project, session.cwd)))]
+    actions = [action for event in events if (action := action_of(event, root=roots.get(event.project, session.cwd)))]
     telling = _Telling(keeper, session, came)
     moments = [
-        *telling.deeds(deeds),
-        *telling.edits(deeds, changed.changes if changed else ()),
+        *telling.actions(actions),
+        *telling.edits(actions, changed.changes if changed else ()),
         *telling.given(given),
         *telling.kept(),
     ]
@@ -74,37 +74,42 @@ class _Telling:
         self._ran: dict[float, dict[str, Any]] = {}  # by its time, what an observation may be of
         self._shown: set[str] = set()  # failures that runs tell of
 
-    def deeds(self, deeds: Sequence[Deed]) -> list[dict[str, Any]]:
+    def actions(self, actions: Sequence[Action]) -> list[dict[str, Any]]:
         """What was said and run."""
         moments: list[dict[str, Any]] = []
         failed: list[tuple[dict[str, Any], str]] = []
         plan: tuple[Todo, ...] = ()
-        for deed in deeds:
-            moment: dict[str, Any] = {"at": deed.at, "what": deed.kind}
-            if deed.kind in ("prompt", "answer"):
-                moments.append({**moment, **_short(deed.text, SAID)})
-            elif deed.kind == "start":
-                moments.append({**moment, "source": deed.source})
-            elif deed.kind != "tool":
+        for action in actions:
+            moment: dict[str, Any] = {"at": action.at, "what": action.kind}
+            if action.kind in ("prompt", "answer"):
+                moments.append({**moment, **_short(action.text, SAID)})
+            elif action.kind == "start":
+                moments.append({**moment, "source": action.source})
+            elif action.kind != "tool":
                 moments.append(moment)
-            elif deed.act == "run" and (run := _run(deed)):
+            elif action.act == "run" and (run := _run(action)):
                 moments.append({**moment, "what": "run", **run})
-                self._ran[deed.at] = moments[-1]
+                self._ran[action.at] = moments[-1]
                 if fingerprint := moments[-1].pop("fingerprint"):
                     failed.append((moments[-1], failure_uid(fingerprint, project=self._session.project)))
-            elif deed.act == "plan" and deed.todos:
-                plan = todos_after(plan, deed.todos)
+            elif action.act == "plan" and action.todos:
+                plan = todos_after(plan, action.todos)
                 todos = [{"text": _short(todo.text, COMMAND)["text"], "done": todo.done} for todo in plan[:TODOS]]
                 moments.append({**moment, "what": "plan", "todos": todos, "more": max(0, len(plan) - TODOS)})
         self._name_failures(failed)
         return moments
 
-    def edits(self, deeds: Iterable[Deed], changes: Iterable[Change]) -> Iterator[dict[str, Any]]:
+    def edits(self, actions: Iterable[Action], changes: Iterable[Change]) -> Iterator[dict[str, Any]]:
         """What was edited, file by file, with the functions that changed there for the last time."""
         functions: dict[tuple[float, str], list[Change]] = {}
         for each in changes:
             functions.setdefault((each.at, each.file), []).append(each)
-        edited = [(deed.at, file) for deed in deeds if deed.act == "edit" and not deed.failed for file in deed.files]
+        edited = [
+            (action.at, file)
+            for action in actions
+            if action.act == "edit" and not action.failed
+            for file in action.files
+        ]
         for at, file in dict.fromkeys((*edited, *functions)):
             found = sorted(functions.get((at, file), ()), key=lambda each: each.line)
             yield {"at": at, "what": "edit", "files": [{"file": file, "functions": [change(each) for each in found]}]}
@@ -195,14 +200,14 @@ def _events(store: Store, session: Session) -> tuple[list[Event], int]:
     return sorted(found, key=lambda event: (event.at, event.number)), unread
 
 
-def _run(deed: Deed) -> dict[str, Any]:
+def _run(action: Action) -> dict[str, Any]:
     """A command that did something, or failed; looking around makes no moment."""
-    command = command_of(deed.command)
+    command = command_of(action.command)
     if not command.program or command.kind == "look":
         return {}
-    failed, problem = outcome(deed.output, command, failed=deed.failed)
-    shown = _short(deed.command, COMMAND)
-    output = deed.output.strip()
+    failed, problem = outcome(action.output, command, failed=action.failed)
+    shown = _short(action.command, COMMAND)
+    output = action.output.strip()
     return {
         "command": shown["text"],
         "kind": command.kind,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from foreword.deeds import deed_of
 from foreword.details import texts
 from foreword.distill.changes import is_test
 from foreword.distill.fixes import elsewhere, fate_of
 from foreword.distill.merge import fixes_of
 from foreword.distill.sentences import begun, cut
 from foreword.errors import BadRequest
+from foreword.extract.actions import action_of
 from foreword.store.registry import counts_as, names
 from foreword.store.timeline import Changed, Given
 from foreword.types import Change, Event, Memory, Session
@@ -64,7 +64,7 @@ def head(
 ) -> dict[str, Any]:
     """What a session is called: by its summary, or by its first prompt until there is one."""
     summary = summary_of(session, came)
-    asked = deed_of(prompt, root="") if prompt and not summary else None
+    asked = action_of(prompt, root="") if prompt and not summary else None
     return {
         "id": session.id,
         "host": session.host,

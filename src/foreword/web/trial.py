@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
 from foreword.hosts import FILES, find
-from foreword.recall import meant
-from foreword.recipes import MOST_TOKENS, Recipe
+from foreword.layout import MOST_TOKENS, Recipe
+from foreword.recall.pipeline import meant
+from foreword.recall.silences import says
+from foreword.recall.trial import Entry, Part, Trial
 from foreword.redact import redact
-from foreword.silences import says
-from foreword.trial import Entry, Part, Trial
 from foreword.types import FORMS, MOMENTS, Moment, Project, Recalled, Session, Skipped
 from foreword.web.now import LAYERS, SKIPPED
 

@@ -14,10 +14,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from foreword.deeds import deed_of
 from foreword.details import texts
 from foreword.distill import Distilled, Draft, closed, merged
 from foreword.errors import ForewordError, StoreError
+from foreword.extract.actions import action_of
 from foreword.redact import redact
 from foreword.redact.files import MARK, denied
 from foreword.revise import REVISED, said_again
@@ -217,10 +217,10 @@ class Distilling:
                 # A session may go into another project's folder: what happens there is that project's alone.
                 project = self._counts_as(event.project or session.project)
                 draft = self._draft(going, session, project=project, cwd=event.cwd)
-                deed = deed_of(event, root=draft.project.root)
-                if deed is not None:
-                    draft.add(deed)
-                    self._judging.note(going.footprint, deed, project=draft.project, functions=going.changed)
+                action = action_of(event, root=draft.project.root)
+                if action is not None:
+                    draft.add(action)
+                    self._judging.note(going.footprint, action, project=draft.project, functions=going.changed)
                     going.changed = []
                 going.number = event.number
         return going

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
-from foreword.deeds import Deed
+from foreword.extract.actions import Action
 from foreword.store.sqlite import Store
 from foreword.types import Project, Session
 from foreword.use import Footprint, judge
@@ -34,12 +34,12 @@ class Judging:
         self._now = now
         self._looked = -EVERY
 
-    def note(self, footprint: Footprint, deed: Deed, *, project: Project, functions: Sequence[str]) -> None:
-        """Take in what happened next; a deed that cannot be taken in is passed over, and told."""
+    def note(self, footprint: Footprint, action: Action, *, project: Project, functions: Sequence[str]) -> None:
+        """Take in what happened next; a action that cannot be taken in is passed over, and told."""
         try:
-            footprint.add(deed, project=project.key, root=project.root, functions=functions)
+            footprint.add(action, project=project.key, root=project.root, functions=functions)
         except Exception as exc:
-            log.exception("a deed was passed over")
+            log.exception("a action was passed over")
             self._tell("use", f"what was done cannot be noted: {type(exc).__name__}: {exc}")
 
     def judge(self, session: Session, footprint: Footprint) -> None:

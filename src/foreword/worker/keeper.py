@@ -17,9 +17,9 @@ from foreword.export import rows
 from foreword.hook.build import fingerprint, key_of, refresh
 from foreword.install import wired
 from foreword.paths import Home
+from foreword.recall.resume import resume
 from foreword.redact import redact
 from foreword.redact.env import hiding
-from foreword.resume import resume
 from foreword.store.scrub import Cleaner
 from foreword.store.silences import Silence
 from foreword.store.sqlite import Store

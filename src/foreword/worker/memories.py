@@ -7,7 +7,7 @@ from typing import Any
 
 from foreword import answers
 from foreword.errors import BadRequest, NotFound
-from foreword.rank import rank
+from foreword.recall.rank import rank
 from foreword.revise import said_again
 from foreword.store.sqlite import Store
 from foreword.types import Hit, Project, Query

@@ -13,7 +13,7 @@ from foreword.encoding import storable
 from foreword.errors import BadRequest
 from foreword.hosts import FILES, find
 from foreword.payloads import Delivery
-from foreword.recall import meant
+from foreword.recall.pipeline import meant
 from foreword.redact import redact
 from foreword.switches import Off
 from foreword.types import FORMS, GOING_ON, MOMENTS, Event, Moment, Project, Skipped

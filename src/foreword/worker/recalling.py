@@ -15,14 +15,14 @@ from foreword.capture import Captured, injection_id
 from foreword.config import Settings
 from foreword.errors import BadRequest
 from foreword.hosts import cap_of, find, text_of
+from foreword.layout import Recipe
 from foreword.payloads import Delivery
-from foreword.query import query_of
-from foreword.recall import MOST_RECORDED, POOL, caps, injection_of, look, thresholds
-from foreword.recipes import Recipe
-from foreword.silences import heard, kept
+from foreword.recall.pipeline import MOST_RECORDED, POOL, caps, injection_of, look, thresholds
+from foreword.recall.query import query_of
+from foreword.recall.silences import heard, kept
+from foreword.recall.trial import Trial, tried
 from foreword.store.silences import Silence
 from foreword.store.sqlite import Store
-from foreword.trial import Trial, tried
 from foreword.types import BASE32, KINDS, Moment, Project, Ranked, Recalled, Skipped
 from foreword.worker.arrived import arrived
 from foreword.worker.meaning import Meaning

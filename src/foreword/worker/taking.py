@@ -15,9 +15,9 @@ from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook.build import key_of
 from foreword.paths import Home
 from foreword.payloads import Delivery
+from foreword.recall.silences import of_hook
 from foreword.redact.env import hiding
 from foreword.remember import Read, read, remember
-from foreword.silences import of_hook
 from foreword.store.silences import Silence
 from foreword.store.sqlite import Store
 from foreword.switches import Off

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from foreword import answers, render
+from foreword import answers
 from foreword.amendments import Amendment
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
 from foreword.mcp.tools import BY_NAME, CATEGORIES, unknown
-from foreword.query import scopes_of
+from foreword.recall import render
+from foreword.recall.query import scopes_of
 from foreword.redact import each_text, mark, redact
 from foreword.redact.env import hiding
 from foreword.since import since

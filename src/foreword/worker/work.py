@@ -14,7 +14,7 @@ from functools import lru_cache
 from foreword.errors import BadPayload, BadRequest, StoreError
 from foreword.hosts import find
 from foreword.languages import languages
-from foreword.query import MOST_TOUCHED
+from foreword.recall.query import MOST_TOUCHED
 from foreword.remember import Read
 from foreword.types import Event, Moment
 

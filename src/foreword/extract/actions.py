@@ -1,4 +1,4 @@
-"""Event -> deed: what happened, in words that are the same for every host. Transcripts are read into deeds too."""
+"""Event -> action: what happened, in words that are the same for every host. Transcripts are read into actions too."""
 
 from __future__ import annotations
 
@@ -27,14 +27,24 @@ class Todo:
 
 
 @dataclass(frozen=True)
-class Deed:
+class Choice:
+    """A question of the agent that the user answered."""
+
+    question: str
+    answer: str  # the label of the chosen option, or the user's own words
+    options: tuple[str, ...] = ()  # the labels that were offered
+    about: str = ""  # what the agent wrote beside the chosen option
+
+
+@dataclass(frozen=True)
+class Action:
     """One thing that happened in a session."""
 
     kind: str  # start, prompt, answer, tool, compaction or end
     at: float
-    text: str = ""  # what was said: by the user in a prompt, by the agent in an answer
+    text: str = ""  # of a prompt: as submitted, without our own blocks; of an answer: the agent's message
     source: str = ""  # of a start: startup, resume, clear, compact or fork
-    act: str = ""  # of a tool: run, edit, read, search, fetch, plan, delegate or other
+    act: str = ""  # of a tool: run, edit, read, search, fetch, plan, ask, propose, delegate or other
     tool: str = ""  # as the host calls it
     command: str = ""  # that was run
     files: tuple[str, ...] = ()  # relative to the project's root where they lie in it
@@ -42,11 +52,13 @@ class Deed:
     failed: bool | None = None  # None: the host does not tell
     edits: tuple[Edit, ...] = ()
     todos: tuple[Todo, ...] = ()  # as this tool told them; `todos_after` tells how the list stands then
-    id: str = ""  # the same for the same deed, also when a transcript tells it again
+    choices: tuple[Choice, ...] = ()  # of `ask`: the questions that the user answered
+    plan: str = ""  # of `propose`: the plan that the user accepted
+    id: str = ""  # the same for the same action, also when a transcript tells it again
 
 
 @dataclass(frozen=True)
-class Used:
+class ToolUse:
     """A tool that was used, as its host or its transcript tells it."""
 
     tool: str
@@ -56,7 +68,7 @@ class Used:
     failed: bool | None = None
 
 
-def deed_of(event: Event, *, root: str) -> Deed | None:
+def action_of(event: Event, *, root: str) -> Action | None:
     """What an event tells; None where nothing was said or done, and where a sub-agent did it."""
     kind = KINDS.get(event.kind)
     try:
@@ -66,24 +78,24 @@ def deed_of(event: Event, *, root: str) -> Deed | None:
     told = host.read(event.payload)
     if kind is None or told.inner:
         return None
-    # Times are ids for some hosts, and two deeds may share one.
+    # Times are ids for some hosts, and two actions may share one.
     id = told.id if told.id and kind in ("prompt", "tool") and event.host not in TIMED else event.key
     if kind == "tool":
-        return _used(event, Used(**host.used(event.payload)), root=root, id=id)
+        return _used(event, ToolUse(**host.used(event.payload)), root=root, id=id)
     if kind == "prompt":
-        text = own_words(told.prompt)
+        text = without_ours(told.prompt).strip()
     elif kind == "answer":
         text = (told.answer or _elsewhere(event)).strip()
     else:
         source = told.source if told.source in STARTS else STARTS[0]
-        return Deed(kind=kind, at=event.at, source=source if kind == "start" else "", id=id)
-    return Deed(kind=kind, at=event.at, text=text, id=id) if text else None
+        return Action(kind=kind, at=event.at, source=source if kind == "start" else "", id=id)
+    return Action(kind=kind, at=event.at, text=text, id=id) if text else None
 
 
-def tool_deed(used: Used, *, at: float, cwd: str, root: str, id: str = "") -> Deed:
+def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") -> Action:
     """What the use of a tool was, whatever its host calls it."""
     act = _act(used)
-    return Deed(
+    return Action(
         kind="tool",
         at=at,
         act=act,
@@ -94,6 +106,8 @@ def tool_deed(used: Used, *, at: float, cwd: str, root: str, id: str = "") -> De
         failed=used.failed,
         edits=_edits(used, cwd=cwd, root=root) if act == "edit" and not used.failed else (),
         todos=_todos(used) if act == "plan" and not used.failed else (),
+        choices=_choices(used) if act == "ask" and not used.failed else (),
+        plan=text_of(used.given, "plan") if act == "propose" and not used.failed else "",
         id=id,
     )
 
@@ -101,7 +115,7 @@ def tool_deed(used: Used, *, at: float, cwd: str, root: str, id: str = "") -> De
 def without_our_words(payload: Mapping[str, Any], *, host: str, kind: str) -> Mapping[str, Any]:
     """A payload as it is kept: what we ourselves said, in a prompt or through a tool of ours, is not told again."""
     if kind in ("tool", "tool_failure"):
-        if not is_ours(Used(**find(host).used(payload))):
+        if not is_ours(ToolUse(**find(host).used(payload))):
             return payload
         return {name: _mapped(each, lambda _: "") if name in RESULTS else each for name, each in payload.items()}
     ours: Mapping[str, Any] = _mapped(payload, without_ours) if kind in ("prompt", "stop") else payload
@@ -133,7 +147,7 @@ def without_ours(text: str) -> str:
     return _without(text, OURS, open_too=True)
 
 
-def is_ours(used: Used) -> bool:
+def is_ours(used: ToolUse) -> bool:
     """Whether a tool told what we remember: remembered again, it would confirm itself."""
     if OUR_TOOL.search(used.tool):
         return True
@@ -229,6 +243,8 @@ ACTS = {
     "toolsearch findfiles rg",
     "fetch": "webfetch websearch fetch googlewebsearch webrun browse",
     "plan": "todowrite todo todoread updateplan writetodos updatetodo managetodolist taskcreate taskupdate tasklist",
+    "ask": "askuserquestion askuser requestuserinput askquestion question askfollowupquestion",
+    "propose": "exitplanmode",
     "delegate": "task agent spawnagent subagent delegate invokeagent",
 }
 _ACT_OF = {name: act for act, names in ACTS.items() for name in names.split()}
@@ -244,17 +260,17 @@ def _runs_us(command: str) -> bool:
     return False
 
 
-def _used(event: Event, used: Used, *, root: str, id: str) -> Deed:
-    """The deed of a tool; what its event does not tell is looked for where the host wrote it down."""
+def _used(event: Event, used: ToolUse, *, root: str, id: str) -> Action:
+    """The action of a tool; what its event does not tell is looked for where the host wrote it down."""
     failed = used.failed
     if event.kind == "tool" and failed is None and event.host == "codex":
         ended = codex_exit(text_of(event.payload, "transcript_path"), text_of(event.payload, "tool_use_id"))
         failed = bool(ended) if ended is not None else None
-    deed = tool_deed(replace(used, failed=failed), at=event.at, cwd=event.cwd, root=root, id=id)
+    action = tool_action(replace(used, failed=failed), at=event.at, cwd=event.cwd, root=root, id=id)
     if isinstance(cut := event.payload.get(CUT), dict) and not is_ours(used):
         # The end of what was too long to be read whole.
-        deed = replace(deed, output=f"{deed.output}\n[...]\n{text_of(cut, 'tail')}")
-    return deed
+        action = replace(action, output=f"{action.output}\n[...]\n{text_of(cut, 'tail')}")
+    return action
 
 
 def _elsewhere(event: Event) -> str:
@@ -293,12 +309,12 @@ def _without(text: str, blocks: Mapping[str, str], *, open_too: bool = False) ->
     return "".join((*kept, text[at:]))
 
 
-def _output(used: Used, act: str) -> str:
+def _output(used: ToolUse, act: str) -> str:
     """What came back; where an edit or a plan worked, it is told already."""
     return "" if act in ("edit", "plan") and not used.failed else used.output or said_in(used.result)
 
 
-def _act(used: Used) -> str:
+def _act(used: ToolUse) -> str:
     name = "".join(letter for letter in used.tool.lower() if letter.isalnum())
     act = _ACT_OF.get(name, "other")
     return "edit" if act == "run" and "*** Begin Patch" in _command(used.given) else act
@@ -315,7 +331,7 @@ def _command(given: Mapping[str, Any]) -> str:
     return ""
 
 
-def _edits(used: Used, *, cwd: str, root: str) -> tuple[Edit, ...]:
+def _edits(used: ToolUse, *, cwd: str, root: str) -> tuple[Edit, ...]:
     """What was replaced by what, as far as the tool's input and its structured result tell."""
     given = used.given
     patch = text_of(given, "command", "input", "patch", "patchText", "patch_text")
@@ -338,7 +354,7 @@ def _edits(used: Used, *, cwd: str, root: str) -> tuple[Edit, ...]:
     return tuple(found) or tuple(Edit(file=name, before="", after="") for name in names)
 
 
-def _whole(used: Used) -> tuple[str | None, str] | None:
+def _whole(used: ToolUse) -> tuple[str | None, str] | None:
     """The whole file before and after, where the host tells both or can be asked for nothing more."""
     given, result = used.given, used.result if isinstance(used.result, dict) else {}
     places = [result, *(result[name] for name in ("returnDisplay", "filediff") if isinstance(result.get(name), dict))]
@@ -389,7 +405,7 @@ PATCH_MOVED = re.compile(r"^\*\*\* Move to: (.+)", re.MULTILINE)
 PATCH_HUNK = re.compile(r"^@@.*", re.MULTILINE)
 
 
-def _todos(used: Used) -> tuple[Todo, ...]:
+def _todos(used: ToolUse) -> tuple[Todo, ...]:
     result = used.result if isinstance(used.result, dict) else {}
     task, id = result.get("task"), text_of(used.given, "taskId")
     if isinstance(task, dict):  # Claude Code's TaskCreate
@@ -402,6 +418,25 @@ def _todos(used: Used) -> tuple[Todo, ...]:
             if isinstance(several := told.get(name), list):
                 return tuple(_listed(several, ids=name == "tasks"))
     return ()
+
+
+def _choices(used: ToolUse) -> tuple[Choice, ...]:
+    """The questions with the user's answers, where the host gives both back."""
+    result = used.result if isinstance(used.result, dict) else {}
+    questions = result.get("questions") or used.given.get("questions")
+    answers = result.get("answers")
+    if not isinstance(questions, list) or not isinstance(answers, dict):
+        return ()
+    found = []
+    for each in questions:
+        question = text_of(each, "question") if isinstance(each, dict) else ""
+        answer = answers.get(question)
+        if question and isinstance(answer, str) and answer.strip():
+            options = [option for option in each.get("options") or () if isinstance(option, dict)]
+            about = next((text_of(one, "description") for one in options if text_of(one, "label") == answer), "")
+            labels = tuple(text_of(one, "label") for one in options)
+            found.append(Choice(question=question, answer=answer.strip(), options=labels, about=about))
+    return tuple(found)
 
 
 def _listed(several: list[Any], *, ids: bool = True) -> Iterator[Todo]:

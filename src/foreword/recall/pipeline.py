@@ -7,15 +7,15 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TypeVar
 
-from foreword import render
 from foreword.config import Settings
 from foreword.errors import ForewordError
-from foreword.fit import Fitted, Layer, Line, fit
 from foreword.hosts import codex
-from foreword.query import query_of
-from foreword.rank import CERTAIN, WORDED, rank, votes, weighed, worth_saying
-from foreword.recipes import LayerRule, Recipe
-from foreword.search import Searchable, search
+from foreword.layout import LayerRule, Recipe
+from foreword.recall import render
+from foreword.recall.budget import Fitted, Layer, Line, fit
+from foreword.recall.query import query_of
+from foreword.recall.rank import CERTAIN, WORDED, rank, votes, weighed, worth_saying
+from foreword.recall.search import Searchable, search
 from foreword.tokens import count, family_of
 from foreword.types import (
     EMPTY,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foreword.fit import Layer
-from foreword.render.lines import (
+from foreword.recall.budget import Layer
+from foreword.recall.lines import (
     INDEX_TITLES,
     NO_ID,
     TITLE,
@@ -22,7 +22,7 @@ from foreword.render.lines import (
     said_by,
     versions,
 )
-from foreword.render.text import PLAIN_BEGIN, PLAIN_END, age, ago, brief, neutral
+from foreword.recall.sanitize import PLAIN_BEGIN, PLAIN_END, age, ago, brief, neutral
 from foreword.types import FORMS
 
 __all__ = [

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from foreword.layout import Recipe
 from foreword.learn import asleep
-from foreword.rank import WORDED
-from foreword.recall import GIVEN, LATE, NOTHING, TOLD, look, recall
-from foreword.recipes import Recipe
+from foreword.recall.pipeline import GIVEN, LATE, NOTHING, TOLD, look, recall
+from foreword.recall.rank import WORDED
 from foreword.store.silences import Silence
 from foreword.types import EMPTY, GOING_ON, Injection, Moment, Query, Ranked, Recalled, Skipped
 
 if TYPE_CHECKING:
-    from foreword.search import Searchable
+    from foreword.recall.search import Searchable
 
 WORDLESS = "it names no topic: a thing, a file, a function"
 # Each reason, and how it goes on behind "Nothing was said: ".

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from foreword import render
-from foreword.fit import SHARE, Fitted, Layer, Line, fit
+from foreword.layout import LayerRule, Recipe
 from foreword.learn import asleep
-from foreword.rank import CERTAIN, FAR, least
-from foreword.recall import LASTING, left_open, look, recall, retells
-from foreword.recipes import LayerRule, Recipe
+from foreword.recall import render
+from foreword.recall.budget import SHARE, Fitted, Layer, Line, fit
+from foreword.recall.pipeline import LASTING, left_open, look, recall, retells
+from foreword.recall.rank import CERTAIN, FAR, least
 from foreword.types import Cap, Memory, Moment, Query, Ranked, Recalled, Skipped
 
 if TYPE_CHECKING:
-    from foreword.search import Searchable
+    from foreword.recall.search import Searchable
 
 MOST_LEFT = 20  # of what did not come: a screen full, best first
 # Why something did not come; the words beside it say it of this one.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from foreword.languages import languages
-from foreword.mentions import mentioned
-from foreword.tasks import task_of
+from foreword.recall.mentions import mentioned
+from foreword.recall.task import task_of
 from foreword.types import EMPTY, UNIVERSAL, Moment, Query
 from foreword.words import pairs, terms
 

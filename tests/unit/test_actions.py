@@ -1,4 +1,4 @@
-"""deeds: every recorded payload becomes the right event and the right deed, whatever its host calls things."""
+"""actions: every recorded payload becomes the right event and the right action, whatever its host calls things."""
 
 import json
 import os
@@ -11,7 +11,16 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.deeds import Todo, Used, deed_of, is_ours, own_words, todos_after, tool_deed, without_ours
+from foreword.extract.actions import (
+    Todo,
+    ToolUse,
+    action_of,
+    is_ours,
+    own_words,
+    todos_after,
+    tool_action,
+    without_ours,
+)
 from foreword.hosts import FILES, find
 from foreword.payloads import CUT, Delivery
 from foreword.remember import read, remember
@@ -57,15 +66,15 @@ def session(path):
 
 
 # -- what people read ---------------------------------------------------------------------------------------------
-def test_every_recorded_payload_becomes_the_right_deed():
+def test_every_recorded_payload_becomes_the_right_action():
     lines = []
     for path in RECORDED:
         told = read_of(*recorded(path))
         lines += [f"{path.parent.name} {path.name[:-5]}", *described(told)]
-    same_as("deeds.txt", lines)
+    same_as("actions.txt", lines)
 
 
-def test_every_recorded_session_becomes_the_right_deeds():
+def test_every_recorded_session_becomes_the_right_actions():
     lines = []
     for path in SESSIONS:
         lines.append(f"{path.stem}: a whole session")
@@ -74,7 +83,7 @@ def test_every_recorded_session_becomes_the_right_deeds():
     same_as("sessions.txt", lines)
 
 
-def test_every_shared_payload_becomes_the_right_deed(shared):
+def test_every_shared_payload_becomes_the_right_action(shared):
     lines = []
     for path in sorted((shared / "payloads").glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
@@ -100,23 +109,26 @@ def shared_payload(name, kept):
 
 
 def described(told):
-    """An event and its deed in a few lines: what the golden files hold."""
+    """An event and its action in a few lines: what the golden files hold."""
     event = told.event
-    deed = deed_of(event, root=ROOT)
+    action = action_of(event, root=ROOT)
     head = f"  {event.kind} of session {event.session[:8]}" + ("" if told.wanted else ", not kept")
-    if deed is None:
+    if action is None:
         return [head, "    nothing"]
-    what = deed.kind if deed.kind != "tool" else f"{deed.act} ({deed.tool})"
-    ended = {True: "failed", False: "worked", None: "how it ended is not told"}[deed.failed]
-    lines = [head, f"    {what}{' ' + deed.source if deed.source else ''}{': ' + ended if deed.kind == 'tool' else ''}"]
-    for name, text in (("said", deed.text), ("command", deed.command), ("output", deed.output)):
+    what = action.kind if action.kind != "tool" else f"{action.act} ({action.tool})"
+    ended = {True: "failed", False: "worked", None: "how it ended is not told"}[action.failed]
+    lines = [
+        head,
+        f"    {what}{' ' + action.source if action.source else ''}{': ' + ended if action.kind == 'tool' else ''}",
+    ]
+    for name, text in (("said", action.text), ("command", action.command), ("output", action.output)):
         lines += [f"    {name}: {shortened(text)}"] if text else []
-    lines += [f"    files: {', '.join(deed.files)}"] if deed.files else []
-    for edit in deed.edits:
+    lines += [f"    files: {', '.join(action.files)}"] if action.files else []
+    for edit in action.edits:
         whole = " (whole)" if edit.whole else ""
         lines.append(f"    edit of {edit.file}{whole}: {shortened(edit.before)} -> {shortened(edit.after)}")
-    lines += [f"    to do: [{'x' if todo.done else ' '}] {todo.text} {todo.id}".rstrip() for todo in deed.todos]
-    return [*lines, f"    id: {deed.id}"] if not_hashed(deed) else lines
+    lines += [f"    to do: [{'x' if todo.done else ' '}] {todo.text} {todo.id}".rstrip() for todo in action.todos]
+    return [*lines, f"    id: {action.id}"] if not_hashed(action) else lines
 
 
 def shortened(text):
@@ -124,8 +136,8 @@ def shortened(text):
     return text if len(text) <= 130 else f"{text[:60]} ... {text[-60:]}"
 
 
-def not_hashed(deed):
-    return not (len(deed.id) == 32 and set(deed.id) <= set("0123456789abcdef"))
+def not_hashed(action):
+    return not (len(action.id) == 32 and set(action.id) <= set("0123456789abcdef"))
 
 
 def same_as(name, lines):
@@ -158,50 +170,50 @@ def test_what_is_told_twice_or_in_another_order_is_kept_once(tmp_path):
 def test_a_session_told_in_order_has_a_beginning_and_an_end():
     for path in SESSIONS:
         told = [each for each in session(path) if each.wanted]
-        deeds = [deed for each in told if (deed := deed_of(each.event, root=ROOT))]
+        actions = [action for each in told if (action := action_of(each.event, root=ROOT))]
         assert len({each.event.session for each in told}) == 1, path.stem
-        assert deeds[0].kind == "start"
-        assert [deed.kind for deed in deeds].count("prompt") == 2
-        assert all(before.at <= after.at for before, after in pairwise(deeds))
-        runs = [deed.failed for deed in deeds if deed.command == "python -m pytest -q"]
+        assert actions[0].kind == "start"
+        assert [action.kind for action in actions].count("prompt") == 2
+        assert all(before.at <= after.at for before, after in pairwise(actions))
+        runs = [action.failed for action in actions if action.command == "python -m pytest -q"]
         assert runs == [True, True, False], path.stem
-        assert "Still open" in [deed for deed in deeds if deed.kind == "answer"][-1].text
+        assert "Still open" in [action for action in actions if action.kind == "answer"][-1].text
 
 
 @table("path", [path for path in RECORDED if "Tool" in path.name or "tool." in path.name])
 def test_a_long_output_keeps_its_ends_and_how_it_ended(path):
     host, event, payload = recorded(path)
-    short = deed_of(read_of(host, event, payload).event, root=ROOT)
+    short = action_of(read_of(host, event, payload).event, root=ROOT)
     if short is None or short.act != "run" or not short.output.strip():
         return
     some = short.output.strip().splitlines()[0]
     long = json.loads(json.dumps(payload).replace(json.dumps(some)[1:-1], json.dumps(some + "\n" + "x" * CAP)[1:-1]))
     capped = read_of(host, event, long, cap=4096).event
     assert len(json.dumps(capped.payload)) < 20_000
-    deed = deed_of(capped, root=ROOT)
-    assert deed.failed == short.failed
-    assert deed.output.strip().startswith(some)
-    assert "characters left out" in deed.output
+    action = action_of(capped, root=ROOT)
+    assert action.failed == short.failed
+    assert action.output.strip().startswith(some)
+    assert "characters left out" in action.output
     last = short.output.strip().split("\n")[-1]
-    assert last == some or deed.output.strip().endswith(last)
+    assert last == some or action.output.strip().endswith(last)
 
 
 def test_what_is_odd_or_ours_in_a_payload_does_no_harm():
     # The end of what was too long to read is part of the output.
     payload = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_response": {"stdout": "head"}}
     event = read_of("claude-code", "PostToolUse", payload).event
-    deed = deed_of(replace(event, payload={**event.payload, CUT: {"total": 9, "tail": "the end"}}), root=ROOT)
-    assert (deed.output, deed.failed) == ("head\n[...]\nthe end", False)
+    action = action_of(replace(event, payload={**event.payload, CUT: {"total": 9, "tail": "the end"}}), root=ROOT)
+    assert (action.output, action.failed) == ("head\n[...]\nthe end", False)
     # A host nobody knows tells nothing.
     event = Event(key="k", host="?", name="n", kind="tool", session="", project="", cwd="", at=AT, payload={})
-    assert deed_of(event, root=ROOT) is None
+    assert action_of(event, root=ROOT) is None
     # A text full of beginnings is read in time.
     assert without_ours("<hook_context>" * 50_000) == ""
     assert own_words("<system-reminder>" * 50_000).startswith("<system-reminder>")
     # Our own block in a prompt is not kept.
     told = read_of("gemini", "BeforeAgent", {"prompt": f"<hook_context>{BLOCK}</hook_context>\n\nfix it", "cwd": "/p"})
     assert "foreword" not in json.dumps(told.event.payload)
-    assert deed_of(told.event, root="/p").text == "fix it"
+    assert action_of(told.event, root="/p").text == "fix it"
 
 
 ANY = st.recursive(
@@ -224,8 +236,8 @@ PAYLOAD = st.dictionaries(
 @given(st.sampled_from(sorted(FILES)), st.sampled_from(EVENTS), PAYLOAD)
 def test_no_payload_makes_it_fail(host, kind, payload):
     event = Event(key="k", host=host, name="n", kind=kind, session="s", project="", cwd="", at=AT, payload=payload)
-    deed = deed_of(event, root=ROOT)
-    assert deed is None or (isinstance(deed.text, str) and isinstance(deed.output, str))
+    action = action_of(event, root=ROOT)
+    assert action is None or (isinstance(action.text, str) and isinstance(action.output, str))
 
 
 @given(st.sampled_from(sorted(FILES)), PAYLOAD, st.data())
@@ -294,11 +306,11 @@ def test_the_users_words_stay_the_same_when_taken_again(parts):
 def test_what_our_own_tools_say_is_not_remembered_again(host, event, payload):
     told = read_of(host, event, payload)
     assert "REMEMBERED" not in json.dumps(told.event.payload)
-    deed = deed_of(told.event, root="/p")
-    assert deed.kind == "tool"
-    assert deed.output == ""
+    action = action_of(told.event, root="/p")
+    assert action.kind == "tool"
+    assert action.output == ""
     # A transcript tells it again, unredacted by capture.
-    assert tool_deed(Used(**find(host).used(payload)), at=AT, cwd="/p", root="/p").output == ""
+    assert tool_action(ToolUse(**find(host).used(payload)), at=AT, cwd="/p", root="/p").output == ""
 
 
 @table(
@@ -312,19 +324,19 @@ def test_what_our_own_tools_say_is_not_remembered_again(host, event, payload):
         ("cd foreword && pytest", False),
         ("pytest tests/foreword", False),
         ("git commit -m 'foreword: a hook'", False),
-        ("cat src/foreword/deeds.py", False),
+        ("cat src/foreword/actions.py", False),
         ("ls foreword", False),
         ('A="a;b" foreword search x', True),
     ],
 )
 def test_our_command_is_known_by_where_it_stands(command, ours):
-    assert is_ours(Used(tool="Bash", given={"command": command})) is ours
+    assert is_ours(ToolUse(tool="Bash", given={"command": command})) is ours
 
 
 @table("part", ["\n", "\n  a=", ";", "a=b ", "a/", "x foreword ", "&foreword/"])
 def test_a_long_command_is_read_once(part):
     began = time.process_time()
-    assert not is_ours(Used(tool="Bash", given={"command": "x" + part * (200_000 // len(part)) + "!"}))
+    assert not is_ours(ToolUse(tool="Bash", given={"command": "x" + part * (200_000 // len(part)) + "!"}))
     assert time.process_time() - began < 10  # seconds; read from every sign on, it takes minutes
 
 
@@ -351,8 +363,8 @@ PATCH = """*** Begin Patch
 
 def test_tools_tell_their_edits_and_lists():
     # A patch tells each of its edits.
-    deed = tool_deed(Used(tool="apply_patch", given={"command": PATCH}), at=AT, cwd=ROOT, root=ROOT)
-    assert deed.edits == (
+    action = tool_action(ToolUse(tool="apply_patch", given={"command": PATCH}), at=AT, cwd=ROOT, root=ROOT)
+    assert action.edits == (
         Edit(file="rooms/a.py", before="    return 1\n# end", after="    return 2\n# end"),
         Edit(file="rooms/a.py", before="", after="x = 1"),
         Edit(file="rooms/b.py", before=None, after="y = 1\n@@ not a hunk", whole=True),
@@ -360,13 +372,13 @@ def test_tools_tell_their_edits_and_lists():
         Edit(file="e.py", before="old", after="new"),
     )
     # An edit that failed has changed nothing.
-    used = Used(tool="Edit", given={"file_path": "/p/a.py", "old_string": "a", "new_string": "b"}, failed=True)
-    deed = tool_deed(used, at=AT, cwd="/p", root="/p")
-    assert (deed.edits, deed.files) == ((), ("a.py",))
+    used = ToolUse(tool="Edit", given={"file_path": "/p/a.py", "old_string": "a", "new_string": "b"}, failed=True)
+    action = tool_action(used, at=AT, cwd="/p", root="/p")
+    assert (action.edits, action.files) == ((), ("a.py",))
     # A file that was cut is no whole file.
     given = {"file_path": "/p/a.py", "old_string": "a", "new_string": "b"}
-    used = Used(tool="Edit", given=given, result={"originalFile": "a\n[90 characters left out]\nz"})
-    assert tool_deed(used, at=AT, cwd="/p", root="/p").edits == (Edit(file="a.py", before="a", after="b"),)
+    used = ToolUse(tool="Edit", given=given, result={"originalFile": "a\n[90 characters left out]\nz"})
+    assert tool_action(used, at=AT, cwd="/p", root="/p").edits == (Edit(file="a.py", before="a", after="b"),)
     # A list told entry by entry is put together.
     known: tuple[Todo, ...] = ()
     for told in (Todo(text="one", id="1"), Todo(text="two", id="2"), Todo(text="", done=True, id="1")):
@@ -410,7 +422,7 @@ def test_the_end_of_a_transcript_tells_what_hooks_do_not(tmp_path_factory):
         at=AT,
         payload=payload,
     )
-    assert deed_of(event, root="/p").text == "Set [redacted:github-token], [redacted:private], ?"
+    assert action_of(event, root="/p").text == "Set [redacted:github-token], [redacted:private], ?"
     # Only the end of a rollout is read.
     tmp_path = tmp_path_factory.mktemp("x")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from time import gmtime, strftime
 from typing import Any
 
-from foreword.render.text import age, ago, brief, neutral
+from foreword.recall.sanitize import age, ago, brief, neutral
 from foreword.types import KINDS, Memory, Ranked
 
 TITLE = 160  # characters; of 4,197 commit subjects 99 % have 83 or fewer, so only prose is cut

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword import render
-from foreword.recall import left_open
-from foreword.recipes import RECIPES
+from foreword.layout import RECIPES
+from foreword.recall import render
+from foreword.recall.pipeline import left_open
 from foreword.types import Memory, Project, Query, Ranked
 
 if TYPE_CHECKING:
-    from foreword.search import Searchable
+    from foreword.recall.search import Searchable
 
 HANDED_OVER = RECIPES["session_start"].layers[0].limit  # as many as a session begins with
 

@@ -1,0 +1,1 @@
+"""Turn the events of a session into memories, without a model."""

@@ -1,0 +1,1 @@
+"""Choose what an agent is told: trigger, query, search, rank, budget, render."""
