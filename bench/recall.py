@@ -45,7 +45,7 @@ from foreword.store import finding
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.reading import Reader
 from foreword.store.sqlite import Store
-from foreword.types import UNIVERSAL, Memory, Moment, Project, Recalled, Skipped
+from foreword.types import UNIVERSAL, Context, Memory, Moment, NoContext, Project
 from foreword.words import any_of, terms
 
 TIMES, GROWS = 3.0, 5.0  # the goals: at most so many plain queries; and from 10,000 to a million memories
@@ -194,10 +194,10 @@ class Asking:
         self.settings, (self.synonyms, _) = load(home, {}).settings, load_synonyms(home)
         self.number = 0
 
-    def prompt(self, said: str) -> Recalled | Skipped:
+    def prompt(self, said: str) -> Context | NoContext:
         return self._recalled("prompt", said)
 
-    def start(self, _said: str) -> Recalled | Skipped:
+    def start(self, _said: str) -> Context | NoContext:
         return self._recalled("session_start", "")
 
     def joined(self, said: str) -> list[Any]:
@@ -221,7 +221,7 @@ class Asking:
             )
         )
 
-    def _recalled(self, name: str, said: str) -> Recalled | Skipped:
+    def _recalled(self, name: str, said: str) -> Context | NoContext:
         """What the worker does between reading a request and answering it, but for the disk and git."""
         self.number += 1
         moment = Moment(
@@ -280,7 +280,7 @@ def times(asking: Asking) -> dict[str, Any]:
         started = time.perf_counter()
         got = asks[name](asking.prompts[at])
         spent[name].append((time.perf_counter() - started) * 1000)
-        answered += name == "prompt" and isinstance(got, Recalled)
+        answered += name == "prompt" and isinstance(got, Context)
     found = {name: {"p50": quantile(each, 0.5), "p99": quantile(each, 0.99)} for name, each in spent.items()}
     return {**found, "answered": answered / len(asking.prompts)}
 

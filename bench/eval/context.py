@@ -16,7 +16,7 @@ from foreword.layout import Recipe
 from foreword.recall import render
 from foreword.recall.budget import Layer, Line, fit
 from foreword.tokens import count
-from foreword.types import Memory, Ranked, Skipped
+from foreword.types import Memory, NoContext, Ranked
 
 if TYPE_CHECKING:
     from foreword.recall.search import Searchable
@@ -109,7 +109,7 @@ def _recall(scratch: Scratch, question: Question, recipe: Recipe, store: Searcha
     got = scratch.recall(question.prompt, at=question.at, recipe=recipe, store=store)
     if got.problems:
         raise ForewordError(f"{scratch.dataset.name} cannot be asked {question.prompt!r}: {'; '.join(got.problems)}")
-    if isinstance(got, Skipped):
+    if isinstance(got, NoContext):
         return Block(question=question, memories=(), text="", tokens=0)
     memories = tuple(scratch.by_id[item.memory] for item in got.items)
     return Block(question=question, memories=memories, text=got.text, tokens=got.tokens)

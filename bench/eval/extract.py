@@ -7,9 +7,10 @@ from dataclasses import replace
 from dataclasses import replace as replace_in
 from typing import Any
 
+from foreword.distill import distil
+
 from bench.eval.datasets import Dataset
 from bench.eval.scratch import Product, open_scratch
-from foreword.distill import distil
 from foreword.extract.actions import Action
 from foreword.tokens import count
 from foreword.types import Memory, Project, Session

@@ -21,7 +21,7 @@ from foreword.paths import Home
 from foreword.recall.pipeline import POOL, look, recall, thresholds
 from foreword.recall.query import query_of
 from foreword.store.sqlite import Store
-from foreword.types import Memory, Moment, Project, Ranked, Recalled, Skipped
+from foreword.types import Context, Memory, Moment, NoContext, Project, Ranked
 
 if TYPE_CHECKING:
     from foreword.recall.search import Searchable
@@ -128,7 +128,7 @@ class Scratch:
             Hit(uid, self.plain.coverage(uid, words)) for uid in self.plain.search(words, at=at, limit=10)
         )  # fmt: skip
 
-    def recall(self, prompt: str, *, at: float, recipe: Recipe, store: Searchable) -> Recalled | Skipped:
+    def recall(self, prompt: str, *, at: float, recipe: Recipe, store: Searchable) -> Context | NoContext:
         """Return the block in front of a prompt, built from *store*."""
         return recall(
             store,

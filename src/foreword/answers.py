@@ -6,11 +6,11 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from foreword.distill.fixes import fate_of
-from foreword.learn import asleep
+from foreword.extract.fixes import fate_of
 from foreword.recall import render
-from foreword.recall.silences import says
-from foreword.types import Injection, Memory, Ranked, Recalled, Session, Skipped
+from foreword.recall.pipeline import explain_nothing
+from foreword.recall.rank import CERTAIN
+from foreword.types import Context, Injection, Memory, NoContext, Ranked, Session
 
 if TYPE_CHECKING:
     from foreword.store.seen import Seen
@@ -29,9 +29,9 @@ def host(seen: Seen) -> dict[str, Any]:
     }
 
 
-def context(got: Recalled | Skipped, id: str) -> dict[str, Any]:
-    """Context as JSON; silence is an answer too."""
-    found = got if isinstance(got, Recalled) else None
+def context(got: Context | NoContext, id: str, *, trigger: str = "prompt") -> dict[str, Any]:
+    """Return a context as JSON; no context is an answer too."""
+    found = got if isinstance(got, Context) else None
     return {
         "context": found.text if found else "",
         "tokens": found.tokens if found else 0,
@@ -40,8 +40,14 @@ def context(got: Recalled | Skipped, id: str) -> dict[str, Any]:
         "skipped": dict(got.skipped),
         "build_ms": round(got.build_ms, 3),
         "injection": id,
-        "why": "" if isinstance(got, Recalled) else got.why,
+        "why": "" if isinstance(got, Context) else _sentence(trigger, got),
+        "reason": "" if isinstance(got, Context) else got.reason,
     }
+
+
+def _sentence(trigger: str, got: NoContext) -> str:
+    numbers = {"budget": got.budget, "spent": got.spent, "allowed": got.allowed}
+    return explain_nothing(trigger, got.reason, **numbers) or got.reason
 
 
 def again(given: Injection) -> dict[str, Any]:
@@ -74,7 +80,9 @@ def injection(given: Injection, *, text: bool) -> dict[str, Any]:
 def silence(kept: Silence, known: Mapping[str, Memory]) -> dict[str, Any]:
     """A silence as JSON, with its reason in words and the title of the memory that was nearest, as *known*."""
     nearest = known.get(kept.nearest)
-    return {**vars(kept), "says": says(kept), "title": nearest.title if nearest else ""}
+    numbers = {"budget": kept.budget, "spent": kept.spent, "allowed": kept.allowed}
+    says = explain_nothing(kept.moment, kept.why, **numbers)
+    return {**vars(kept), "says": says, "title": nearest.title if nearest else ""}
 
 
 def memory(kept: Memory) -> dict[str, Any]:
@@ -85,7 +93,7 @@ def memory(kept: Memory) -> dict[str, Any]:
         "files": list(kept.files),
         "functions": list(kept.functions),
         "detail": dict(kept.detail),
-        **({"asleep": True} if asleep(kept) else {}),
+        **({"asleep": True} if kept.kind == "learning" and kept.confidence < CERTAIN else {}),
     }
 
 

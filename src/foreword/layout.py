@@ -47,41 +47,46 @@ class Wrong:
     says: str
 
 
-PAST = ("decision", "pattern", "failure", "observation", "note")
+PAST = ("decision", "pattern", "failure", "learning", "note")
+OWN = ("summary", "turn", "decision", "preference", "correction", "failure", "learning", "handoff", "note")
 ALL_BUT_GOALS = tuple(kind for kind in KINDS if kind != "goal")  # goals come where the prompt speaks of goals
 
 RECIPES: Mapping[str, Recipe] = {
     "session_start": Recipe(
         budget=2000,  # 1,800 in layers, 200 for the frame
         layers=(
-            LayerRule("continuity", 350, ("handoff", "summary"), limit=5),  # of summaries only their codes
-            LayerRule("sessions", 250, ("summary",), limit=10, limit_away=5),
-            LayerRule("changes", 350, ("change",), limit=30),
+            LayerRule("standing", 300, ("handoff", "summary"), limit=8),
+            LayerRule("sessions", 400, ("summary",), limit=4),
+            LayerRule("failures", 250, ("failure",), limit=4),
+            LayerRule("commands", 80, ("summary",), limit=1),
             LayerRule(
                 "rules",
                 350,
                 ("preference", "correction"),
-                limit=30,
+                limit=12,
                 groups={"universal": 100, "language": 100, "project": 150},
             ),
-            LayerRule("knowledge", 200, ("learning", "project"), limit=10),
-            LayerRule("past", 300, PAST, limit=10),
+            LayerRule("knowledge", 300, ("decision", "pattern", "learning", "note"), limit=5),
+            LayerRule("changes", 120, ("turn",), limit=1),
         ),
         total=2000,
         together=3000,
     ),
     "prompt": Recipe(
         budget=500,
-        # 20 lines of 20 to 25 tokens are what the budget can hold.
-        layers=(LayerRule("index", 500, ALL_BUT_GOALS, limit=20),),
+        layers=(
+            LayerRule("files", 100, ("turn",), limit=1),
+            LayerRule("notes", 400, ALL_BUT_GOALS, limit=4),
+            LayerRule("index", 500, ALL_BUT_GOALS, limit=20),  # instead of both, with `prompt_style = "index"`
+        ),
         total=3000,
     ),
     "compaction": Recipe(
         budget=1000,  # half of session_start, and it follows when the user changes that one
         layers=(
-            LayerRule("session", 500, ALL_BUT_GOALS, limit=20),
+            LayerRule("session", 500, OWN, limit=20),
             LayerRule("sessions", 200, ("summary",), limit=3),
-            LayerRule("past", 200, PAST, limit=10),
+            LayerRule("past", 200, PAST, limit=6),
         ),
     ),
     "question": Recipe(

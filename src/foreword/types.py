@@ -11,6 +11,7 @@ Status = Literal["active", "proposed", "superseded", "stale", "discarded", "forg
 
 # Each kind with the prefix of its ids. The order is the order of the specification.
 KINDS = {
+    "turn": "trn",
     "summary": "sum",
     "handoff": "han",
     "decision": "dec",
@@ -192,6 +193,12 @@ class Moment:
     recent: tuple[str, ...] = ()  # the kinds of the last tool events, newest first
     languages: tuple[str, ...] | None = None  # None: not looked for yet
     scope: str = ""  # only this one of project, language and universal; empty means all
+    first: bool = True  # whether the prompt is the first of its context window
+    session_words: frozenset[str] = frozenset()  # words that came up in this session before the prompt
+    parallel: tuple[
+        tuple[float, tuple[str, ...]], ...
+    ] = ()  # other sessions in this folder: since when, with which files
+    changed: frozenset[str] | None = None  # files that git calls changed; None where nobody knows
 
 
 @dataclass(frozen=True)
@@ -298,8 +305,19 @@ class Injection:
 
 
 @dataclass(frozen=True)
-class Recalled:
-    """Context that fits its budget."""
+class Rejected:
+    """A memory that was weighed and is not shown, and why."""
+
+    ranked: Ranked
+    layer: str
+    reason: str  # one word, such as threshold, shown, room
+    text: str  # the same as a sentence
+    line: str  # what it would have said
+
+
+@dataclass(frozen=True)
+class Context:
+    """The text that is given to an agent, within its budget."""
 
     text: str
     tokens: int
@@ -308,19 +326,25 @@ class Recalled:
     skipped: Mapping[str, str]  # layer -> why
     items: tuple[Item, ...]
     build_ms: float
-    problems: tuple[str, ...] = ()  # what failed on the way and must be told
+    problems: tuple[str, ...] = ()  # what failed on the way and must be reported
     terms: tuple[str, ...] = ()  # what was looked for
     files: tuple[str, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
 
 
 @dataclass(frozen=True)
-class Skipped:
+class NoContext:
     """Nothing is injected, and why."""
 
-    why: str
+    reason: str  # one of `recall.pipeline.REASONS`
     budget: int = 0
     build_ms: float = 0.0
     skipped: Mapping[str, str] = field(default_factory=dict, hash=False)
     problems: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    nearest: Ranked | None = None  # the best memory that was weighed
+    needed: float = 0.0  # the score that it would have needed
+    spent: int = 0  # tokens of the window budget that are used, where that is the reason ...
+    allowed: int = 0  # ... of so many
+    rejected: tuple[Rejected, ...] = ()

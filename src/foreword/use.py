@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from foreword import details
-from foreword.distill.commands import Command, commands_of
 from foreword.extract.actions import Action, relative
+from foreword.extract.commands import Command, commands_of
 from foreword.store.judged import UNTOLD, Verdict
 from foreword.types import BASE32, GOING_ON, KINDS, Edit, Injection, Memory, stands
 from foreword.words import GENERIC, STOP_WORDS, root, told_in

@@ -22,7 +22,7 @@ from foreword.store.migrations import MIGRATIONS, OLDEST, Migration, migrate
 from foreword.store.reading import SCHEMA
 from foreword.store.sqlite import Store
 from foreword.types import KINDS, Memory, Query, Vector
-from foreword.worker.distilling import Distilling
+from foreword.worker.extraction import ExtractionJob
 from foreword.worker.refining import Refining
 
 SCOPE = f"project:dir:{ROOMS}"
@@ -114,7 +114,7 @@ def test_the_sessions_of_an_old_store_can_be_extracted_again(old):
     with closing(opened(old)) as store:
         store.index()
         refining = Refining(store=lambda: store, tell=lambda *told: troubles.append(told))
-        extracting = Distilling(
+        extracting = ExtractionJob(
             store=lambda: store,
             project_of=resolve,
             tell=lambda *told: troubles.append(told),

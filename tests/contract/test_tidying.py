@@ -14,7 +14,7 @@ from tests.tables import table
 
 from foreword.amendments import Amendment
 from foreword.config import load
-from foreword.distill.merge import evidence_of
+from foreword.extract.merge import evidence_of
 from foreword.paths import Home
 from foreword.tidy.duplicates import ALIKE, alike
 from foreword.types import TRUSTS, Change, Memory, Project, Query, Session

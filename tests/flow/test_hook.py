@@ -25,7 +25,7 @@ from foreword.projects import resolve
 from foreword.spool import deliveries
 from foreword.store.sqlite import Store
 from foreword.trouble import noted
-from foreword.types import Memory, Moment, Recalled
+from foreword.types import Memory, Moment, Context
 from foreword.worker import life
 from tests.flow.conftest import CLEAN, PATIENT, PYTHON, Host, end_worker, wait_for
 from tests.scratch import processes_in
@@ -138,7 +138,7 @@ def test_the_hook_and_the_package_give_the_same_bytes(filled: Home, host: Host, 
     )
     assert got
     again = context.recalled(here, moment, now=time.time(), until=time.monotonic() + 5)
-    assert isinstance(again, Recalled)
+    assert isinstance(again, Context)
     assert got == again.text
 
 

@@ -105,7 +105,7 @@ def served(keeper: Keeper) -> Iterator[None]:
 
 def quiet(keeper: Keeper, project: str, *, seconds: float) -> None:
     """Wait until everything that was told has become memory."""
-    keeper._distilling.settle(project, seconds=seconds)
+    keeper._extraction.settle(project, seconds=seconds)
 
 
 def everything(keeper: Keeper) -> list[Memory]:

@@ -10,7 +10,7 @@ from foreword.layout import RECIPES
 from foreword.recall.pipeline import STANDS_OUT, recall
 from foreword.recall.render import FORMS
 from foreword.tokens import DEAREST, FAMILIES, count
-from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Recalled
+from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Context
 from tests.tables import table
 
 NOW = 1_800_000_000.0
@@ -137,7 +137,7 @@ def asked(memories, *, moment, form="markdown", budget=0, family=DEAREST, scores
 
 
 def assert_within_its_budget(got, *, moment, budget, family):
-    if isinstance(got, Recalled):
+    if isinstance(got, Context):
         limit = min(budget or RECIPES[moment].budget, RECIPES[moment].total)  # what one window may have in all
         assert count(got.text, family=family) == got.tokens <= limit * 95 // 100
         assert got.budget == limit

@@ -17,7 +17,7 @@ from foreword.recall import render
 from foreword.recall.budget import Layer, fit
 from foreword.recall.pipeline import caps, recall
 from foreword.tokens import count
-from foreword.types import KINDS, Cap, Memory, Moment, Recalled
+from foreword.types import KINDS, Cap, Memory, Moment, Context
 from tests.tables import table
 from tests.unit.test_budget import HERE, NOW, TITLES, InMemory, a_memory
 from tests.unit.test_fit import a_layer, a_line, chosen, is_part, words
@@ -98,12 +98,12 @@ def test_no_store_and_no_budget_ever_passes_the_cap(seed, many, moment, form, bu
     memories = [a_memory(rand) for _ in range(many)]
     got = told(memories, moment=moment, form=form, budget=budget, cap=cap)
     free = told(memories, moment=moment, form=form, budget=budget, cap=None)
-    if not isinstance(free, Recalled):
-        assert not isinstance(got, Recalled)
+    if not isinstance(free, Context):
+        assert not isinstance(got, Context)
     elif cap.size(free.text) <= most:
-        assert isinstance(got, Recalled)
+        assert isinstance(got, Context)
         assert got.text == free.text  # byte for byte
-    elif isinstance(got, Recalled):
+    elif isinstance(got, Context):
         assert_whole(got, moment=moment, form=form, budget=budget, cap=cap)
 
 

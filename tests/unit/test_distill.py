@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from foreword.distill import Draft, closed, distil, merged
 from foreword.distill.gist import concepts
-from foreword.distill.sentences import begun
+from foreword.extract.text import capitalised
 from foreword.extract.actions import Action, Todo
 from foreword.types import Change, Edit, Memory, Project, Session
 from tests.tables import table
@@ -211,7 +211,7 @@ def test_what_a_later_session_did_is_no_longer_open():
     ("fix the map", "Fix"), ("e2e tests fail", "e2e"), ("éclair", "Éclair"), ("", ""),
 ])  # fmt: skip
 def test_a_name_of_code_keeps_its_letters_at_the_head_of_a_sentence(told, begins):
-    assert begun(told).partition(" ")[0] == begins
+    assert capitalised(told).partition(" ")[0] == begins
 
 
 def test_evidence_counts_sessions_once():

@@ -12,7 +12,7 @@ import pytest
 from foreword.redact.files import MARK
 from foreword.store.sqlite import Store
 from foreword.types import Edit, Event, Project, Session
-from foreword.worker.distilling import AT_ONCE, LARGEST, Distilling, _changes_of, _text
+from foreword.worker.extraction import AT_ONCE, LARGEST, ExtractionJob, _changes_of, _text
 from foreword.worker.refining import Refining
 from tests.tables import table
 
@@ -52,11 +52,11 @@ def test_hidden_and_odd_files_are_not_read(tmp_path_factory):
 def test_sessions_that_cannot_be_distilled_hide_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     taken = []
 
-    def distil(_: Distilling, session: Session) -> None:
+    def distil(_: ExtractionJob, session: Session) -> None:
         taken.append(session.id)
         raise ValueError(session.id)
 
-    monkeypatch.setattr(Distilling, "_distil", distil)
+    monkeypatch.setattr(ExtractionJob, "_distil", distil)
     with closing(Store(tmp_path / "a.db", backups=tmp_path / "backups")) as store:
         ids = [f"s{number}" for number in range(AT_ONCE + 5)]
         store.append([Event(id, "codex", "Stop", "stop", id, "p", "/p", 10.0, {}) for id in ids])
@@ -64,12 +64,12 @@ def test_sessions_that_cannot_be_distilled_hide_no_other(tmp_path: Path, monkeyp
         def tell(*_: str) -> None: ...
 
         refining = Refining(store=lambda: store, tell=tell)
-        distilling = Distilling(
+        extraction = ExtractionJob(
             store=lambda: store, project_of=lambda _: Project(key="p", name="p"), tell=tell, refining=refining
         )
-        with closing(refining), closing(distilling):
+        with closing(refining), closing(extraction):
             until = time.monotonic() + 10
             while len(taken) < len(ids) and time.monotonic() < until:
-                distilling.look()
+                extraction.look()
                 time.sleep(0.01)
     assert sorted(taken) == sorted(ids)

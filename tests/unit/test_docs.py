@@ -20,7 +20,7 @@ from foreword.recall import rank
 from foreword.recall.pipeline import recall
 from foreword.routing import Routes
 from foreword.store.sqlite import Store
-from foreword.types import Moment, Project, Recalled
+from foreword.types import Moment, Project, Context
 from foreword.web import routes as viewer
 from foreword.worker import server as worker
 from tests.tables import table
@@ -102,7 +102,7 @@ def test_the_readme_shows_what_an_agent_sees(tmp_path: Path, prompt: str) -> Non
         store.keep(load_story(project, now=now))
         threshold = DEFAULTS[f"threshold_{moment.name}"]
         got = recall(store, moment, recipe=RECIPES[moment.name], threshold=threshold, now=now)
-    assert isinstance(got, Recalled)
+    assert isinstance(got, Context)
     assert prompt in README
     assert masked(got.text) in masked(README)
 

@@ -7,7 +7,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.distill.commands import command_of, commands_of, message_of, same
+from foreword.extract.commands import command_of, commands_of, message_of, same
 from foreword.distill.failures import ended_badly, outcome, problem_of
 from tests.tables import table
 

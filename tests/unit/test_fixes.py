@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.distill.fixes import Fate, elsewhere, fate_of
+from foreword.extract.fixes import Fate, elsewhere, fate_of
 from foreword.types import Memory, Session
 from tests.tables import table
 

@@ -1,4 +1,4 @@
-"""Judging goes on beside distilling: sessions without an end get one, and its failures are nobody else's."""
+"""Judging goes on beside extraction: sessions without an end get one, and its failures are nobody else's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from foreword.store.sqlite import Store
 from foreword.types import Event, Injection, Item, Memory, Project
 from foreword.use import Footprint
 from foreword.worker import judging
-from foreword.worker.distilling import Distilling
+from foreword.worker.extraction import ExtractionJob
 from foreword.worker.judging import OVER
 from foreword.worker.refining import Refining
 from tests.tables import table
@@ -34,14 +34,14 @@ class Stand:
         (self.memory,) = self.store.keep([Memory("failure", "It broke", files=("a.py",), project="p", created=1.0)])
         self.number = 0
 
-    def distilling(self) -> Distilling:
+    def extraction(self) -> ExtractionJob:
         def tell(where: str, what: str) -> None:
             self.told.append((where, what))
 
         refining = self._closing.enter_context(closing(Refining(store=lambda: self.store, tell=tell)))
         return self._closing.enter_context(
             closing(
-                Distilling(
+                ExtractionJob(
                     store=lambda: self.store,
                     project_of=lambda _: PROJECT,
                     tell=tell,
@@ -87,47 +87,47 @@ def stand(tmp_path: Path) -> Iterator[Stand]:
         yield Stand(tmp_path, stack)
 
 
-def looks(distilling: Distilling) -> None:
-    distilling.look()
-    distilling.settle("p", seconds=20)  # one thread: when this is done, so is the look
+def looks(extraction: ExtractionJob) -> None:
+    extraction.look()
+    extraction.settle("p", seconds=20)  # one thread: when this is done, so is the look
 
 
 def test_a_session_without_an_end_is_judged_to_the_end_after_an_hour(stand, monkeypatch):
     monkeypatch.setattr(judging, "EVERY", 0.0)
     stand.works()
     stand.answers()
-    distilling = stand.distilling()
-    looks(distilling)
+    extraction = stand.extraction()
+    looks(extraction)
     stand.now += OVER - 10
-    looks(distilling)
+    looks(extraction)
     assert (stand.verdict(), stand.counts()) == ((None, ""), (0, 0))
     stand.now += 20
-    looks(distilling)
+    looks(extraction)
     assert (stand.verdict(), stand.counts()) == ((False, ""), (0, 1))
 
 
 def test_a_worker_that_was_away_for_that_hour_judges_when_it_comes_back(stand):
     stand.works()
     stand.answers()
-    looks(stand.distilling())
+    looks(stand.extraction())
     stand.now += OVER + 10
-    looks(stand.distilling())
+    looks(stand.extraction())
     assert (stand.verdict(), stand.counts()) == ((False, ""), (0, 1))
 
 
 def test_a_session_that_goes_on_after_all_takes_the_verdict_back(stand):
     stand.works()
     stand.happens("SessionEnd", "session_end", reason="exit")
-    distilling = stand.distilling()
-    looks(distilling)
+    extraction = stand.extraction()
+    looks(extraction)
     assert stand.counts() == (0, 1)
     stand.happens("SessionStart", "session_start", source="resume")
     stand.reads("a.py")
     stand.answers()
-    looks(distilling)
+    looks(extraction)
     assert (stand.verdict(), stand.counts()) == ((True, "file"), (1, 0))
     stand.happens("SessionEnd", "session_end", reason="exit")
-    looks(distilling)
+    looks(extraction)
     assert (stand.verdict(), stand.counts()) == ((True, "file"), (1, 0))
 
 
@@ -135,7 +135,7 @@ def test_what_an_agent_fetched_by_its_id_was_used(stand):
     stand.works()
     stand.store.touch([stand.memory.id], how="get", at=stand.now + 0.5, session="s")
     stand.answers()
-    looks(stand.distilling())
+    looks(stand.extraction())
     assert (stand.verdict(), stand.counts()) == ((True, "fetched"), (1, 0))
 
 
@@ -143,13 +143,13 @@ def test_what_cannot_be_told_is_looked_at_once(stand):
     stand.works()
     stand.happens("UserPromptSubmit", "prompt", prompt="leave a.py alone")
     stand.happens("SessionEnd", "session_end", reason="exit")
-    looks(stand.distilling())
+    looks(stand.extraction())
     assert stand.verdict() == (None, UNTOLD)
     assert stand.store.overdue(since=0.0, before=stand.now + 1) == ()
 
 
 @table("broken", ["add", "judge"])
-def test_what_goes_wrong_in_judging_breaks_no_distilling(stand, monkeypatch, broken):
+def test_what_goes_wrong_in_judging_breaks_no_extraction(stand, monkeypatch, broken):
     def fails(*_: object, **__: object) -> None:
         raise ValueError("no")
 
@@ -159,7 +159,7 @@ def test_what_goes_wrong_in_judging_breaks_no_distilling(stand, monkeypatch, bro
         monkeypatch.setattr(judging, "judge", fails)
     stand.works()
     stand.answers()
-    looks(stand.distilling())
+    looks(stand.extraction())
     session = stand.store.session("s")
     assert session is not None
     assert session.distilled == session.newest

@@ -13,7 +13,7 @@ from foreword.recall import render
 from foreword.recall.pipeline import MOST_RECORDED, injection_of, left_open, meant, recall
 from foreword.recall.query import query_of, scopes_of
 from foreword.tokens import FAMILIES, count
-from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Recalled, Skipped
+from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Context, NoContext
 from tests.tables import table
 
 NOW = 1_000_000.0
@@ -35,7 +35,7 @@ def asked(store, moment, *, threshold=0.0, shown=frozenset(), **more):
 
 
 def shown_ids(got):
-    return [item.memory for item in got.items] if isinstance(got, Recalled) else []
+    return [item.memory for item in got.items] if isinstance(got, Context) else []
 
 
 MEMORIES = st.lists(
@@ -68,7 +68,7 @@ def test_no_store_and_no_moment_ever_spends_more_than_the_budget(shared_store, m
     moment = a_moment(name, prompt=prompt, project=project, budget=budget, session="s")
     got = asked(shared_store, moment, family=family)
     limit = budget or RECIPES[name].budget
-    if isinstance(got, Recalled):
+    if isinstance(got, Context):
         assert got.budget == limit
         assert count(got.text, family=family) == got.tokens <= limit
         assert got.text
@@ -87,7 +87,7 @@ def test_nothing_relevant_is_silence(store, prompt):
     store.keep([a_memory("walrus pool")])
     for name in ("prompt", "question"):
         got = asked(store, a_moment(name, prompt=prompt))
-        assert isinstance(got, Skipped)
+        assert isinstance(got, NoContext)
         assert got.why
 
 
@@ -96,15 +96,15 @@ def test_only_what_is_relevant_new_and_sure_is_shown(make_store):
     store = make_store()
     store.keep([a_memory("walrus pool")])
     moment = a_moment(prompt="walrus")
-    assert isinstance(asked(store, moment, threshold=0.99), Skipped)
-    assert isinstance(asked(store, moment, threshold=0.1), Recalled)
+    assert isinstance(asked(store, moment, threshold=0.99), NoContext)
+    assert isinstance(asked(store, moment, threshold=0.1), Context)
     # A hundred tokens are enough for a prompt and never passed.
     store = make_store()
     store.keep([a_memory(f"walrus pool number {n}", body="long " * 300) for n in range(20)])
     for name in MOMENTS:
         got = asked(store, a_moment(name, prompt="walrus", budget=100, session="s"))
-        assert isinstance(got, Recalled) or name != "prompt"
-        assert isinstance(got, Skipped) or got.tokens <= 100
+        assert isinstance(got, Context) or name != "prompt"
+        assert isinstance(got, NoContext) or got.tokens <= 100
 
 
 FAILED = {"message": "Port 8080 is taken"}
@@ -210,9 +210,9 @@ def test_what_fails_costs_only_itself_and_is_told(make_store, monkeypatch):
     store.keep([a_memory("walrus")])
     store._write(lambda: store._db.execute("DROP TABLE words"))
     got = asked(store, a_moment(prompt="walrus"))
-    assert isinstance(got, Skipped)
+    assert isinstance(got, NoContext)
     assert "foreword index" in " ".join(got.problems)
-    assert isinstance(asked(store, a_moment("session_start")), Recalled)
+    assert isinstance(asked(store, a_moment("session_start")), Context)
     # A memory whose line cannot be built costs only its layer.
     store = make_store()
     (good,) = store.keep([a_memory("walrus", kind="preference")])
@@ -237,7 +237,7 @@ def test_what_fails_costs_only_itself_and_is_told(make_store, monkeypatch):
 
     moment = a_moment(prompt="walrus", session="s")
     got = recall(store, moment, recipe=RECIPES["prompt"], threshold=0.0, now=NOW, shown=broken, spent=broken)
-    assert isinstance(got, Recalled)
+    assert isinstance(got, Context)
     assert len(got.problems) == 2
     # A source that fails is told also where another answers.
     store = make_store()
@@ -248,7 +248,7 @@ def test_what_fails_costs_only_itself_and_is_told(make_store, monkeypatch):
             raise StoreError("a page cannot be read")
 
     got = asked(NoCode(store, ""), a_moment(prompt="walrus pool"))
-    assert isinstance(got, Recalled)
+    assert isinstance(got, Context)
     assert any("a page cannot be read" in problem for problem in got.problems)
     # A layer that cannot be put into the block is left out.
     store = make_store()
@@ -274,7 +274,7 @@ def test_a_deadline_brings_what_is_ready(store, layers):
     got = asked(store, a_moment("session_start"), expired=lambda: next(left))
     late = [layer.name for layer in RECIPES["session_start"].layers][layers:]
     assert [name for name, why in got.skipped.items() if why == "deadline"] == late
-    assert isinstance(got, Recalled) == (layers > 0)
+    assert isinstance(got, Context) == (layers > 0)
     if layers:
         assert not set(got.layers) & set(late)
 
@@ -300,7 +300,7 @@ def test_layers_find_what_their_moment_wants(make_store):
     store = make_store()
     (kept,) = store.keep([a_memory("the pipeline is slow")])
     moment = a_moment(prompt="deploy")
-    assert isinstance(asked(store, moment), Skipped)
+    assert isinstance(asked(store, moment), NoContext)
     assert shown_ids(asked(store, moment, synonyms={"deploy": ("ci", "pipeline")})) == [kept.id]
     query = query_of(moment, synonyms={"deploy": ("ci", "deploy")})
     assert (query.terms, query.synonyms) == (("deploy",), {"ci": "deploy"})
@@ -358,7 +358,7 @@ class Window:
             shown=lambda: self.seen,
             spent=lambda: self.spent,
         )
-        if isinstance(got, Recalled) and moment.name != "compaction":  # that one goes to the summariser
+        if isinstance(got, Context) and moment.name != "compaction":  # that one goes to the summariser
             again = self.seen.intersection(shown_ids(got))
             assert not again, "nothing is given twice"
             self.seen |= frozenset(shown_ids(got))
@@ -404,7 +404,7 @@ def test_no_window_is_ever_given_more_than_its_ledger(rich_store, steps, table):
     for name, prompt, source, budget in steps:
         start = {"source": source} if name == "session_start" else {}
         got = window.ask(a_moment(name, prompt=prompt, project=RICH, budget=budget, **start))
-        assert isinstance(got, Recalled) or got.why
+        assert isinstance(got, Context) or got.why
         spent = {moment: window.spent.get(moment, 0) for moment in MOMENTS}
         for moment in ("session_start", "question", "prompt"):
             assert spent[moment] <= recipes[moment].total
@@ -417,14 +417,14 @@ def test_questions_share_the_ledger_of_their_window(rich_store):
     costs = []
     for _ in range(20):
         got = window.ask(a_moment("question", prompt="walrus pool", project=RICH))
-        if isinstance(got, Skipped):
+        if isinstance(got, NoContext):
             break
         costs.append(got.tokens)
     assert len(costs) >= 2
     assert 700 < sum(costs) <= 1000
     assert "budget of this context window is used" in got.why
     assert "memory_search is free" in got.why
-    assert isinstance(window.ask(a_moment(prompt="walrus", project=RICH)), Recalled), "prompts have their own allowance"
+    assert isinstance(window.ask(a_moment(prompt="walrus", project=RICH)), Context), "prompts have their own allowance"
     # Session start and questions share what they have together.
     recipes, _ = merged({"ledger": {"together": 600}})
     window = Window(rich_store, recipes=recipes)
@@ -439,9 +439,9 @@ def test_questions_share_the_ledger_of_their_window(rich_store):
     assert "continuity" in got.layers
     assert window.spent.keys() == {"session_start"}
     again = window.ask(a_moment("question", prompt="  ", project=RICH))
-    assert isinstance(again, Skipped)
+    assert isinstance(again, NoContext)
     assert "given already" in again.why
-    assert isinstance(window.ask(a_moment("question", prompt="walrus", project=RICH)), Recalled)
+    assert isinstance(window.ask(a_moment("question", prompt="walrus", project=RICH)), Context)
 
 
 def test_a_window_is_given_what_is_new_and_counts_it(make_store):
@@ -452,12 +452,12 @@ def test_a_window_is_given_what_is_new_and_counts_it(make_store):
     for source, silent in (("startup", False), ("clear", False), ("compact", False), ("resume", True), ("fork", True)):
         moment = a_moment("session_start", source=source, session="s")
         got = asked(store, moment, spent=lambda: full)
-        assert isinstance(got, Skipped) == silent, source
+        assert isinstance(got, NoContext) == silent, source
     # Without a session nothing is counted.
     store = make_store()
     store.keep([a_memory("walrus")])
     for name in ("prompt", "question"):
-        assert isinstance(asked(store, a_moment(name, prompt="walrus"), spent=lambda: 1 / 0), Recalled)
+        assert isinstance(asked(store, a_moment(name, prompt="walrus"), spent=lambda: 1 / 0), Context)
     # What did not fit the beginning is not new when a session is resumed.
     store = make_store()
     store.keep([a_memory(f"walrus {n}", kind="observation", created=NOW - 60) for n in range(60)])
@@ -475,7 +475,7 @@ def test_a_window_is_given_what_is_new_and_counts_it(make_store):
             begun=lambda: NOW - 10,
         )
 
-    assert isinstance(resumed(), Skipped)
+    assert isinstance(resumed(), NoContext)
     (new,) = store.keep([a_memory("walrus news", kind="observation", created=NOW - 5)])
     assert shown_ids(resumed()) == [new.id]
 

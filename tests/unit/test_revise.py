@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from foreword.amendments import Logged
 from foreword.chronicle import chronicle, line
-from foreword.distill import merged
+from foreword.extract.merge import merge
 from foreword.models.refine import Decision, Refined
 from foreword.revise import accepted, differing, is_the_users, proposed, revised, said_again
 from foreword.types import TRUSTS, Memory
@@ -50,19 +50,19 @@ def test_revised_words_are_the_users_and_sessions_leave_them():
     fresh = replace(
         DECISION, id="", title="Use Redis!", body="more", confirmed=9.0, detail={"why": "speed", "seen_in": {"s2": 2}}
     )
-    after = merged(mine, fresh)
+    after = merge(mine, fresh)
     assert (after.title, after.body, after.detail["why"]) == ("Use Valkey", "", "")
     assert (after.seen, after.confirmed, after.created) == (3, 9.0, 1.0)
     assert after.detail["seen_in"] == {"s1": 1, "s2": 2}
-    assert merged(after, fresh) == after  # told again, it counts once
+    assert merge(after, fresh) == after  # told again, it counts once
     # What somebody put aside or has yet to decide is not said back to life.
     for status in ("superseded", "discarded", "proposed", "forgotten"):
         mine = replace(DECISION, status=status, superseded_by="dec-2" if status == "superseded" else "")
-        after = merged(mine, replace(DECISION, confirmed=9.0))
+        after = merge(mine, replace(DECISION, confirmed=9.0))
         assert (after.status, after.superseded_by) == (status, mine.superseded_by)
-        assert merged(revised(mine, {"title": "x"}, who="user"), replace(DECISION, confirmed=9.0)).status == status
+        assert merge(revised(mine, {"title": "x"}, who="user"), replace(DECISION, confirmed=9.0)).status == status
     stale = revised(replace(DECISION, status="stale"), {"title": "x"}, who="user")
-    assert merged(stale, replace(DECISION, confirmed=9.0)).status == "active"
+    assert merge(stale, replace(DECISION, confirmed=9.0)).status == "active"
 
 
 @given(st.sampled_from(TRUSTS), TEXT, st.sampled_from(["user", "agent"]))
@@ -78,7 +78,7 @@ def test_other_words_never_give_more_trust(trust, title, who):
 def test_nobody_but_who_revises_changes_revised_words(kind, title, body, why):
     mine = revised(replace(DECISION, kind=kind), {"title": "mine", "body": "my body"}, who="user")
     fresh = Memory(kind, title, body, uid="u", scope="project:here", project="here", detail={"why": why}, confirmed=5.0)
-    for after in (merged(mine, fresh), said_again(mine, fresh)):
+    for after in (merge(mine, fresh), said_again(mine, fresh)):
         assert (after.title, after.body, after.detail["why"], after.id) == ("mine", "my body", "speed", "dec-1")
         assert after.confirmed == 5.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foreword.distill.commands import command_of
+from foreword.extract.commands import command_of
 from foreword.distill.failures import ended_badly, name_of_test, outcome, problem_of
 from tests.tables import table
 
@@ -38,9 +38,9 @@ def test_every_runner_s_error_is_told_with_its_test(name, error, test, output):
         "E2E: all of it\nEvent: started",
         "Rooms:\n  1) Paris\n  2) Lisbon",
         "1 example, 0 failures",
-        "Passed!  - Failed:     0, Passed:     3, Skipped:     0, Total:     3, Duration: 4 ms",
+        "Passed!  - Failed:     0, Passed:     3, NoContext:     0, Total:     3, Duration: 4 ms",
         "ℹ tests 1\nℹ pass 1\nℹ fail 0",
-        "Tests run: 5, Failures: 0, Errors: 0, Skipped: 0\n[INFO] BUILD SUCCESS",
+        "Tests run: 5, Failures: 0, Errors: 0, NoContext: 0\n[INFO] BUILD SUCCESS",
     ],
 )
 def test_what_only_looks_like_an_error_names_none(output):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.distill.said import said, takes_back
-from foreword.distill.sentences import cut, pieces
+from foreword.extract.text import cut, pieces
 from tests.tables import table
 
 

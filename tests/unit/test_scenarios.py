@@ -11,7 +11,7 @@ from foreword.paths import Home
 from foreword.recall.pipeline import injection_of, meant, recall, thresholds
 from foreword.store.sqlite import Store
 from foreword.tokens import count, family_of
-from foreword.types import KINDS, MOMENTS, Memory, Moment, Project, Recalled, Skipped
+from foreword.types import KINDS, MOMENTS, Memory, Moment, Project, Context, NoContext
 from tests.tables import table
 
 NOW = 1_750_000_000.0
@@ -47,7 +47,7 @@ class Installed:
             synonyms=self.synonyms,
             family=self.settings.tokenizer,
         )
-        if isinstance(got, Recalled):
+        if isinstance(got, Context):
             _counted(got, limit=moment.budget or self.settings.recipes[moment.name].budget)
             self.store.record(injection_of(moment, got, id=f"inj-{next(self.numbers)}", at=now), at_once=True)
         return got
@@ -92,7 +92,7 @@ def rule(title, *, scope="", kind="preference", **more):
 
 
 def ids(got):
-    return [item.memory for item in got.items] if isinstance(got, Recalled) else []
+    return [item.memory for item in got.items] if isinstance(got, Context) else []
 
 
 def texts(got):
@@ -175,7 +175,7 @@ def test_rules_come_by_scope_and_keep_their_caps(install, tmp_path):
     installed = install()
     installed.keep(*(a_memory(kind, f"walrus {kind} of there", project=THERE, session="s") for kind in KINDS))
     for name in MOMENTS:
-        assert isinstance(installed.ask(name, "walrus goal of there", session="s"), Skipped), name
+        assert isinstance(installed.ask(name, "walrus goal of there", session="s"), NoContext), name
     (mine,) = installed.keep(a_memory("decision", "walrus decided here"))
     for name in MOMENTS:
         got = installed.ask(name, "walrus goal of there", session=f"only {name}")
@@ -270,7 +270,7 @@ def test_with_a_hundred_tokens_the_best_comes_or_nothing(install, name):
 @table("name", MOMENTS)
 def test_an_empty_store_says_nothing(installed, name):
     got = installed.ask(name, "why does the checkout fail?", session="s")
-    assert isinstance(got, Skipped)
+    assert isinstance(got, NoContext)
     assert set(got.skipped.values()) == {"empty"}
     assert (got.why, got.problems) == ("nothing fits the moment", ())
 
@@ -322,7 +322,7 @@ def test_a_question_is_answered_in_full_and_within_its_ledger(install):
     installed.keep(*(a_memory("decision", f"walrus {n + 10}", body="a walrus swims " * 12) for n in range(60)))
     start = installed.ask("session_start", source="startup", session="s")
     answers = []
-    while isinstance(got := installed.ask("question", "the walrus swims", session="s", budget=300), Recalled):
+    while isinstance(got := installed.ask("question", "the walrus swims", session="s", budget=300), Context):
         answers.append(got)
     seen = [id for answer in answers for id in ids(answer)]
     assert len(seen) == len(set(seen)), "nothing twice"
@@ -333,7 +333,7 @@ def test_a_question_is_answered_in_full_and_within_its_ledger(install):
     assert 800 < spent[-1] <= 1000
     given = start.tokens + spent[-1]
     assert got.why == f"the budget of this context window is used ({given} tokens were given); memory_search is free"
-    assert isinstance(installed.ask("question", "the walrus swims", session="another"), Recalled)
+    assert isinstance(installed.ask("question", "the walrus swims", session="another"), Context)
     # A question is answered in full text the projects own first.
     installed = install()
     body = "because the bank counts it, and because of the audit"
@@ -377,10 +377,10 @@ def test_a_prompt_gets_what_is_relevant_once(install):
     (old,) = installed.keep(a_memory("decision", "The label printer speaks ZPL"))
     prompt = "what does the label printer speak?"
     assert ids(installed.ask("prompt", prompt, session="s")) == [old]
-    assert isinstance(installed.ask("prompt", prompt, session="s"), Skipped)
+    assert isinstance(installed.ask("prompt", prompt, session="s"), NoContext)
     (new,) = installed.keep(a_memory("failure", "The label printer garbles umlauts", age=0))
     assert ids(installed.ask("prompt", prompt, session="s")) == [new]
-    assert isinstance(installed.ask("question", prompt, session="s"), Skipped)
+    assert isinstance(installed.ask("question", prompt, session="s"), NoContext)
     assert set(ids(installed.ask("prompt", prompt, session="another"))) == {old, new}
     # A prompt with many relevant memories gets twelve lines or more.
     installed = install()
@@ -443,7 +443,7 @@ def test_windows_and_compactions_are_told_what_is_new_to_them(install):
     assert ids(installed.ask("session_start", source="startup", session="s")) == old
     for later in (HOUR, DAY, 30 * DAY):
         got = installed.ask("session_start", source="resume", session="s", now=NOW + later)
-        assert (type(got), set(got.skipped.values())) == (Skipped, {"empty"})
+        assert (type(got), set(got.skipped.values())) == (NoContext, {"empty"})
     (new,) = installed.keep(rule("Answer in German", age=0))
     assert ids(installed.ask("session_start", source="resume", session="s")) == [new]
     for source in ("startup", "clear", "compact"):

@@ -13,7 +13,7 @@ from foreword.config import load, load_synonyms
 from foreword.paths import Home
 from foreword.recall.pipeline import recall, thresholds
 from foreword.store.sqlite import Store
-from foreword.types import Moment, Project, Recalled
+from foreword.types import Moment, Project, Context
 from tests.everyday import DAY, EVERYDAY, TOPICAL, remembered
 
 NOW = 1_750_000_000.0
@@ -80,7 +80,7 @@ def spoken(there, asked):
     return [
         f"{prompt!r} -> {got.items[0].score:.3f} {there.titles[got.items[0].memory]!r} for {got.terms}"
         for prompt, got in answers.items()
-        if isinstance(got, Recalled)
+        if isinstance(got, Context)
     ]
 
 
@@ -103,7 +103,7 @@ def test_prompts_with_a_topic_are_answered_with_its_memory(shop, asked):
     missed = []
     for prompt, title in TOPICAL.items():
         got = asked(shop, prompt)
-        titles = [shop.titles[item.memory] for item in got.items] if isinstance(got, Recalled) else []
+        titles = [shop.titles[item.memory] for item in got.items] if isinstance(got, Context) else []
         if not any(each.startswith(title) for each in titles):
             missed.append(f"{prompt!r} should bring {title!r}; it brought {titles or got.why}")
     assert len(missed) <= len(TOPICAL) - ANSWERED, "\n".join(missed)

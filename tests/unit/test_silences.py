@@ -12,7 +12,7 @@ from foreword.recall.pipeline import injection_of, recall
 from foreword.recall.silences import REASONS, heard, of_hook, says
 from foreword.store.silences import Silence
 from foreword.store.sqlite import Store
-from foreword.types import Memory, Moment, Project, Recalled, Skipped
+from foreword.types import Memory, Moment, Project, Context, NoContext
 from tests.tables import table
 
 NOW = 1_000_000.0
@@ -33,7 +33,7 @@ def ask(store, moment, *, threshold=0.0, recipe=None, **more):
 
 def why(store, moment, **more):
     got, silence = ask(store, moment, **more)
-    assert isinstance(got, Skipped), got
+    assert isinstance(got, NoContext), got
     return silence.why
 
 
@@ -51,7 +51,7 @@ def test_every_silence_has_its_reason(make_store):
     got, silence = ask(store, a_moment())
     plain = recall(store, a_moment(), recipe=RECIPES["prompt"], threshold=0.0, now=NOW)
     assert silence is None
-    assert isinstance(got, Recalled)
+    assert isinstance(got, Context)
     assert replace(got, build_ms=0.0) == replace(plain, build_ms=0.0)
     # The nearest below the line is named with its score and what it needed.
     store = make_store()
@@ -120,7 +120,7 @@ def test_every_silence_has_its_reason(make_store):
     ],
 )
 def test_of_a_hook_that_was_alone_as_much_is_told_as_its_record_tells(told, word):
-    got = Skipped(why="", terms=("walrus",), budget=500)
+    got = NoContext(reason="", terms=("walrus",), budget=500)
     given = replace(injection_of(a_moment(host="codex"), got, id="inj-1", at=5.0, away=True), **told)
     kept = of_hook(given)
     assert (kept.why, kept.away, kept.id, kept.at, kept.host) == (word, True, "inj-1", 5.0, "codex")

@@ -1,54 +1,142 @@
-"""tasks: the task is guessed where the words speak for one, and left open where they do not."""
+"""What a session left open, and what closes it later."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from __future__ import annotations
 
-from foreword.recall.task import SIGNS, task_of
-from foreword.types import EVENTS
+import time
+
+from foreword.extract.actions import Action, Todo
+from foreword.extract.tasks import MOST, closes, tasks_of
+from foreword.types import Edit
 from tests.tables import table
+from tests.unit.test_summary import answer, edit, prompt, run, session
 
-TASKS = {"", *SIGNS}
+COMMIT = run("git commit -m 'feat: waiting list'", "[main 1a2b3c4] feat: waiting list")
+TOPIC = run("git commit -m 'feat: waiting list'", "[feat/waiting 1a2b3c4] feat: waiting list")
+
+
+def todos(*entries: tuple[str, bool]) -> Action:
+    listed = tuple(Todo(text, done) for text, done in entries)
+    return Action(kind="tool", at=0, act="plan", tool="TodoWrite", todos=listed, failed=False)
 
 
 @table(
-    ("prompt", "task"),
+    "actions, expected",
     [
-        ("Add a --json option to the status command", "coding"),
-        ("feat(vfs): support creating new databases in write mode", "coding"),
-        ("Refactor the parser and write tests", "coding"),
-        ("why does create-token ignore database allow blocks?", "debugging"),
-        ("fix(db): suppress double-rollback error", "debugging"),
-        ("The import hangs, and it doesn't say anything", "debugging"),
-        ("It doesn’t work", "debugging"),
-        ("Fix a typo in the README", "documentation"),
-        ("Add docs for the permissions API", "documentation"),
-        ("Write a docstring for each public function", "documentation"),
-        ("How should we design the storage layer? Compare two approaches", "architecture"),
-        ("Why did we decide on one process, and what were the alternatives?", "architecture"),
-        ("thanks!", ""),
-        ("go on", ""),
-        ("What JWT signing algorithm is used?", ""),
-        ("look at tests/test_exceptions.py and fix_errors.sh", ""),
-        ("", ""),
+        (
+            [todos(("Offer slots by mail", False), ("Hold a slot", True)), answer("Stopped here.")],
+            ("Offer slots by mail",),
+        ),
+        ([answer("Done.\n\n## Remaining\n- Offer slots by mail\n- [x] Prices in cents")], ("Offer slots by mail",)),
+        ([answer("**Follow-ups:**\n- [ ] Zones in the templates\n- ✅ Prices in cents")], ("Zones in the templates",)),
+        (
+            [answer("Still open from the list: the mail templates and the zones.")],
+            ("Still open from the list: the mail templates and the zones.",),
+        ),
+        (
+            [answer("`confirm.txt` has not been tested with Lisbon.")],
+            ("`confirm.txt` has not been tested with Lisbon.",),
+        ),
+        (
+            [answer("Two minor findings left as-is (wrong label, odd colour), your call if you want those too.")],
+            ("Two minor findings left as-is (wrong label, odd colour)",),
+        ),
+        ([answer("Want me to test `confirm.txt` with Lisbon as well?")], ()),
+        ([answer("## Optional ideas for next steps\n- Rewrite it all")], ()),
+        ([answer("## Show the remaining places\n- The badge is blue")], ()),
+        ([answer("The remaining warnings are pre-existing and still open.")], ()),
+        ([answer("Done. All tests pass.")], ()),
     ],
 )
-def test_a_prompt_speaks_for_its_task(prompt, task):
-    assert task_of(prompt) == task
+def test_takes_what_is_said_to_be_left_and_no_offers(actions: list[Action], expected: tuple[str, ...]) -> None:
+    assert tasks_of(session(prompt("build the waiting list"), *actions)).open == expected
 
 
-def test_failures_ties_and_pastes_do_not_overrule_words():
-    # A tie is open.
-    assert task_of("crash implement") == ""
-    # A failure a moment ago speaks for debugging.
-    assert task_of("try again", ("tool_failure", "tool")) == "debugging"
-    assert task_of("try again", ("tool", "tool", "tool", "tool_failure")) == ""
-    assert task_of("still slow?", ("tool", "tool_failure")) == "debugging"
-    # A failure does not overrule what was said.
-    assert task_of("Now write the documentation", ("tool_failure",)) == "documentation"
-    # What was pasted into the middle does not decide.
-    assert task_of(f"Please document this {'x ' * 200}{'error bug crash ' * 500}{'x ' * 200}") == "documentation"
+@table(
+    "actions, expected",
+    [
+        ([edit("rooms/a.py"), answer("Added it.")], ("Change not committed: a.py",)),
+        ([edit("rooms/a.py"), COMMIT, answer("Added it.")], ()),
+        (
+            [edit("rooms/a.py"), run("git commit -m 'x'", "FAILED: lint"), answer("Hm.")],
+            ("Change not committed: a.py",),
+        ),
+        ([edit("rooms/.env"), edit("/tmp/notes.md"), answer("Added it.")], ()),
+        ([COMMIT, answer("Committed on main, not pushed.")], ("Not pushed: 1 commit on main (1a2b3c4)",)),
+        ([COMMIT, answer("Committed.")], ()),
+        ([TOPIC, answer("Committed.")], ("Not pushed: 1 commit on feat/waiting (1a2b3c4)",)),
+        ([TOPIC, run("git push"), answer("Committed and pushed.")], ()),
+        (
+            [run("gh pr create --title 'List'", "https://x.org/a/b/pull/7"), answer("Opened.")],
+            ("PR #7: review and merge",),
+        ),
+        ([run("gh pr create --title 'List'", "https://x.org/a/b/pull/7"), run("gh pr merge 7"), answer("Merged.")], ()),
+        (
+            [run("git commit -m 'docs: add todo for zones in templates'"), answer("Noted.")],
+            ("Todo: zones in templates",),
+        ),
+        (
+            [run("uv run pytest", "E   AssertionError: 1 != 2\n1 failed, 3 passed", failed=True), answer("Hm.")],
+            ("Failed in its last run: `uv run pytest`: AssertionError: 1 != 2",),
+        ),
+        ([run("uv run pytest", "1 failed", failed=True), run("uv run pytest", "4 passed"), answer("Green.")], ()),
+    ],
+)
+def test_takes_what_commands_left_behind(actions: list[Action], expected: tuple[str, ...]) -> None:
+    assert tasks_of(session(prompt("build the waiting list"), *actions)).open == expected
 
 
-@given(st.text(), st.lists(st.sampled_from(EVENTS), max_size=5))
-def test_any_prompt_has_one_of_the_tasks(prompt, recent):
-    assert task_of(prompt, recent) in TASKS
+@table(
+    "actions, expected",
+    [
+        ([], ("Not finished: Offer free slots by mail",)),
+        ([answer("I have what I need. Let me write the template.")], ("Not finished: Offer free slots by mail",)),
+        ([answer("Offers are sent by `send_offer()` now.")], ()),
+    ],
+)
+def test_takes_what_was_asked_for_last_and_not_reached(actions: list[Action], expected: tuple[str, ...]) -> None:
+    assert (
+        tasks_of(session(prompt("hi"), answer("Hello."), prompt("offer free slots by mail"), *actions)).open == expected
+    )
+
+
+def test_knows_a_plan_that_was_not_carried_out() -> None:
+    file = "/home/me/.agent/plans/brave-fox.md"
+    plan = Action(kind="tool", at=0, act="edit", files=(file,), edits=(Edit(file, None, "# Plan: Zones in mails\n"),))
+    planned = session(prompt("plan the zones"), plan, answer("Planned."))
+    assert tasks_of(planned).open == ("Planned, not implemented: Zones in mails",)
+    carried = session(prompt("plan the zones"), plan, edit("rooms/mail.py"), COMMIT, answer("Done."))
+    assert tasks_of(carried).open == ()
+
+
+@table(
+    "done, item, expected",
+    [
+        ("Offer free slots by mail", "Offer slots by mail", True),
+        ("Restyle the menu", "Offer slots by mail", False),
+        ("Zones in mails", "Planned, not implemented: Zones in mails", True),
+        ("PR #7 merged", "PR #7: review and merge", True),
+        ("PR #71 merged", "PR #7: review and merge", False),
+        ("pushed feat/waiting", "Not pushed: 2 commits on feat/waiting (1a2b3c4)", True),
+        ("pushed main", "Not pushed: 2 commits on feat/waiting (1a2b3c4)", False),
+        ("Changes committed: prices.py, waiting.py", "Change not committed: waiting.py", True),
+        ("Changes committed: prices.py", "Change not committed: waiting.py", False),
+        ("", "Offer slots by mail", False),
+    ],
+)
+def test_a_later_session_closes_what_it_did(done: str, item: str, expected: bool) -> None:
+    assert closes(done, item) is expected
+
+
+def test_what_is_finished_closes_what_an_earlier_session_left() -> None:
+    left = tasks_of(session(prompt("build it"), edit("rooms/waiting.py"), answer("Added it."))).open
+    later = session(prompt("commit"), edit("rooms/waiting.py"), TOPIC, run("git push"), answer("Pushed."))
+    assert left == ("Change not committed: waiting.py",)
+    assert any(closes(done, left[0]) for done in tasks_of(later).done)
+
+
+def test_lists_few_items_and_reads_any_text_in_linear_time() -> None:
+    many = "## Remaining\n" + "\n".join(f"- Offer slots of the venue number{at} by mail{at}" for at in range(4_000))
+    for text in (many, "not " * 16_000, "still open: " * 5_000, "- [ ] " * 10_000, "a," * 32_000):
+        began = time.process_time()
+        assert len(tasks_of(session(prompt("go"), answer(text[:64_000]))).open) <= MOST
+        assert time.process_time() - began < 3

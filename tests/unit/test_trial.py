@@ -14,7 +14,7 @@ from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN
 from foreword.recall.trial import MOST_LEFT, REASONS, SHORTER, tried
 from foreword.store.sqlite import Store
-from foreword.types import FORMS, GOING_ON, KINDS, MOMENTS, Cap, Memory, Moment, Project, Recalled, Skipped
+from foreword.types import FORMS, GOING_ON, KINDS, MOMENTS, Cap, Memory, Moment, Project, Context, NoContext
 
 NOW = 1_000_000.0
 HERE = Project(key="here", name="here", root="/nowhere")
@@ -89,14 +89,14 @@ def test_a_trial_says_what_recall_says_byte_for_byte_and_why_the_rest_is_not_sai
     }
     said, trial = recall(shared_store, moment, **given), tried(shared_store, moment, **given)
     assert replace(trial.got, build_ms=0.0) == replace(said, build_ms=0.0)
-    items = said.items if isinstance(said, Recalled) else ()
+    items = said.items if isinstance(said, Context) else ()
     assert [(e.memory.id, e.layer, e.score, e.tokens, e.why) for e in trial.items] == [
         (item.memory, item.layer, item.score, item.tokens, item.why) for item in items
     ]
-    text = said.text if isinstance(said, Recalled) else ""
+    text = said.text if isinstance(said, Context) else ""
     assert all(each.line in text for each in trial.items)
     assert {part.name: part.spent for part in trial.layers if part.items} == (
-        dict(said.layers) if isinstance(said, Recalled) else {}
+        dict(said.layers) if isinstance(said, Context) else {}
     )
     assert all(each.reason in REASONS and each.says and each.line for each in trial.left)
     assert len(trial.left) <= MOST_LEFT
@@ -136,7 +136,7 @@ def test_what_is_left_out_is_told_with_its_threshold_room_or_limit(make_store):
     store = make_store()
     [kept] = store.keep([a_memory("walrus pool")])
     trial = a_trial(store, a_moment(), threshold=0.99)
-    assert isinstance(trial.got, Skipped)
+    assert isinstance(trial.got, NoContext)
     assert ids(trial.left) == [kept.id]
     assert trial.left[0].reason == "threshold"
     assert f"{trial.left[0].score:.3f}" in trial.left[0].says
@@ -293,7 +293,7 @@ def test_every_layer_and_window_has_its_share_in_a_trial(make_store):
     trial = a_trial(store, a_moment(session="s"), spent=lambda: {"prompt": RECIPES["prompt"].total - 60})
     assert trial.got.budget == 60
     spent = a_trial(store, a_moment(session="s"), spent=lambda: {"prompt": RECIPES["prompt"].total})
-    assert isinstance(spent.got, Skipped)
+    assert isinstance(spent.got, NoContext)
     assert "is used" in spent.got.why
     assert (spent.items, spent.left) == ((), ())
 

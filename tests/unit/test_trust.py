@@ -16,7 +16,7 @@ from foreword.recall import render
 from foreword.recall.budget import Layer, Line
 from foreword.recall.pipeline import recall
 from foreword.store.sqlite import Store
-from foreword.types import FORMS, KINDS, TRUSTS, Memory, Moment, Project, Ranked, Recalled
+from foreword.types import FORMS, KINDS, TRUSTS, Memory, Moment, Project, Ranked, Context
 from foreword.worker.tools import _whole
 from tests.tables import table
 
@@ -89,7 +89,7 @@ def test_nothing_but_the_users_words_is_a_rule(tmp_path: Path, form, moment):
         prompt = "" if moment in ("session_start", "compaction") else "what of the wombat preference?"
         asked = Moment(name=moment, project=here, prompt=prompt, form=form, languages=())
         got = recall(store, asked, recipe=replace(RECIPES[moment], budget=4000), threshold=0.0, now=NOW)
-    if not isinstance(got, Recalled):
+    if not isinstance(got, Context):
         assert moment != "session_start"
         return
     held = {item.memory: item.layer for item in got.items}

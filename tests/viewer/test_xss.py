@@ -178,7 +178,7 @@ def stored(store: Store, number: int, texts: Sequence[str], *, now: float) -> st
         at_once=True,
     )
     store.append(happened(number, texts, project=project, now=now))
-    # All of it is told already: distilling this much would keep the worker busy through all tests, and beyond.
+    # All of it is told already: extraction this much would keep the worker busy through all tests, and beyond.
     store.settle(Session(f"told {number}", "claude-code", project, "/", now - 400, now, now), upto=10**9)
     store.spend(Spending(now, joined, joined, purpose=joined, session=id, outcome=f"failed:{joined}"))
     return all_of_it.id

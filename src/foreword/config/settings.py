@@ -119,6 +119,21 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("threshold_session_start", 0.12, "float", "score", "Below it nothing is shown at session start.", 0, 1),
     Setting("threshold_prompt", 0.093, "float", "score", "Below it nothing is shown with a prompt.", 0, 1),
     Setting("threshold_question", 0.03, "float", "score", "Below it nothing is shown to a question.", 0, 1),
+    Setting(
+        "prompt_style",
+        "notes",
+        "str",
+        "",
+        "What a prompt is given: a few notes with their substance, or an index of one-line entries to fetch from.",
+        choices=("notes", "index"),
+    ),
+    Setting(
+        "hints",
+        True,
+        "bool",
+        "",
+        "Say a line before a command that failed before, and after a failure that was solved.",
+    ),
     # Off: it helps a little and weighs 146 MB (docs/log.md). Nothing leaves the machine unless it is `remote`.
     Setting(
         "meaning",
@@ -221,6 +236,8 @@ class Settings:
     threshold_session_start: float
     threshold_prompt: float
     threshold_question: float
+    prompt_style: str
+    hints: bool
     meaning: str
     meaning_endpoint: str
     meaning_model: str

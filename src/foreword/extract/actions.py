@@ -83,7 +83,7 @@ def action_of(event: Event, *, root: str) -> Action | None:
     if kind == "tool":
         return _used(event, ToolUse(**host.used(event.payload)), root=root, id=id)
     if kind == "prompt":
-        text = without_ours(told.prompt).strip()
+        text = without_ours(told.prompt).rstrip()
     elif kind == "answer":
         text = (told.answer or _elsewhere(event)).strip()
     else:

@@ -21,9 +21,9 @@ from foreword.errors import ForewordError
 from foreword.hook.offline import Offline
 from foreword.hosts import cap_of, find
 from foreword.payloads import Delivery
-from foreword.recall.pipeline import caps, injection_of, recall, thresholds
+from foreword.recall.pipeline import Window, caps, injection_of, options_of, recall
 from foreword.store.reading import SCHEMA, Reader
-from foreword.types import GOING_ON, Moment, Recalled, Skipped, stands
+from foreword.types import GOING_ON, Context, Moment, NoContext, stands
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,12 +33,14 @@ def context_for(
     here: Offline, delivery: Delivery, moment: Moment, *, until: float, worker_asked: bool
 ) -> tuple[bytes, Delivery | None]:
     """Return the agent's answer, built from the database as it lies on the disk, and its record for the spool."""
+    if moment.name == "tool":
+        return b"", None  # hints come from the worker alone
     found = recalled(here, moment, now=time.time(), until=until)
     if found is None:
         return b"", None
     if isinstance(found, str):  # it stands in every request, and is recorded already
         return find(delivery.host).spoken(delivery.event, found), None
-    text = found.text if isinstance(found, Recalled) else ""
+    text = found.text if isinstance(found, Context) else ""
     if not (text or worker_asked):  # a worker that was asked may have recorded what nobody saw: then say so
         return b"", None
     injection = injection_of(moment, found, id=injection_id(delivery), at=delivery.at, away=True)
@@ -47,7 +49,7 @@ def context_for(
     return find(delivery.host).spoken(delivery.event, text), record
 
 
-def recalled(here: Offline, moment: Moment, *, now: float, until: float) -> Recalled | Skipped | str | None:
+def recalled(here: Offline, moment: Moment, *, now: float, until: float) -> Context | NoContext | str | None:
     """Run the recall pipeline over a read-only connection; None where there is no database yet."""
     import sqlite3  # not every interpreter has it, and the event must be spooled all the same
 
@@ -65,7 +67,7 @@ def recalled(here: Offline, moment: Moment, *, now: float, until: float) -> Reca
         connection.close()
 
 
-def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until: float) -> Recalled | Skipped | str:
+def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until: float) -> Context | NoContext | str:
     schema = reader.schema()
     if schema > SCHEMA:
         raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
@@ -80,22 +82,14 @@ def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until:
         return _window(here, moment, reader) if counted else (frozenset(), {})
 
     settings = here.settings
+    cap = cap_of(moment.host, raised=caps(settings))
     found = recall(
         reader,
         moment,
-        recipe=settings.recipes[moment.name],
-        threshold=thresholds(settings)[moment.name],
+        options=options_of(settings, moment.name, synonyms=load_synonyms(here.home)[0], cap=cap, offline=True),
         now=now,
-        shown=lambda: window()[0],
-        spent=lambda: window()[1],
-        begun=lambda: reader.begun(moment.session),
-        synonyms=load_synonyms(here.home)[0],
+        window=Window(shown=lambda: window()[0], spent=lambda: window()[1], began=lambda: reader.begun(moment.session)),
         expired=lambda: time.monotonic() > until,
-        most_terms=settings.terms_max,
-        postings=settings.postings_budget,
-        family=settings.tokenizer,
-        cap=cap_of(moment.host, raised=caps(settings)),
-        away=True,
     )
     for problem in found.problems:
         here.log("context", problem)
@@ -128,7 +122,7 @@ def _window(here: Offline, moment: Moment, reader: Reader) -> tuple[frozenset[st
 def _resent_block(here: Offline, moment: Moment, reader: Reader) -> Mapping[str, Any] | None:
     """Return the block that the agent sends again with every request of this session; None where there is none."""
     start = replace(moment, name="session_start", form="xml")
-    first = reader.given(injection_of(start, Skipped(why=""), id="", at=0.0))
+    first = reader.given(injection_of(start, NoContext("nothing"), id="", at=0.0))
     if first is not None and first.text:
         return {**vars(first), "items": [vars(item) for item in first.items]}
     for record in spool.naming(str(here.home.spool), moment.session):

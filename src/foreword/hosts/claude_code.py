@@ -209,7 +209,12 @@ HOST = Host(
         "PreCompact": "compaction",
         "SessionEnd": "session_end",
     },
-    moments={"SessionStart": "session_start", "UserPromptSubmit": "prompt"},
+    moments={
+        "SessionStart": "session_start",
+        "UserPromptSubmit": "prompt",
+        "PreToolUse": "tool",
+        "PostToolUseFailure": "tool",
+    },
     read=read,
     answer=answer,
     used=used,

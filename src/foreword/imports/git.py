@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any
 
 from foreword.code import changed_functions
-from foreword.distill import memory_of_change
 from foreword.errors import BadRequest
+from foreword.extract.changes import memory_of_change
 from foreword.history import Commit, asked, counted, log, memory_of
 from foreword.imports import Batch, Found, Resolver
 from foreword.types import Change, Link, Memory, Project

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 from foreword.capture import project_at
 from foreword.code import changes
-from foreword.distill import distil
 from foreword.encoding import storable
 from foreword.errors import BadRequest
 from foreword.extract.actions import Action
+from foreword.extract.session import extract_session
 from foreword.imports import Batch, Found, Resolver
 from foreword.imports.marks import left, marked
 from foreword.projects import remote
@@ -50,7 +50,7 @@ def source(name: str, options: Mapping[str, Any], resolver: Resolver) -> Transcr
     # Files as they are now tell nothing of an old session: what it told itself must do.
     return Transcripts(
         name,
-        distil=partial(distil, changes_of=lambda edit: () if denied(edit.file) else changes([edit])),
+        distil=partial(extract_session, changes_of=lambda edit: () if denied(edit.file) else changes([edit])),
         find_project=resolver.at,
         counts_as=resolver.key,
     )

@@ -21,9 +21,14 @@ class Line:
     """What one memory says in a block; `group` is its scope, where scopes have caps of their own."""
 
     text: str
-    ranked: Ranked
+    ranked: Ranked | None = None  # None: put together from several memories
     group: str = ""
     shorter: tuple[str, ...] = ()  # the same in fewer tokens, the longest first
+
+    @property
+    def score(self) -> float:
+        """Its place in its layer: what was put together comes first."""
+        return self.ranked.score if self.ranked else 1.0
 
 
 @dataclass(frozen=True)
@@ -223,7 +228,7 @@ class _Fitting:
         """A layer's lines by score; ties keep their order."""
         if place not in self.orders:
             lines = self.layers[place].lines
-            by_score = sorted(range(len(lines)), key=lambda at: -lines[at].ranked.score)
+            by_score = sorted(range(len(lines)), key=lambda at: -lines[at].score)
             self.orders[place] = [(place, at) for at in by_score]
         return self.orders[place]
 

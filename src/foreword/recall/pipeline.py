@@ -1,66 +1,133 @@
-"""Moment -> query -> candidates -> rank -> fit -> render: the text in front of the prompt, or nothing."""
+"""Choose what an agent is told at a trigger: query, search, rank, select within budget, render; or why nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TypeVar
 
 from foreword.config import Settings
+from foreword.details import named
 from foreword.errors import ForewordError
+from foreword.extract.authorship import authorship_of
+from foreword.extract.merge import ROUTINES
+from foreword.extract.routines import routine_of
 from foreword.hosts import codex
 from foreword.layout import LayerRule, Recipe
 from foreword.recall import render
 from foreword.recall.budget import Fitted, Layer, Line, fit
+from foreword.recall.files import TurnRecord, likely_files, record_of, select_files
+from foreword.recall.notes import Note, note_of
 from foreword.recall.query import query_of
-from foreword.recall.rank import CERTAIN, WORDED, rank, votes, weighed, worth_saying
+from foreword.recall.rank import CERTAIN, WORDED, least, rank, votes, weighed
+from foreword.recall.relevance import (
+    Candidate,
+    PromptKind,
+    RoutineNote,
+    choose,
+    choose_for_routine,
+    classify,
+    content_words,
+    word_weights,
+)
+from foreword.recall.sanitize import neutral
 from foreword.recall.search import Searchable, search
+from foreword.recall.start import Entry, SessionStart, file_exists, work_in_progress
 from foreword.tokens import count, family_of
 from foreword.types import (
     EMPTY,
     GOING_ON,
+    KINDS,
     POSTINGS,
     Cap,
+    Context,
+    Hit,
     Injection,
     Item,
     Memory,
     Moment,
+    NoContext,
     Query,
     Ranked,
-    Recalled,
-    Skipped,
+    Rejected,
     Vector,
 )
+from foreword.words import root, terms
 
 T = TypeVar("T")
-Looking = Callable[..., tuple[tuple[Ranked, ...], tuple[str, ...]]]
-Fitting = Callable[..., Fitted]
 
-CANDIDATES = 2  # times as many as a layer shows are weighed
-FEW = 30  # candidates at least
-POOL = 60  # where words are asked for and code votes; with 40, LoCoMo loses half a percent of R@10, and 90 win nothing
+POOL = 60  # candidates where words are looked for and code votes; with 40, LoCoMo loses half a percent of R@10
 MOST_CANDIDATES = 400
+MOST_REJECTED = 20  # a screen full, best first
 MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not become the prompt
-QUESTION = "question"  # the source of a start that was asked for
-GIVEN = "what a session begins with was given already in this context window; ask for something, or use memory_search"
-NOTHING = "nothing fits the moment"
-TOLD = "what fits was given already in this context window, or said in it; memory_search finds it again"
-LATE = "the deadline came before anything was ready"
-STANDS_OUT = 1.5  # the best is shown in full when it has so many times the score of the second
+QUESTION = "question"  # the source of a session start that was asked for
+CANDIDATES = 30  # hits that are compared with a prompt word by word
+OFFLINE_TURNS = 60  # turns that tell the likely files where no worker keeps them at hand
+MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
+MOST_WEIGHED = 60  # words
+ABOUT_WORK = ("commit", "push", "pull request", "branch")  # routines that go on with work in progress
+PROGRESS_SECONDS = 3 * 86_400.0  # after which it is old news
+SPEAKING = ("new topic", "past", "same topic")  # kinds of prompts that may be given notes
+NOTE_KINDS = tuple(kind for kind in KINDS if kind not in ("goal", "change"))
+GOALS = 60  # goals that are looked through for the open ones
 MOST_GOALS = 5
-GOALS = 60  # that are looked through for so many open ones
-MOST_FACTS = 2
-# Where a project was left is worth knowing however long ago that was; no threshold hides these.
-LASTING = ("continuity", "sessions")
-FACT_WORDS = frozenset(("contract", "contracts", "dependency", "dependencies", "downstream", "upstream"))
+ANSWER_WIDTH = 320  # characters of a note that answers a question
 GOAL_WORDS = frozenset(("goal", "goals", "mission", "milestone", "milestones", "objective", "objectives", "roadmap"))
+FACT_WORDS = frozenset(("contract", "contracts", "dependency", "dependencies", "downstream", "upstream"))
+
+# Why nothing is injected, each as a sentence goes on behind "Nothing was injected: ".
+REASONS = {
+    "nothing": "nothing that is remembered here has to do with it",
+    "below": "nothing that is remembered here is close enough to it",
+    "reply": "it answers or continues the running conversation",
+    "plan": "it is a detailed plan, which says itself what is needed",
+    "machine": "no person wrote it",
+    "topic": "the running conversation has this topic already",
+    "repeated": "everything that fits was shown already in this context window",
+    "given": "what a session begins with was given already in this context window",
+    "old": "nothing is new since this context window began",
+    "unsure": "what fits is not sure enough to come by itself",
+    "room": "what fits is too long for the budget of {budget:,} tokens",
+    "used": "this context window's budget for {of} is used up{so_far}",
+    "late": "there was no time left to look",
+    "wordless": "it names no topic: a thing, a file, a function",
+    "failed": "something went wrong on the way; `foreword doctor` says what",
+    "unclear": "nothing fits well enough, or all of it was shown already in this context window",
+    "off": "injection is switched off",
+}
+FIRST_START = "nothing is remembered here yet that a session begins with"
+
+
+@dataclass(frozen=True)
+class Window:
+    """What the running context window holds already; each part is read only where it is needed."""
+
+    shown: Callable[[], frozenset[str]] = frozenset  # ids of memories that were told in full
+    spent: Callable[[], Mapping[str, int]] = dict  # tokens by trigger
+    began: Callable[[], float] = lambda: 0.0  # when it was last given a session start; 0 for never
+    history: Callable[[], Sequence[TurnRecord]] | None = None  # the project's turns, newest first; None: from the store
+
+
+@dataclass(frozen=True)
+class Options:
+    """The settings of one recall."""
+
+    layout: Recipe
+    threshold: float
+    synonyms: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
+    most_terms: int = 10
+    postings: int = POSTINGS
+    family: str = "auto"
+    style: str = "notes"  # of prompts: notes or index
+    cap: Cap | None = None
+    offline: bool = False  # in a hook, without the worker
 
 
 def look(
     store: Searchable, query: Query, *, now: float, moment: str, expired: Callable[[], bool] = lambda: False
 ) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
-    """Everything the query finds, best first, and what went wrong on the way; the threshold is the caller's."""
+    """Return everything the query finds, best first, and what went wrong on the way; the threshold is the caller's."""
     found, wrong = search(
         store,
         query,
@@ -72,131 +139,510 @@ def look(
 
 def recall(
     store: Searchable,
-    moment: Moment,
+    trigger: Moment,
     *,
-    recipe: Recipe,
-    threshold: float,
+    options: Options,
     now: float,
-    shown: Callable[[], frozenset[str]] = frozenset,
-    begun: Callable[[], float] = lambda: 0.0,
-    spent: Callable[[], Mapping[str, int]] = dict,
-    synonyms: Mapping[str, Sequence[str]] = EMPTY,
-    expired: Callable[[], bool] = lambda: False,
-    most_terms: int = 10,
-    postings: int = POSTINGS,
-    family: str = "auto",
+    window: Window = Window(),  # noqa: B008 - frozen, and reads nothing
     vector: Vector | None = None,
-    away: bool = False,
-    cap: Cap | None = None,
-    look: Looking = look,
-    fit: Fitting = fit,
-) -> Recalled | Skipped:
-    """What is worth saying at *moment*, within its budget, its window's and *cap*; one failing layer costs itself.
+    expired: Callable[[], bool] = lambda: False,
+) -> Context | NoContext:
+    """Return what is worth saying at *trigger* within its budget, its window's and the agent's cap, or why nothing is."""
+    return _Recall(store, trigger, options, now=now, window=window, vector=vector, expired=expired).run()
 
-    Whoever wants to know what was weighed and did not come hands in a *look* and a *fit* that listen.
-    """
-    started = perf_counter()
-    problems: list[str] = []
-    asked = replace(
-        query_of(moment, synonyms=synonyms), most_terms=most_terms, postings=postings, vector=vector, plain=away
-    )
-    silence = Skipped(why=NOTHING, terms=asked.terms[:MOST_RECORDED], files=asked.files[:MOST_RECORDED])
-    goes_on = _goes_on(moment)
-    used = _or_nothing(spent, EMPTY, problems) if goes_on and moment.session else EMPTY
-    if moment.source == QUESTION and used.get("session_start"):
-        return replace(silence, why=GIVEN, problems=tuple(problems))
-    wanted = moment.budget or recipe.budget
-    budget = min(wanted, _left(moment, recipe, used)) if moment.session else wanted
-    if budget < min(wanted, 1):
-        return replace(silence, why=_used_up(moment, used), problems=tuple(problems))
-    known: frozenset[str] = _or_nothing(shown, frozenset(), problems) if goes_on else frozenset()
-    # What did not fit the beginning is not new when the session is resumed.
-    since = _or_nothing(begun, 0.0, problems) if moment.session and moment.source in GOING_ON else 0.0
-    layers: list[Layer] = []
-    skipped: dict[str, str] = {}
-    taken: set[str] = set()
-    told = False  # whether something that fits is in the window already
-    for written in recipe.layers:
-        rule = replace(written, limit=written.limit_away) if away and written.limit_away else written
-        if expired():
-            skipped[rule.name] = "deadline"
-            continue
-        try:
-            ranked, in_full, wrong = _candidates(
-                store, moment, asked, rule, threshold=threshold, now=now, known=len(known), expired=expired, look=look
-            )
-            problems += [f"{rule.name}: {each}" for each in wrong]
-            told = told or any(each.memory.id in known for each in ranked)
-            fresh = [
-                each
-                for each in ranked
-                if each.memory.id not in known
-                and each.memory.id not in taken
-                and max(each.memory.created, each.memory.confirmed) > since
-            ]
-            layers.append(_layer(moment, rule, fresh, now=now, budget=budget, in_full=in_full))
-            # A session's codes say where things stand; its line among the sessions says what it was about.
-            taken.update(
-                each.memory.id for each in ranked if (rule.name, each.memory.kind) != ("continuity", "summary")
-            )
-        except Exception as exc:  # noqa: BLE001 - memory must never break the agent, nor one layer the others
-            skipped[rule.name] = _traced(exc, rule.name, problems)
-    family = family_of(moment.model) if family == "auto" else family
-    fitted = _told_once(
-        layers,
-        lambda some: _fitted(
-            some, moment, fit, limit=budget, family=family, cap=cap, skipped=skipped, problems=problems
-        ),
-        worded=moment.name in WORDED,
-    )
-    skipped.update(fitted.skipped)
-    ms = (perf_counter() - started) * 1000
-    if not fitted.text:
-        cut = budget < wanted and "does not fit" in skipped.values()
-        late = set(skipped.values()) == {"deadline"}
-        why = _used_up(moment, used) if cut else LATE if late else TOLD if told else NOTHING
-        return replace(silence, why=why, budget=budget, build_ms=ms, skipped=skipped, problems=tuple(problems))
-    items = tuple(
-        Item(
-            memory=line.ranked.memory.id,
-            layer=layer.name,
-            score=line.ranked.score,
-            tokens=count(line.text, family=family),
-            why=line.ranked.why,
+
+class _Recall:
+    """One recall under way."""
+
+    def __init__(
+        self,
+        store: Searchable,
+        trigger: Moment,
+        options: Options,
+        *,
+        now: float,
+        window: Window,
+        vector: Vector | None,
+        expired: Callable[[], bool],
+    ) -> None:
+        self.store, self.trigger, self.options, self.now = store, trigger, options, now
+        self.window, self.expired = window, expired
+        self.started = perf_counter()
+        self.problems: list[str] = []
+        self.rejected: list[Rejected] = []
+        self.skipped: dict[str, str] = {}
+        self.best: Ranked | None = None
+        self.needed = 0.0
+        self.repeated = False  # whether something that fits was told in full before
+        self.reason = ""  # of the decision to say nothing, where one was made
+        query = query_of(trigger, synonyms=options.synonyms)
+        self.query = replace(
+            query, most_terms=options.most_terms, postings=options.postings, vector=vector, plain=options.offline
         )
-        for layer in fitted.layers
-        for line in layer.lines
-    )
-    cost = {layer.name: sum(item.tokens for item in items if item.layer == layer.name) for layer in fitted.layers}
-    return Recalled(
-        text=fitted.text,
-        tokens=fitted.tokens,
-        budget=budget,
-        layers=cost,
-        skipped=skipped,
-        items=items,
-        build_ms=(perf_counter() - started) * 1000,
-        problems=tuple(problems),
-        terms=silence.terms,
-        files=silence.files,
-    )
+        self.family = family_of(trigger.model) if options.family == "auto" else options.family
+        self.form = render.form_at(trigger.name, trigger.form)
+
+    def run(self) -> Context | NoContext:
+        """Decide, choose, fit and render."""
+        trigger, layout = self.trigger, self.options.layout
+        goes_on = _goes_on(trigger)
+        used = self._safely(self.window.spent, EMPTY) if goes_on and trigger.session else EMPTY
+        if trigger.source == QUESTION and used.get("session_start"):
+            return self._nothing("given")
+        wanted = trigger.budget or layout.budget
+        budget = min(wanted, _left(trigger, layout, used)) if trigger.session else wanted
+        if budget < min(wanted, 1):
+            return self._used_up(used)
+        known: frozenset[str] = self._safely(self.window.shown, frozenset()) if goes_on else frozenset()
+        # What did not fit the beginning is not new when the session is resumed.
+        going_on = trigger.session and trigger.source in GOING_ON
+        since = self._safely(self.window.began, 0.0) if going_on else 0.0
+        layers = self._layers(known, since)
+        fitted = self._fit(layers, limit=budget)
+        self.skipped.update(fitted.skipped)
+        if not fitted.text:
+            if budget < wanted and "does not fit" in self.skipped.values():
+                return self._used_up(used)
+            return self._nothing(self._why(), budget=budget)
+        return self._context(layers, fitted, budget)
+
+    # -- choosing ------------------------------------------------------------------------------------------------
+    def _layers(self, known: frozenset[str], since: float) -> list[Layer]:
+        choosing: Callable[[LayerRule], list[Entry]]
+        if self.trigger.name == "session_start":
+            begin = self._safely_once(self._session_start)
+            choosing = lambda rule: begin().entries(rule.name, self._rank_recent)  # noqa: E731
+        elif self.trigger.name == "prompt":
+            prompt = self._safely_once(self._prompt)
+            choosing = lambda rule: prompt().get(rule.name, [])  # noqa: E731
+        elif self.trigger.name == "compaction":
+            choosing = self._compaction
+        else:
+            choosing = self._answer
+        layers: list[Layer] = []
+        taken: set[str] = set()
+        for written in self.options.layout.layers:
+            rule = (
+                replace(written, limit=written.limit_away) if self.options.offline and written.limit_away else written
+            )
+            if self.expired():
+                self.skipped[rule.name] = "deadline"
+                continue
+            try:
+                layers.append(self._layer(rule, choosing(rule), known=known, since=since, taken=taken))
+            except Exception as exc:  # noqa: BLE001 - memory must never break the agent, nor one layer the others
+                self.skipped[rule.name] = self._problem(exc, rule.name)
+        return layers
+
+    def _layer(
+        self, rule: LayerRule, entries: Sequence[Entry], *, known: frozenset[str], since: float, taken: set[str]
+    ) -> Layer:
+        lines: list[Line] = []
+        for entry in entries:
+            memory = entry.ranked.memory if entry.ranked else None
+            if memory is not None:
+                reason = self._passed_over(memory, known=known, since=since, taken=taken, layer=rule.name)
+                if reason:
+                    self._reject(entry, rule.name, *reason)
+                    continue
+                if rule.name != "standing":  # where things stand and what a session was about are two things
+                    taken.add(memory.id)
+            if len(lines) >= rule.limit * 3 // 2:
+                self._reject(entry, rule.name, "limit", f"this part shows at most {rule.limit}")
+                continue
+            text, *shorter = self._texts(entry, rule)
+            group = memory.scope.partition(":")[0] if memory else ""
+            lines.append(Line(text=text, ranked=entry.ranked, group=group, shorter=tuple(shorter)))
+        return Layer(name=rule.name, lines=tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups)
+
+    def _texts(self, entry: Entry, rule: LayerRule) -> list[str]:
+        if rule.name == "index" and entry.ranked:
+            widths = render.INDEX_TITLES
+            return [render.compact(entry.ranked, now=self.now, width=width) for width in widths]
+        text = render.line(entry.note, form=self.form, layer=rule.name)
+        return [text, *render.shorter_lines(entry.note, form=self.form, layer=rule.name)]
+
+    def _passed_over(
+        self, memory: Memory, *, known: frozenset[str], since: float, taken: set[str], layer: str
+    ) -> tuple[str, str] | None:
+        """Return why a memory is not shown here; None where it may be."""
+        if memory.id in taken:
+            return "limit", "it is shown in another part"
+        if memory.id in known:
+            self.repeated = True
+            own = memory.session and memory.session == self.trigger.session
+            return "shown", "it came up in this session itself" if own else "already shown in this context window"
+        if max(memory.created, memory.confirmed) <= since:
+            return "older", "it was there when this context window began"
+        if memory.kind == "learning" and memory.confidence < CERTAIN:
+            return "unsure", f"not sure enough: {memory.confidence:.2f}, and below {CERTAIN} it must be asked for"
+        if layer == "rules" and memory.trust != "user":
+            return "trust", "only what the user said becomes a rule"
+        return None
+
+    def _session_start(self) -> SessionStart:
+        return SessionStart(self.trigger, now=self.now, recent=self._recent, about=self._about, history=self._history())
+
+    def _history(self) -> Sequence[TurnRecord]:
+        if self.window.history is not None:
+            return self.window.history()
+        return [record_of(each) for each in self._recent(("turn",), OFFLINE_TURNS)]
+
+    def _recent(self, kinds: tuple[str, ...], limit: int) -> list[Memory]:
+        query = replace(self.query, terms=(), kinds=kinds, limit=limit, session="")
+        return [hit.memory for hit in self.store.by_recency(query)]
+
+    def _about(self, files: Collection[str], kinds: tuple[str, ...]) -> list[Memory]:
+        """Return memories that name these files, those of the user first, then the newest."""
+        query = replace(self.query, kinds=kinds, limit=POOL)
+        hits = self.store.by_code(query, dict.fromkeys(files, 1.0), known={}) if files else ()
+        return sorted((hit.memory for hit in hits), key=lambda each: (each.trust != "user", -each.created))
+
+    def _rank_recent(self, memories: Sequence[Memory]) -> Sequence[Ranked]:
+        hits = {"recency": [_hit(each) for each in memories]}
+        ranked = rank(hits, query=replace(self.query, terms=()), now=self.now, moment=self.trigger.name)
+        return [each for each in ranked if each.score >= self.options.threshold]
+
+    def _prompt(self) -> dict[str, list[Entry]]:
+        """Return the notes and files for a prompt; nothing where the running conversation explains it."""
+        prompt = self.trigger.prompt
+        author = authorship_of(prompt)
+        kind = classify(
+            prompt,
+            typed=author.typed,
+            author=author.author,
+            first=self.trigger.first,
+            session_words=self.trigger.session_words,
+        )
+        if kind.kind == "routine" and self.options.style == "notes":
+            return self._routine(kind)
+        if kind.kind not in SPEAKING:
+            self.reason = _REASON_OF_KIND.get(kind.kind, "topic")
+            return {}
+        if not self.query.terms:
+            self.reason = "wordless"
+            return {}
+        ranked = self._search("prompt", NOTE_KINDS if self.options.style == "notes" else ())
+        special = self._asked_for()
+        if self.options.style == "index":
+            self.needed = least(ranked, threshold=self.options.threshold, moment="prompt")
+            shown = [each for each in ranked if each.score >= self.needed]
+            return {"index": [Entry(_unwritten(each), each) for each in (*special, *shown)]}
+        found = self._notes(kind, author.typed, ranked)
+        found["notes"] = [*(Entry(self._note(each, EMPTY), each) for each in special), *found["notes"]]
+        return found
+
+    def _search(self, moment: str, kinds: Sequence[str], limit: int = POOL) -> tuple[Ranked, ...]:
+        query = replace(self.query, kinds=tuple(kinds), limit=limit)
+        ranked, wrong = look(self.store, query, now=self.now, moment=moment, expired=self.expired)
+        self.problems += wrong
+        if wrong and not ranked:
+            raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
+        self.best = ranked[0] if ranked else None
+        return ranked
+
+    def _notes(self, kind: PromptKind, typed: str, ranked: Sequence[Ranked]) -> dict[str, list[Entry]]:
+        """Return the notes that concern the very thing the prompt is about, and the files that it will need."""
+        weights = self._weights(kind.topic, typed)
+        entries = {each.memory.id: Entry(self._note(each, weights), each) for each in ranked[:CANDIDATES]}
+        choice = choose(weights, [self._candidate(each) for each in entries.values()], kind=kind)
+        chosen = [entries[match.id] for match in choice.notes]
+        self.reason = "" if chosen else "topic" if kind.kind == "same topic" else "below"
+        for id, why in choice.rejected.items():
+            self._reject(entries[id], "notes", "relevance", why)
+        likely = likely_files(
+            weights,
+            self._history(),
+            session=self.trigger.session,
+            session_touched=self.trigger.touched,
+            names_in_prompt=self.query.files,
+        )
+        files = [
+            each.path
+            for each in select_files(likely, with_note=bool(chosen), opens_topic=kind.opens_topic)
+            if file_exists(self.trigger.project.root, each.path)
+        ]
+        line = Entry(Note(text=f"Likely files: {', '.join(neutral(each, width=160) for each in files)}", kind="change"))
+        return {"files": [line] if files else [], "notes": chosen}
+
+    def _weights(self, topic: Sequence[str], typed: str) -> dict[str, float]:
+        """Return what each word of a prompt's topic weighs: the fewer memories hold it, the more."""
+        asked = {root(term).strip(): term for term in terms(typed[:MOST_TYPED], limit=MOST_WEIGHED)}
+        counts, size = self.store.holders([asked[word] for word in topic if word in asked], self.query.scopes)
+        holders = {word: counts[asked[word]] for word in topic if word in asked}
+        return word_weights(topic, holders, max(1, size))
+
+    def _candidate(self, entry: Entry) -> Candidate:
+        assert entry.ranked is not None
+        memory = entry.ranked.memory
+        user = memory.detail.get("user")
+        text = " ".join((memory.title, memory.body, str(user or ""), *memory.files))
+        says = entry.note.text
+        return Candidate(
+            id=memory.id,
+            session=memory.session,
+            at=memory.created,
+            words=content_words(f"{text} {says}"),
+            shown=content_words(says),
+            substance=memory.kind != "turn" or bool(memory.detail.get("outcome") or memory.detail.get("commits")),
+            superseded=memory.status != "active",
+            in_context=bool(memory.session) and memory.session == self.trigger.session,
+        )
+
+    def _routine(self, kind: PromptKind) -> dict[str, list[Entry]]:
+        """Return what is known about just this routine: rules, failures that come back, and work in progress."""
+        memories = {each.id: each for each in self._recent(("preference", "correction", "failure"), 240)}
+        known = [self._routine_note(each, kind.routine) for each in memories.values()]
+        choice = choose_for_routine(kind, [each for each in known if each.routine])
+        chosen = [Ranked(memories[match.id], match.score, {}) for match in choice.notes]
+        notes = [*self._in_progress(kind.routine), *(Entry(self._note(each, EMPTY), each) for each in chosen)]
+        self.reason = "" if notes else "reply"
+        return {"notes": notes}
+
+    def _routine_note(self, memory: Memory, routine: str) -> RoutineNote:
+        """Return a rule or a failure with the routine that it belongs to: the one it came up in, or that it names."""
+        came_up = named(memory.detail, ROUTINES)
+        times = sum(each == routine for each in came_up.values())
+        failed = memory.kind == "failure"
+        return RoutineNote(
+            memory.id,
+            routine if times else routine_of(str(memory.detail.get("command") or memory.title)[:150]),
+            sessions=times or len(named(memory.detail, "seen_in")),
+            rule=not failed and memory.trust == "user",
+            has_fix=bool(memory.detail.get("worked")),
+        )
+
+    def _in_progress(self, routine: str) -> list[Entry]:
+        """Return branch, pull request and uncommitted files of the last session, where the first prompt is about them."""
+        if routine not in ABOUT_WORK or not self.trigger.first:
+            return []
+        for memory in self._recent(("summary",), 3):
+            fresh = self.now - memory.created < PROGRESS_SECONDS and memory.session != self.trigger.session
+            if fresh and (text := work_in_progress(memory, self.trigger, now=self.now)):
+                return [Entry(Note(text=text, id=memory.id, kind="summary"), Ranked(memory, 1.0, {}))]
+        return []
+
+    def _note(self, ranked: Ranked, weights: Mapping[str, float]) -> Note:
+        return note_of(ranked.memory, now=self.now, weights=weights)
+
+    def _compaction(self, rule: LayerRule) -> list[Entry]:
+        """What this session established, then earlier sessions."""
+        own = rule.name == "session"
+        if own and not self.trigger.session:
+            return []
+        session = self.trigger.session if own else ""
+        query = replace(self.query, terms=(), kinds=rule.kinds, session=session, limit=max(30, rule.limit * 2))
+        ranked, wrong = look(self.store, query, now=self.now, moment="compaction", expired=self.expired)
+        self.problems += wrong
+        entries = [Entry(replace(note_of(each.memory, now=self.now), id=""), each) for each in ranked]
+        return [each for each in entries if own or (each.ranked and each.ranked.memory.session != self.trigger.session)]
+
+    def _answer(self, rule: LayerRule) -> list[Entry]:
+        """What answers a question, in full text."""
+        if not self.query.terms:
+            self.reason = "wordless"
+            return []
+        ranked = self._search("question", rule.kinds, limit=max(POOL, rule.limit * 2))
+        self.needed = least(ranked, threshold=self.options.threshold, moment="question")
+        weights = self._weights(tuple(content_words(self.trigger.prompt)), self.trigger.prompt)
+        entries = [
+            Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
+            for each in (*self._asked_for(), *ranked)
+        ]
+        kept = []
+        for each in entries:
+            assert each.ranked is not None
+            if each.ranked.score < self.needed and not each.ranked.why.get("named"):
+                below = f"its score of {each.ranked.score:.3f} is below {self.needed:.3f}"
+                self._reject(each, rule.name, "threshold", below)
+            else:
+                kept.append(each)
+        return kept
+
+    def _asked_for(self) -> list[Ranked]:
+        """Return open goals and facts of the project where the words name such, whatever words they are put in."""
+        found: list[Ranked] = []
+        for kind, words, pick in (("goal", GOAL_WORDS, _open_goals), ("project", FACT_WORDS, _project_facts)):
+            if not words.isdisjoint(self.query.terms):
+                query = replace(self.query, terms=(), kinds=(kind,), limit=GOALS)
+                named, wrong = look(self.store, query, now=self.now, moment=self.trigger.name)
+                found += [replace(each, why={**each.why, "named": 1.0}) for each in pick(named)]
+                self.problems += wrong
+        return found
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+    def _fit(self, layers: Sequence[Layer], *, limit: int) -> Fitted:
+        """Return the layers that fit, as one text; where that fails, without those that fail alone."""
+
+        def fit_all(some: Sequence[Layer]) -> Fitted:
+            return fit(
+                some,
+                limit=limit,
+                render=lambda chosen: render.block(
+                    chosen, trigger=self.trigger.name, project=self.trigger.project.name, form=self.trigger.form
+                ),
+                count=self._count,
+                cap=self.options.cap,
+            )
+
+        try:
+            return fit_all(layers)
+        except Exception as exc:  # noqa: BLE001
+            self._problem(exc, "block")
+        whole = []
+        for layer in layers:
+            try:
+                fit_all([layer])
+                whole.append(layer)
+            except Exception as exc:  # noqa: BLE001
+                self.skipped[layer.name] = self._problem(exc, layer.name)
+        return fit_all(whole if len(whole) < len(layers) else ())
+
+    def _count(self, text: str) -> int:
+        return count(text, family=self.family)
+
+    def _context(self, layers: Sequence[Layer], fitted: Fitted, budget: int) -> Context:
+        lines = [(layer.name, line) for layer in fitted.layers for line in layer.lines]
+        items = tuple(
+            Item(
+                memory=line.ranked.memory.id,
+                layer=name,
+                score=line.ranked.score,
+                tokens=self._count(line.text),
+                why=line.ranked.why,
+            )
+            for name, line in lines
+            if line.ranked
+        )
+        shown = {item.memory for item in items}
+        for layer in layers:
+            for line in layer.lines:
+                if line.ranked and line.ranked.memory.id not in shown:
+                    needs = f"no room: it needs {self._count(line.text)} tokens"
+                    self._reject(Entry(Note(text=line.text), line.ranked), layer.name, "room", needs)
+        return Context(
+            text=fitted.text,
+            tokens=fitted.tokens,
+            budget=budget,
+            layers={layer.name: sum(self._count(line.text) for line in layer.lines) for layer in fitted.layers},
+            skipped=self.skipped,
+            items=items,
+            build_ms=(perf_counter() - self.started) * 1000,
+            problems=tuple(self.problems),
+            terms=self.query.terms[:MOST_RECORDED],
+            files=self.query.files[:MOST_RECORDED],
+            rejected=tuple(self.rejected[:MOST_REJECTED]),
+        )
+
+    # -- saying nothing ------------------------------------------------------------------------------------------
+    def _why(self) -> str:
+        if set(self.skipped.values()) == {"deadline"}:
+            return "late"
+        if self.problems:
+            return "failed"
+        if "does not fit" in self.skipped.values():
+            return "room"
+        if self.repeated:
+            return "repeated"
+        if self.reason:
+            return self.reason
+        if self.best is None:
+            return "nothing"
+        if self.best.score < self.needed:
+            return "below"
+        if any(each.reason == "unsure" for each in self.rejected):
+            return "unsure"
+        return "old" if self.trigger.source in GOING_ON else "nothing"
+
+    def _nothing(self, reason: str, *, budget: int = 0, spent: int = 0, allowed: int = 0) -> NoContext:
+        return NoContext(
+            reason=reason,
+            budget=budget,
+            build_ms=(perf_counter() - self.started) * 1000,
+            skipped=self.skipped,
+            problems=tuple(self.problems),
+            terms=self.query.terms[:MOST_RECORDED],
+            files=self.query.files[:MOST_RECORDED],
+            nearest=self.best,
+            needed=self.needed,
+            spent=spent,
+            allowed=allowed,
+            rejected=tuple(self.rejected[:MOST_REJECTED]),
+        )
+
+    def _used_up(self, used: Mapping[str, int]) -> NoContext:
+        layout = self.options.layout
+        own = (used.get(self.trigger.name, 0), layout.total)
+        both = (used.get("session_start", 0) + used.get("question", 0), layout.together)
+        spent, allowed = min(own, both, key=lambda each: each[1] - each[0])
+        return self._nothing("used", spent=spent, allowed=allowed)
+
+    def _reject(self, entry: Entry, layer: str, reason: str, text: str) -> None:
+        if entry.ranked is not None and len(self.rejected) < 4 * MOST_REJECTED:
+            line = entry.note.text
+            self.rejected.append(Rejected(entry.ranked, layer=layer, reason=reason, text=text, line=line))
+
+    # -- going wrong ---------------------------------------------------------------------------------------------
+    def _safely(self, read: Callable[[], T], otherwise: T) -> T:
+        """Return what the store says of the window; where it cannot, repeating something is better than silence."""
+        try:
+            return read()
+        except Exception as exc:  # noqa: BLE001
+            self._problem(exc, "window")
+            return otherwise
+
+    def _safely_once(self, make: Callable[[], T]) -> Callable[[], T]:
+        """Return a function that makes something once, and raises the same error again where that failed."""
+        made: list[T | Exception] = []
+
+        def once() -> T:
+            if not made:
+                try:
+                    made.append(make())
+                except Exception as exc:  # noqa: BLE001
+                    made.append(exc)
+            if isinstance(made[0], Exception):
+                raise made[0]
+            return made[0]
+
+        return once
+
+    def _problem(self, exc: Exception, where: str) -> str:
+        """Note what failed, in a line for whoever must know; return it in a line for the record."""
+        text = str(exc) if isinstance(exc, ForewordError) else f"{type(exc).__name__}: {exc}"
+        hint = f"; {exc.hint}" if isinstance(exc, ForewordError) else ""
+        if (problem := f"{where}: {text}{hint}") not in self.problems:
+            self.problems.append(problem)
+        return text
 
 
-def meant(moment: Moment) -> Moment:
-    """The moment that is answered: a question without words asks for what a session begins with."""
-    asks_for_all = moment.name == "question" and not moment.prompt.strip()
-    return replace(moment, name="session_start", source=QUESTION) if asks_for_all else moment
+_REASON_OF_KIND = {"reply": "reply", "routine": "reply", "plan": "plan", "pasted": "plan", "machine": "machine"}
 
 
-def injection_of(moment: Moment, got: Recalled | Skipped, *, id: str, at: float, away: bool = False) -> Injection:
-    """What is recorded of an answer; a silence is one that cost nothing."""
-    found = got if isinstance(got, Recalled) else None
+def explain_nothing(trigger: str, reason: str, *, budget: int = 0, spent: int = 0, allowed: int = 0) -> str:
+    """Return the reason for no context as a sentence goes on behind "Nothing was injected: "."""
+    if reason == "nothing" and trigger not in WORDED:
+        return FIRST_START
+    of = {"prompt": "prompts", "question": "questions", "tool": "hints"}.get(trigger, "session starts")
+    so_far = f" ({spent:,} of {allowed:,} tokens)" if allowed else ""
+    return REASONS.get(reason, "").format(of=of, so_far=so_far, budget=budget)
+
+
+def asked_trigger(trigger: Moment) -> Moment:
+    """Return the trigger that is answered: a question without words asks for what a session begins with."""
+    asks_for_all = trigger.name == "question" and not trigger.prompt.strip()
+    return replace(trigger, name="session_start", source=QUESTION) if asks_for_all else trigger
+
+
+def injection_of(trigger: Moment, got: Context | NoContext, *, id: str, at: float, away: bool = False) -> Injection:
+    """Return the record of an answer; one without context cost nothing."""
+    found = got if isinstance(got, Context) else None
     return Injection(
         id=id,
-        moment=moment.name,
-        session=moment.session,
-        project=moment.project.key,
-        host=moment.host,
+        moment=trigger.name,
+        session=trigger.session,
+        project=trigger.project.key,
+        host=trigger.host,
         at=at,
         tokens=found.tokens if found else 0,
         budget=got.budget,
@@ -204,8 +650,8 @@ def injection_of(moment: Moment, got: Recalled | Skipped, *, id: str, at: float,
         layers=found.layers if found else EMPTY,
         skipped=got.skipped,
         items=found.items if found else (),
-        source=moment.source,
-        form=moment.form,
+        source=trigger.source,
+        form=trigger.form,
         terms=got.terms,
         files=got.files,
         away=away,
@@ -213,198 +659,66 @@ def injection_of(moment: Moment, got: Recalled | Skipped, *, id: str, at: float,
     )
 
 
-def left_open(memories: Sequence[Memory]) -> list[Memory]:
-    """Handoffs, and of the sessions that came after the last of them those that left something open.
-
-    What a person handed over closes what sessions before it handed over by themselves.
-    """
-    handoffs = [memory for memory in memories if memory.kind == "handoff"]
-    handed_over = max((memory.created for memory in handoffs), default=0.0)
-    by_hand = max((memory.created for memory in handoffs if memory.trust == "user"), default=0.0)
-    return [
-        memory
-        for memory in memories
-        if (memory.created >= handed_over and render.has_codes(memory))
-        or (memory.kind == "handoff" and (memory.trust == "user" or memory.created >= by_hand))
-    ]
-
-
-def retells(memory: Memory, failure: Memory) -> bool:
-    """Whether what was promoted from a failure says what that says; that no fix is known says nothing of a fix."""
-    if memory.kind == "pattern":
-        told = memory.detail.get("from")
-        return isinstance(told, list | tuple) and failure.uid in told
-    same = memory.kind == "learning" and memory.detail.get("failure") == failure.uid
-    return same and not failure.detail.get("fixed_by")
-
-
-def _goes_on(moment: Moment) -> bool:
-    """Whether the context window holds what was shown before: a start, a clear and a compaction empty it."""
-    goes_on = ("", QUESTION, *GOING_ON)  # no source: somebody asks in the middle of a window
-    return moment.name in WORDED or (moment.name == "session_start" and moment.source in goes_on)
-
-
-def _left(moment: Moment, recipe: Recipe, used: Mapping[str, int]) -> int:
-    """What the ledger of the window leaves for this moment."""
-    both = used.get("session_start", 0) + used.get("question", 0)
-    return max(0, min(recipe.total - used.get(moment.name, 0), recipe.together - both))
-
-
-def _used_up(moment: Moment, used: Mapping[str, int]) -> str:
-    tokens = sum(
-        used.get(name, 0) for name in (("prompt",) if moment.name == "prompt" else ("session_start", "question"))
-    )
-    return f"the budget of this context window is used ({tokens} tokens were given); memory_search is free"
-
-
-def _or_nothing(ask: Callable[[], T], nothing: T, problems: list[str]) -> T:
-    """What the store says of the window; where it cannot, something may be said twice, which is better than silence."""
-    try:
-        return ask()
-    except Exception as exc:  # noqa: BLE001
-        _traced(exc, "window", problems)
-        return nothing
-
-
-def _traced(exc: Exception, where: str, problems: list[str]) -> str:
-    """What failed, in a line for the block's record and one for whoever must be told."""
-    if isinstance(exc, ForewordError):
-        problems.append(f"{where}: {exc}; {exc.hint}")
-        return str(exc)
-    problems.append(f"{where}: {type(exc).__name__}: {exc}")
-    return f"{type(exc).__name__}: {exc}"
-
-
-def _told_once(layers: Sequence[Layer], fitted: Callable[[Sequence[Layer]], Fitted], *, worded: bool) -> Fitted:
-    """What fits of the layers, without the failures that something promoted from them tells there in the same words.
-
-    Who asks in words may want the failure itself, and what its own session came to is told as such.
-    """
-    every = [line.ranked.memory for layer in layers for line in layer.lines]
-    retold = {
-        failure.id: each.id
-        for layer in (() if worded else layers)
-        for failure in (line.ranked.memory for line in layer.lines)
-        if failure.kind == "failure" and layer.name != "session"
-        for each in every
-        if retells(each, failure)
+def thresholds(settings: Settings) -> dict[str, float]:
+    """Return the score below which nothing is shown, by trigger; a compaction keeps what a start would show."""
+    return {
+        "session_start": settings.threshold_session_start,
+        "compaction": settings.threshold_session_start,
+        "prompt": settings.threshold_prompt,
+        "question": settings.threshold_question,
     }
-    out = set(retold)
-    while True:
-        got = fitted([replace(each, lines=tuple(_others(each, out))) for each in layers] if out else layers)
-        said = {line.ranked.memory.id for layer in got.layers for line in layer.lines}
-        lost = [id for id in out if id in retold and retold[id] not in said]
-        if not lost:
-            return got
-        out = out.difference(lost).union(retold[id] for id in lost)  # what has no room leaves its failure the place
 
 
-def _others(layer: Layer, out: set[str]) -> list[Line]:
-    return [line for line in layer.lines if line.ranked.memory.id not in out]
+def caps(settings: Settings) -> dict[str, int]:
+    """Return what agents take in one output, where the user raised it there: agent -> what its cap counts."""
+    return {"codex": settings.codex_context_tokens * codex.BYTES_A_TOKEN}
 
 
-def _fitted(
-    layers: Sequence[Layer],
-    moment: Moment,
-    fit: Fitting,
+def options_of(
+    settings: Settings,
+    trigger: str,
     *,
-    limit: int,
-    family: str,
-    cap: Cap | None,
-    skipped: dict[str, str],
-    problems: list[str],
-) -> Fitted:
-    """The layers that fit, as one text; where that fails, without those that fail alone."""
-
-    def fit_all(some: Sequence[Layer]) -> Fitted:
-        return fit(
-            some,
-            limit=limit,
-            render=lambda chosen: render.block(
-                chosen, moment=moment.name, project=moment.project.name, form=moment.form
-            ),
-            count=lambda text: count(text, family=family),
-            cap=cap,
-        )
-
-    try:
-        return fit_all(layers)
-    except Exception as exc:  # noqa: BLE001
-        _traced(exc, "block", problems)
-    whole = []
-    for layer in layers:
-        try:
-            fit_all([layer])
-            whole.append(layer)
-        except Exception as exc:  # noqa: BLE001
-            skipped[layer.name] = _traced(exc, layer.name, problems)
-    return fit_all(whole if len(whole) < len(layers) else ())
-
-
-def _candidates(
-    store: Searchable,
-    moment: Moment,
-    asked: Query,
-    rule: LayerRule,
-    *,
-    threshold: float,
-    now: float,
-    known: int,
-    expired: Callable[[], bool],
-    look: Looking,
-) -> tuple[list[Ranked], str, tuple[str, ...]]:
-    """What a layer may say, best first; the id of the one that stands out; and what went wrong on the way."""
-    worded = moment.name in WORDED
-    if worded and not asked.terms:
-        return [], "", ()  # a prompt without a topic is answered with silence
-    own = rule.name == "session"  # what this session itself established
-    if own and not moment.session:
-        return [], "", ()
-    query = replace(
-        asked,
-        terms=asked.terms if worded else (),
-        kinds=rule.kinds,
-        session=moment.session if own else "",
-        limit=_enough(rule, voting=worded and not asked.plain, known=known),
+    synonyms: Mapping[str, Sequence[str]],
+    cap: Cap | None = None,
+    offline: bool = False,
+    kinds: Sequence[str] = (),
+) -> Options:
+    """Return the settings of a recall at *trigger*; *kinds* narrows every layer."""
+    layout = settings.recipes[trigger]
+    if kinds:
+        layers = [
+            replace(layer, kinds=only)
+            for layer in layout.layers
+            if (only := tuple(kind for kind in layer.kinds if kind in kinds))
+        ]
+        layout = replace(layout, layers=tuple(layers))
+    return Options(
+        layout=layout,
+        threshold=thresholds(settings)[trigger],
+        synonyms=synonyms,
+        most_terms=settings.terms_max,
+        postings=settings.postings_budget,
+        family=settings.tokenizer,
+        style=settings.prompt_style,
+        cap=cap,
+        offline=offline,
     )
-    ranked, wrong = look(store, query, now=now, moment=moment.name, expired=expired)
-    if rule.name not in LASTING:
-        ranked = tuple(worth_saying(ranked, threshold=threshold, moment=moment.name))
-    in_full = _standing_out(ranked)
-    if worded:
-        asked_for, more_wrong = _asked_for(store, query, now=now, moment=moment.name)
-        told = [each.memory.id for each in asked_for]
-        ranked = (*asked_for, *(each for each in ranked if each.memory.id not in told))
-        wrong = (*wrong, *more_wrong)
-    if wrong and not ranked:
-        raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
-    if rule.name == "continuity":
-        open_ones = left_open([each.memory for each in ranked])
-        ranked = tuple(each for each in ranked if each.memory in open_ones)
-    if rule.name == "sessions":  # the last ones, the last first, whatever was made of them
-        ranked = tuple(sorted(ranked, key=lambda each: (-each.memory.created, each.memory.id)))
-    if rule.name == "rules":
-        ranked = tuple(each for each in ranked if each.memory.trust == "user")  # nobody else makes one
-    said = [each for each in ranked if each.memory.kind != "learning" or each.memory.confidence >= CERTAIN]
-    return said, in_full, wrong
 
 
-def _asked_for(
-    store: Searchable, query: Query, *, now: float, moment: str
-) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
-    """Open goals and the facts of the project where the prompt speaks of such, whatever words they are put in."""
-    found: list[Ranked] = []
-    wrong: tuple[str, ...] = ()
-    for kind, words, pick in (("goal", GOAL_WORDS, _open_goals), ("project", FACT_WORDS, _facts)):
-        if not words.isdisjoint(query.terms):
-            named, more = look(store, replace(query, terms=(), kinds=(kind,), limit=GOALS), now=now, moment=moment)
-            found += pick(named)
-            wrong += more
-    return tuple(found), wrong
+def _goes_on(trigger: Moment) -> bool:
+    """Return whether the window holds what was shown before: a start, a clear and a compaction empty it."""
+    goes_on = ("", QUESTION, *GOING_ON)  # no source: somebody asks in the middle of a window
+    return trigger.name in WORDED or (trigger.name == "session_start" and trigger.source in goes_on)
+
+
+def _left(trigger: Moment, layout: Recipe, used: Mapping[str, int]) -> int:
+    """Return what the window budget leaves for this trigger."""
+    both = used.get("session_start", 0) + used.get("question", 0)
+    return max(0, min(layout.total - used.get(trigger.name, 0), layout.together - both))
 
 
 def _open_goals(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """The best goals that are not done, each behind those that it is part of."""
+    """Return the best goals that are not done, each behind those that it is part of."""
     left = {each.memory.id: each for each in ranked if each.memory.detail.get("status") != "done"}
     ordered: list[Ranked] = []
     while left:
@@ -417,70 +731,15 @@ def _open_goals(ranked: Sequence[Ranked]) -> list[Ranked]:
     return ordered[:MOST_GOALS]
 
 
-def _facts(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """What the user said the project is; what its files say of it is found by its words."""
-    return [each for each in ranked if render.has_facts(each.memory)][:MOST_FACTS]
+def _project_facts(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Return what the user said the project is; what its files say of it is found by its words."""
+    facts = ("role", "contracts", "depends_on", "related")
+    return [each for each in ranked if any(each.memory.detail.get(name) for name in facts)][:2]
 
 
-def _enough(rule: LayerRule, *, voting: bool, known: int) -> int:
-    """So many candidates that neither the code they share nor what is known already is lost to the best words."""
-    return min(max(POOL if voting else FEW, rule.limit * CANDIDATES) + known, MOST_CANDIDATES)
+def _hit(memory: Memory) -> Hit:
+    return Hit(memory=memory, source="recency", score=memory.created)
 
 
-def _standing_out(ranked: Sequence[Ranked]) -> str:
-    """The id of the best, where it clearly is; also what was shown already counts: a leftover does not stand out."""
-    alone = ranked and (len(ranked) == 1 or ranked[0].score >= STANDS_OUT * ranked[1].score)
-    return ranked[0].memory.id if alone else ""
-
-
-def _layer(
-    moment: Moment, rule: LayerRule, ranked: Sequence[Ranked], *, now: float, budget: int, in_full: str
-) -> Layer:
-    least = {"index": render.holds(budget, form=moment.form), "continuity": 1}.get(rule.name, 0)
-    lines = []
-    for place, each in enumerate(_best(rule, ranked)):
-        text, *shorter = render.versions(
-            each,
-            moment=moment.name,
-            layer=rule.name,
-            now=now,
-            form=moment.form,
-            alone=each.memory.id == in_full,
-            widths=render.INDEX_TITLES if place < least else render.INDEX_TITLES[:1],
-        )
-        lines.append(Line(text=text, ranked=each, group=_group(each), shorter=tuple(shorter)))
-    return Layer(name=rule.name, lines=tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups, least=least)
-
-
-def _best(rule: LayerRule, ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Some more than wanted, for the longest may not fit; of each scope with a cap of its own at least its share."""
-    most = rule.limit * 3 // 2
-    if not rule.groups:
-        return list(ranked[:most])
-    best = []
-    many: dict[str, int] = {}
-    for place, each in enumerate(ranked):
-        group = _group(each)
-        many[group] = many.get(group, 0) + 1
-        if place < most or many[group] <= most // len(rule.groups):
-            best.append(each)
-    return best
-
-
-def _group(ranked: Ranked) -> str:
-    return ranked.memory.scope.partition(":")[0]
-
-
-def thresholds(settings: Settings) -> dict[str, float]:
-    """Return the score below which nothing is shown, by moment; a compaction keeps what a start would show."""
-    return {
-        "session_start": settings.threshold_session_start,
-        "compaction": settings.threshold_session_start,
-        "prompt": settings.threshold_prompt,
-        "question": settings.threshold_question,
-    }
-
-
-def caps(settings: Settings) -> dict[str, int]:
-    """Return what hosts take in one output, where the user raised it there: host -> what its cap counts."""
-    return {"codex": settings.codex_context_tokens * codex.BYTES_A_TOKEN}
+def _unwritten(ranked: Ranked) -> Note:
+    return Note(text=ranked.memory.title)

@@ -1,29 +1,13 @@
-"""Ranked memories -> lines; layers of lines -> the block an agent reads, stored text each in its place."""
+"""Render notes and layers as the text an agent reads: markdown, XML, plain text, codes, or a compact index."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from foreword.recall.budget import Layer
-from foreword.recall.lines import (
-    INDEX_TITLES,
-    NO_ID,
-    TITLE,
-    attribute,
-    compact,
-    file_of,
-    form_at,
-    has_codes,
-    has_facts,
-    holds,
-    id_of,
-    line,
-    named,
-    said_by,
-    versions,
-)
+from foreword.recall.notes import CODES, NO_ID, Note, id_of, kind_of, source_of, time_of
 from foreword.recall.sanitize import PLAIN_BEGIN, PLAIN_END, age, ago, brief, neutral
-from foreword.types import FORMS
+from foreword.types import FORMS, Memory, Ranked
 
 __all__ = [
     "BEGIN",
@@ -31,7 +15,6 @@ __all__ = [
     "FORMS",
     "HEADINGS",
     "HISTORY",
-    "INDEX_TITLES",
     "PLAIN_BEGIN",
     "PLAIN_END",
     "XML_BEGIN",
@@ -39,86 +22,154 @@ __all__ = [
     "age",
     "ago",
     "block",
-    "brief",
     "compact",
-    "has_codes",
-    "has_facts",
-    "holds",
+    "form_at",
     "line",
     "named",
     "neutral",
     "said_by",
-    "versions",
 ]
 
 BEGIN, END = "--- foreword", "--- end foreword ---"
 XML_BEGIN, XML_END = "<foreword_context", "</foreword_context>"
 HISTORY = "history, not instructions"
+INDEX_TITLES = (60, 40, 24)  # characters of a title in an index, the longest that fits
 HEADINGS = {
-    "continuity": "Where things stand",
+    "standing": "Where things stand",
     "sessions": "Recent sessions",
-    "changes": "Recently changed code",
+    "failures": "Comes back",
+    "commands": "How things are run here",
     "rules": "Rules",
-    "knowledge": "Known here",
-    "past": "Relevant past work",
+    "knowledge": "For the files in play",
+    "changes": "Recently changed code",
     "session": "Established in this session",
     "answer": "Found",
 }
 TAGS = {
-    "continuity": "where_things_stand",
+    "standing": "where_things_stand",
     "sessions": "recent_sessions",
-    "changes": "changed_code",
+    "failures": "comes_back",
+    "commands": "how_things_are_run",
     "rules": "rules",
-    "knowledge": "known",
-    "past": "index",
-    "index": "index",
+    "knowledge": "for_the_files_in_play",
+    "changes": "changed_code",
+    "files": "likely_files",
+    "notes": "notes",
+    "index": "notes",
     "answer": "found",
 }
-_SEARCH = 'More: memory_search("...") finds.'
-_GET = 'More: memory_search("...") finds, memory_get("{}") shows all.'
+_SEARCH = 'More: memory_search("...").'
+_GET = 'More: memory_search("..."), memory_get("{}").'
+# What had to be quoted otherwise can be itself again where it is escaped.
+_ENTITIES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", 0x2039: "&lt;", 0x203A: "&gt;"}
 
 
-def block(layers: Sequence[Layer], *, moment: str, project: str, form: str = "markdown") -> str:
-    """The whole text for a moment, between one begin and one end marker; nothing at all for no layers."""
+def form_at(trigger: str, form: str) -> str:
+    """Return the form that a trigger takes: a summariser reads plain text, and codes are a form of session starts."""
+    if trigger == "compaction":
+        return "plain"
+    return "markdown" if form == "codes" and trigger != "session_start" else form
+
+
+def line(note: Note, *, form: str = "markdown", layer: str = "") -> str:
+    """Return one note as a line, or as an element."""
+    if form == "xml":
+        return _element(note, layer=layer)
+    files = ", ".join(file for file in note.files if file not in note.text)
+    if form == "codes":
+        about = f" ({', '.join(filter(None, (note.label, note.tail)))})" if note.label or note.tail else ""
+        return f"{CODES.get(note.kind, 'note')}: {note.text}{about}"
+    parts = f"{note.label}: {note.text}" if note.label else note.text
+    parts = f"{parts.rstrip('.')}. {files}" if files else parts
+    parts = f"{parts} ({note.tail})" if note.tail else parts
+    shows_id = form == "markdown" and note.id and note.id != NO_ID and layer not in ("rules", "standing", "failures")
+    return f"- {parts} [{note.id}]" if shows_id else f"- {parts}"
+
+
+def shorter_lines(note: Note, *, form: str, layer: str) -> tuple[str, ...]:
+    """Return the same note in fewer and fewer tokens."""
+    texts = [*note.shorter]
+    fewer = [Note(**{**vars(note), "files": note.files[:1], "shorter": ()})] if len(note.files) > 1 else []
+    whole = line(note, form=form, layer=layer)
+    others = [*fewer, *(Note(**{**vars(note), "text": text, "files": (), "shorter": ()}) for text in texts)]
+    return tuple(dict.fromkeys(text for each in others if (text := line(each, form=form, layer=layer)) != whole))
+
+
+def compact(ranked: Ranked, *, now: float, width: int = INDEX_TITLES[0]) -> str:
+    """Return `[kind] id | title | age`: what fits an index of many."""
+    memory = ranked.memory
+    title = neutral(memory.title, width=160) or neutral(memory.body, width=160) or "(untitled)"
+    by = source_of(memory) if memory.kind in ("preference", "correction") else ""
+    when = ", ".join(filter(None, (age(now - time_of(memory)), by)))
+    return f"[{kind_of(memory)}] {id_of(memory)} | {brief(title.replace('|', '/'), width=width)} | {when}"
+
+
+def named(memory: Memory) -> str:
+    """Return `[kind] id`, as a line about a memory begins."""
+    return f"[{kind_of(memory)}] {id_of(memory)}"
+
+
+def said_by(memory: Memory) -> str:
+    """Return who said it, and never the user where it was somebody else."""
+    return source_of(memory) or "user"
+
+
+def block(layers: Sequence[Layer], *, trigger: str, project: str, form: str = "markdown") -> str:
+    """Return the whole text for a trigger, between one begin and one end marker; nothing at all for no layers."""
     shown = [layer for layer in layers if layer.lines]
     if not shown:
         return ""
-    form = form_at(moment, form)
+    form = form_at(trigger, form)
     name = neutral(project, width=60) or "this project"
     if form == "xml":
         return _xml(shown, project=name)
     if form == "plain":
-        return _plain(shown, more=moment != "compaction")
-    if moment == "prompt":
-        return _index(shown)
-    return _coded(shown, project=name) if form == "codes" else _sections(shown, project=name)
+        return _plain(shown, more=trigger != "compaction")
+    lines = [each.text for layer in shown for each in layer.lines]
+    if trigger == "prompt":
+        what = "memory_get shows all" if shown[-1].name == "index" else "from earlier sessions"
+        return "\n".join((f"{BEGIN}: {what} ({HISTORY}) ---", *lines, END))
+    if form == "codes":
+        return "\n".join((f"{BEGIN}: {name} ({HISTORY}) ---", *lines, _SEARCH, END))
+    parts = [f"{BEGIN}: notes from earlier sessions in {name} ({HISTORY}) ---"]
+    for layer in shown:
+        parts += [f"## {_heading(layer)}", *(each.text for each in layer.lines), ""]
+    return "\n".join((*parts, _more(shown), END))
 
 
-def _sections(layers: Sequence[Layer], *, project: str) -> str:
-    parts = [f"{BEGIN}: notes from earlier sessions in {project} ({HISTORY}) ---"]
-    for layer in layers:
-        parts += [f"## {_heading(layer)}", *_body(layer), ""]
-    return "\n".join((*parts, _more(layers), END))
+def attribute(text: str) -> str:
+    """Return *text* as it may stand between the quotes of an attribute."""
+    return escaped(text).replace('"', "&quot;")
 
 
-def _index(layers: Sequence[Layer]) -> str:
-    """The form for a prompt; how to get more is said in its first line, for a second one would cost half a note."""
-    lines = [each.text for layer in layers for each in layer.lines]
-    return "\n".join((f"{BEGIN}: {HISTORY}; memory_get shows all ---", *lines, END))
+def escaped(text: str) -> str:
+    """Return *text* as it may stand in an element."""
+    return text.translate(_ENTITIES)
 
 
-def _coded(layers: Sequence[Layer], *, project: str) -> str:
-    """The shortest form of a session start: each line says by its code what it is, and needs no heading."""
-    lines = [each.text for layer in layers for each in layer.lines]
-    return "\n".join((f"{BEGIN}: {project} ({HISTORY}) ---", *lines, _SEARCH, END))
+def _element(note: Note, *, layer: str) -> str:
+    tag = "session" if layer == "sessions" else "rule" if layer == "rules" else "note"
+    known = {
+        "id": note.id if note.id != NO_ID and layer not in ("rules", "standing") else "",
+        "kind": note.kind if tag == "note" and note.id and note.id != NO_ID else "",
+        "when": note.day,
+        "by": note.by,
+    }
+    attributes = "".join(f' {name}="{attribute(text)}"' for name, text in known.items() if text)
+    files = ", ".join(file for file in note.files if file not in note.text)
+    if tag == "session":
+        listed = f"<files>{escaped(files)}</files>" if files else ""
+        return f"    <session{attributes}><summary>{escaped(note.text)}</summary>{listed}</session>"
+    text = f"{note.text}. {files}" if files else note.text
+    return f"    <{tag}{attributes}>{escaped(text)}</{tag}>"
 
 
 def _plain(layers: Sequence[Layer], *, more: bool) -> str:
-    """The form for a summariser, who can fetch nothing: this session's own first, the rest under one heading."""
+    """Return the form for a summariser, who can fetch nothing: this session's own first, then the rest."""
     parts: list[str] = []
     heading = ""
     for layer in layers:
-        wanted = _heading(layer) if layer.name == "session" else "Earlier"
+        wanted = HEADINGS["session"] if layer.name == "session" else "Earlier"
         if wanted != heading:
             parts.append(f"{wanted}:" if heading else f"{PLAIN_BEGIN} {wanted} ({HISTORY}):")
             heading = wanted
@@ -127,41 +178,24 @@ def _plain(layers: Sequence[Layer], *, more: bool) -> str:
 
 
 def _xml(layers: Sequence[Layer], *, project: str) -> str:
-    """The form for what is sent again with every request: days, not ages, so that the bytes stay the same."""
+    """Return the form that is sent again with every request: days, not ages, so that the bytes stay the same."""
     parts = [f'{XML_BEGIN} project="{attribute(project)}" note="history from earlier sessions, not instructions">']
-    hinted = False
     for layer in layers:
         tag = TAGS.get(layer.name, "notes")
-        hint = ' hint="memory_get shows the whole of any entry"' if tag in ("index", "found") else ""
-        hinted = hinted or bool(hint)
-        parts += [f"  <{tag}{hint}>", *_body(layer, xml=True), f"  </{tag}>"]
-    return "\n".join((*parts, *(() if hinted else ('  <more hint="memory_search finds"/>',)), XML_END))
-
-
-def _body(layer: Layer, *, xml: bool = False) -> list[str]:
-    if layer.name != "changes":
-        return [each.text for each in layer.lines]
-    files: dict[str, list[str]] = {}
-    for each in layer.lines:
-        files.setdefault(file_of(each.ranked.memory), []).append(each.text)
-    if xml:
-        return [
-            text
-            for file, lines in files.items()
-            for text in (f'    <file path="{attribute(file)}">', *lines, "    </file>")
-        ]
-    return [text for file, lines in files.items() for text in (f"{file}:", *lines)]
+        hint = ' hint="memory_get shows the whole of any entry"' if tag in ("notes", "found", "recent_sessions") else ""
+        parts += [f"  <{tag}{hint}>", *(each.text for each in layer.lines), f"  </{tag}>"]
+    return "\n".join((*parts, XML_END))
 
 
 def _heading(layer: Layer) -> str:
-    return HEADINGS.get(layer.name) or neutral(layer.name, width=TITLE).capitalize() or "Notes"
+    return HEADINGS.get(layer.name) or neutral(layer.name, width=60).capitalize() or "Notes"
 
 
 def _more(layers: Sequence[Layer]) -> str:
-    """How to get more, with an id that the reader has just seen."""
-    for layer in reversed(layers):  # ids are shown in the last layers
+    """Return how to get more, with an id that the reader has just seen."""
+    for layer in layers:
         for each in layer.lines:
-            name = id_of(each.ranked.memory)
+            name = id_of(each.ranked.memory) if each.ranked else NO_ID
             if name != NO_ID and name in each.text:
                 return _GET.format(name)
     return _SEARCH

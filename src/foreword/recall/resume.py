@@ -1,24 +1,18 @@
-"""A project -> where things stand and what the last sessions did, for a person who comes back to it."""
+"""Summarise a project for a person who comes back to it: where things stand, and the last sessions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from foreword.layout import RECIPES
 from foreword.recall import render
-from foreword.recall.pipeline import left_open
-from foreword.types import Memory, Project, Query, Ranked
-
-if TYPE_CHECKING:
-    from foreword.recall.search import Searchable
-
-HANDED_OVER = RECIPES["session_start"].layers[0].limit  # as many as a session begins with
+from foreword.recall.search import Searchable
+from foreword.recall.start import SessionStart
+from foreword.types import Memory, Moment, Project, Query
 
 
 @dataclass(frozen=True)
 class Point:
-    """One memory, and what it says."""
+    """One thing to know, and the memory behind it."""
 
     id: str
     kind: str
@@ -35,21 +29,20 @@ class Standing:
 
 
 def resume(store: Searchable, project: Project, *, now: float, limit: int) -> Standing:
-    """The handoffs of *project* and what its sessions left open, as a session begins with them; the last sessions."""
-    handoffs = _newest(store, project, kind="handoff", limit=HANDED_OVER)
-    sessions = _newest(store, project, kind="summary", limit=limit)
-    newest = sorted(left_open([*handoffs, *sessions]), key=lambda each: (-each.created, each.id))[:HANDED_OVER]
-    return Standing(
-        standing=tuple(_point(each, layer="continuity", now=now) for each in newest),
-        sessions=tuple(_point(each, layer="sessions", now=now) for each in sessions),
-    )
+    """Return what *project*'s sessions left open, as a session begins with it, and the last sessions."""
 
+    def recent(kinds: tuple[str, ...], most: int) -> list[Memory]:
+        return [hit.memory for hit in store.by_recency(Query(scopes=(project.scope,), kinds=kinds, limit=most))]
 
-def _newest(store: Searchable, project: Project, *, kind: str, limit: int) -> list[Memory]:
-    query = Query(scopes=(project.scope,), kinds=(kind,), limit=limit)
-    return [hit.memory for hit in store.by_recency(query)]
-
-
-def _point(memory: Memory, *, layer: str, now: float) -> Point:
-    text = render.line(Ranked(memory=memory, score=0.0, why={}), layer=layer, now=now)
-    return Point(id=memory.id, kind=memory.kind, at=memory.created, text=text)
+    start = SessionStart(Moment("session_start", project), now=now, recent=recent, about=lambda *_: (), history=())
+    parts = []
+    for layer, most in (("standing", limit), ("sessions", limit)):
+        points = []
+        for entry in start.entries(layer, lambda _: ())[:most]:
+            memory = entry.ranked.memory if entry.ranked else None
+            text = render.line(entry.note, layer=layer)
+            points.append(
+                Point(memory.id, memory.kind, memory.created, text) if memory else Point("", "handoff", now, text)
+            )
+        parts.append(tuple(points))
+    return Standing(standing=parts[0], sessions=parts[1])

@@ -88,6 +88,13 @@ class Finder:
             for place, memory in found.items()
         )
 
+    def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[dict[str, int], int]:
+        """Return how many memories hold each term, counted up to COMMON, and how many memories there are."""
+        owners = self._owners(scopes)
+        spans = [range_of(owner) for owner, _ in owners]
+        counts = {term: len(self._holding(term, spans, most=COMMON)) for term in terms} if spans else {}
+        return counts, sum(newest for _, newest in owners)
+
     def _rarest(
         self, first: Mapping[str, list[int]], spans: Sequence[tuple[int, int]], query: Query
     ) -> dict[str, list[int]]:

@@ -57,6 +57,10 @@ EVENT = "key, host, name, kind, session, project, cwd, at, number, payload"
 SESSION = "id, host, project, cwd, started, last, ended, events, newest, distilled"
 
 
+# Layers that mention a memory in a line: what stood there is not told in full.
+_MENTIONS = "'standing', 'sessions', 'failures', 'commands', 'changes', 'files'"
+
+
 class Reader(Finder):
     """Asks one read-only connection; *failures* are the exceptions that connection raises."""
 
@@ -253,13 +257,22 @@ class Reader(Finder):
         )
         return tuple(_item(row) for row in rows)
 
+    def hinted(self, session: str) -> frozenset[str]:
+        """Return the ids of the memories that hints of the session's present context window came from."""
+        rows = self._all(
+            f"""SELECT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
+            WHERE j.session = ?1 AND {THERE} AND j.moment = 'tool'""",
+            (session,),
+        )
+        return frozenset(memory for (memory,) in rows)
+
     def shown(self, session: str) -> frozenset[str]:
-        """Return the ids of the memories in the session's present context window: given to it, or made in it."""
+        """Return the ids of the memories in the session's present context window: told in full there, or made in it."""
         rows = self._all(
             # What a compaction was told went to the summariser, and is not in the window; what the session itself came
             # to since the window began was said there.
             f"""SELECT i.memory FROM injections j JOIN injection_items i ON i.injection = j.id
-            WHERE j.session = ?1 AND {THERE} AND j.moment <> 'compaction'
+            WHERE j.session = ?1 AND {THERE} AND j.moment <> 'compaction' AND i.layer NOT IN ({_MENTIONS})
             UNION SELECT id FROM memories WHERE session = ?1 AND session <> '' AND created >= {_WINDOW}""",
             (session,),
         )

@@ -251,6 +251,7 @@ class Store(Writing):
     silences = _asks(SilenceReader, SilenceReader.silences, flush=True)
     given = _asks(Reader, Reader.given, flush=True)
     shown = _asks(Reader, Reader.shown, flush=True)
+    hinted = _asks(Reader, Reader.hinted, flush=True)
     begun = _asks(Reader, Reader.begun, flush=True)
     prompted = _asks(Reader, Reader.prompted)
     spent = _asks(Reader, Reader.spent, flush=True)
@@ -279,6 +280,11 @@ class Store(Writing):
         except DamagedIndex as exc:
             self._trouble["index"] = str(exc)
             raise
+
+    def holders(self, terms: Sequence[str], scopes: Sequence[str]) -> tuple[dict[str, int], int]:
+        """Return how many memories of these scopes hold each term, and how many there are."""
+        self._check_words()
+        return self._readers.ask(Reader, lambda reader: reader.holders(terms, scopes))
 
     def by_meaning(self, query: Query) -> tuple[Hit, ...]:
         """Return what is nearest to the query's vector, among vectors of the same model; the score is the cosine."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from foreword import details
 from foreword.amendments import About, Amendment, standing
-from foreword.distill.gist import stem
+from foreword.extract.text import stem
 from foreword.trust import level
 from foreword.types import Link, Memory
 from foreword.words import broken

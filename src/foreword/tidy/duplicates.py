@@ -10,8 +10,8 @@ from math import ceil
 from typing import Any
 
 from foreword.amendments import About, Amendment
-from foreword.distill.gist import stem
-from foreword.distill.merge import ALSO, EARLIER, evidence_of, together
+from foreword.extract.merge import ALSO, EARLIER, evidence_of, together
+from foreword.extract.text import stem
 from foreword.trust import level
 from foreword.types import Link, Memory
 from foreword.words import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, told_in

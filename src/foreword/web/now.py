@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword import answers
-from foreword.distill.sentences import cut
 from foreword.errors import NotFound
 from foreword.extract.actions import action_of
+from foreword.extract.text import cut
 from foreword.layout import ledger_of
 from foreword.store.registry import names
 from foreword.types import Project

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.details import text, texts
-from foreword.distill.commands import command_of
-from foreword.distill.failures import failure_uid, outcome
-from foreword.distill.merge import fixes_of
 from foreword.extract.actions import Action, Todo, action_of, todos_after
+from foreword.extract.commands import command_of
+from foreword.extract.failures import failure_key, failure_of, run_of
+from foreword.extract.merge import fixes_of
+from foreword.extract.session import failure_uid
 from foreword.store.registry import names
 from foreword.store.timeline import Given
 from foreword.types import KINDS, Change, Event, Injection, Memory, Session
@@ -205,17 +206,18 @@ def _run(action: Action) -> dict[str, Any]:
     command = command_of(action.command)
     if not command.program or command.kind == "look":
         return {}
-    failed, problem = outcome(action.output, command, failed=action.failed)
+    run = run_of(action)
+    failure = failure_of(run) if run.failed else None
     shown = _short(action.command, COMMAND)
     output = action.output.strip()
     return {
         "command": shown["text"],
         "kind": command.kind,
-        "failed": failed,
-        "error": problem.message if failed and problem else "",
-        "output": output[-OUTPUT:] if failed else "",
-        "more": max(0, len(output) - OUTPUT) if failed else 0,
-        "fingerprint": problem.fingerprint if failed and problem else "",
+        "failed": run.failed,
+        "error": failure.error if failure else "",
+        "output": output[-OUTPUT:] if run.failed else "",
+        "more": max(0, len(output) - OUTPUT) if run.failed else 0,
+        "fingerprint": failure_key(failure) if failure else "",
     }
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.details import texts
-from foreword.distill.changes import is_test
-from foreword.distill.fixes import elsewhere, fate_of
-from foreword.distill.merge import fixes_of
-from foreword.distill.sentences import begun, cut
 from foreword.errors import BadRequest
 from foreword.extract.actions import action_of
+from foreword.extract.changes import is_test
+from foreword.extract.fixes import elsewhere, fate_of
+from foreword.extract.merge import fixes_of
+from foreword.extract.text import capitalised, cut
 from foreword.store.registry import counts_as, names
 from foreword.store.timeline import Changed, Given
 from foreword.types import Change, Event, Memory, Session
@@ -166,7 +166,7 @@ def _summary(memory: Memory | None, *, changed: bool) -> str:
         return ""
     done = [part for each in texts(memory.detail, "done") for part in each.split("; ")]
     rest = [each for each in done if not (changed and each.startswith(("new ", "changed ")))]
-    told = cut(memory.body or ". ".join(map(begun, rest)), SUMMARY)
+    told = cut(memory.body or ". ".join(map(capitalised, rest)), SUMMARY)
     return f"{told}." if told[-1:].isalnum() or told.endswith((")", "`")) else told
 
 

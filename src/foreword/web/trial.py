@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
 from foreword.hosts import FILES, find
-from foreword.layout import MOST_TOKENS, Recipe
-from foreword.recall.pipeline import meant
-from foreword.recall.silences import says
-from foreword.recall.trial import Entry, Part, Trial
+from foreword.layout import MOST_TOKENS, LayerRule, Recipe
+from foreword.recall.pipeline import asked_trigger, explain_nothing
 from foreword.redact import redact
-from foreword.types import FORMS, MOMENTS, Moment, Project, Recalled, Session, Skipped
+from foreword.types import FORMS, MOMENTS, Context, Item, Memory, Moment, NoContext, Project, Rejected, Session
 from foreword.web.now import LAYERS, SKIPPED
 
 if TYPE_CHECKING:
@@ -47,17 +45,31 @@ def trial(keeper: Keeper, told: Mapping[str, Any]) -> dict[str, Any]:
     asked = {"project": moment.project.key, "name": moment.project.name, "moment": moment.name, "form": moment.form}
     asked["model"] = moment.model
     about = {**asked, "range": _range(keeper.settings.recipes[moment.name])}
+    recipe = keeper.settings.recipes[moment.name]
     if by := keeper.off(moment.project).inject:
-        silent = Skipped(why=f"injection is switched off in this project ({by})", budget=moment.budget)
-        return {**about, "off": by, **_told(Trial(got=silent, layers=(), items=(), left=(), more=0), why=silent.why)}
-    got, silence = keeper.recalling.trial(moment)
-    nearest = {"score": silence.score, "needed": silence.needed} if silence and silence.why == "below" else None
-    return {**about, "off": "", **_told(got, why=says(silence) if silence else ""), "nearest": nearest}
+        silent = NoContext("off", budget=moment.budget)
+        why = f"injection is switched off in this project ({by})"
+        return {**about, "off": by, **_answer(silent, recipe, {}), "why": why, "nearest": None}
+    got = keeper.recalling.preview(moment)
+    known = keeper.store.by_id([item.memory for item in got.items]) if isinstance(got, Context) else ()
+    nearest = None
+    if isinstance(got, NoContext) and got.reason == "below" and got.nearest and got.needed:
+        nearest = {"score": got.nearest.score, "needed": got.needed}
+    return {
+        **about,
+        "off": "",
+        **_answer(got, recipe, {each.id: each for each in known}, moment.name),
+        "nearest": nearest,
+    }
 
 
-def _told(tried: Trial, *, why: str) -> dict[str, Any]:
-    got = tried.got
-    found = got if isinstance(got, Recalled) else None
+def _answer(
+    got: Context | NoContext, recipe: Recipe, known: Mapping[str, Memory], trigger: str = "prompt"
+) -> dict[str, Any]:
+    found = got if isinstance(got, Context) else None
+    numbers = {} if isinstance(got, Context) else {"spent": got.spent, "allowed": got.allowed}
+    why = "" if isinstance(got, Context) else explain_nothing(trigger, got.reason, budget=got.budget, **numbers)
+    items = [_item(each, known[each.memory]) for each in (found.items if found else ()) if each.memory in known]
     return {
         "text": found.text if found else "",
         "tokens": found.tokens if found else 0,
@@ -67,28 +79,41 @@ def _told(tried: Trial, *, why: str) -> dict[str, Any]:
         "terms": list(got.terms),
         "files": list(got.files),
         "problems": list(got.problems),
-        "layers": [_layer(each) for each in tried.layers],
-        "items": [_entry(each) for each in tried.items],
-        "left": [_entry(each) for each in tried.left],
-        "more": tried.more,
+        "layers": [_layer(each, got) for each in recipe.layers],
+        "items": items,
+        "left": [_rejected(each) for each in got.rejected],
+        "more": 0,
     }
 
 
-def _layer(part: Part) -> dict[str, Any]:
-    said = {"heading": LAYERS.get(part.name, part.name).capitalize()}
-    return {**vars(part), **said, "skipped": SKIPPED.get(part.skipped, part.skipped)}
-
-
-def _entry(entry: Entry) -> dict[str, Any]:
-    memory = entry.memory
+def _layer(rule: LayerRule, got: Context | NoContext) -> dict[str, Any]:
+    found = got if isinstance(got, Context) else None
+    skipped = got.skipped.get(rule.name, "")
     return {
-        **vars(entry),
-        "memory": memory.id,
-        "title": memory.title,
-        "kind": memory.kind,
-        "scope": memory.scope.partition(":")[0],
-        "why": dict(entry.why),
+        "name": rule.name,
+        "cap": rule.cap,
+        "limit": rule.limit,
+        "spent": found.layers.get(rule.name, 0) if found else 0,
+        "items": sum(each.layer == rule.name for each in found.items) if found else 0,
+        "least": got.needed if isinstance(got, NoContext) else 0.0,
+        "skipped": SKIPPED.get(skipped, skipped),
+        "heading": LAYERS.get(rule.name, rule.name).capitalize(),
     }
+
+
+def _item(item: Item, memory: Memory) -> dict[str, Any]:
+    about = {"layer": item.layer, "score": item.score, "tokens": item.tokens, "why": dict(item.why)}
+    return {**about, **_memory(memory), "line": "", "reason": "", "says": ""}
+
+
+def _rejected(each: Rejected) -> dict[str, Any]:
+    about = {"layer": each.layer, "score": each.ranked.score, "tokens": 0, "why": dict(each.ranked.why)}
+    return {**about, **_memory(each.ranked.memory), "line": each.line, "reason": each.reason, "says": each.text}
+
+
+def _memory(memory: Memory) -> dict[str, Any]:
+    scope = memory.scope.partition(":")[0]
+    return {"memory": memory.id, "title": memory.title, "kind": memory.kind, "scope": scope}
 
 
 def _range(recipe: Recipe) -> dict[str, int]:
@@ -102,7 +127,7 @@ def _moment(keeper: Keeper, told: Mapping[str, Any]) -> Moment:
     project = _project(keeper, _text(told, "project"))
     session = _session(keeper, _text(told, "session"), project)
     form = _one_of(told, "form", FORMS) or (find(host).form if host else "markdown")
-    return meant(
+    return asked_trigger(
         Moment(
             name=name,
             project=project,

@@ -20,7 +20,7 @@ from typing import Any
 from foreword.capture import project_at
 from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
-from foreword.learn.alike import alike
+from foreword.maintenance.similarity import alike
 from foreword.paths import Home
 from foreword.redact import redact
 from foreword.store import forgetting as rows
@@ -30,7 +30,7 @@ from foreword.store.sqlite import Store
 from foreword.types import Memory, Query
 from foreword.verbatim import Sentences, is_long, split
 from foreword.words import terms
-from foreword.worker.distilling import Distilling
+from foreword.worker.extraction import ExtractionJob
 from foreword.worker.importing import Importing
 from foreword.worker.refining import Refining
 from foreword.worker.scrub import files
@@ -63,7 +63,7 @@ class Forgetting:
         *,
         home: Home,
         store: Callable[[], Store],
-        distilling: Distilling,
+        extraction: ExtractionJob,
         refining: Refining,
         importing: Callable[[], Importing],
         work: Work,
@@ -72,7 +72,7 @@ class Forgetting:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._home, self._store, self._now, self._tell = home, store, now, tell
-        self._distilling, self._refining, self._importing, self._work = distilling, refining, importing, work
+        self._extraction, self._refining, self._importing, self._work = extraction, refining, importing, work
         self._drain = drain
 
     def asked(self, request: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
@@ -84,13 +84,13 @@ class Forgetting:
         if self._importing().busy():
             raise BadRequest("an import is running", hint="wait until it is done: it may bring what is forgotten here")
         self._drain()
-        return self._distilling.apart(lambda: self._forget(wish, who=who, why=why)).result()
+        return self._extraction.apart(lambda: self._forget(wish, who=who, why=why)).result()
 
     def resume(self) -> None:
         """Finish in the background what a killed worker left."""
         try:
             if self._store().forgetting.unfinished():
-                self._distilling.apart(self._finish_quietly)
+                self._extraction.apart(self._finish_quietly)
         except ForewordError:
             return
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from foreword.config import Settings
-from foreword.distill import merged
 from foreword.errors import BadRequest, ForewordError, StoreError
+from foreword.extract.merge import merge
 from foreword.imports import Batch, Source, find, refuse_where_off, safe, safe_row
 from foreword.redact.files import denied
 from foreword.revise import said_again
@@ -417,7 +417,7 @@ def _merged(new: Memory, old: Memory | None, *, gentle: bool) -> Memory | None:
     if old.scope != new.scope:
         return None  # it moved elsewhere, or is another project's: no import takes it from there
     if old.status != "forgotten" and "seen_in" in new.detail:  # both have seen it: evidence is put together
-        new = merged(old, new)
+        new = merge(old, new)
         return None if replace(new, id=old.id) == old else new
     if old.status == "forgotten" or new.confirmed < old.confirmed or (gentle and new.confirmed == old.confirmed):
         return None

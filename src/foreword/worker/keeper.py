@@ -30,12 +30,13 @@ from foreword.types import Project
 from foreword.web import Viewer
 from foreword.worker import asked, reviewing
 from foreword.worker.callers import Callers
-from foreword.worker.distilling import Distilling
+from foreword.worker.extraction import ExtractionJob
 from foreword.worker.forgetting import Forgetting
 from foreword.worker.given import Given
 from foreword.worker.goals import Goals
 from foreword.worker.governing import Governing
 from foreword.worker.graph import Graph
+from foreword.worker.hints import Hints
 from foreword.worker.importing import Courtesy, Importing
 from foreword.worker.logs import log_to
 from foreword.worker.meaning import Meaning
@@ -83,7 +84,7 @@ class Keeper:
         self._broken = StoreError("the store is not open yet", hint="ask again")
         self._meaning = Meaning(tell=self.tell)
         self._refining = Refining(store=lambda: self.store, tell=self.tell)
-        self._distilling = Distilling(
+        self._extraction = ExtractionJob(
             store=lambda: self.store,
             project_of=self._project,
             tell=self.tell,
@@ -91,6 +92,7 @@ class Keeper:
             now=now,
             deny=lambda: self.settings.deny_paths,
             counts_as=self.registry.key,
+            changed=self._memories_changed,
         )
         self.courtesy = Courtesy()
         self._measuring = Measuring(store=lambda: self.store, now=now)
@@ -105,6 +107,13 @@ class Keeper:
             tell=self.tell,
             now=now,
         )
+        self._hints = Hints(
+            store=lambda: self.store,
+            settings=lambda: self.settings,
+            measuring=self._measuring,
+            tell=self.tell,
+            now=now,
+        )
         self._taking = Taking(
             home=home,
             store=lambda: self.store,
@@ -112,7 +121,7 @@ class Keeper:
             registry=self.registry,
             callers=self.callers,
             work=self._work,
-            distilling=self._distilling,
+            extraction=self._extraction,
             off=self.off,
             hush=self._hush,
             tell=self.tell,
@@ -128,13 +137,14 @@ class Keeper:
         self._moments = Moments(
             taking=self._taking,
             recalling=self.recalling,
-            distilling=self._distilling,
+            extraction=self._extraction,
             given=self._given,
+            hints=self._hints,
             project_of=self._project,
             off=self.off,
         )
         self._sessions = Sessions(
-            store=lambda: self.store, project_of=self._project, distilling=self._distilling, given=self._given
+            store=lambda: self.store, project_of=self._project, extraction=self._extraction, given=self._given
         )
         self._memories = Memories(
             store=lambda: self.store,
@@ -163,14 +173,14 @@ class Keeper:
             store=lambda: self.store,
             registry=self.registry,
             settings=lambda: self.settings,
-            alone=self._distilling.alone,
+            alone=self._extraction.alone,
             importing=self._importing.busy,
             now=now,
         )
         self._forgetting = Forgetting(
             home=home,
             store=lambda: self.store,
-            distilling=self._distilling,
+            extraction=self._extraction,
             refining=self._refining,
             importing=lambda: self._importing,
             work=self._work,
@@ -210,6 +220,11 @@ class Keeper:
         self._store = self._opened()
         self._forgetting.resume()
         self._importing.resume()
+
+    def _memories_changed(self, project: str) -> None:
+        """Read again what is kept at hand of a project."""
+        self._hints.refresh(project)
+        self.recalling.refresh(project)
 
     # -- its own life -------------------------------------------------------------------------------------------
     def reload(self) -> None:
@@ -265,7 +280,7 @@ class Keeper:
             for problem in self._store.problems():
                 self.tell("store", problem)
             self._meaning.catch_up(self._store)
-            self._distilling.look()
+            self._extraction.look()
             self._measuring.look()
             self._pruning.look()
             self._tidying.look()
@@ -300,7 +315,7 @@ class Keeper:
         self._pruning.close()
         self._tidying.close()
         self._meaning.close()
-        self._distilling.close()
+        self._extraction.close()
         self._refining.close()
         self._work.close()
         self._moments.close()

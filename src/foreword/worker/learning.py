@@ -1,4 +1,4 @@
-"""A session that ended -> what it makes known at once: patterns, and proposals that wait for the user."""
+"""Propose rules when a session has ended; they wait for the user."""
 
 from __future__ import annotations
 
@@ -7,36 +7,35 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from foreword.amendments import About, Amendment
-from foreword.distill import Distilled
 from foreword.errors import Conflict, ForewordError
-from foreword.learn import WHO, plan_at_end, plan_wider
+from foreword.extract.session import Extraction
+from foreword.maintenance.proposals import WHO, plan, plan_wider
 from foreword.store.sqlite import Store
 from foreword.types import Memory, Project
 
 log = logging.getLogger("foreword")
 
-TEACHING = ("failure", "correction", "preference")  # what a session must have come to before anything is asked
-FAILURES, RULES = 300, 2_000  # memories of a project, the newest, that are looked at
+TEACHING = ("correction", "preference")  # what a session must have come to before anything is asked
+RULES = 2_000  # of a project, the newest, that are looked at
 SUMMARIES = 20  # of each project, whose files tell its language
 
 
 def learn_from(
     store: Store,
-    harvests: Sequence[tuple[Project, Distilled]],
+    extracted: Sequence[tuple[Project, Extraction]],
     *,
     now: float,
     tell: Callable[[str, str], None],
 ) -> None:
     """Plan and do what cannot wait for a quiet hour; what goes wrong is told, and waits for the next session."""
-    for project, got in harvests:
+    for project, got in extracted:
         kinds = {memory.kind for memory in got.memories}
         if kinds.isdisjoint(TEACHING):
             continue
         try:
             about = About(project, now=now, taken_back=store.taken_back())
-            _do(store, plan_at_end(_of_project(store, project), about=about), at=now)
-            if not kinds.isdisjoint(TEACHING[1:]):
-                _do(store, plan_wider(rules_of_all(store), about=about), at=now)
+            _do(store, plan(_of_project(store, project), about=about), at=now)
+            _do(store, plan_wider(rules_of_all(store), about=about), at=now)
         except ForewordError as exc:
             tell("learn", f"what a session taught waits for the next one: {exc}")
         except Exception as exc:
@@ -67,7 +66,4 @@ def rules_of_all(store: Store) -> tuple[Memory, ...]:
 
 
 def _of_project(store: Store, project: Project) -> tuple[Memory, ...]:
-    return (
-        *store.of_kinds(("failure", "pattern"), scopes=(project.scope,), limit=FAILURES),
-        *store.of_kinds(("correction", "preference", "decision"), scopes=(project.scope,), limit=RULES),
-    )
+    return store.of_kinds(("correction", "preference", "decision"), scopes=(project.scope,), limit=RULES)

@@ -13,12 +13,13 @@ from foreword.encoding import storable
 from foreword.errors import BadRequest
 from foreword.hosts import FILES, find
 from foreword.payloads import Delivery
-from foreword.recall.pipeline import meant
+from foreword.recall.pipeline import asked_trigger
 from foreword.redact import redact
 from foreword.switches import Off
-from foreword.types import FORMS, GOING_ON, MOMENTS, Event, Moment, Project, Skipped
-from foreword.worker.distilling import Distilling
+from foreword.types import FORMS, GOING_ON, MOMENTS, Event, Moment, NoContext, Project
+from foreword.worker.extraction import ExtractionJob
 from foreword.worker.given import Given
+from foreword.worker.hints import Hints
 from foreword.worker.recalling import Recalling
 from foreword.worker.taking import Taking
 
@@ -35,13 +36,14 @@ class Moments:
         *,
         taking: Taking,
         recalling: Recalling,
-        distilling: Distilling,
+        extraction: ExtractionJob,
         given: Given,
+        hints: Hints,
         project_of: Callable[[str], Project],
         off: Callable[[Project | None], Off],
     ) -> None:
-        self._taking, self._recalling, self._distilling, self._given = taking, recalling, distilling, given
-        self._project_of, self._off = project_of, off
+        self._taking, self._recalling, self._extraction, self._given = taking, recalling, extraction, given
+        self._hints, self._project_of, self._off = hints, project_of, off
         self._answering = threading.Lock()
         self._answered: dict[str, float] = {}  # key of an event -> when it was told
         self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
@@ -55,6 +57,10 @@ class Moments:
             return b""
         told = self._taking.read(delivery)
         moment = moment_of(delivery, told.captured)
+        if moment is not None and moment.name == "tool":
+            self._taking.remember([told])
+            text = "" if self._off(moment.project).inject else self._hints.answer(told, delivery)
+            return find(delivery.host).spoken(delivery.event, text)
         if moment is None or self._off(moment.project).inject:
             self._taking.remember([told])
             return b""
@@ -62,7 +68,8 @@ class Moments:
             self._taking.remember([told])
             return b""
         if moment.name == "session_start":
-            self._distilling.settle(moment.project.key)
+            self._hints.new_window(moment.session)
+            self._extraction.settle(moment.project.key)
         writing = self._writing.submit(self._taking.remember, [told])  # while it waits for the disk, we look
         try:
             self._taking.catch_up()
@@ -96,7 +103,7 @@ class Moments:
             raise BadRequest(f"unknown host {host!r}", hint=f"one of {', '.join(FILES)}, or leave it out")
         if stable and not session_id:
             raise BadRequest("`stable` needs a `session_id`", hint="send the session that must see the same bytes")
-        wanted = meant(
+        wanted = asked_trigger(
             Moment(
                 name=name,
                 project=self._project_of(project_path),
@@ -110,18 +117,18 @@ class Moments:
                 stable=stable,
             )
         )
-        if by := self._off(wanted.project).inject:
-            return answers.context(Skipped(why=f"injection is switched off ({by})", budget=budget), "")
+        if self._off(wanted.project).inject:
+            return answers.context(NoContext("off", budget=budget), "")
         self._taking.catch_up()
         if stable:
             return self._recalling.same(wanted, preview=preview)
-        return answers.context(*self._recalling.recall(wanted, preview=preview))
+        return answers.context(*self._recalling.recall(wanted, preview=preview), trigger=wanted.name)
 
     def question(
         self, prompt: str, *, project: Project, session: str, host: str, scope: str = "", kinds: Sequence[str] = ()
     ) -> dict[str, Any]:
         """What an agent that asks is given, in its window's ledger; *scope* and *kinds* narrow it."""
-        wanted = meant(
+        wanted = asked_trigger(
             Moment(
                 name="question",
                 project=project,
@@ -131,12 +138,12 @@ class Moments:
                 scope=scope,
             )
         )
-        if by := self._off(project).inject:
-            return answers.context(Skipped(why=f"injection is switched off ({by})"), "")
+        if self._off(project).inject:
+            return answers.context(NoContext("off"), "")
         self._taking.catch_up()
         if wanted.name == "session_start":
-            self._distilling.settle(project.key)
-        return answers.context(*self._recalling.recall(wanted, kinds=kinds))
+            self._extraction.settle(project.key)
+        return answers.context(*self._recalling.recall(wanted, kinds=kinds), trigger=wanted.name)
 
     def close(self) -> None:
         self._writing.shutdown()

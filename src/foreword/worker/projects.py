@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from foreword.amendments import Amendment, Logged
 from foreword.config import Settings
 from foreword.details import texts
-from foreword.distill import merged
 from foreword.errors import BadRequest, NotFound, StoreError
+from foreword.extract.merge import merge
 from foreword.redact import redact
 from foreword.store.sqlite import Store
 from foreword.switched import refuse_to_write
@@ -266,7 +266,7 @@ class Projects:
 def united(known: Memory, other: Memory) -> Memory:
     """Two memories that say the same of what became one project, with the evidence of both."""
     older, newer = sorted((known, other), key=lambda each: each.confirmed)
-    both = merged(older, newer)
+    both = merge(older, newer)
     lists = {
         name: list(dict.fromkeys((*texts(known.detail, name), *texts(other.detail, name))))
         for name in (("contracts", "depends_on", "related") if known.kind == "project" else ())

@@ -15,15 +15,13 @@ from foreword.capture import Captured, injection_id
 from foreword.config import Settings
 from foreword.errors import BadRequest
 from foreword.hosts import cap_of, find, text_of
-from foreword.layout import Recipe
 from foreword.payloads import Delivery
-from foreword.recall.pipeline import MOST_RECORDED, POOL, caps, injection_of, look, thresholds
+from foreword.recall.files import TurnRecord, record_of
+from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injection_of, look, options_of, recall
 from foreword.recall.query import query_of
-from foreword.recall.silences import heard, kept
-from foreword.recall.trial import Trial, tried
 from foreword.store.silences import Silence
 from foreword.store.sqlite import Store
-from foreword.types import BASE32, KINDS, Moment, Project, Ranked, Recalled, Skipped
+from foreword.types import BASE32, KINDS, Context, Moment, NoContext, Project, Query, Ranked
 from foreword.worker.arrived import arrived
 from foreword.worker.meaning import Meaning
 from foreword.worker.measuring import Measuring
@@ -32,6 +30,8 @@ from foreword.worker.work import Work
 T = TypeVar("T")
 
 MOST_RESULTS = 200
+MOST_TURNS = 300  # of a project, which tell its likely files
+MOST_PROJECTS = 20  # whose turns are kept at hand
 SEARCH_SECONDS = 2.0  # somebody who searches waits so long for the vector of the question
 TURNS = 32  # sessions that share a lock wait for each other some milliseconds
 BETWEEN = "\n\n"  # two blocks in one answer
@@ -64,6 +64,7 @@ class Recalling:
         self._store, self._settings, self._synonyms = store, settings, synonyms
         self._meaning, self._work, self._measuring = meaning, work, measuring
         self._hush, self._tell, self._now = hush, tell, now
+        self._history: dict[str, tuple[TurnRecord, ...]] = {}
         # One answer at a time for a session: what the first is given, the second must know.
         self._turns = tuple(threading.RLock() for _ in range(TURNS))
 
@@ -76,7 +77,7 @@ class Recalling:
             return str(self.same(moment, id=id, at=at, hold=False)["context"])  # a plugin holds on to a silence itself
         begun = self._second_chance(moment, captured, at=at) if again and moment.name == "prompt" else ""
         got, _ = self.recall(moment, id=id, at=at, beside=begun)
-        return BETWEEN.join(filter(None, (begun, got.text if isinstance(got, Recalled) else "")))
+        return BETWEEN.join(filter(None, (begun, got.text if isinstance(got, Context) else "")))
 
     def _second_chance(self, moment: Moment, captured: Captured, *, at: float) -> str:
         """What a session begins with, at the first prompt of a window, unless its transcript shows that it arrived."""
@@ -102,7 +103,7 @@ class Recalling:
     ) -> dict[str, Any]:
         """What was given first to whoever asked the same; the first time it is built and recorded."""
         query = query_of(moment, synonyms=self._synonyms())
-        silence = Skipped(why="", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
+        silence = NoContext("nothing", terms=query.terms[:MOST_RECORDED], files=query.files[:MOST_RECORDED])
         with self._turn(moment):
             first = self._store().given(injection_of(moment, silence, id="", at=0.0))
             gone = first is not None and first.tokens > 0 and not first.text  # pruned: it is built anew
@@ -110,7 +111,7 @@ class Recalling:
                 return answers.again(first)
             got, id = self.recall(moment, preview=preview, id=id, at=at, seconds=seconds, again=again)
             held = hold and not preview and not got.problems and "deadline" not in got.skipped.values()
-            if isinstance(got, Skipped) and held:
+            if isinstance(got, NoContext) and held:
                 self._store().record(injection_of(moment, got, id=_new_id(), at=self._now()))
             return answers.context(got, id)
 
@@ -125,70 +126,73 @@ class Recalling:
         beside: str = "",
         seconds: float = 0.0,
         again: bool = False,
-    ) -> tuple[Recalled | Skipped, str]:
-        """The context of a moment, in one answer with *beside*, and where there is one, the id it is recorded under.
+    ) -> tuple[Context | NoContext, str]:
+        """Return the context of a trigger, in one answer with *beside*, and the id under which it is recorded.
 
-        Why nothing is said is kept too, unless it is *again* that which nobody asked for.
+        Why nothing is injected is recorded too, unless it is *again* that which nobody asked for.
         """
         with self._turn(moment):
-            got, silence = self._asked(heard, moment, kinds, beside=beside, seconds=seconds)
+            got = self._recall(moment, kinds, beside=beside, seconds=seconds)
             for problem in got.problems:
                 self._tell("recall", problem)
             if preview:
                 return got, ""
-            self._measuring.recalled(moment.project.key, moment.name, silent=isinstance(got, Skipped))
+            self._measuring.recalled(moment.project.key, moment.name, silent=isinstance(got, NoContext))
             # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
             id, at = id or _new_id(), at or self._now()
-            if silence is not None:
+            if isinstance(got, NoContext):
                 if not again:
-                    self._hush(moment.project, replace(silence, id=id, at=at))
+                    self._hush(moment.project, silence_of(moment, got, id=id, at=at))
                 return got, ""
             self._store().record(injection_of(moment, got, id=id, at=at))
             return got, id
 
-    def trial(self, moment: Moment) -> tuple[Trial, Silence | None]:
-        """What would be said at a moment, and what would not; if nothing is, why. Nothing is recorded or counted."""
-        got = self._asked(tried, moment)
-        if not isinstance(got.got, Skipped):
-            return got, None
-        settings, used = self._settings(), self._store().spent(moment.session)
-        recipe, threshold = settings.recipes[moment.name], thresholds(settings)[moment.name]
-        return got, kept(moment, got.got, best=got.best, recipe=recipe, threshold=threshold, used=used)
+    def preview(self, moment: Moment) -> Context | NoContext:
+        """Return what would be injected at a trigger, and what would not. Nothing is recorded or counted."""
+        return self._recall(moment)
 
-    def _asked(
-        self,
-        sentence: Callable[..., T],
-        moment: Moment,
-        kinds: Sequence[str] = (),
-        *,
-        beside: str = "",
-        seconds: float = 0.0,
-    ) -> T:
-        """What recall, or a trial of it, says to a moment with the settings and the window that it has."""
+    def _recall(
+        self, moment: Moment, kinds: Sequence[str] = (), *, beside: str = "", seconds: float = 0.0
+    ) -> Context | NoContext:
+        """Run the pipeline with the settings and the window that the trigger has."""
         start = moment.name == "session_start"
-        deadline = self._settings().deadline_start_ms if start else self._settings().deadline_prompt_ms
+        settings = self._settings()
+        deadline = settings.deadline_start_ms if start else settings.deadline_prompt_ms
         # The hook waits a little longer: a partial answer arrives.
         until = time.perf_counter() + (seconds or deadline / 1000 / 2)
-        cap = cap_of(moment.host, raised=caps(self._settings()))
+        cap = cap_of(moment.host, raised=caps(settings))
         if cap and beside:
             cap = replace(cap, most=max(0, cap.most - cap.size(beside + BETWEEN)))
-        return sentence(
-            self._store(),
+        session, store = moment.session, self._store()
+        return recall(
+            store,
             self._work.around(moment),
-            recipe=_narrowed(self._settings().recipes[moment.name], kinds),
-            threshold=thresholds(self._settings())[moment.name],
+            options=options_of(settings, moment.name, synonyms=self._synonyms(), cap=cap, kinds=kinds),
             now=self._now(),
-            shown=lambda: self._store().shown(moment.session) if moment.session else frozenset(),
-            spent=lambda: self._store().spent(moment.session),
-            begun=lambda: self._store().begun(moment.session),
-            synonyms=self._synonyms(),
-            most_terms=self._settings().terms_max,
-            postings=self._settings().postings_budget,
-            family=self._settings().tokenizer,
-            cap=cap,
+            window=Window(
+                shown=lambda: store.shown(session) if session else frozenset(),
+                spent=lambda: store.spent(session),
+                began=lambda: store.begun(session),
+                history=lambda: self._turns_of(moment.project),
+            ),
             vector=self._meaning.of_prompt(moment.prompt, seconds=deadline / 1000 / 4),  # half of the time to build
             expired=lambda: time.perf_counter() > until,
         )
+
+    def refresh(self, project: str) -> None:
+        """Read the turns of a project again: a session changed them."""
+        self._history.pop(project, None)
+
+    def _turns_of(self, project: Project) -> tuple[TurnRecord, ...]:
+        """Return the newest turns of a project, newest first; they are kept at hand, because every prompt needs them."""
+        known = self._history.get(project.key)
+        if known is None:
+            hits = self._store().by_recency(Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS))
+            known = tuple(record_of(hit.memory) for hit in hits)
+            while len(self._history) >= MOST_PROJECTS:
+                self._history.pop(next(iter(self._history)), None)
+            self._history[project.key] = known
+        return known
 
     def _turn(self, moment: Moment) -> AbstractContextManager[object]:
         return self._turns[hash(moment.session) % TURNS] if moment.session else nullcontext()
@@ -227,14 +231,25 @@ class Recalling:
         return Found(ranked[:most], wrong)
 
 
-def _narrowed(recipe: Recipe, kinds: Sequence[str]) -> Recipe:
-    """*recipe* with these kinds alone; without kinds, as it is."""
-    if not kinds:
-        return recipe
-    layers = [
-        replace(layer, kinds=only) for layer in recipe.layers if (only := tuple(k for k in layer.kinds if k in kinds))
-    ]
-    return replace(recipe, layers=tuple(layers))
+def silence_of(moment: Moment, got: NoContext, *, id: str, at: float) -> Silence:
+    """Return the record of a trigger at which nothing was injected."""
+    return Silence(
+        id=id,
+        moment=moment.name,
+        source=moment.source,
+        session=moment.session,
+        project=moment.project.key,
+        host=moment.host,
+        at=at,
+        why=got.reason,
+        budget=got.budget,
+        build_ms=round(got.build_ms, 3),
+        nearest=got.nearest.memory.id if got.nearest else "",
+        score=got.nearest.score if got.nearest else 0.0,
+        needed=got.needed,
+        spent=got.spent,
+        allowed=got.allowed,
+    )
 
 
 def _new_id() -> str:

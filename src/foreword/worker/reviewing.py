@@ -9,8 +9,7 @@ from typing import Any
 from foreword.amendments import Amendment, Logged
 from foreword.details import text, texts
 from foreword.errors import BadRequest
-from foreword.learn.rules import same
-from foreword.learn.said import category_of
+from foreword.maintenance.proposals import same
 from foreword.redact import redact
 from foreword.revise import PROPOSAL, REVISES, accepted
 from foreword.store.sqlite import Store
@@ -169,7 +168,6 @@ def _promote(note: Memory, *, kind: str, scope: str, title: str, now: float) -> 
         functions=note.functions,
         created=now,
         confirmed=now,
-        detail={"category": category_of(note.title)} if kind == "learning" else {},
     )
     after = replace(note, status="superseded", superseded_by=new.uid)
     links = (Link(new.uid, "supersedes", note.id),)

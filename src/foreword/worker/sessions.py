@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from foreword import answers
-from foreword.distill import session_uid
-from foreword.distill.fixes import elsewhere
 from foreword.errors import NotFound
+from foreword.extract.fixes import elsewhere
+from foreword.extract.session import session_uid
 from foreword.store.sqlite import Store
 from foreword.types import Project, Session
-from foreword.worker.distilling import Distilling
+from foreword.worker.extraction import ExtractionJob
 from foreword.worker.given import Given
 
 MOST_CHANGES = 1000  # of a session, in its story
@@ -26,10 +26,10 @@ class Sessions:
         *,
         store: Callable[[], Store],
         project_of: Callable[[str], Project],
-        distilling: Distilling,
+        extraction: ExtractionJob,
         given: Given,
     ) -> None:
-        self._store, self._project_of, self._distilling, self._given = store, project_of, distilling, given
+        self._store, self._project_of, self._extraction, self._given = store, project_of, extraction, given
 
     def every(self, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
         """The newest sessions of a project, or of all."""
@@ -67,5 +67,5 @@ class Sessions:
         found = self._store().session(id) or self._store().session_like(id)
         if found is None:
             raise NotFound(f"there is no session {id!r}", hint="`foreword sessions` lists them")
-        self._distilling.settle(found.project)
+        self._extraction.settle(found.project)
         return self._store().session(found.id) or found  # as it stands now

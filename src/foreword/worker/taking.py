@@ -15,16 +15,15 @@ from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook.build import key_of
 from foreword.paths import Home
 from foreword.payloads import Delivery
-from foreword.recall.silences import of_hook
 from foreword.redact.env import hiding
 from foreword.remember import Read, read, remember
 from foreword.store.silences import Silence
 from foreword.store.sqlite import Store
 from foreword.switches import Off
-from foreword.types import TOOL_BEGIN, Project
+from foreword.types import TOOL_BEGIN, Injection, Project
 from foreword.worker import asked
 from foreword.worker.callers import Callers
-from foreword.worker.distilling import Distilling
+from foreword.worker.extraction import ExtractionJob
 from foreword.worker.registry import Registry
 from foreword.worker.work import Work
 
@@ -46,14 +45,14 @@ class Taking:
         registry: Registry,
         callers: Callers,
         work: Work,
-        distilling: Distilling,
+        extraction: ExtractionJob,
         off: Callable[[Project | None], Off],
         hush: Callable[[Project, Silence], None],
         tell: Callable[[str, str], None],
     ) -> None:
         self._home, self._store, self._settings = home, store, settings
         self._registry, self._callers, self._work = registry, callers, work
-        self._distilling = distilling
+        self._extraction = extraction
         self._off, self._hush, self._tell = off, hush, tell
         self._draining = threading.Lock()
 
@@ -89,7 +88,7 @@ class Taking:
         new = remember(self._store(), told)
         for each, fresh in zip(told, new, strict=True):
             if fresh:
-                self._distilling.saw(each.event.kind, each.event.session)
+                self._extraction.saw(each.event.kind, each.event.session)
         return new
 
     # -- by the spool -------------------------------------------------------------------------------------------
@@ -134,7 +133,7 @@ class Taking:
             for given in [self._registry.own(asked.injection(each)) for each in waiting if each.given]:
                 self._store().record(given, at_once=not any(each.wanted for each in told))  # else with the events
                 if not given.tokens:
-                    self._hush(Project(given.project, "", ""), of_hook(given))
+                    self._hush(Project(given.project, "", ""), _silence_of_hook(given))
             self.remember(told)
         except StoreError:
             raise  # the store's trouble, not theirs: they wait
@@ -148,3 +147,16 @@ class Taking:
             self._tell("spool", f"a delivery was set aside in {aside}: {type(exc).__name__}: {exc}")
             aside.mkdir(mode=0o700, exist_ok=True)
             spool.append(str(aside), waiting[0], most=self._settings().spool_max_mb * 1024 * 1024)
+
+
+def _silence_of_hook(record: Injection) -> Silence:
+    """Return what a hook's own record says of why it injected nothing, without the worker."""
+    reasons = set(record.skipped.values())
+    if record.moment in ("prompt", "question") and not record.terms:
+        why = "wordless"
+    elif not reasons:  # no layer was looked at
+        why = "used"
+    else:
+        why = "late" if reasons == {"deadline"} else "room" if "does not fit" in reasons else "unclear"
+    names = ("id", "moment", "source", "session", "project", "host", "at", "budget", "build_ms", "away")
+    return Silence(why=why, **{name: getattr(record, name) for name in names})

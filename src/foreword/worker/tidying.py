@@ -17,12 +17,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from foreword import learn
 from foreword.amendments import About, Amendment, Planner
 from foreword.config import Settings
 from foreword.details import texts
-from foreword.distill.gist import stems
 from foreword.errors import Conflict, ForewordError, StoreError
+from foreword.extract.text import stems
+from foreword.maintenance import proposals
 from foreword.store.sqlite import Store
 from foreword.switches import chosen, off
 from foreword.tidy import contradictions, duplicates, staleness
@@ -38,8 +38,8 @@ PLANNERS: tuple[tuple[str, Planner], ...] = (
     (WHO, duplicates.plan),
     (WHO, contradictions.plan),
     (WHO, staleness.plan),
-    (learn.WHO, learn.plan_confirmed),
-    (learn.WHO, learn.plan),
+    (proposals.WHO, proposals.plan_confirmed),
+    (proposals.WHO, proposals.plan),
 )
 ROUNDS = 6  # what one round brings to light, the next one tidies; two or three are the rule
 DAY = 86_400.0  # seconds between two tidies of a project

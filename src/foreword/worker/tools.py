@@ -14,7 +14,9 @@ from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
 from foreword.mcp.tools import BY_NAME, CATEGORIES, unknown
 from foreword.recall import render
+from foreword.recall.notes import note_of
 from foreword.recall.query import scopes_of
+from foreword.recall.relevance import content_words
 from foreword.redact import each_text, mark, redact
 from foreword.redact.env import hiding
 from foreword.since import since
@@ -95,7 +97,9 @@ def search(
     if compact:
         lines = [answers.compact(each, now)["line"] for each in found.ranked]
     else:
-        lines = [render.versions(each, moment="question", layer="answer", now=now)[0] for each in found.ranked]
+        weights = dict.fromkeys(content_words(query), 1.0)
+        notes = [note_of(each.memory, now=now, weights=weights) for each in found.ranked]
+        lines = [render.line(each, layer="answer") for each in notes]
     name = _name(caller.project)
     text = _framed(f"{len(lines)} found in {name}", lines, more="memory_get shows all") if lines else NOTHING
     results = [{**_entry(each.memory), "age": render.age(now - each.memory.created)} for each in found.ranked]

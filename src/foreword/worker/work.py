@@ -15,8 +15,9 @@ from foreword.errors import BadPayload, BadRequest, StoreError
 from foreword.hosts import find
 from foreword.languages import languages
 from foreword.recall.query import MOST_TOUCHED
+from foreword.recall.relevance import content_words
 from foreword.remember import Read
-from foreword.types import Event, Moment
+from foreword.types import GOING_ON, Event, Moment
 
 MOST_SESSIONS = 200  # of which one is remembered; the others are read from the store when they go on
 MOST_ROOTS = 200
@@ -24,6 +25,11 @@ EVENTS = 100  # read from the store after a restart: the last hour of a busy ses
 EVENTS_SECONDS = 0.02  # that a prompt waits for them
 LATELY = 300.0  # seconds for which a tool use tells something about the next prompt
 TOOLS = ("tool", "tool_failure")
+READING = ("Read", "Grep", "Glob", "LS", "NotebookRead")  # tools that name files and change none
+MOST_WORDS = 20_000  # of a session's conversation
+MOST_EDITED = 5  # files of another session that are named
+MOST_PARALLEL = 3  # other sessions
+ACTIVE = 1800.0  # seconds since the last event, within which a session is at work
 GIT_SECONDS = 10.0  # for which an answer of git is fresh
 GIT_SHARE = 20  # times as long as git took, it rests: a huge repository costs a twentieth of a processor at most
 GIT_REST = 600.0  # after a failure
@@ -56,26 +62,52 @@ class Work:
         if event.session:
             with self._lock:
                 begins = event.kind == "session_start" and told.captured.told.source in BEGINNINGS
-                self._session(event.session, whole=begins).saw(event, told.captured.told.files)
+                text = told.captured.told.prompt if event.kind == "prompt" else told.captured.told.answer
+                self._session(event.session, whole=begins).saw(event, told.captured.told.files, text=text)
 
     def around(self, moment: Moment) -> Moment:
         """The moment with what is being worked on; git is asked in the background, and answers the next time."""
         root = moment.project.root
         if not root:
             return replace(moment, languages=())  # a project that was never seen on this machine
-        files = dict(self._changed_in(root))
+        changed = self._changed_in(root)
+        files = dict(changed or {})
         recent: tuple[str, ...] = ()
+        first, words = True, frozenset[str]()
         if moment.session:
             self._read_back(moment.session)
             with self._lock:
                 session = self._session(moment.session)
                 touched, recent = dict(session.files), session.lately(self._now())
+                first, words = session.prompts <= 1, frozenset(session.words)
             for path, at in touched.items():
                 name = _inside(path, root)
                 if name:
                     files[name] = max(at, files.get(name, 0.0))
         newest = sorted(files, key=lambda name: (-files[name], name))[:MOST_TOUCHED]
-        return replace(moment, touched=tuple(newest), recent=recent, languages=self._languages_of(root))
+        return replace(
+            moment,
+            touched=tuple(newest),
+            recent=recent,
+            languages=self._languages_of(root),
+            first=first,
+            session_words=words,
+            parallel=self._parallel(moment),
+            changed=None if changed is None else frozenset(changed),
+        )
+
+    def _parallel(self, moment: Moment) -> tuple[tuple[float, tuple[str, ...]], ...]:
+        """Return the other sessions that are active in this project's folder: since when, with which files."""
+        if not moment.session:
+            return ()
+        now, root = self._now(), moment.project.root
+        with self._lock:
+            others = [
+                (each.began, tuple(name for path in each.newest_edits() if (name := _inside(path, root))))
+                for id, each in self._sessions.items()
+                if id != moment.session and each.project == moment.project.key and each.is_active(now)
+            ]
+        return tuple(sorted(each for each in others if each[1]))[-MOST_PARALLEL:]
 
     def forget(self, sessions: Sequence[str]) -> None:
         """Keep nothing of these in mind."""
@@ -113,15 +145,16 @@ class Work:
             return  # recall is told the same, and tells it
         for event in reversed(events):
             try:
-                files = find(event.host).read(event.payload).files
+                read = find(event.host).read(event.payload)
             except BadPayload:
                 continue  # a host that we do not know
             with self._lock:
-                self._session(id).saw(event, files)
+                text = read.prompt if event.kind == "prompt" else read.answer
+                self._session(id).saw(event, read.files, text=text)
 
     # -- projects -----------------------------------------------------------------------------------------------
-    def _changed_in(self, root: str) -> dict[str, float]:
-        """What git said last; it is asked again where that was too long ago."""
+    def _changed_in(self, root: str) -> dict[str, float] | None:
+        """Return what git said last, None before its first answer; ask again where that was too long ago."""
         now = time.monotonic()
         with self._lock:
             if len(self._changed) > MOST_ROOTS:
@@ -143,7 +176,7 @@ class Work:
             known.files = changed(root)
             rest = max(GIT_SECONDS, GIT_SHARE * (time.monotonic() - began))
         except BadRequest as exc:
-            known.files = {}
+            known.files = None
             self._tell("git", f"{exc}; {exc.hint}")
         finally:
             known.until, known.asking = time.monotonic() + rest, False
@@ -162,7 +195,7 @@ class _Changed:
     """What git said of one project."""
 
     def __init__(self) -> None:
-        self.files: dict[str, float] = {}
+        self.files: dict[str, float] | None = None
         self.until = 0.0  # when it may be asked again
         self.asking = False
 
@@ -174,10 +207,27 @@ class _Session:
         self.whole = whole  # nothing of it is only in the store
         self.files: dict[str, float] = {}
         self.tools: list[tuple[float, str]] = []
+        self.words: set[str] = set()  # of its prompts and answers, without the newest prompt
+        self.prompts = 0  # in the present context window
+        self.project = ""
+        self.began = self.last = 0.0
+        self.ended = False
+        self._edited: dict[str, None] = {}
+        self._prompt = ""  # the newest, until something follows it
 
-    def saw(self, event: Event, files: Sequence[str]) -> None:
+    def saw(self, event: Event, files: Sequence[str], *, text: str = "") -> None:
+        self.project = event.project or self.project
+        self.began = self.began or event.at
+        self.last, self.ended = max(self.last, event.at), event.kind == "session_end"
+        goes_on = event.kind == "session_start" and event.payload.get("source") in GOING_ON
+        self._converse("" if goes_on else event.kind, text)
         if event.kind not in TOOLS:
             return
+        if event.kind == "tool" and files and event.payload.get("tool_name") not in READING:
+            for file in files:
+                path = os.path.join(event.cwd or "/", file)
+                self._edited.pop(path, None)
+                self._edited[path] = None
         self.tools = sorted([*self.tools, (event.at, event.kind)])[-8:]  # what was spooled comes later than it was
         for file in files:
             path = os.path.join(event.cwd or "/", file)
@@ -185,6 +235,29 @@ class _Session:
         if len(self.files) > 2 * MOST_TOUCHED:
             newest = sorted(self.files.items(), key=lambda item: -item[1])
             self.files = dict(newest[:MOST_TOUCHED])
+
+    def _converse(self, kind: str, text: str) -> None:
+        """Note the words of the conversation, which tell a new topic from one that goes on."""
+        if kind in ("session_start", "compaction"):
+            self.words, self.prompts, self._prompt = set(), 0, ""
+            return
+        if self._prompt:
+            self.words |= content_words(self._prompt)
+            self._prompt = ""
+        if kind == "prompt":
+            self.prompts, self._prompt = self.prompts + 1, text
+        elif kind == "stop" and text:
+            self.words |= content_words(text)
+        if len(self.words) > MOST_WORDS:
+            self.words = set(list(self.words)[-MOST_WORDS:])
+
+    def is_active(self, now: float) -> bool:
+        """Return whether something happened lately, and the session did not end."""
+        return not self.ended and 0 <= now - self.last < ACTIVE
+
+    def newest_edits(self) -> list[str]:
+        """Return the files that it edited, newest first."""
+        return list(reversed(self._edited))[:MOST_EDITED]
 
     def lately(self, now: float) -> tuple[str, ...]:
         return tuple(kind for at, kind in reversed(self.tools) if now - at < LATELY)

@@ -45,3 +45,12 @@ def is_test(file: str) -> bool:
     return (
         name.startswith("test_") or "_test." in name or ".test." in name or ".spec." in name or "/tests/" in f"/{file}"
     )
+
+
+def combine_changes(before: str, after: str) -> str:
+    """Return what two changes of one function are as one; nothing where it was made and taken away again."""
+    if before == "NEW":
+        return "" if after == "DELETED" else "NEW"
+    if before == "DELETED":
+        return "MODIFIED" if after != "DELETED" else "DELETED"
+    return "DELETED" if after == "DELETED" else "MODIFIED"

@@ -7,7 +7,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -15,9 +15,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from foreword.details import texts
-from foreword.distill import Distilled, Draft, closed, merged
 from foreword.errors import ForewordError, StoreError
 from foreword.extract.actions import action_of
+from foreword.extract.failures import confirm_failure_detail, failure_body, failure_title, run_of
+from foreword.extract.merge import close_items, evidence_of, merge
+from foreword.extract.session import Extraction, SessionExtractor
 from foreword.redact import redact
 from foreword.redact.files import MARK, denied
 from foreword.revise import REVISED, said_again
@@ -45,11 +47,13 @@ PARSE_MS = 50.0  # of an edit: while a text is parsed, no hook is answered
 PAGE = 500  # events read at a time
 MOST_WAITING = 1000  # sessions looked at: those that go on, or failed, must not hide one that is due
 AT_ONCE = 50  # sessions taken at a time
+REPLACED = ("learning", "preference", "correction", "decision")  # kinds that a later look at a session may drop
+FAILURES = 300  # known failures of a project whose evidence a session may add to
 OTHERS = 20  # summaries and handoffs of a project whose open items may have been done since
 START_SECONDS = 0.2  # that a session's start waits for what the last one came to
 
 
-class Distilling:
+class ExtractionJob:
     """One thread that turns sessions into memory; nothing waits for it but a session's start, and that not for long."""
 
     def __init__(
@@ -62,7 +66,9 @@ class Distilling:
         now: Callable[[], float] = time.time,
         deny: Callable[[], Sequence[str]] = tuple,
         counts_as: Callable[[str], str] = str,
+        changed: Callable[[str], None] = lambda _: None,
     ) -> None:
+        self._changed = changed  # the memories of a project, by its key
         self._counts_as = counts_as
         self._registry: object = None
         self._aliases: Mapping[str, str] = {}  # as they were when the drafts were begun
@@ -75,7 +81,7 @@ class Distilling:
         self._judging = Judging(store=store, tell=tell, now=now)
         self._drafts: dict[str, _Going] = {}
         self._due: dict[str, None] = {}
-        self._working = ThreadPoolExecutor(1, thread_name_prefix="distilling")
+        self._working = ThreadPoolExecutor(1, thread_name_prefix="extraction")
         self._asked = threading.Lock()
         self._waiting = False
         self._aside: dict[str, int] = {}  # sessions that failed, and the event they failed at
@@ -178,18 +184,20 @@ class Distilling:
         going = self._read(session)
         session = store.session(session.id) or session  # it may have ended while it was read
         self._judging.judge(session, going.footprint)  # first: what a crash leaves undistilled is looked at again
-        harvests = [(draft.project, draft.harvest()) for draft in going.drafts.values()]
+        extracted = [(draft.project, draft.extract()) for draft in going.drafts.values()]
         kept = store.settle(
             session,
             upto=going.number,
-            memories=[each for project, got in harvests for each in self._memories(store, project, session, got)],
-            links=[link for _, got in harvests for link in got.links],
-            changes=[change for _, got in harvests for change in got.changes],
+            memories=[each for project, got in extracted for each in self._memories(store, project, session, got)],
+            links=[link for _, got in extracted for link in got.links],
+            changes=[change for _, got in extracted for change in got.changes],
         )
         settle_choices(store, kept, at=self._now())
+        for project, _ in extracted:
+            self._changed(project.key)
         if session.ended or self._now() - session.last > IDLE:
-            learn_from(store, harvests, now=self._now(), tell=self._tell)
-            for draft, (_, got) in zip(going.drafts.values(), harvests, strict=True):
+            learn_from(store, extracted, now=self._now(), tell=self._tell)
+            for draft, (_, got) in zip(going.drafts.values(), extracted, strict=True):
                 self._refine(session, draft, got)
         going.rests_until = time.monotonic() + SHARE * (time.monotonic() - began)
         if session.ended:
@@ -225,7 +233,7 @@ class Distilling:
                 going.number = event.number
         return going
 
-    def _refine(self, session: Session, draft: Draft, got: Distilled) -> None:
+    def _refine(self, session: Session, draft: SessionExtractor, got: Extraction) -> None:
         """Have a model put the summary of a session that is over in better words, where the user chose one."""
         summary = next((each for each in got.memories if each.kind == "summary"), None)
         if summary is None or not self._refining.on:
@@ -243,7 +251,7 @@ class Distilling:
         trusts = (*(each.trust for each in got.memories), "agent")
         self._refining.submit(session.id, given(got.memories), excerpts=draft.excerpts, trusts=trusts, then=then)
 
-    def _draft(self, going: _Going, session: Session, *, project: str, cwd: str) -> Draft:
+    def _draft(self, going: _Going, session: Session, *, project: str, cwd: str) -> SessionExtractor:
         if project not in going.drafts:
             found = self._project(project, cwd or session.cwd)
             begun = replace(session, project=project, started=0.0, last=0.0)  # what it holds tells when it was
@@ -253,30 +261,63 @@ class Distilling:
                 going.changed += [change.function for change in changes]
                 return changes
 
-            going.drafts[project] = Draft(begun, found, changes_of=changes_of)
+            going.drafts[project] = SessionExtractor(begun, found, changes_of=changes_of)
         return going.drafts[project]
 
-    def _memories(self, store: Store, project: Project, session: Session, got: Distilled) -> list[Memory]:
+    def _memories(self, store: Store, project: Project, session: Session, got: Extraction) -> list[Memory]:
         """What the session says, put together with what is known; what others left open and it did is closed."""
-        known = {memory.uid: memory for memory in store.by_uid([*(each.uid for each in got.memories), *got.gone])}
-        fresh = [merged(known[each.uid], each) if each.uid in known else each for each in got.memories]
+        known = {memory.uid: memory for memory in store.by_uid([*(each.uid for each in got.memories), *got.retracted])}
+        fresh = [merge(known[each.uid], each) if each.uid in known else each for each in got.memories]
         written = [each for each in store.of_session(session.id) if each.kind == "handoff" and each.uid not in known]
         if written:  # somebody wrote one: the agent or the user knows better
             fresh = [each for each in fresh if each.kind != "handoff"]
         gone = [
             replace(known[uid], status="stale")
-            for uid in got.gone
+            for uid in got.retracted
             if uid in known and known[uid].status == "active" and not known[uid].detail.get(REVISED)
         ]
+        if got.complete:
+            gone += self._outdated(store, session, {each.uid for each in got.memories})
         changed = [each for each in fresh if not _same(known.get(each.uid), each)]
         carried = [item for each in written for item in texts(each.detail, "next")]
-        return [*changed, *gone, *self._closed(store, project, session, replace(got, open=(*got.open, *carried)))]
+        closed = self._closed(store, project, session, replace(got, open=(*got.open, *carried)))
+        confirmed = self._confirmed(store, project, session, got, {each.uid for each in (*changed, *gone)})
+        return [*changed, *gone, *closed, *confirmed]
 
-    def _closed(self, store: Store, project: Project, session: Session, got: Distilled) -> list[Memory]:
+    def _outdated(self, store: Store, session: Session, fresh: Collection[str]) -> list[Memory]:
+        """Return what an earlier extraction of this session said and this one, which saw more of it, does not."""
+        return [
+            replace(each, status="stale")
+            for each in store.of_session(session.id)
+            if each.kind in REPLACED
+            and each.status == "active"
+            and each.uid not in fresh
+            and each.uid.startswith(f"{each.kind[:3]}:")
+            and not each.detail.get(REVISED)
+            and set(evidence_of(each)) <= {session.id}
+        ]
+
+    def _confirmed(
+        self, store: Store, project: Project, session: Session, got: Extraction, fresh: Collection[str]
+    ) -> list[Memory]:
+        """Return known failures whose command this session ran well, or whose alternative it used again."""
+        runs = [run_of(action, root=project.root) for turn in got.turns for action in turn.runs]
+        failures = store.of_kinds(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES)
+        updated = []
+        for memory in failures:
+            if memory.uid in fresh or memory.detail.get(REVISED):
+                continue
+            detail = confirm_failure_detail(memory.detail, runs, session.id)
+            if detail != memory.detail:
+                title, body = failure_title(detail), failure_body(detail)
+                updated.append(replace(memory, title=title, body=body, detail=detail))
+        return updated
+
+    def _closed(self, store: Store, project: Project, session: Session, got: Extraction) -> list[Memory]:
         query = Query(scopes=(project.scope,), kinds=("handoff", "summary"), limit=OTHERS)
         others = (hit.memory for hit in store.by_recency(query))
         earlier = (each for each in others if each.session != session.id and each.created <= session.last)
-        return [each for memory in earlier if (each := closed(memory, done=got.done, open=got.open))]
+        return [each for memory in earlier if (each := close_items(memory, done=got.done, open=got.open))]
 
     def _project(self, key: str, folder: str) -> Project:
         with suppress(ForewordError):
@@ -333,7 +374,7 @@ class _Going:
     """A session's drafts, one for each project it went to, its footprint, and the last event that they hold."""
 
     def __init__(self) -> None:
-        self.drafts: dict[str, Draft] = {}
+        self.drafts: dict[str, SessionExtractor] = {}
         self.footprint = Footprint()
         self.changed: list[str] = []  # functions of the edit that is being taken in
         self.number = 0

@@ -1,4 +1,4 @@
-"""Corrections made again, and rules that two projects have -> proposals: only the user's yes makes them rules."""
+"""Propose rules: corrections that were made again, and rules that several projects have. Only the user accepts them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foreword.amendments import Amendment
+from foreword.amendments import About, Amendment, standing
 from foreword.details import named, text, texts
-from foreword.distill.sentences import begun
+from foreword.extract.text import capitalised
 from foreword.languages import ENDINGS
-from foreword.learn.alike import alike, differ, words_of
+from foreword.maintenance.similarity import alike, differ, words_of
 from foreword.types import UNIVERSAL, Link, Memory
 
 AGAIN = 2  # sessions, or times that lie apart
@@ -23,6 +23,24 @@ TIMES_MORE, MORE, REFUSALS = 2, 3, 2
 MOST = 1_000  # rules, the newest, which are compared with each other
 VERB = "propose"
 SURE = 0.9  # the user said it, but not as a rule
+
+
+WHO = "learning"  # in the audit log
+
+
+def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
+    """Return the proposals that a project's corrections call for; once they are made, none."""
+    return standing(proposals(memories), about=about)
+
+
+def plan_wider(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
+    """Return rules that several projects have, proposed for more than one; given the rules of all projects."""
+    return standing(wider(memories, languages=main_languages(memories)), about=about)
+
+
+def plan_confirmed(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
+    """Return corrections of what is a rule by now, counted for the rule."""
+    return standing(confirmed(memories), about=about)
 
 
 def proposals(memories: Sequence[Memory]) -> tuple[Amendment, ...]:
@@ -109,7 +127,7 @@ def main_languages(memories: Sequence[Memory]) -> dict[str, str]:
 def rule_of(said: str) -> str:
     """A correction as a rule: without that it was said before."""
     bare = _TOLD.sub("", said).strip(" ,.;:—-")
-    return begun(bare) if len(bare.split()) > 1 else said
+    return capitalised(bare) if len(bare.split()) > 1 else said
 
 
 _TOLD = re.compile(

@@ -1,4 +1,4 @@
-"""A failure and a session that saw it -> what came of it there: how often it was seen, and what fixed it, there or elsewhere."""
+"""Find what came of a failure in a session that saw it: how often it was seen, and what fixed it, there or elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from foreword.details import text
-from foreword.distill.merge import counts_of, evidence_of, fixes_of
+from foreword.extract.merge import counts_of, evidence_of, fixes_of
 from foreword.types import Memory, Session
 
 
@@ -32,8 +32,8 @@ def elsewhere(came: Mapping[str, Iterable[Memory]]) -> tuple[str, ...]:
 def fate_of(memory: Memory, *, session: Session, ended: Mapping[str, float]) -> Fate:
     """What came of a failure in *session*; *ended* is when those ended that may have fixed it instead."""
     fixes = fixes_of(memory.detail)
-    told = memory.detail.get("open")
-    still = memory.status == "active" and (told if isinstance(told, bool) else not text(memory.detail, "fixed_by"))
+    stated = memory.detail.get("open")
+    still = memory.status == "active" and (stated if isinstance(stated, bool) else not text(memory.detail, "fix"))
     times = counts_of(memory.detail).get(session.id) or evidence_of(memory).get(session.id, 1)
     if own := fixes.get(session.id):
         return Fate(times, still, own)
@@ -43,4 +43,4 @@ def fate_of(memory: Memory, *, session: Session, ended: Mapping[str, float]) -> 
         return Fate(times, still, fixes[later[0]], later[0], later=True)
     if others:
         return Fate(times, still, fixes[others[-1]], others[-1])
-    return Fate(times, still, text(memory.detail, "fixed_by"))
+    return Fate(times, still, text(memory.detail, "fix"))

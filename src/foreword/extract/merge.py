@@ -1,4 +1,4 @@
-"""What is known and what a session says anew -> one memory, with the evidence of both; and what others left open, closed."""
+"""Merge what a session says again into what is known, and close the open items that it did."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foreword.details import named
-from foreword.distill.gist import holds, stems
+from foreword.details import named, texts
+from foreword.extract.failures import failure_body, failure_title, merge_failure_detail
+from foreword.extract.text import holds, stems
 from foreword.revise import REVISED, said_again
 from foreword.types import Memory
 
+CLOSED = "done_since"  # in a detail: the open items that a later session did
+MOST_CLOSED = 12
+ROUTINES = "routine_in"  # in a failure's detail: the sessions in which a routine brought it up, each with that routine
 EVIDENCE = 50  # sessions that a memory names; the oldest beyond are counted together
 EARLIER = "earlier"
 MOST_TIMES = 1_000_000_000  # that a session saw it
 
 # What a memory that is seen again keeps of its first time, and what the new time tells better.
-_COUNTED = ("failure", "decision", "preference", "correction")
+_COUNTED = ("failure", "decision", "preference", "correction", "learning")
 ALSO = "also"  # in a detail: what others saw that were merged into this one, by session
 
 
-def merged(known: Memory, fresh: Memory) -> Memory:
-    """*fresh* with what *known* has that it cannot know: its status, its beginning, how often it was seen before."""
+def merge(known: Memory, fresh: Memory) -> Memory:
+    """Return *fresh* with what only *known* has: its status, its beginning, how often it was seen before."""
     if known.status not in ("active", "stale"):  # what somebody decided stays; what was stale is said again
         fresh = replace(fresh, status=known.status, superseded_by=known.superseded_by)
     if known.detail.get(REVISED):
@@ -29,6 +33,8 @@ def merged(known: Memory, fresh: Memory) -> Memory:
         seen_in = _evidence(known.detail, fresh.detail)
         counted: dict[str, Any] = {"seen": sum(seen_in.values()), "detail": {**again.detail, "seen_in": seen_in}}
         return replace(again, **counted) if seen_in else again
+    if fresh.kind == "failure":
+        return _merge_failure(known, fresh)
     if fresh.kind not in _COUNTED and ALSO not in known.detail:
         return replace(fresh, uid=known.uid)
     seen_in = _evidence(known.detail, fresh.detail)
@@ -37,8 +43,6 @@ def merged(known: Memory, fresh: Memory) -> Memory:
     base, other = (known, fresh) if older else (fresh, known)
     if older:
         detail = {**fresh.detail, **known.detail, "seen_in": seen_in}
-    if fixes := fixes_of(known.detail) | fixes_of(fresh.detail):
-        detail["fixed_in"] = dict(list(fixes.items())[-EVIDENCE:])
     return replace(
         base,
         body=base.body or other.body,
@@ -55,31 +59,48 @@ def merged(known: Memory, fresh: Memory) -> Memory:
     )
 
 
-def closed(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> Memory | None:
-    """*memory* without what was done since, or is carried on by somebody else; None where nothing of it was."""
-    finished = [stems(each) for each in (*done, *open)]
-    detail: dict[str, Any] = dict(memory.detail)
-    gone: list[str] = []
-    kept: list[str] = []
-    for name in ("next", "block", "blockers"):
-        items = detail.get(name)
-        if isinstance(items, list):
-            left = [item for item in items if not (isinstance(item, str) and _is_among(item, finished))]
-            gone += [item for item in items if item not in left]
-            detail[name] = left
-            kept += [item for item in left if isinstance(item, str)]
-    if not gone:
-        return None
-    detail = {name: told for name, told in detail.items() if told or name not in ("next", "block", "blockers")}
-    detail["done_since"] = [*detail.get("done_since", []), *gone][-10:]
-    # A handoff that wrote itself is called by the first thing it left open.
-    title = kept[0] if kept and memory.kind == "handoff" and memory.title in gone else memory.title
-    empty = memory.kind == "handoff" and not any(
-        detail.get(name) for name in ("next", "block", "blockers", "open", "questions")
-    )
+def _merge_failure(known: Memory, fresh: Memory) -> Memory:
+    """Return one failure with the evidence of both times."""
+    detail = merge_failure_detail(known.detail, fresh.detail)
+    if routines := {**named(known.detail, ROUTINES), **named(fresh.detail, ROUTINES)}:
+        detail[ROUTINES] = dict(list(routines.items())[-EVIDENCE:])
     return replace(
-        memory, title=title, detail=detail, status="stale" if empty and memory.trust != "user" else memory.status
+        fresh,
+        uid=known.uid,
+        title=failure_title(detail),
+        body=failure_body(detail),
+        files=tuple(dict.fromkeys((*fresh.files, *known.files)))[:8],
+        functions=tuple(dict.fromkeys((*fresh.functions, *known.functions)))[:8],
+        seen=max(1, sum(counts_of(detail).values())),
+        confidence=max(known.confidence, fresh.confidence),
+        created=min(known.created, fresh.created),
+        confirmed=max(known.confirmed, fresh.confirmed),
+        status=fresh.status,
+        superseded_by=fresh.superseded_by,
+        detail=detail,
     )
+
+
+def close_items(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> Memory | None:
+    """Return *memory* with its open items that were done since, or that somebody else carries on; None without any.
+
+    They stay in the list of what the session left open, and are named as done beside it.
+    """
+    finished = [stems(each) for each in (*done, *open)]
+    closed = [item for item in open_items(memory) if _is_among(item, finished)]
+    if not closed:
+        return None
+    detail = {**memory.detail, CLOSED: [*texts(memory.detail, CLOSED), *closed][-MOST_CLOSED:]}
+    after = replace(memory, detail=detail)
+    over = memory.kind == "handoff" and memory.trust != "user" and not open_items(after)
+    return replace(after, status="stale") if over else after
+
+
+def open_items(memory: Memory) -> tuple[str, ...]:
+    """Return what a session or a handoff left open and nobody has done since."""
+    closed = texts(memory.detail, CLOSED)
+    every = (*texts(memory.detail, "next"), *texts(memory.detail, "blockers"))
+    return tuple(item for item in every if item not in closed)
 
 
 def evidence_of(memory: Memory) -> dict[str, int]:
@@ -107,8 +128,15 @@ def counts_of(detail: Mapping[str, Any], name: str = "seen_in") -> dict[str, int
 
 
 def fixes_of(detail: Mapping[str, Any]) -> dict[str, str]:
-    """Which session fixed a failure by what."""
-    return {session: fix for session, fix in named(detail, "fixed_in").items() if isinstance(fix, str)}
+    """Return which session got past a failure by what: the command that worked there."""
+    worked = named(detail, "worked")
+    return {
+        session: f"`{command}`"
+        for command, sessions in worked.items()
+        if isinstance(sessions, list)
+        for session in sessions
+        if isinstance(session, str)
+    }
 
 
 def _evidence(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, int]:

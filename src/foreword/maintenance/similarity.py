@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from foreword.distill.gist import stems
+from foreword.extract.text import stems
 from foreword.words import GENERIC
 
 SAME = 0.6  # of the words of both, that both hold

@@ -1,0 +1,405 @@
+"""Read shell command lines: their single commands, what kind each is, its shape, and the folder it runs in."""
+
+# ruff: noqa: E501 - a pattern reads better whole
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+MOST = 4_000  # characters of a command line that are read; what follows is a here-document or a script
+MOST_PARTS = 40  # commands of a line; a line with more is a script
+SHORT = 120  # characters of a command that is shown
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of a line."""
+
+    program: str  # the tool that matters: pytest, cargo test, npm run build
+    targets: tuple[str, ...]  # what it works on
+    kind: str  # test, build, lint, git, install, migrate, deploy, look or other
+    text: str  # as a person would type it again
+    words: tuple[str, ...] = ()  # without variables and what only limits it: sudo, timeout 60
+    tells: bool = True  # whether the line fails where this fails: in `pytest | tail` and `pytest || true` it does not
+    filters: bool = False  # whether it stands behind a pipe
+    lines: bool = False  # whether it is a script of several lines: `python -c '...'`
+    inner: bool = False  # whether it runs in a shell of its own: `(cd docs && make)`
+
+
+# What is put before a command without changing what it does.
+_LIMITS = ("sudo", "time", "env", "nice", "timeout", "xvfb-run", "stdbuf", "command", "exec", "nohup")
+_PREFIXES = (*_LIMITS, "npx", "bunx", "pnpx", "uvx")
+_RUNNERS = {("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("hatch", "run"), ("bundle", "exec"), ("pnpm", "exec"),
+            ("yarn", "exec"), ("npm", "exec"), ("docker", "compose"), ("rye", "run"), ("pdm", "run")}  # fmt: skip
+_WITH_VERB = {
+    "cargo", "go", "npm", "yarn", "pnpm", "bun", "make", "just", "mvn", "gradle", "./gradlew", "gradlew", "dotnet", "git", "docker",
+    "kubectl", "terraform", "pip", "pip3", "poetry", "uv", "bundle", "rails", "rake", "composer", "php", "mix", "deno", "alembic",
+    "aerich", "django-admin", "manage.py", "helm", "swift", "apt", "apt-get", "brew", "gem", "conda", "tox", "nox", "gh", "prisma",
+}  # fmt: skip
+_WITH_TWO_VERBS = {("gh", each) for each in ("pr", "api", "issue", "repo", "run", "release")} | {
+    ("git", each) for each in ("remote", "stash", "worktree", "submodule", "bisect")
+} | {(each, "run") for each in ("npm", "yarn", "pnpm", "bun", "deno")} | _RUNNERS | {("uv", "pip")}  # fmt: skip
+_KINDS = {
+    "test": r"^(?:py\.?test|unittest|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|go test|cargo (?:test|nextest)|\S+ (?:run )?test\S*|make (?:test|check)\S*|(?:mvn|gradle|gradlew|\./gradlew) (?:test|verify|check)|dotnet test|playwright|cypress|behave|manage\.py test|bats)\b",
+    "lint": r"^(?:ruff|flake8|pylint|mypy|pyright|eslint|prettier|black|isort|golangci-lint|clippy|cargo (?:clippy|fmt|check)|tsc|rubocop|shellcheck|biome|\S*markdownlint\S*|vale|\S+ (?:run )?(?:lint|typecheck|fmt|format)\S*|go vet|gofmt)\b",
+    "build": r"^(?:make|gcc|g\+\+|clang|cmake|ninja|cargo (?:build|run)|go (?:build|run|generate)|npm run build|\S+ (?:run )?build|javac|mvn \S+|gradle \S+|docker (?:build|compose)|webpack|vite|rustc|dotnet build)\b",
+    "install": r"^(?:(?:pip3?|uv|poetry|npm|yarn|pnpm|bun|cargo|gem|bundle|composer|brew|apt(?:-get)?|conda|go|mix|dotnet) (?:install|add|i|ci|sync|get|remove|uninstall|rm|update|upgrade)|uv pip)\b",
+    "migrate": r"^(?:alembic|aerich|prisma|flyway|liquibase|\S+ (?:db:)?migrate\S*|manage\.py migrate|knex|sqlx)\b",
+    "deploy": r"^(?:kubectl|helm|terraform|ansible\S*|fly|vercel|netlify|serverless|\S+ (?:run )?deploy\S*|gcloud|aws)\b",
+    "git": r"^(?:git|gh)\b",
+    "look": r"^(?:ls|cat|head|tail|grep|rg|egrep|find|fd|which|type|file|stat|wc|du|df|tree|pwd|cd|echo|printf|test|\[|diff|cmp|sed|awk|jq|less|more|sort|uniq|cut|tr|xxd|od|hexdump|ps|top|env|printenv|date|whoami|id|uname|curl|wget|ping|sleep|true|false|touch|mkdir|cp|mv|rm|ln|chmod|read|history|man|kill|pkill|pgrep|git (?:status|diff|log|show|blame|grep|ls-files|branch|rev-parse)|gh (?:pr (?:view|checks|list|diff)|run \S+|issue (?:view|list)))(?![\w-])",
+}  # fmt: skip
+_KIND_OF = {kind: re.compile(pattern, re.I) for kind, pattern in _KINDS.items()}
+_ORDER = ("look", "test", "lint", "install", "migrate", "deploy", "build", "git")
+_VALUE_FLAGS = {"-k", "-m", "-p", "-n", "-o", "-c", "--filter", "--grep", "-t", "-run", "--test", "--package", "--project",
+                "-f", "-C", "--config", "--cwd", "--dir", "--prefix", "--repo", "-R"}  # fmt: skip
+
+
+@lru_cache(512)
+def commands_of(line: str) -> tuple[Command, ...]:
+    """Return the commands of a line in their order, those behind pipes included."""
+    parts = _parts(line[:MOST])[:MOST_PARTS]
+    found = (_command(each) for each in parts)
+    return tuple(command for command in found if command.words)
+
+
+def command_of(line: str) -> Command:
+    """Return the command that matters in *line*: of several the first that does more than look around, or the last."""
+    parts = [part for part in commands_of(line) if not part.filters]
+    if not parts:
+        return Command(program="", targets=(), kind="other", text="")
+    telling = [part for part in parts if part.kind not in ("look", "other")]
+    doing = [part for part in parts if part.kind != "look"]
+    return (telling or doing or parts)[0]
+
+
+def alters(command: Command) -> bool:
+    """Whether a command leaves something other than it was: an installed package, a moved file, a started service."""
+    if command.kind == "look":
+        return bool(_ALTERS.match(command.text))
+    return command.kind in ("install", "migrate", "build", "deploy", "other") or bool(_GIT_ALTERS.match(command.text))
+
+
+_ALTERS = re.compile(r"(?:sudo )?(?:mv|cp|rm|ln|mkdir|touch|chmod|kill|pkill|sed -i|(?:curl|wget)\b.* -[oO])\b")
+_GIT_ALTERS = re.compile(
+    r"git (?:mv|rm|checkout|switch|restore|stash|pull|merge|rebase|reset|revert|submodule|config|lfs)\b"
+)
+
+
+def message_of(line: str) -> str:
+    """Return the first line of what a commit or a pull request in *line* is called; nothing where it names nothing."""
+    found = _MESSAGE.search(line[:MOST])
+    if found is None:
+        return ""
+    document = re.match(r"\$\(cat <<-?\s*['\"]?(\w+)['\"]?\n(.*)", found["message"], re.DOTALL)
+    lines = (document[2] if document else found["message"]).strip().split("\n")
+    return "" if lines[0].startswith("$(") else " ".join(lines[0].split())
+
+
+_MESSAGE = re.compile(
+    r"\b(?:git\b[^\n;|&]*?\bcommit|gh pr create)\b[^;|&]*?\s(?:-[a-zA-Z]*m|--message|-t|--title)[ =]?\s*"
+    r"(?P<quote>[\"'])(?P<message>(?:\\.|(?!(?P=quote)).)+|\$\(cat <<.*)",
+    re.DOTALL,
+)
+
+
+def is_retry(failed: Command, later: Command, *, tests: tuple[str, ...] = ()) -> bool:
+    """Whether *later* tries again what *failed*: the same program, on all of it, on the same of it, or on its *tests*."""
+    if not failed.program or _core(failed.program) != _core(later.program):
+        return False
+    if not later.targets or set(failed.targets) == set(later.targets):
+        return True
+    return _covers(later.targets, failed.targets) or _covers(later.targets, tests)
+
+
+def shape_of(command: Command, *, narrow: bool = False) -> str:
+    """Return how a command is run, whatever it is run on: `uv run pytest -n` of any test and however loud it is.
+
+    With *narrow*, the flags that choose a part of the work are in it too.
+    """
+    words = command.words
+    if not words:
+        return ""
+    head = [_name(words[0])]
+    rest = list(words[1:])
+    while rest and head[-1] in ("npx", "bunx", "pnpx", "uvx") and rest[0].startswith("-"):
+        rest.pop(0)
+    for _ in range(_verbs(words)):
+        if rest and _VERB.fullmatch(rest[0]):
+            head.append(rest.pop(0))
+    flags: list[str] = []
+    skips = False
+    for word in rest:
+        name = word.partition("=")[0]
+        if skips:
+            skips = False
+            continue
+        chooses = name in _NARROWING and not narrow
+        if _FLAG.fullmatch(name) and not chooses and not _LOUD.match(word) and name not in flags:
+            flags.append(name)
+        if word in _VALUE_FLAGS or (word.startswith("--") and word in _NARROWING):
+            skips = True
+        elif len(head) == 1 and head[0] in _WITH_VERB and _VERB.fullmatch(word):  # `git -C x add`
+            head.append(word)
+    return " ".join((*head, *flags[:4], *(("(multi-line)",) if command.lines else ())))
+
+
+def has_shape(command: Command, shape: str) -> bool:
+    """Whether a command is of this shape: the same program, and all of its words."""
+    wanted = shape.split()
+    if not wanted or not command.words or _name(command.words[0]) != wanted[0]:
+        return False
+    if len(wanted) > 1 and _VERB.fullmatch(wanted[1]) and _first_bare(command.words[1:]) != wanted[1]:
+        return False  # `run x test` is not `run test`
+    own = {word.partition("=")[0] if word.startswith("-") else word for word in command.words[1:]}
+    letters = {f"-{each}" for word in own if _LETTERS.fullmatch(word) for each in word[1:]}
+    lines = {"(multi-line)"} if command.lines else set()
+    return set(wanted[1:]) <= own | letters | lines
+
+
+def _first_bare(words: tuple[str, ...]) -> str:
+    """Return the first word that is neither a flag nor the value of one."""
+    skips = False
+    for word in words:
+        if skips or word.startswith("-"):
+            skips = not skips and word in _VALUE_FLAGS
+            continue
+        return word
+    return ""
+
+
+def word_set(line: str) -> frozenset[str]:
+    """Return the words that tell a line from others, without the folder that it goes to first."""
+    return frozenset(re.findall(r"[\w./:@-]{2,}", without_cd(line)[:MOST]))
+
+
+def likeness(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the share of words that two lines have in common."""
+    return len(one & other) / len(one | other) if one or other else 0.0
+
+
+def without_cd(line: str) -> str:
+    """Return a line without the folders that it goes to first."""
+    return _CD.sub("", line.strip())
+
+
+def shown(line: str, *, most: int = SHORT) -> str:
+    """Return a command line as it is shown: one line, without folders that it goes to and where its output goes."""
+    head = line.split('"$(cat <<', 1)[0] + '"…"' if '"$(cat <<' in line else line
+    doing = [each for each in commands_of(head) if each.words[0] != "cd"]
+    kept = [each for each in doing if not (each.filters and _DISPLAYS.match(each.text))]
+    text = "".join((" | " if each.filters else " && ") + each.text for each in kept).removeprefix(" && ").strip()
+    text = text.replace("`", "'")
+    if len(text) <= most:
+        return text
+    return text[: most - 1].rsplit(" ", 1)[0].rstrip(" ;|&") + "…"
+
+
+def folder_of(cwd: str, *, root: str) -> str | None:
+    """Return a folder as the project knows it: '' is its root; None where it is not known."""
+    if not cwd:
+        return None
+    path = posixpath.normpath(cwd.replace("\\", "/"))
+    top = posixpath.normpath(root.replace("\\", "/")) if root else ""
+    if top and (path == top or path.startswith(f"{top}/")):
+        return path[len(top) :].strip("/")
+    return path
+
+
+def folders_of(commands: tuple[Command, ...], cwd: str, *, root: str) -> tuple[str | None, ...]:
+    """Return the folder in which each command of a line runs, as far as `cd` and `-C` tell."""
+    found: list[str | None] = []
+    here, outside = cwd, cwd
+    for command in commands:
+        if not command.inner:
+            here = outside
+        words = command.words
+        other = words[2] if words[1:2] == ("-C",) and len(words) > 2 else ""
+        found.append(folder_of(_joined(here, other) if other else here, root=root))
+        if words[0] == "cd":
+            here = _joined(here, words[1] if len(words) > 1 else "~")
+        if not command.inner:
+            outside = here
+    return tuple(found)
+
+
+def _joined(here: str, to: str) -> str:
+    """Return where `cd` leads; empty where that is not known."""
+    to = to.replace("\\", "/")
+    if to == "-" or re.search(r"[$`~*]", to) or not (here or to.startswith("/")):
+        return ""
+    return posixpath.join(here, to)
+
+
+_CD = re.compile(r"^(?:cd [^\s;&|]+\s*(?:&&|;)\s*)+")
+_DISPLAYS = re.compile(r"(?:tail|head|less|more|tee|grep|Select-Object)\b|cat$")
+_KEYWORD = re.compile(
+    r"^(?:(?:do|then|else|elif|if|while|until|!)\s+)+|^(?:do|done|then|else|fi|for|case|esac)\b.*", re.DOTALL
+)
+_VERB = re.compile(r"[A-Za-z@][\w:@-]*")
+_FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,30}")
+_LETTERS = re.compile(r"-[A-Za-z]{2,6}")
+_NARROWING = ("-k", "--tests", "--filter", "--grep", "-t", "-run", "--run", "--test", "-p", "--package", "--durations", "--maxfail",
+              "-j", "-m", "-count", "-n", "-F", "--testPathPattern")  # fmt: skip
+_LOUD = re.compile(
+    r"-[qvxsl]+$|-r\w*$|--(?:tb|lf|ff|last-failed|failed-first|maxfail|durations|no-header|no-summary|color|verbose|quiet|pdb|sw|nocapture|show-output|capture|watch)\b"
+)
+
+
+def _verbs(words: tuple[str, ...]) -> int:
+    """Return how many words after the first say what is done, and not what it is done to."""
+    first = _name(words[0])
+    if len(words) < 2:
+        return 0
+    if (first, words[1]) in _WITH_TWO_VERBS:
+        return 2
+    if first in _WITH_VERB:
+        return 1
+    if first in ("npx", "bunx", "pnpx", "uvx"):
+        return 1
+    if words[1] in _WITH_VERB:  # a wrapper around a tool
+        return 1 + _verbs(words[1:])
+    if _KIND_OF["look"].match(first) or "." in first:
+        return 0
+    # `tool verb` of a tool that nobody knows.
+    return 1 if _VERB.fullmatch(words[1]) and len(words[1]) <= 20 else 0
+
+
+def _name(word: str) -> str:
+    name = word.rpartition("/")[2] if "/" in word and not word.startswith("./") else word
+    return {"python3": "python", "pip3": "pip"}.get(name, name)
+
+
+def _covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
+    """Whether everything in *narrow* lies in something of *wide*: tests/ covers tests/test_a.py::test_b."""
+    return bool(narrow) and all(any(each.startswith(top.rstrip("/")) for top in wide) for each in narrow)
+
+
+def _core(program: str) -> str:
+    return program.rpartition("/")[2].replace("py.test", "pytest").replace("pip3", "pip")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The text of one command of a line, and how it stands in the line."""
+
+    text: str
+    tells: bool
+    filters: bool
+    inner: bool
+
+
+def _parts(text: str) -> list[_Part]:
+    """Split a line where the shell does."""
+    text = re.sub(r"<<-?\s*['\"]?(\w+)['\"]?.*?(?:^\1$|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = text.replace("\\\n", " ")
+    whole_pipes = "pipefail" in text
+    strict = bool(re.match(r"\s*set -\w*e", text))
+    parts: list[tuple[str, str, bool]] = []  # each with the sign after it, and whether it is in brackets
+    quote, start, at, depth, deepest = "", 0, 0, 0, 0
+    while at < len(text):
+        char = text[at]
+        if quote:
+            if char == "\\" and quote == '"':
+                at += 1
+            elif char == quote:
+                quote = ""
+        elif char in "'\"":
+            quote = char
+        elif char == "\\":
+            at += 1
+        elif char in "()":
+            depth = max(0, depth + (1 if char == "(" else -1))
+            deepest = max(deepest, depth)
+        elif char in ";\n|" or text[at : at + 2] == "&&":
+            sign = text[at : at + 2] if text[at : at + 2] in ("&&", "||") else char
+            parts.append((text[start:at], sign, deepest > 0))
+            at += len(sign)
+            start, deepest = at, depth
+            continue
+        at += 1
+    parts.append((text[start:], "", deepest > 0))
+    parts = [each for each in parts if each[0].strip()]
+    found: list[_Part] = []
+    tells = True
+    for place in range(len(parts) - 1, -1, -1):
+        part, sign, inner = parts[place]
+        if sign in (";", "\n", "||") and found:
+            tells = strict and sign != "||"
+        piped = sign == "|" and not whole_pipes
+        filters = place > 0 and parts[place - 1][1] == "|"
+        found.append(_Part(part, tells and not piped and not part.rstrip().endswith("&"), filters, inner))
+    return found[::-1]
+
+
+def _command(whole: _Part) -> Command:
+    part = re.sub(r"^\s*\w+=\"?\$\(", "", whole.text)
+    part = re.sub(r"\s*\d?>{1,2}\s*(?:&\d|\S+)|\s*<\s*\S+|\s&\s*$", "", part).strip().lstrip("({ ").rstrip(")} ")
+    part = "" if part.startswith("#") else _KEYWORD.sub("", part)
+    try:
+        words = shlex.split(part, posix=True)
+    except ValueError:
+        words = part.split()
+    scripts = [word for flag, word in pairwise(words) if flag in ("-c", "-e", "-lc")]
+    while words and (
+        re.fullmatch(r"\w+=.*", words[0], re.DOTALL) or words[0] in _LIMITS or re.fullmatch(r"[\d.]+[smh]?", words[0])
+    ):
+        words = words[1:]
+    name, targets, kind = _meaning(words)
+    return Command(
+        name,
+        targets,
+        kind,
+        " ".join(part.split()),
+        words=tuple(words),
+        tells=whole.tells,
+        filters=whole.filters,
+        lines=any("\n" in script.strip() for script in scripts),
+        inner=whole.inner,
+    )
+
+
+def _meaning(words: list[str]) -> tuple[str, tuple[str, ...], str]:
+    """Return the tool that matters in a command, what it works on, and its kind."""
+    while words and words[0] in _PREFIXES:
+        words = words[1:]
+        while words and words[0].startswith("-"):
+            words = words[1:]
+    while len(words) > 2 and (words[0], words[1]) in _RUNNERS and words[1] != "compose":
+        words = words[2:]
+        while words and words[0].startswith("-"):
+            words = words[1:]
+    if len(words) > 2 and re.fullmatch(r"(?:.*/)?python[\d.]*", words[0]) and words[1] == "-m":
+        words = words[2:]
+    if (
+        len(words) > 1
+        and re.fullmatch(r"(?:.*/)?(?:python[\d.]*|node|ruby|php|bash|sh)", words[0])
+        and words[1].endswith((".py", ".js", ".rb", ".php", ".sh", ".ts", ".mjs"))
+    ):
+        words = words[1:]
+    if not words:
+        return "", (), "other"
+    name, rest = _name(words[0]), words[1:]
+    if name in _WITH_VERB:
+        while len(rest) > 2 and rest[0] in _VALUE_FLAGS:  # `git -C x add`, `pnpm --filter web test`
+            rest = rest[2:]
+        if rest and not rest[0].startswith("-"):
+            verbs = rest[:2] if (name, rest[0]) in _WITH_TWO_VERBS and len(rest) > 1 else rest[:1]
+            name, rest = " ".join((name, *verbs)), rest[len(verbs) :]
+    kind = next((kind for kind in _ORDER if _KIND_OF[kind].match(name)), "other")
+    return name, _targets(rest), kind
+
+
+def _targets(words: list[str]) -> tuple[str, ...]:
+    found, takes = [], False
+    for word in words:
+        if takes or not word.startswith("-"):
+            found.append(word.removeprefix("./"))
+            takes = False
+        elif word in _VALUE_FLAGS:
+            takes = True
+    return tuple(sorted(found))

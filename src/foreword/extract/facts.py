@@ -1,0 +1,140 @@
+"""Read facts of the environment from a session's commands: branch, commits, pull request, and how checks are run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from foreword.extract.actions import Action
+from foreword.extract.commands import commands_of, message_of, shape_of
+from foreword.extract.turns import Turn
+
+CHECKS = ("test", "lint", "build")
+MOST_SUBJECT = 140  # characters of a commit's subject
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a session's own commands tell about the repository and how things are run in it."""
+
+    branch: str = ""  # that was worked on last
+    default_branch: str = ""
+    repository: str = ""  # owner/name
+    commits: tuple[str, ...] = ()  # subjects, in order
+    pull_request: str = ""  # "#41"
+    fate: str = ""  # merged, pushed, or empty where nothing tells
+    uncommitted: tuple[str, ...] = ()  # files of the project, edited after the last commit that took them
+    checks: tuple[str, ...] = ()  # how tests, linters and builds were run and passed, the most frequent first
+
+
+def facts_of(turns: Sequence[Turn]) -> Facts:
+    """Return the facts that the commands of *turns* tell."""
+    reader = _Reader()
+    for turn in turns:
+        for action in turn.actions:
+            reader.read(action)
+    return reader.facts()
+
+
+class _Reader:
+    """Collects facts from actions in their order."""
+
+    def __init__(self) -> None:
+        self.branch = self.default_branch = self.repository = self.pull_request = self.fate = ""
+        self.commits: dict[str, None] = {}
+        self.uncommitted: dict[str, None] = {}
+        self.checks: dict[str, int] = {}
+
+    def read(self, action: Action) -> None:
+        if action.act == "edit" and not action.failed:
+            for file in action.files:
+                if not file.startswith("/"):
+                    self.uncommitted[file] = None
+        elif action.act == "run":
+            self._run(action)
+
+    def facts(self) -> Facts:
+        return Facts(
+            branch=self.branch,
+            default_branch=self.default_branch,
+            repository=self.repository,
+            commits=tuple(self.commits),
+            pull_request=self.pull_request,
+            fate=self.fate,
+            uncommitted=tuple(self.uncommitted),
+            checks=tuple(sorted(self.checks, key=lambda shape: -self.checks[shape])),
+        )
+
+    def _run(self, action: Action) -> None:
+        command, output = action.command, action.output
+        if _GIT.search(command):
+            self._git(command, output, failed=action.failed is True)
+        if action.failed is not False:
+            return
+        for part in commands_of(command):
+            if part.kind in CHECKS and part.tells and (shape := shape_of(part)):
+                self.checks[shape] = self.checks.get(shape, 0) + 1
+
+    def _git(self, command: str, output: str, *, failed: bool) -> None:
+        for found in _COMMITTED.finditer(output):
+            self.branch = self.branch if found["branch"].startswith("detached") else found["branch"]
+            self._commit(found["subject"], command)
+            self.fate = ""
+        if not failed and "commit" in command and not _COMMITTED.search(output) and (subject := message_of(command)):
+            if re.search(r"\bgit\b[^\n;|&]*\bcommit\b", command):  # quiet, or its output was cut
+                self._commit(subject, command)
+        if not failed and (switched := _SWITCHED.search(command)):
+            self.branch = switched["branch"]
+        if on := _ON_BRANCH.search(output):
+            self.branch = on["branch"]
+        elif "branch --show-current" in command and re.fullmatch(r"[\w./-]+", output.strip()):
+            self.branch = output.strip()
+        if remote := _REPOSITORY.search(output):
+            self.repository = f"{remote['owner']}/{remote['name']}"
+        if default := _DEFAULT.search(output):
+            self.default_branch = default["branch"]
+        if pull := _PULL_REQUEST.search(output if re.search(r"\bgh pr (?:create|view|edit|ready)\b", command) else ""):
+            self.pull_request = f"#{pull['number']}"
+        if not failed and re.search(r"\bgit\b[^\n;|&]*\bpush\b", command):
+            self.fate = self.fate or "pushed"
+        if not failed and re.search(r"\bgh pr merge\b", command):
+            self.fate = "merged"
+        if not failed and re.search(
+            r"\bgit (?:stash(?! (?:list|show))|checkout (?:-- )?\.|restore \.|reset --hard)", command
+        ):
+            self.uncommitted.clear()
+
+    def _commit(self, subject: str, command: str) -> None:
+        self.commits[subject[:MOST_SUBJECT].strip()] = None
+        added = [name for found in _ADDED.finditer(command) for name in found["files"].split()]
+        named = [name.strip("'\"") for name in added if not name.startswith("-") and name not in (".", ":/")]
+        if not named or re.search(r"\bgit add (?:-A|--all|-u|\.)(?:\s|$)|\bcommit\s+-\w*a", command):
+            self.uncommitted.clear()
+        for file in list(self.uncommitted):
+            if any(file == name or file.startswith(name.rstrip("/") + "/") for name in named):
+                del self.uncommitted[file]
+
+
+def most_frequent(items: Iterable[str], *, most: int) -> list[str]:
+    """Return the items that occur most often, best first."""
+    counts: dict[str, int] = {}
+    for each in items:
+        counts[each] = counts.get(each, 0) + 1
+    return sorted(counts, key=lambda each: (-counts[each], each))[:most]
+
+
+_GIT = re.compile(r"\b(?:git|gh)\b")
+_COMMITTED = re.compile(
+    r"^\[(?P<branch>detached HEAD|[^\s\]]+)(?: \(root-commit\))? [0-9a-f]{7,40}\] (?P<subject>[^\n]+)", re.MULTILINE
+)
+_SWITCHED = re.compile(
+    r"\bgit (?:checkout|switch)(?: -[bBcC]| --create)? (?P<branch>[A-Za-z][\w./-]*)(?=\s*(?:$|[;&|\n]))"
+)
+_ON_BRANCH = re.compile(r"^On branch (?P<branch>\S+)$", re.MULTILINE)
+_REPOSITORY = re.compile(r"\bgithub\.com[:/](?P<owner>[\w.-]+)/(?P<name>[\w-]+(?:\.[\w-]+)*?)(?:\.git)?(?=[/\s\"')]|$)")
+_DEFAULT = re.compile(
+    r"(?:HEAD branch: |origin/HEAD -> origin/|\"defaultBranchRef\":\{\"name\":\")(?P<branch>[\w./-]+)"
+)
+_PULL_REQUEST = re.compile(r"/pull/(?P<number>\d+)\b")
+_ADDED = re.compile(r"\bgit add (?P<files>[^\n;&|]+)")

@@ -1,0 +1,894 @@
+"""Find the commands that failed in a session: the error that names the cause, and what worked instead or fixed it."""
+
+# ruff: noqa: E501 - a pattern reads better whole
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from foreword.extract.actions import Action
+from foreword.extract.commands import (
+    Command,
+    alters,
+    commands_of,
+    folders_of,
+    has_shape,
+    likeness,
+    shape_of,
+    shown,
+    word_set,
+)
+from foreword.extract.turns import Turn
+from foreword.types import Edit
+
+MOST_OUTPUT = 40_000  # characters of an output; of more, the beginning and the end are read
+MESSAGE = 160  # characters of an error
+NEAR = 10  # commands after a failure among which the one that worked is looked for
+LIKE = 0.3  # share of words that a similar command has in common
+MOST_SESSIONS = 50  # that a memory names, the last ones; those before are a number
+EARLIER = "earlier"  # the name of that number
+MOST_WORKED = 5  # commands that worked which a memory names
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A command that failed in a session, once or several times, and what came of it."""
+
+    shape: str  # the program and the words that made it fail, without what it worked on
+    command: str  # as it was run, shortened
+    error: str  # the line that names the cause
+    key: str  # the error without what differs from time to time
+    cause: str  # usage: this call never works; folder: not in this folder; content: what it worked on was wrong
+    folder: str | None = None  # where it ran, relative to the project's root; None where that does not matter
+    files: tuple[str, ...] = ()  # that the error names
+    times: int = 1
+    first: float = 0.0
+    last: float = 0.0
+    worked: str = ""  # the similar command that succeeded next
+    worked_in: str | None = None  # the folder where that ran, for a failure that depends on it
+    fix: str = ""  # the edit after which it worked, or the words without which it did
+    fixed_files: tuple[str, ...] = ()  # that the edit changed
+    open: bool = False  # whether it still failed when the session ended
+    minor: bool = False  # whether it is worth nothing unless it comes back: a file that is not there
+
+
+@dataclass(frozen=True)
+class Run:
+    """A command line that was run: whether it failed, which of its commands did, and why."""
+
+    action: Action
+    commands: tuple[Command, ...]
+    folders: tuple[str | None, ...]
+    failed: bool
+    skipped: bool = False  # whether the client did not run it: the user refused, another call failed first
+    error: str = ""
+    place: int = 0  # of the command that failed
+    words: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it ran and did what it was to do."""
+        return not self.failed and not self.skipped
+
+    @cached_property
+    def shapes(self) -> frozenset[str]:
+        """The shapes of its commands."""
+        return frozenset(shape_of(each) for each in self.commands)
+
+
+def failures_of(turns: Sequence[Turn], *, root: str = "") -> tuple[Failure, ...]:
+    """Return the failures of one session, each once, with what worked after its last time."""
+    steps = [action for turn in turns for action in turn.actions if action.kind == "tool"]
+    ran = iter(runs_of(turns, root=root))
+    runs = {place: next(ran) for place, action in enumerate(steps) if action.act == "run"}
+    found: dict[str, Failure] = {}
+    for place, action in enumerate(steps):
+        failure = failure_of(runs[place]) if place in runs else _tool_failure(action)
+        if failure is None:
+            continue
+        failure = _with_fix(failure, place, steps, runs)
+        known = found.get(failure_key(failure))
+        found[failure_key(failure)] = _again(known, failure) if known else failure
+    return tuple(each for each in found.values() if not each.minor or each.times > 1 or _SHELL_ERROR.match(each.error))
+
+
+def failure_key(failure: Failure) -> str:
+    """Return what a failure is known by in its project: the same call with the same error."""
+    folder = failure.folder if failure.cause == "folder" else ""
+    return hashlib.blake2b(f"{failure.shape}\n{folder}\n{failure.key}".encode(), digest_size=8).hexdigest()
+
+
+def runs_of(turns: Sequence[Turn], *, root: str = "") -> tuple[Run, ...]:
+    """Return the command lines of a session with how each ended.
+
+    A host tells the folder after a command has run; where it began is where the one before it ended.
+    """
+    found: list[Run] = []
+    here = ""
+    for turn in turns:
+        for action in (*((turn.prompt,) if turn.prompt else ()), *turn.actions):
+            after = str(getattr(action, "cwd", ""))
+            if action.kind == "tool" and action.act == "run":
+                found.append(run_of(action, root=root, cwd=here or after))
+            here = after or here
+    return tuple(found)
+
+
+def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
+    """Return how a command line ended, by what its host tells and by what its output says.
+
+    *cwd* is the folder in which it began; where it is not known, no failure depends on its folder.
+    """
+    commands = commands_of(action.command)
+    run = Run(action, commands, folders_of(commands, cwd, root=root), failed=False, words=_own_words(commands))
+    if not commands or _CLIENT.search(action.output[:400]):
+        return replace(run, skipped=True)
+    text = _plain(action.output)
+    nothing = _NOTHING.search(text) if any(each.kind in _CHECKS for each in commands) else None
+    if action.failed:
+        error = nothing[0].strip() if nothing else error_line(text) or failed_test(text) or _first_line(commands, text)
+    elif nothing:
+        error = nothing[0].strip()
+    elif any(not each.tells for each in commands) or action.failed is None:
+        error = _hidden_error(commands, text)
+    else:
+        error = ""
+    if not error and not action.failed:
+        return run
+    return replace(run, failed=True, error=error, place=_failing(commands, error, tells=bool(action.failed)))
+
+
+def _own_words(commands: tuple[Command, ...]) -> frozenset[str]:
+    """Return the words of a line, without folders that it goes to and filters of its output."""
+    kept = [each for each in commands if not each.filters and each.words[0] != "cd"]
+    return word_set("\n".join(each.text for each in kept))
+
+
+def _first_line(commands: tuple[Command, ...], text: str) -> str:
+    """Return what git says first, where none of its lines looks like an error."""
+    line = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    is_git = commands[0].program.startswith("git ") and commands[0].kind == "git"
+    return line[:MESSAGE] if is_git and len(line.split()) >= 3 and not _NO_CAUSE.search(line) else ""
+
+
+def error_line(output: str) -> str:
+    """Return the line that names the cause, of an output that tells of a failure; empty where no line does."""
+    text = _plain(output)
+    if found := _SHELL_ERROR.search(text):
+        return " ".join(found[0].split())[:MESSAGE]
+    type, message = _error(text)
+    if type and type.lower() in message.lower():
+        type = ""
+    line = " ".join(": ".join(filter(None, (type, message))).split())
+    if _NO_CAUSE.search(line) or _only_counts(line):
+        return ""
+    return line if len(line) <= MESSAGE else line[: MESSAGE - 1].rsplit(" ", 1)[0] + "…"
+
+
+def failed_test(output: str) -> str:
+    """Return the first test that an output says failed; empty where it names none."""
+    text = _plain(output)
+    names = (found[1] for pattern in _TESTS if (found := pattern.search(text)))
+    return next((" ".join(name.split())[:MESSAGE] for name in names), "")
+
+
+def error_key(error: str) -> str:
+    """Return an error without what differs from time to time: numbers, hashes, the folders of paths."""
+    text = re.sub(r"^(?:< )?[^\s:]+:\d+(?::\d+)?:? (?:error )?", "", error)  # where it was
+    text = re.sub(r"0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b", "#", text.lower())
+    text = re.sub(r"(?:[\w.~@-]*/)+([\w.-]*)", r"\1", text)
+    return " ".join(re.sub(r"\d+(?:\.\d+)*", "#", text).split())
+
+
+def ended_badly(output: str) -> bool | None:
+    """Return how a check ended by its own words, where its exit code is not known; None where it says neither."""
+    text = _plain(output)
+    if _NO_FAILURES.search(text) and not re.search(r"\b[1-9]\d* (?:fail|error)", text):
+        return False
+    if _FAILS.search(text):
+        return True
+    return False if _PASSES.search(text) else None
+
+
+# -- what failed ---------------------------------------------------------------------------------------------------
+_CHECKS = ("test", "lint", "build")
+# What a client says of itself, whatever the command was.
+_CLIENT = re.compile(
+    r"^(?:<\w+>)?(?:sibling tool call|the user (?:doesn't|rejected|declined|wants)|user (?:rejected|declined)|request interrupted"
+    r"|\[request interrupted|interrupted by|permission to use|this command requires approval|file has (?:not been|been)"
+    r"|inputvalidationerror|hook|command running|[^\n]{0,80}temporarily unavailable in background|tool permission|blocked:|cancelled:)",
+    re.IGNORECASE,
+)
+_NO_CAUSE = re.compile(
+    r"^(?:exit (?:code|status)|command failed with exit code|command timed out|process exited|elifecycle|\$ |husky - |(?:error: )?script \""
+    r"|\[redacted|hint: |usage: |ran \d+ tests|ok\s|some (?:errors|warnings) were emitted|\(this error)"
+    r"|\b(?:pass|passed|ok)\b[^a-z]*$|^\[[a-z ]+\] warning|\twarning\b|\b0 (?:errors|failed)\b|\t(?:pass|pending)\t",
+    re.IGNORECASE,
+)
+# A check that did nothing, and says so.
+_NOTHING = re.compile(
+    r"^.*\bno tests? (?:found|ran|files?\b.*found)\b.*$|^.*\bcollected 0 items\b.*$|^.*\b0 tests? (?:ran|found)\b.*$"
+    r"|^linting: 0 file.*$|^.*\bnone of the selected packages has an? .*$|^.*\bno projects matched\b.*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+# A call that no edit of the project's files can make right.
+_USAGE = re.compile(
+    r"(?:unrecogni[sz]ed|unknown|unexpected|illegal|invalid|unsupported|bad|no such) (?:sub-?)?(?:command|option|argument|flag|switch|script|task|target|skill|field)"
+    r"|command not found|(?:script|task) not found|missing script|couldn't find a script|no such (?:command|service)|not recognized as"
+    r"|is not a \w+ command|executable file not found|has an? \S+ script|no rule to make target|doesn't accept argument"
+    r"|doesn't exist on type|could not resolve to a|unrecognized|unexpected argument|flag provided but not defined|requires an argument",
+    re.IGNORECASE,
+)
+# A call that works in another folder.
+_FOLDER = re.compile(
+    r"no such file or directory|can't read|can't cd|script not found|missing script|couldn't find a script|main module|go\.mod file not found"
+    r"|could not find `?cargo\.toml|did not match any file|not a git repository|no rule to make target|no makefile|could not read package\.json"
+    r"|no package\.json|no such file|cannot find path|enoent|no configuration file",
+    re.IGNORECASE,
+)
+_INLINE = frozenset(("-c", "-e", "-lc"))  # a script in the command looks for files of its own
+_SHELL_ERROR = re.compile(
+    r"^(?:\(eval\)|[\w/.-]{0,40}(?:bash|zsh|sh)):(?: ?line)? ?\d*:? ?(?:[^\n]*command not found[^\n]*|no matches found: [^\n]+|cd: [^\n]+)$",
+    re.MULTILINE,
+)
+_QUOTED = re.compile(
+    r"['\"`‘“]([^'\"`’”\n]{1,60})['\"`’”]|(?:option|flag|switch|argument):? (?:-- )?(\S+)|not found: (\S+)|^(\S+): |cd: (\S+):|^pattern (\S+):"
+)
+
+
+def failure_of(run: Run) -> Failure | None:
+    """Return what failed in a run; None where nothing did, and where no line says why."""
+    if not run.failed or not run.error:
+        return None
+    command, folder = run.commands[run.place], run.folders[run.place]
+    name = command.words[0]
+    doubled = _doubled_folder(run.error, folder)
+    culprits = _culprits(run.error, command)
+    nothing = _NOTHING.search(run.error)
+    cause, shape = "content", shape_of(command)
+    if doubled:
+        cause, shape = "folder", f"{doubled}/"
+    elif _INLINE.intersection(command.words):
+        culprits = ()
+    elif _FOLDER.search(run.error):
+        cause = "content" if folder is None else "folder"
+        shape = _shape_up_to(command, culprits) if culprits else shape
+    elif nothing:
+        narrow = shape_of(command, narrow=True)
+        cause = "usage" if narrow != shape or "script" in run.error else "content"
+        shape = _shape_up_to(command, culprits) if culprits else narrow
+    elif "command not found" in run.error and name.rpartition("/")[2] in run.error:
+        cause, shape = "usage", name.rpartition("/")[2]
+    elif _USAGE.search(run.error):
+        cause = "usage"
+        shape = _shape_up_to(command, culprits) if culprits else shape
+    if not shape or name.startswith(("$", "[", "^", "*")):
+        return None
+    looks = command.kind == "look" and name != "cd"
+    minor = looks and not doubled and (cause != "usage" or name in ("grep", "rg", "find", "ls"))
+    return Failure(
+        shape=shape,
+        command=shown(run.action.command),
+        error=run.error,
+        key="not found" if doubled else _key(run),
+        cause=cause,
+        folder=folder if cause == "folder" else None,
+        files=tuple(dict.fromkeys(_FILE.findall(_plain(run.action.output))))[:20],
+        first=run.action.at,
+        last=run.action.at,
+        minor=minor,
+    )
+
+
+def _key(run: Run) -> str:
+    """Return what tells an error from others; of a test with its name: `assert not True` is one error in each."""
+    test = failed_test(run.action.output) if run.commands[run.place].kind == "test" else ""
+    return " ".join(dict.fromkeys(filter(None, (error_key(test), error_key(run.error)))))
+
+
+def _tool_failure(action: Action) -> Failure | None:
+    """Return a failure of another tool that is about the project: a skill, a task or a script that it does not have."""
+    if not action.failed or action.act != "other" or _CLIENT.search(action.output[:400]):
+        return None
+    found = re.search(r"\b(?:unknown|no such) (\w+)[: ]+['\"]?([\w:-]{1,40})", action.output[:400], re.IGNORECASE)
+    if found is None:
+        return None
+    error = " ".join(found[0].split())
+    shape = f"{action.tool} {found[2]}"
+    return Failure(shape, shape, error, error_key(error), "usage", first=action.at, last=action.at)
+
+
+def _hidden_error(commands: tuple[Command, ...], text: str) -> str:
+    """Return the error in the output of a line whose end does not tell of it: `pytest | tail`, `a; b`."""
+    found = _SHELL_ERROR.search(text)
+    if found:
+        return " ".join(found[0].split())[:MESSAGE]
+    checks = [each for each in commands if each.kind in _CHECKS and not each.tells]
+    if checks and ended_badly(text):
+        return error_line(text)
+    names = {each.words[0].rpartition("/")[2] for each in commands if not each.tells}
+    option = next((each for each in _CALL_ERROR.finditer(text) if each["name"] in names), None)
+    if option:
+        return option[0][:MESSAGE]
+    if any(_INTERPRETER.match(name) for name in names) and _SCRIPT_ERROR.search(text):
+        return error_line(text)
+    running = [each for each in commands if each.kind not in ("look", "git") and not each.tells]
+    first = next((line.strip() for line in text.split("\n", 5)[:5] if line.strip()), "")
+    return first[:MESSAGE] if running and commands[0] is running[0] and _USAGE_LINE.match(first) else ""
+
+
+_CALL_ERROR = re.compile(
+    r"^(?P<name>[\w.-]{1,40}): (?:(?:illegal|invalid|unrecognized|unknown) option\b[^\n]*|[^\n]{0,200}: No such file or directory$)",
+    re.MULTILINE,
+)
+_GIT_ERROR = re.compile(
+    r"fatal: |The following paths|error: (?:pathspec|the following|unknown|your local)", re.IGNORECASE
+)
+_INTERPRETER = re.compile(r"python|node|ruby|deno\b")
+_SCRIPT_ERROR = re.compile(r'^  File "<(?:string|stdin)>", line \d', re.MULTILINE)
+_USAGE_LINE = re.compile(
+    r"(?:\w+: )?(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid|script not found|could not find .cargo\.toml)"
+    r"|pattern \S+: directory prefix|go: cannot find main module",
+    re.IGNORECASE,
+)
+
+
+def _failing(commands: tuple[Command, ...], error: str, *, tells: bool) -> int:
+    """Return which command of a line it was that failed: the one that the error names, else the first that matters."""
+    names = [each.words[0].rpartition("/")[2] for each in commands]
+    for found in re.finditer(r"(?:(?<=[\s:])|^)([\w.-]+)(?=: )|not found: ([\w./-]+)", error[:200]):
+        name = found[1] or found[2]
+        if name in names:
+            return names.index(name)
+    interpreters = [place for place, name in enumerate(names) if _INTERPRETER.match(name)]
+    if interpreters and re.match(r"\w*(?:Error|Exception): ", error):
+        return interpreters[0]
+    tokens = {word.strip("'\"`,:;()") for word in error.split()}
+    named = [sum(len(word) for word in tokens.intersection(each.words[1:]) if len(word) > 1) for each in commands]
+    if any(named):
+        return named.index(max(named))
+    able = [place for place, each in enumerate(commands) if each.tells == tells and not each.filters]
+    able = able or [place for place, each in enumerate(commands) if not each.filters] or [0]
+    commits = [place for place in able if commands[place].program == "git commit"]
+    if commits and not _GIT_ERROR.match(error):  # what its hooks say
+        return commits[-1]
+    for kinds in (_CHECKS, ("install", "migrate", "deploy", "git", "other")):
+        for place in able:
+            if commands[place].kind in kinds:
+                return place
+    return able[-1]
+
+
+def _culprits(error: str, command: Command) -> tuple[str, ...]:
+    """Return the words of a command, after its first, that the error names; of `-la` the letter that it names."""
+    named = {word for found in _QUOTED.finditer(error) for word in found.groups() if word}
+    named |= {word.strip("'\"`,.:;()") for word in named}
+    named |= {f"-{letter}" for letter in re.findall(r"option -- '?(\w)\b", error)}
+    words = command.words[1:]
+    found = [word for word in words if word in named and len(word) > 1 and not re.search(r"\w/|/\w", word)]
+    letters = {f"-{each}" for word in words if re.fullmatch(r"-[A-Za-z]{1,6}", word) for each in word[1:]}
+    return tuple(dict.fromkeys((*found, *sorted(letters & named))))
+
+
+def _shape_up_to(command: Command, culprits: tuple[str, ...]) -> str:
+    """Return the words of a command up to the last that is to blame, without paths and what was worked on."""
+    words = command.words
+    if not any(re.search(r"\w", each) for each in culprits):  # `go build ./...`: whatever it does to it
+        return " ".join((words[0].rpartition("/")[2], *culprits))
+    ends = [place for place, word in enumerate(words) if word in culprits]
+    if not ends:
+        return " ".join((words[0].rpartition("/")[2], *culprits))
+    kept = [
+        word for word in words[1 : ends[-1] + 1] if word in culprits or re.fullmatch(r"-?-?[A-Za-z@][\w:@-]*", word)
+    ]
+    return " ".join((words[0].rpartition("/")[2], *kept[-6:]))
+
+
+def _doubled_folder(error: str, folder: str | None) -> str:
+    """Return the folder that a path begins with although the command already ran in it; empty where it is not that."""
+    if not folder or folder.startswith("/") or not _FOLDER.search(error):
+        return ""
+    for found in re.finditer(r"[\w.@-]+(?:/[\w.@*-]+)*", error[:300]):
+        first = found[0].partition("/")[0]
+        if first in folder.split("/"):
+            return first
+    return ""
+
+
+# -- what worked ---------------------------------------------------------------------------------------------------
+FIXER = re.compile(r"(?:^|[:_-])(?:fix|format|fmt|write|generate|codegen|install|sync|tidy|clean)(?:$|[:_-])")
+
+
+def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mapping[int, Run]) -> Failure:
+    """Return the failure with what worked afterwards: a similar command, else the edit of a file that the error names."""
+    if place not in runs:
+        return failure
+    own = runs[place]
+    later = [(at, runs[at]) for at in range(place + 1, len(steps)) if at in runs]
+    fine = [(at, run) for at, run in later if run.succeeded]
+    again = next((at for at, run in fine if is_hit(failure, run) or _is_retry(own, run)), None)
+    near = [run for _, run in later[:NEAR] if run.succeeded and (run.words != own.words or failure.cause == "folder")]
+    if failure.cause != "content":
+        alike = [(_share(own, run), -nth, run) for nth, run in enumerate(near) if _is_alike(own, run)]
+        alike = [each for each in alike if not is_hit(failure, each[2]) or _left_out(own, each[2])]
+        left_out = next((text for each in alike if (text := _left_out(own, each[2]))), "")
+        failure = replace(failure, fix=f"worked without `{left_out}`" if left_out else "")
+        alike = [each for each in alike if _stands_alone(each[2])]
+        if not alike:
+            return replace(failure, open=again is None and not left_out)
+        run = max(alike, key=lambda each: each[:2])[2]
+        place_then = _other_folder(failure, own, run)
+        return replace(failure, worked=shown(run.action.command), worked_in=place_then)
+    until = again if again is not None else later[:NEAR][-1][0] if later else place
+    between = [run for at, run in fine if at < until and _stands_alone(run)]
+    fixer = next((run for run in between if _is_fixer(own, run)), None)
+    edits = [each for at in range(place + 1, until + 1) if not steps[at].failed for each in steps[at].edits]
+    named = [each for each in edits if names_file(failure.files, each.file)]
+    if again is None:
+        return replace(_with_edits(failure, named), worked=shown(fixer.action.command) if fixer else "", open=True)
+    if fixer is None and not edits:
+        fixer = next((run for run in reversed(between) if any(_fixes(each) for each in run.commands)), None)
+        if fixer is None and runs[again].words != own.words and _stands_alone(runs[again]):
+            fixer = runs[again]
+    if not edits and (left_out := _left_out(own, runs[again])):
+        return replace(failure, fix=f"worked without `{left_out}`")
+    return replace(_with_edits(failure, named), worked=shown(fixer.action.command) if fixer else "")
+
+
+def _with_edits(failure: Failure, edits: Sequence[Edit]) -> Failure:
+    """Return the failure with the edits that fixed it."""
+    fix = "; ".join(dict.fromkeys(_edit_text(each) for each in edits[:2]))
+    return replace(failure, fix=fix, fixed_files=tuple(dict.fromkeys(each.file for each in edits))[:5])
+
+
+def is_hit(failure: Failure, run: Run) -> bool:
+    """Whether a run calls what failed, in the folder where it failed."""
+    return calls(failure.shape, failure.folder, run.commands, run.folders)
+
+
+def calls(shape: str, folder: str | None, commands: Sequence[Command], folders: Sequence[str | None]) -> bool:
+    """Whether one of *commands* is of this shape; with a *folder*, only where it runs there."""
+    for command, place in zip(commands, folders, strict=True):
+        if folder is not None and place != folder:
+            continue
+        if is_path_shape(shape):
+            words = command.words[1:]
+            if command.kind == "look" and "--" in words:  # `git diff -- x` says nothing where x is not there
+                words = words[: words.index("--")]
+            if any(word == shape[:-1] or word.startswith(shape) for word in words):
+                return True
+        elif has_shape(command, shape):
+            return True
+    return False
+
+
+def _is_alike(failed: Run, later: Run) -> bool:
+    """Whether a later line does what the failed one was to do: the same program, or much the same words."""
+    one = failed.commands[failed.place]
+    if _share(failed, later) >= LIKE:
+        return True
+    same = any(each.words[0] == one.words[0] and each.kind == one.kind for each in later.commands)
+    return same and one.kind != "look"
+
+
+def _share(failed: Run, later: Run) -> float:
+    """Return how much alike two lines are; with their filters where it was a filter that failed."""
+    if failed.commands[failed.place].filters:
+        return likeness(word_set(failed.action.command), word_set(later.action.command))
+    return likeness(failed.words, later.words)
+
+
+def _left_out(failed: Run, later: Run) -> str:
+    """Return the few words without which the same command worked; empty where it differs in more."""
+    one = _TOKEN.findall(" ".join(failed.commands[failed.place].words))
+    for command in later.commands:
+        other = set(_TOKEN.findall(" ".join(command.words)))
+        missing = [word for word in one if word not in other]
+        if 0 < len(missing) <= 3 and not other.difference(one) and len(one) > 3 * len(missing):
+            return " ".join(missing)
+    return ""
+
+
+_TOKEN = re.compile(r"[^\s(){},;|&\"']+")
+
+
+def _stands_alone(run: Run) -> bool:
+    """Whether a line says something in another session: no script, no variable, nothing that lies in a scratch folder."""
+    line = run.action.command.strip()
+    if any(each.program in ("git commit", "gh pr create") for each in run.commands):
+        line = line.split('"$(cat <<')[0]  # of a message only that it is one
+    return len(line) <= MOST_LINE and "\n" not in line and not _OWN.search(line)
+
+
+_OWN = re.compile(r"\$|<<|(?:^|\s|=)/tmp/|[Tt]emp/|scratch|[0-9a-f]{8}-[0-9a-f]{4}-")
+MOST_LINE = 300  # characters of a command line that another session can make use of
+
+
+def _other_folder(failure: Failure, failed: Run, later: Run) -> str | None:
+    """Return the folder where the same program ran instead, for a failure that depends on it."""
+    if failure.cause != "folder":
+        return None
+    name = failed.commands[failed.place].words[0]
+    places = [place for each, place in zip(later.commands, later.folders, strict=True) if each.words[0] == name]
+    place = (places or later.folders)[-1]
+    return place if place != failure.folder else None
+
+
+def _is_retry(failed: Run, later: Run) -> bool:
+    """Whether a later line runs the same tests or commits again, called in another way."""
+    one = failed.commands[failed.place]
+    if one.kind == "test":
+        return any(each.kind == "test" and each.words[0] == one.words[0] for each in later.commands)
+    return "commit" in one.words[:3] and any("commit" in each.words[:3] for each in later.commands)
+
+
+def _is_fixer(failed: Run, later: Run) -> bool:
+    """Whether a later line is the same linter or generator, told to set right what it complained of."""
+    one = failed.commands[failed.place]
+    return any(
+        each.words[0] == one.words[0] and each.words != one.words and each.kind == one.kind == "lint" and _fixes(each)
+        for each in later.commands
+    )
+
+
+def _fixes(command: Command) -> bool:
+    if any(FIXER.search(word) for word in command.words):
+        return True
+    return command.kind in ("install", "migrate", "look", "git") and alters(command)
+
+
+def names_file(files: Sequence[str], edited: str) -> bool:
+    """Whether one of *files*, as an error names them, is the *edited* one."""
+    return any(edited == file or edited.endswith(f"/{file}") or file.endswith(f"/{edited}") for file in files)
+
+
+def _edit_text(edit: Edit) -> str:
+    """Return an edit in a line: its file, and what it added or took away."""
+    before, after = (edit.before or "").split("\n"), (edit.after or "").split("\n")
+    added = [line.strip() for line in after if line.strip() and line not in before]
+    removed = [line.strip() for line in before if line.strip() and line not in after]
+    lines = [] if edit.whole and not edit.before else added or removed
+    what = " ".join(" ".join(lines[:3]).replace("`", "'").split())
+    if not what:
+        return f"edited {edit.file}"
+    what = what if len(what) <= 100 else what[:99].rsplit(" ", 1)[0] + "…"
+    return f"edited {edit.file}: {'' if added else 'removed '}`{what}`"
+
+
+def _again(known: Failure, fresh: Failure) -> Failure:
+    """Return one failure of two times it was seen in a session; what worked the last time stands, unless nothing did."""
+    return replace(
+        known,
+        times=known.times + 1,
+        last=fresh.last,
+        files=tuple(dict.fromkeys((*known.files, *fresh.files)))[:20],
+        worked=fresh.worked or known.worked,
+        worked_in=fresh.worked_in if fresh.worked else known.worked_in,
+        fix=fresh.fix or known.fix,
+        fixed_files=fresh.fixed_files if fresh.fix else known.fixed_files,
+        open=fresh.open,
+    )
+
+
+# -- as a memory ---------------------------------------------------------------------------------------------------
+def failure_detail(failure: Failure, session: str) -> dict[str, Any]:
+    """Return what a memory of this failure keeps as its detail."""
+    return {
+        "command": failure.shape,
+        "text": failure.command,
+        "error": failure.error,
+        "key": failure_key(failure),
+        "error_key": failure.key,
+        "cause": failure.cause,
+        "folder": failure.folder,
+        "worked": {failure.worked: [session]} if failure.worked else {},
+        "worked_in": {failure.worked: failure.worked_in} if failure.worked_in is not None else {},
+        "used_in": {},  # what worked, in sessions that did not see the failure
+        "fix": failure.fix,
+        "fixes": {failure.fix: [session]} if failure.fix else {},
+        "fixed_files": list(failure.fixed_files),
+        "seen_in": {session: failure.times},
+        "succeeded_in": {},  # the same call, in sessions since then
+        "last": failure.last,
+        "last_success": 0.0,
+        "open": failure.open,
+        "minor": failure.minor,
+    }
+
+
+def merge_failure_detail(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the evidence of both; the fix seen most often stays, and a later guess does not replace it."""
+    newer = fresh if float(fresh.get("last") or 0.0) >= float(known.get("last") or 0.0) else known
+    merged = {**fresh, **known, "text": newer.get("text", ""), "open": bool(newer.get("open"))}
+    merged["worked"] = _most_seen(known.get("worked"), fresh.get("worked"))
+    used = _most_seen(known.get("used_in"), fresh.get("used_in"))
+    merged["used_in"] = {command: some for command, some in used.items() if command in merged["worked"]}
+    folders = {**(fresh.get("worked_in") or {}), **(known.get("worked_in") or {})}
+    merged["worked_in"] = {command: folders[command] for command in merged["worked"] if command in folders}
+    merged["fixes"] = _most_seen(known.get("fixes"), fresh.get("fixes"))
+    merged["fix"] = next(iter(merged["fixes"]), "")
+    files = (*(known.get("fixed_files") or ()), *(fresh.get("fixed_files") or ()))
+    merged["fixed_files"] = list(dict.fromkeys(files))[:10]
+    for name in ("seen_in", "succeeded_in"):
+        merged[name] = _capped({**(known.get(name) or {}), **(fresh.get(name) or {})})
+    for name in ("last", "last_success"):
+        merged[name] = max(float(known.get(name) or 0.0), float(fresh.get(name) or 0.0))
+    merged["minor"] = bool(known.get("minor")) and bool(fresh.get("minor"))
+    return merged
+
+
+def confirm_failure_detail(known: Mapping[str, Any], runs: Sequence[Run], session: str) -> dict[str, Any]:
+    """Return a known failure with what a later session ran: the same call that succeeded, what worked used again."""
+    shape, folder, worked = str(known.get("command", "")), known.get("folder"), known.get("worked") or {}
+    places = known.get("worked_in") or {}
+    fine = [run for run in runs if run.succeeded]
+    merged = dict(known)
+    hits = [run.action.at for run in fine if calls(shape, folder, run.commands, run.folders)]
+    if hits:
+        merged["succeeded_in"] = _capped({**(known.get("succeeded_in") or {}), session: len(hits)})
+        merged["last_success"] = max(float(known.get("last_success") or 0.0), *hits)
+    used = {command: list(some) for command, some in (known.get("used_in") or {}).items()}
+    for command in worked:
+        wanted, place = shapes_of(command), places.get(command)
+        if not wanted or session in worked[command] or session in used.get(command, ()):
+            continue
+        if any(wanted <= run.shapes and place in (None, *run.folders) for run in fine):
+            used[command] = [*used.get(command, ()), session][-MOST_SESSIONS:]
+    merged["used_in"] = used
+    return merged
+
+
+def sessions_seen(detail: Mapping[str, Any]) -> int:
+    """Return in how many sessions a failure was seen, those that are no longer named included."""
+    return _sessions_in(detail.get("seen_in"))
+
+
+def sessions_succeeded(detail: Mapping[str, Any]) -> int:
+    """Return in how many sessions the same call succeeded since."""
+    return _sessions_in(detail.get("succeeded_in"))
+
+
+def sessions_worked(detail: Mapping[str, Any], command: str) -> int:
+    """Return in how many sessions an alternative succeeded, after the failure or on its own."""
+    lists = ((detail.get(name) or {}).get(command) or () for name in ("worked", "used_in"))
+    return len({session for sessions in lists for session in sessions})
+
+
+def failure_title(detail: Mapping[str, Any]) -> str:
+    """Return the title of a failure's memory: the call and its error."""
+    return f"{_call(detail)} fails: {detail.get('error', '')}"
+
+
+def failure_body(detail: Mapping[str, Any]) -> str:
+    """Return the body of a failure's memory: as it was run, and what worked or fixed it."""
+    lines = [f"Run as `{detail['text']}`."] if detail.get("text") else []
+    for command in list(detail.get("worked") or ())[:2]:
+        place = where((detail.get("worked_in") or {}).get(command))
+        lines.append(f"Worked instead{place}: `{command}` ({counted(sessions_worked(detail, command))}).")
+    for fix in list(detail.get("fixes") or ())[:2]:
+        lines.append(f"Fixed: {fix}." if fix.startswith("edited") else f"It {fix}.")
+    if is_path_shape(str(detail.get("command", ""))):
+        lines.append(f"{folder_advice(detail['command'])}.")
+    return "\n".join(lines)
+
+
+def is_path_shape(shape: str) -> bool:
+    """Whether a shape stands for paths that begin with a folder, whatever the program."""
+    return shape.endswith("/") and " " not in shape
+
+
+def folder_advice(shape: str) -> str:
+    """Return what helps where a path begins with the folder in which the shell already is."""
+    return f"the shell is still there: leave `{shape}` out or use absolute paths"
+
+
+def _call(detail: Mapping[str, Any]) -> str:
+    """Return what fails, with the folder where that matters."""
+    shape, folder = str(detail.get("command", "")), detail.get("folder")
+    if is_path_shape(shape):
+        return f"A path that begins with `{shape}`{where(folder)}"
+    return f"`{shape}`{where(folder)}"
+
+
+def where(folder: Any) -> str:
+    """Return a folder as the end of a phrase: ' in src/'; empty where none is known."""
+    if not isinstance(folder, str):
+        return ""
+    return f" in {folder}/" if folder else " in the project's root"
+
+
+def counted(sessions: int) -> str:
+    """Return a number of sessions in words."""
+    return "1 session" if sessions == 1 else f"{sessions} sessions"
+
+
+def shapes_of(line: str) -> set[str]:
+    """Return the shapes of a line's commands that do more than look around; of all where none does."""
+    commands = [each for each in commands_of(line) if not each.filters]
+    doing = [each for each in commands if each.kind != "look"]
+    return {shape for each in doing or commands if (shape := shape_of(each))}
+
+
+def _most_seen(known: Any, fresh: Any) -> dict[str, list[str]]:
+    """Return by which sessions each was seen, the most seen first; of equals the one that was known first."""
+    both = {name: list(some) for name, some in (known or {}).items()}
+    for name, some in (fresh or {}).items():
+        both[name] = list(dict.fromkeys((*both.get(name, ()), *some)))[-MOST_SESSIONS:]
+    ranked = sorted(both.items(), key=lambda each: -len(each[1]))
+    if len(ranked) > MOST_WORKED:  # the newest has a chance to become the one seen most often
+        ranked = [*ranked[: MOST_WORKED - 1], ranked[-1]]
+    return dict(ranked)
+
+
+def _capped(counts: dict[str, int]) -> dict[str, int]:
+    """Return the last fifty sessions by name, and the number of those before."""
+    names = [name for name in counts if name != EARLIER]
+    gone = names[:-MOST_SESSIONS]
+    if not gone:
+        return counts
+    return {EARLIER: counts.get(EARLIER, 0) + len(gone), **{name: counts[name] for name in names[len(gone) :]}}
+
+
+def _sessions_in(counts: Any) -> int:
+    if not isinstance(counts, Mapping):
+        return 0
+    earlier = counts.get(EARLIER, 0)
+    return len(counts) - (EARLIER in counts) + (earlier if isinstance(earlier, int) else 0)
+
+
+# -- errors in outputs ---------------------------------------------------------------------------------------------
+def _plain(output: str) -> str:
+    if len(output) > MOST_OUTPUT:
+        half = MOST_OUTPUT // 2
+        output = f"{output[:half]}\n{output[-half:]}"
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", output)
+
+
+def _only_counts(line: str) -> bool:
+    """Whether a line says how many failed, and not what: `1 failed, 2 passed in 3.68s`."""
+    words = re.findall(r"[^\W\d_]+", line.lower())
+    return not words or _COUNTED.issuperset(words)
+
+
+def _error(text: str) -> tuple[str, str]:
+    for pattern in _ERRORS:
+        found = [each for each in pattern.finditer(text) if not _NO_CAUSE.search(each[0].strip())]
+        if found:
+            one = (found[-1] if pattern.pattern in _LAST_WINS else _raised(found, text)).groupdict()
+            return (one.get("type") or "").strip(), (one.get("message") or "").strip()
+    lines = [line.strip() for line in text.split("\n") if line.strip() and not _EXIT.match(line.strip())]
+    return "", lines[-1] if 0 < len(lines) <= 3 and len(lines[-1].split()) >= 3 else ""
+
+
+def _raised(found: Sequence[re.Match[str]], text: str) -> re.Match[str]:
+    """Return the first of them that was not handled by what raised the next."""
+    for one, after in pairwise(found):
+        if not _HANDLED.search(text, one.end(), after.start()):
+            return one
+    return found[-1]
+
+
+_HANDLED = re.compile(r"^(?:During handling of the above|The above) exception", re.MULTILINE)
+_EXIT = re.compile(r"^(?:<[^>]*>|Exit [Cc]ode:? \d+|.*exited with code \d+.*)$")
+
+
+# What Python calls an exception: by its last part, of the few that are called otherwise, or with the module it is from.
+_NAMED = r"(?:[\w.]|<locals>)*(?:Error|Exception|Failure|Interrupt|Exit|Warning|Stop(?:Async)?Iteration|ExceptionGroup|Failed)\b"
+_DOTTED = r"(?:\w+\.)(?:\w+\.|<locals>\.)*[A-Z]\w*(?=:|[ \t]*$)"
+_MESSAGE = r"(?::[ \t]*(?P<message>[^\n]*))?"
+# Of a traceback its first line that is not indented; of several the last names the error, as of compilers the first does.
+_TRACEBACK = (
+    rf"^Traceback \(most recent call last\):\n(?:[ \t][^\n]*\n|\n)*(?:[\w.<>]+\.)?(?P<type>[A-Za-z_]\w*){_MESSAGE}$"
+)
+_PYTHON = rf"^(?:[\w.]+\.)?(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning)){_MESSAGE}$"
+_LAST_WINS = (_TRACEBACK, _PYTHON)
+# In this order: what is more telling first. Each names the type, the message, or both. A name that only looks like a class
+# (`Note: ...`) counts where a runner puts an error, or with the stack below it.
+_ERRORS = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        rf"^E[ \t]{{2,}}(?P<type>{_NAMED}|{_DOTTED}):?[ \t]*(?P<message>[^\n]*)",  # pytest
+        r"^E[ \t]{2,}(?P<message>assert [^\n]+)",
+        r"^E[ \t]{2,}(?P<message>fixture '[^'\n]+' not found)",
+        rf"^(?:FAILED|ERROR) [^\n]+? - (?P<type>{_NAMED}|{_DOTTED}):?[ \t]*(?P<message>[^\n]*)",  # pytest's summary
+        rf"^(?:ERROR|FAIL): \w+ \([\w.]+\)[^\n]*\n(?:[^\n]+\n)?-{{30,}}\nTraceback[^\n]*\n(?:[ \t][^\n]*\n|\n)*(?:[\w.<>]+\.)?(?P<type>[A-Za-z_]\w*){_MESSAGE}$",  # unittest
+        r"^(?P<type>error\[E\d+\]): (?P<message>[^\n]+)",  # rustc
+        r"\berror (?P<type>(?:TS|CS|FS|VB|BC|NU|NETSDK|MSB)\d+): (?P<message>[^\n]+?)(?: \[[^\]\n]{1,300}proj\])?$",  # TypeScript, .NET
+        r"^[^\s:][^:\n]*:\d+(?::\d+)?: (?P<type>(?:fatal )?error): (?P<message>[^\n]+)",  # C, C++, Java, Swift, mypy
+        r"^\[ERROR\] \S+\.\w+:\[\d+,\d+\] (?:error: )?(?P<message>[^\n]+)",  # Maven's compilers
+        r"^e: (?:file://)?\S+\.kts?:\d+:\d+:? (?P<message>[^\n]+)",  # Kotlin
+        r"^(?:vet(?:\.exe)?: )?(?:\.[/\\])?[\w./\\-]+\.go:\d+:\d+: (?P<message>[^\n]+)",  # go build, go vet
+        r"^thread '[^']*'(?: \(\d+\))? panicked at [^\n]+:\d+:\n(?P<message>[^\n]+)",  # Rust
+        r"^thread '[^']*' panicked at (?P<message>[^\n]+)",  # Rust before 1.73
+        r"^(?P<type>panic): (?P<message>[^\n]+)",  # Go
+        r"^[ \t]+\w+_test\.go:\d+:[ \t]*\n(?:[ \t]+[^\n]*\n){0,6}?[ \t]+Error:[ \t]+(?P<message>[^\n]+(?:\n[ \t]+expected: [^\n]+\n[ \t]+actual *: [^\n]+)?)",  # testify
+        r"^[ \t]+(?P<message>(?:\w+_test|testing)\.go:\d+: [^\n]+)",
+        r"^[ \t]*●[ \t]+[^\n]+\n[ \t]*\n[ \t]+(?P<type>[A-Z][\w$]*(?:\.\w+)*): (?P<message>[^\n]+)",  # jest
+        r"^[ \t]*●[ \t]+Test suite failed to run\n[ \t]*\n[ \t]+(?P<message>[^\n]+)",
+        r"^[ \t]+Failure/Error:(?:[^\n]*\n){1,8}?[ \t]+(?P<type>(?:[A-Z]\w*::)*[A-Z]\w*):\n[ \t]+(?P<message>\S[^\n]*)",  # rspec
+        r"^[ \t]+Failure/Error:\s+(?P<message>\S[^\n]*)",
+        r"^[^\s:][^:\n]*:\d+:in [`'][^'\n]*': (?P<message>[^\n]+) \((?P<type>(?:[A-Z]\w*::)*[A-Z]\w*)\)$",  # Ruby
+        r"^[ \t]*(?:\d+\) )?Error:\n[\w:]+#\w+:\n(?P<type>[A-Z][\w:]*): (?P<message>[^\n]+)",  # minitest
+        r"^[ \t]*(?:\d+\) )?Failure:\n[\w:]+#\w+ \[[^\]\n]+\]:\n(?P<message>[^\n]+(?:\n[ \t]+Actual: [^\n]+)?)",
+        r"^\d+\) [\w\\]+::\w+[^\n]*\n(?:(?P<type>[A-Z][\w\\]*): )?(?P<message>[^\n]+)",  # PHPUnit
+        r"^[ \t]+FAILED[ \t]+[\w\\]+ > [^\n]+\n[ \t]+(?P<message>\S[^\n]*)",  # Pest
+        r"^(?:PHP )?Fatal error:[ \t]+Uncaught (?P<type>[\w\\]+): (?P<message>[^\n]+?)(?: in \S+:\d+)?$",
+        r"^(?:PHP )?(?P<type>(?:Fatal|Parse) error):[ \t]+(?P<message>[^\n]+?)(?: in \S+ on line \d+)?$",
+        r"^[ \t]+Error Message:\n[ \t]+(?:(?P<type>(?:\w+\.)*[A-Z]\w*) : )?(?P<message>[^\n]+)",  # dotnet test
+        r"^[ \t]*\*\* \((?P<type>[A-Z][\w.]*)\) (?P<message>[^\n]+)",  # Elixir
+        _TRACEBACK,
+        r"""^[ \t]*(?:Uncaught |Unhandled exception\. |Exception in thread "[^"\n]*" )?(?P<type>(?!Warning|Trace|Note|Hint)(?:[\w$]+\.)*[A-Z][\w$]*)(?: \[\w+\])?(?:: (?P<message>[^\n]*))?\n[ \t]+(?:at |❯ )\S""",  # with its stack: JavaScript, Java, C#
+        r"^[ \t]*(?:Uncaught |Unhandled )?(?P<type>(?:[A-Z]\w*\.)*[A-Z]\w*(?:Error|Exception))(?: \[\w+\])?: (?P<message>[^\n]+)",  # JavaScript, Java
+        _PYTHON,
+        r"^[^\s:][^:\n]*:\d+:\d+: (?P<type>[A-Z]{1,4}\d{2,4}) (?:\[\*\] )?(?P<message>[^\n]+)",  # ruff, flake8
+        r"^(?P<type>[A-Z]{1,4}\d{3,4}) (?:\[\*\] )?(?P<message>[^\n]+)\n[ \t]*--> ",  # ruff in full
+        r"^[ \t]+\d+:\d+[ \t]+(?P<type>error)[ \t]+(?P<message>\S[^\n]*?)(?:[ \t]{2,20}[\w@/-]{1,60})?$",  # eslint
+        r"^(?P<type>--- FAIL): (?P<message>\S+)",
+        r"^\S+:\d+: Failure\n(?P<message>[^\n]+)",  # GoogleTest
+        r"^FAILED (?P<message>[^\n]+)",
+        r"^[ \t]*●[ \t]+(?!Console$)(?P<message>[^\n]+)",  # jest
+        r"^(?P<type>npm ERR!|npm error) (?P<message>(?!code|errno|A complete|path|command)[^\n]+)",
+        r"^\(fail\) (?P<message>[^\n]+?)(?: \[[\d.]+ ?m?s\])?$",  # bun
+        r"^(?P<message>[^\s:][^:\n]*:\d+(?::\d+)? (?:error )?MD\d{3}/\S+ [^\n]+)",  # markdownlint
+        r"^[ \t]*[×✖!✗❌⚠]\ufe0f?[ \t]{1,3}(?P<message>\S[^\n]*)",  # biome, hooks
+        r"^(?P<message>[\w.-]{1,40}: (?:illegal|invalid|unrecognized|unknown) option[^\n]*)",
+        r"^(?P<message>The following paths are ignored by [^\n]*)",
+        r"\"message\": ?\"(?P<message>[^\"\n]{8,300})\"",
+        r"^(?P<type>fatal|ERROR|Error|error|FATAL|CRITICAL|E): (?P<message>[^\n]+)",
+        r"^(?:[\w/.-]+: )?(?:line \d+: )?(?P<message>[\w./-]+: (?:command not found|not found|No such file or directory|Permission denied))",
+        r"^(?P<message>make(?:\[\d+\])?: \*\*\* [^\n]+)",
+        r"^E[ \t]{2,}(?P<type>[A-Z]\w+): (?P<message>\S[^\n]*)",  # pytest, of an exception that is called neither Error nor by its module
+        r"^(?P<message>[^\n]*\b(?:error|failed|failure|cannot|could not|unable to|refused|denied|invalid|unknown|missing)\b[^\n]*)",
+    )
+)  # fmt: skip
+_FILE = re.compile(
+    r"(?<![\w/.-])/?((?:[\w.-]+/)*[\w.-]+\.(?:md|mdx|css|scss|html|vue|svelte|py|js|jsx|ts|tsx|go|rs|java|c|cc|cpp|h|hpp|rb|php|cs|kt|swift|sh|sql|toml|json|ya?ml))(?=[:\s\",)(]|$)"
+)
+_TESTS = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"^(?:FAILED|ERROR) (\S+::\S+)",  # pytest
+        r"^--- FAIL: (\S+)",  # Go
+        r"^test (\S+) \.\.\. FAILED",  # Rust
+        r"^[ \t]+FAIL \[[ \d.]+s\] (?:\([^)\n]*\) )?\S+ (\S+)",  # nextest
+        r"^(?:FAIL|ERROR): (\w+ \([\w.]+\))",  # unittest
+        r"^[ \t]*(?:✕|✗|×|✖)[ \t]+([^\n(]{3,80})",  # jest, vitest, node
+        r"^[ \t]*FAIL[ \t]+(\S+ > [^\n]+)",  # vitest
+        r"^[ \t]*●[ \t]+([^\n]+ › [^\n]+)",  # jest
+        r"^(\w[\w.$]* > [^\n]+?)(?:\(\))? FAILED$",  # Gradle
+        r"^\[ERROR\] ([\w.$]+)(?:\([\w.$]*\))?[ \t]+(?:--[ \t]+)?Time elapsed",  # Maven
+        r"^rspec (\S+:\d+) # ",
+        r"^([\w:]+#test_\w+)(?: \[[^\]\n]+\])?:$",  # minitest
+        r"^\d+\) ([\w\\]+::\w+)",  # PHPUnit
+        r"^[ \t]+FAILED[ \t]+([\w\\]+ > [^\n]+)",  # Pest
+        r"^[ \t]+Failed ([\w.]+)[^\n]* \[[^\]\n]+\]$",  # dotnet test
+        r"^\[  FAILED  \] (\w+\.\w+)",  # GoogleTest
+    )
+)
+
+
+# How checks sum up; what they print on the way says little.
+_FAILS = re.compile(
+    r"\b[1-9]\d* (?:tests? |suites? )?(?:failed|failing|failures?|errors?|problems?)\b|\btest result: FAILED|\b(?:BUILD|Build) FAIL(?:ED|URE)\b"
+    r"|^(?:--- )?FAIL(?:ED)?\b|^error(?:\[E\d+\])?: |\berror (?:TS|CS)\d+|^make(?:\[\d+\])?: \*\*\*|^npm (?:ERR!|error) "
+    r"|^Failed!  - |^(?:ℹ|#) fail [1-9]|^\[  FAILED  \]",
+    re.MULTILINE,
+)
+_NO_FAILURES = re.compile(r"^[ \t]*0 fail(?:ed|ures|ing)?\b", re.MULTILINE)
+_PASSES = re.compile(
+    r"\b\d+ (?:tests? )?(?:passed|passing)\b|\btest result: ok|\bBUILD SUCCESS|^ok\s|^OK\b|\bAll checks passed|\bno issues found"
+    r"|^[ \t]*Finished |\b0 (?:errors|failures)\b|^Passed!  - |^(?:ℹ|#) fail 0$|^\[  PASSED  \]",
+    re.MULTILINE,
+)
+_COUNTED = frozenset((
+    "fail", "failed", "failing", "failure", "failures", "error", "errors", "problem", "problems", "warning",
+    "warnings", "pass", "passed", "passing", "ok", "skipped", "pending", "todo", "total", "test", "tests", "suite",
+    "suites", "example", "examples", "assertion", "assertions", "result", "found", "file", "files", "in", "and", "of",
+    "s", "ms", "ignored", "measured", "filtered", "out", "finished", "xfailed", "xpassed", "deselected", "rerun",
+    "time",
+))  # fmt: skip

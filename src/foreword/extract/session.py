@@ -1,0 +1,351 @@
+"""Extract the memories of one session from its actions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from foreword.extract.actions import Action
+from foreword.extract.changes import combine_changes, memory_of_change
+from foreword.extract.facts import Facts, facts_of
+from foreword.extract.failures import failure_body, failure_detail, failure_key, failure_title, failures_of
+from foreword.extract.merge import ROUTINES
+from foreword.extract.routines import routine_of
+from foreword.extract.statements import Statement, retracts, statements_of
+from foreword.extract.summary import learned_with_turns, outcome_of, outcome_of_session, title_of
+from foreword.extract.tasks import Tasks, tasks_of
+from foreword.extract.text import cut, plain_text
+from foreword.extract.turns import Turn, turns_of
+from foreword.types import Change, Edit, Link, Memory, Project, Session
+from foreword.words import terms
+
+# What is kept of a session that goes on: enough for two days of work, and bounded.
+MOST_ACTIONS = 4_000
+FIRST_ACTIONS = 400  # that stay when the oldest of the rest go
+MOST_OUTPUT = 6_000  # characters of an output, head and tail: where errors stand
+MOST_TEXT = 20_000  # of a prompt or an answer
+MOST_PIECE = 400  # of each side of an edit
+MOST_CHANGES = 300
+MOST_FILES = 20  # that a summary or a turn names
+USER_WORDS = 600  # characters of the user's words that a turn keeps
+EXCERPT = 1_500  # characters of a final message that a turn keeps: what passages are cut from
+MOST_COMMANDS = 4  # of a turn
+
+ChangesOf = Callable[[Edit], Sequence[Change]]
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What a session came to."""
+
+    turns: tuple[Turn, ...] = ()
+    complete: bool = True  # all actions were there: what was extracted before and is not any more, is gone
+    memories: tuple[Memory, ...] = ()
+    links: tuple[Link, ...] = ()
+    changes: tuple[Change, ...] = ()
+    retracted: tuple[str, ...] = ()  # uids of what the session no longer says
+    done: tuple[str, ...] = ()  # what was finished, in words: open items of earlier sessions may be among it
+    open: tuple[str, ...] = ()  # what it leaves open itself
+
+
+class SessionExtractor:
+    """Collect the actions of one session while it goes on, and extract its memories whenever asked."""
+
+    def __init__(self, session: Session, project: Project, *, changes_of: ChangesOf = lambda _: ()) -> None:
+        self.session = session
+        self.project = project
+        self._changes_of = changes_of
+        self._actions: list[Action] = []
+        self._trimmed = False
+        self._changes: dict[tuple[str, str], Change] = {}
+        self._functions: list[tuple[float, str]] = []  # when a function was changed
+
+    def add(self, action: Action) -> None:
+        """Take in what happened next."""
+        times = (action.at,) if not self.session.started else (self.session.started, action.at)
+        self.session = replace(self.session, started=min(times), last=max(self.session.last, action.at))
+        for edit in action.edits if not action.failed else ():
+            for change in tuple(self._changes_of(edit))[:MOST_CHANGES]:
+                self._change(replace(change, project=self.project.key, session=self.session.id, at=action.at))
+        self._actions.append(_trimmed(action))
+        if len(self._actions) > MOST_ACTIONS:
+            del self._actions[FIRST_ACTIONS : FIRST_ACTIONS + MOST_ACTIONS // 10]
+            self._trimmed = True
+
+    @property
+    def excerpts(self) -> tuple[str, ...]:
+        """The first prompt and the last turns: enough for a model to sum the session up in better words."""
+        prompts = [each.text for each in self._actions if each.kind == "prompt"]
+        answers = [each.text for each in self._actions if each.kind == "answer"]
+        return (*prompts[:1], *prompts[1:][-3:], *answers[-3:])
+
+    def extract(self) -> Extraction:
+        """Return everything that is worth knowing later."""
+        turns = turns_of(self._actions)
+        facts, tasks = facts_of(turns), tasks_of(turns)
+        kept, retracted = self._statements(turns)
+        summary = self._summary(turns, facts, tasks)
+        changes = tuple(self._changes.values())
+        source = self.session.host or "session"
+        memories = [
+            *([summary] if summary else ()),
+            *filter(None, (self._turn(turn) for turn in turns)),
+            *kept,
+            *self._learned(turns),
+            *self._failures(turns),
+            *(memory_of_change(each, project=self.project, source=source, trust="tool") for each in changes),
+        ]
+        handoff = self._handoff(tasks, summary)
+        return Extraction(
+            turns=turns,
+            complete=not self._trimmed,
+            memories=(*memories, *([handoff] if handoff else ())),
+            links=tuple(Link(each.uid, "part-of", summary.uid) for each in kept) if summary else (),
+            changes=changes,
+            retracted=(*retracted, *(() if handoff else (self._uid("han"),))),
+            done=(*tasks.done, *(each.function for each in changes)),
+            open=tasks.open,
+        )
+
+    # -- the kinds of memories ------------------------------------------------------------------------------------
+    def _summary(self, turns: Sequence[Turn], facts: Facts, tasks: Tasks) -> Memory | None:
+        title = title_of(turns)
+        if not title or not any(each.answer or each.edited or each.runs for each in turns):
+            return None  # aborted, or a question that nobody has answered yet
+        edited = _count(file for turn in turns for file in turn.edited if not file.startswith("/"))
+        detail = {
+            "next": list(tasks.open),
+            "branch": facts.branch,
+            "commits": list(facts.commits)[:5],
+            "pull_request": facts.pull_request,
+            "uncommitted": list(facts.uncommitted)[:12],
+            "checks": list(facts.checks)[:4],
+            "repository": facts.repository,
+            "default_branch": facts.default_branch,
+            "fate": facts.fate,
+        }
+        return self._memory(
+            "summary",
+            title,
+            self._uid("sum"),
+            body=outcome_of_session(turns),
+            trust="agent",
+            files=tuple(sorted(edited, key=lambda file: (-edited[file], file)))[:MOST_FILES],
+            functions=tuple(dict.fromkeys(each.function for each in self._changes.values()))[:MOST_FILES],
+            detail={name: value for name, value in detail.items() if value},
+        )
+
+    def _turn(self, turn: Turn) -> Memory | None:
+        """Return the memory of one turn; None where it had no effect."""
+        outcome = outcome_of(turn)
+        edited = tuple(file for file in turn.edited if not file.startswith("/"))
+        if turn.prompt is None or not (edited or outcome):
+            return None
+        facts = facts_of((turn,))
+        functions = (name for at, name in self._functions if turn.began <= at <= turn.ended)
+        detail = {
+            "user": cut(turn.typed, USER_WORDS),
+            "author": f"{turn.author.author}: {turn.author.reason}",
+            "outcome": outcome,
+            "commits": list(facts.commits)[:3],
+            "commands": [cut(each.command, 120) for each in turn.runs if each.failed is False][-MOST_COMMANDS:],
+            "read": list(turn.read)[:8],
+        }
+        return self._memory(
+            "turn",
+            cut(next(iter(facts.commits), "") or outcome or turn.typed or edited[0], 160),
+            f"trn:{self.project.key}:{self.session.id}:{turn.prompt.id or turn.number}",
+            body=cut(plain_text(turn.answer), EXCERPT),
+            at=turn.ended,
+            trust="agent",
+            files=edited[:MOST_FILES],
+            functions=tuple(dict.fromkeys(functions))[:MOST_FILES],
+            detail={name: value for name, value in detail.items() if value},
+        )
+
+    def _statements(self, turns: Sequence[Turn]) -> tuple[list[Memory], list[str]]:
+        """Return what the user laid down, and the uids of what the user took back in the same session."""
+        found = statements_of(turns)
+        by_key: dict[str, list[Statement]] = {}
+        for each in found:
+            by_key.setdefault(self._statement_uid(each), []).append(each)
+        back = {
+            uid
+            for uid, (one, *_) in by_key.items()
+            if any(other.at > one.at and retracts(other, one.text) for other in found)
+        }
+        files = {turn.number: turn.edited for turn in turns}
+        kept = [
+            self._statement(uid, some, files.get(some[-1].turn, ())) for uid, some in by_key.items() if uid not in back
+        ]
+        return kept, sorted(back)
+
+    def _statement(self, uid: str, some: Sequence[Statement], files: Sequence[str]) -> Memory:
+        one = some[-1]
+        reason = {"why": one.why, "instead_of": one.instead_of, "quote": one.quote if one.quote != one.text else ""}
+        return self._memory(
+            one.kind,
+            one.text,
+            uid,
+            at=one.at,
+            trust="user",
+            confidence=one.confidence,
+            seen=len(some),
+            files=tuple(file for file in files if not file.startswith("/"))[:MOST_FILES],
+            detail={
+                **{name: value for name, value in reason.items() if value},
+                "seen_in": {self.session.id: len(some)},
+            },
+        )
+
+    def _statement_uid(self, one: Statement) -> str:
+        return f"{one.kind[:3]}:{self.project.key}:{_key(one.kind, one.text)}"
+
+    def _learned(self, turns: Sequence[Turn]) -> list[Memory]:
+        return [
+            self._memory(
+                "learning",
+                text,
+                f"lea:{self.project.key}:{_key('learning', text)}",
+                at=turn.ended,
+                trust="agent",
+                confidence=0.6,
+                files=tuple(file for file in turn.edited if not file.startswith("/"))[:8],
+            )
+            for text, turn in learned_with_turns(turns)
+        ]
+
+    def _failures(self, turns: Sequence[Turn]) -> list[Memory]:
+        memories = []
+        for failure in failures_of(turns):
+            detail = failure_detail(failure, self.session.id)
+            if routine := self._routine_at(failure.last, turns):
+                detail[ROUTINES] = {self.session.id: routine}
+            memories.append(
+                self._memory(
+                    "failure",
+                    failure_title(detail),
+                    failure_uid(failure_key(failure), project=self.project.key),
+                    body=failure_body(detail),
+                    at=failure.last,
+                    files=tuple(failure.files)[:8],
+                    trust="tool",
+                    confidence=0.9 if detail.get("fix") else 0.7,
+                    seen=failure.times,
+                    detail=detail,
+                )
+            )
+        return memories
+
+    @staticmethod
+    def _routine_at(at: float, turns: Sequence[Turn]) -> str:
+        """Return the routine that the user asked for when something happened; empty where it was something else."""
+        typed = next((turn.typed for turn in turns if turn.began <= at <= turn.ended), "")
+        return routine_of(typed)
+
+    def _handoff(self, tasks: Tasks, summary: Memory | None) -> Memory | None:
+        """Return the open to-dos as a handoff, so that the next session begins with them."""
+        if not tasks.todos or summary is None:
+            return None
+        return self._memory(
+            "handoff",
+            tasks.todos[0],
+            self._uid("han"),
+            at=self.session.last + 0.001,  # after the summary of its session
+            trust="agent",
+            files=summary.files[:5],
+            detail={"next": list(tasks.todos)},
+        )
+
+    # -- helpers ---------------------------------------------------------------------------------------------------
+    def _change(self, change: Change) -> None:
+        key = change.file, change.function
+        before = self._changes.get(key)
+        if before is not None:
+            what = combine_changes(before.what, change.what)
+            if not what:
+                del self._changes[key]
+                return
+            change = replace(change, what=what)
+        if before is not None or len(self._changes) < MOST_CHANGES:
+            self._changes[key] = change
+            self._functions.append((change.at, change.function))
+            del self._functions[: -4 * MOST_CHANGES]
+
+    def _memory(self, kind: str, title: str, uid: str, **more: Any) -> Memory:
+        at = more.pop("at", self.session.last)
+        blank = Memory(
+            kind=kind,
+            title=title,
+            uid=uid,
+            scope=self.project.scope,
+            project=self.project.key,
+            session=self.session.id,
+            source=self.session.host or "session",
+            created=at,
+            confirmed=at,
+        )
+        return replace(blank, **more)
+
+    def _uid(self, prefix: str) -> str:
+        return session_uid(prefix, project=self.project.key, session=self.session.id)
+
+
+def session_uid(prefix: str, *, project: str, session: str) -> str:
+    """Return the uid of what a session has one of in a project: its summary (`sum`), its handoff (`han`)."""
+    return f"{prefix}:{project}:{session}"
+
+
+def failure_uid(key: str, *, project: str) -> str:
+    """Return the uid of a failure: the same error of the same command in a project is the same failure."""
+    return f"fai:{project}:{_digest(key)}"
+
+
+def extract_session(
+    actions: Iterable[Action], *, session: Session, project: Project, changes_of: ChangesOf = lambda _: ()
+) -> Extraction:
+    """Extract a whole session at once."""
+    extractor = SessionExtractor(session, project, changes_of=changes_of)
+    for action in actions:
+        extractor.add(action)
+    return extractor.extract()
+
+
+def _trimmed(action: Action) -> Action:
+    """Return *action* without what no step of extraction reads: the middle of long texts."""
+    edits = tuple(
+        replace(each, before=_ends(each.before, MOST_PIECE), after=_ends(each.after, MOST_PIECE))
+        for each in action.edits
+    )
+    return replace(
+        action,
+        text=_ends(action.text, MOST_TEXT) or "",
+        output=_ends(action.output, MOST_OUTPUT) or "",
+        command=action.command[:MOST_TEXT],
+        edits=edits,
+    )
+
+
+def _ends(text: str | None, most: int) -> str | None:
+    if text is None or len(text) <= most:
+        return text
+    return f"{text[: most // 2]}\n[...]\n{text[-most // 2 :]}"
+
+
+def _count(items: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for each in items:
+        counts[each] = counts.get(each, 0) + 1
+    return counts
+
+
+def _key(kind: str, text: str) -> str:
+    """Return the same for the same statement in other small words."""
+    words = sorted({term.rstrip("s") for term in terms(text, limit=40)}) or [text.lower()]
+    return _digest(f"{kind} {' '.join(words)}")
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -1,0 +1,252 @@
+"""Split what agents and people write into blocks and sentences, without mark-up; and cut it to a length."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from foreword.words import terms
+
+MOST_TEXT = 64_000  # characters of a message that are read; hooks cap texts there as well
+MOST_SENTENCES = 600
+LONGEST = 600  # characters of a sentence; what is longer is a log or data in one line
+LONG_LINE = 60  # characters; a line that long without an end was wrapped, its sentence goes on in the next one
+LABEL = 80  # characters of a bold line, or of a line that ends in a colon, which stands as a heading
+
+BlockKind = Literal["heading", "item", "text"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A heading, a list item or a paragraph, in one line and without mark-up but the backticks of code."""
+
+    kind: BlockKind
+    text: str
+    heading: str = ""  # that it stands under; of an indented item: what its parent says
+    done: bool | None = None  # of an item: ticked or not; None without a box
+    depth: int = 0  # of an item: its indentation
+
+
+def blocks(markdown: str) -> list[Block]:
+    """Return the blocks of *markdown* in order; code fences, tables, rules and quotations are left out."""
+    found: list[Block] = []
+    heading = ""
+    parents: list[tuple[int, str]] = []  # depth and text of the items that the next one may lie in
+    joins = False  # whether the next line goes on with the last block
+    for line in _prose_lines(markdown):
+        stripped = line.strip()
+        if not stripped or _RULE.match(stripped):
+            joins = False
+            continue
+        item = _ITEM.match(line)
+        title = _HEADING.match(stripped)
+        if title or (not item and _is_label(stripped)):
+            heading = plain_line(title[1] if title else stripped).rstrip(" :")
+            if heading:
+                found.append(Block("heading", heading))
+            joins, parents = False, []
+        elif item:
+            depth = len(item[1].expandtabs(4))
+            while parents and parents[-1][0] >= depth:
+                parents.pop()
+            text, done = _box(item[2])
+            text = plain_line(text)
+            if text:
+                over = parents[-1][1].rstrip(" :") if parents else heading
+                found.append(Block("item", text, over, done, depth))
+                parents.append((depth, text))
+            joins = bool(text)
+        elif joins and (line[:1] in " \t" or _goes_on(found[-1].text)):
+            last = found[-1]
+            joined = f"{last.text} {plain_line(stripped)}"
+            found[-1] = Block(last.kind, joined, last.heading, last.done, last.depth)
+        else:
+            text, done = _box(stripped)
+            text = plain_line(text)
+            if text:
+                found.append(Block("text", text, heading, done))
+                # Paragraphs behind a list do not lie in its items.
+                parents = []
+            joins = bool(text)
+    return found
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences and list items of *text* in order, without mark-up but the backticks of code."""
+    found: list[str] = []
+    for block in blocks(text):
+        if block.kind != "heading":
+            found += split_sentences(block.text)
+        if len(found) >= MOST_SENTENCES:
+            break
+    return [each for each in found[:MOST_SENTENCES] if len(each) <= LONGEST]
+
+
+def plain_text(markdown: str) -> str:
+    """Return *markdown* as plain text, one block a line."""
+    return "\n".join(block.text for block in blocks(markdown))
+
+
+def split_sentences(line: str) -> list[str]:
+    """Split one line of plain text; a full stop in code, a file name, a number or an abbreviation ends nothing."""
+    masked = _CODE.sub(lambda code: "`" + "x" * (len(code[0]) - 2) + "`", line)
+    found, at = [], 0
+    for end in _END.finditer(masked):
+        if _ABBREVIATION.search(masked, max(0, end.start() - 12), end.start()):
+            continue
+        found.append(line[at : end.start()].strip())
+        at = end.end()
+    found.append(line[at:].strip())
+    return [each for each in found if each]
+
+
+def plain_line(line: str) -> str:
+    """Return one line without bold, links, images, HTML tags and emoji; code keeps its backticks."""
+    if "](" in line:
+        line = _LINK.sub(r"\1", line)
+    parts = _CODE.split(line)
+    codes = _CODE.findall(line)
+    kept = []
+    for at, part in enumerate(parts):
+        kept.append(_EMOJI.sub("", _TAG.sub("", _EMPHASIS.sub("", part))))
+        if at < len(codes):
+            kept.append(codes[at])
+    return " ".join("".join(kept).split())
+
+
+def cut(text: str, width: int) -> str:
+    """Cut *text* to *width* characters, at a clause where there is one late enough, never inside a word."""
+    text = " ".join(text.split())
+    if len(text) <= width:
+        return text
+    head = text[: width + 1]
+    for joint in _JOINTS:
+        at = head.rfind(joint)
+        # Less than six tenths of the room would say too little; then the last word is the better place.
+        if at > width * 0.6 and _balanced(head[:at]):
+            return head[:at].rstrip(_LOOSE)
+    head = text[: width - 1]
+    at = head.rfind(" ")
+    head = (head[:at] if at > 0 else head).rstrip(_LOOSE)
+    if head.count("`") % 2:
+        before = head.rpartition("`")[0]
+        head = before.rstrip(_LOOSE) or head.replace("`", "")
+    return f"{head}…"
+
+
+def capitalised(text: str) -> str:
+    """Return *text* with a capital as a sentence begins; a name of code at its head stays as it is."""
+    head = text.partition(" ")[0]
+    return text if _NAME.search(head) or head[:1] == "`" else text[:1].upper() + text[1:]
+
+
+def stem(word: str) -> str:
+    """Return *word* without its ending, where enough of it is left."""
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) > 3:
+            return word[: -len(ending)]
+    return word
+
+
+def stems(text: str) -> frozenset[str]:
+    """Return the words that tell what *text* is about, without their endings."""
+    return frozenset(stem(term) for term in terms(text, limit=60))
+
+
+def holds(words: Collection[str], item: Collection[str], *, share: float = 0.75) -> bool:
+    """Return whether *words* hold this *share* of the words of *item*."""
+    return bool(item) and sum(each in words for each in item) >= share * len(item)
+
+
+def names_code(text: str) -> bool:
+    """Return whether *text* names a file, a function, an option or a command."""
+    return bool(_CODE.search(text) or CODE_NAME.search(text))
+
+
+CODE_NAME = re.compile(
+    r"\b[\w-]{1,60}(?:[/.][\w-]{1,60}){0,12}\.(?:[a-z][a-z0-9]{0,4})\b(?!\.)(?<!e\.g)(?<!i\.e)"  # a file
+    r"|\b\w+\(\)"  # a call
+    r"|\b[a-z]+[A-Z]\w+|\b[A-Z][a-z0-9]+[A-Z]\w*"  # camel case
+    r"|\b[a-zA-Z]\w*_\w+"  # snake case
+    r"|(?<![\w-])--?[a-z][\w-]+\b(?=[ =,.)]|$)"  # an option
+    r"|\b[A-Z]{2,}_[A-Z_]+\b"
+)
+
+_CODE = re.compile(r"`[^`]{1,300}`")
+_FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+_HEADING = re.compile(r"#{1,6}\s+(.*)")
+_ITEM = re.compile(r"^(\s*)(?:[-*+•–]|\d{1,2}[.)])\s+(.*)")
+_RULE = re.compile(r"[-*_=═─━—\s]{3,}$")
+_BOX = re.compile(r"(?:\[([ xX~-])\]|(✅|✓|✔|☑|☒)|(⬜|☐|⏳|🔲|🚧))\ufe0f?\s*")
+_LINK = re.compile(r"!?\[([^\]\n]{0,300})\]\([^()\n]{0,500}(?:\([^()\n]{0,200}\)[^()\n]{0,200})?\)")
+_TAG = re.compile(
+    r"</?(?:b|i|em|strong|code|br|p|sub|sup|details|summary|kbd|div|span)\b[^<>]{0,200}>|<!--[^<>]{0,500}-->"
+)
+_EMPHASIS = re.compile(
+    r"\*\*|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)__(?=\w)|(?<=\w)__(?!\w)"
+    r"|(?<!\w)_(?=[A-Za-z][^_\n]*_(?!\w))"
+)
+_EMOJI = re.compile(r"[\U0001F000-\U0001FAFF\u2600-\u27BF\u25A0-\u25FF\u2B00-\u2BFF\ufe0f\u200d]")
+_END = re.compile(
+    r"(?<=[^\W\d_]{2}[.!])[\"')\]”’]?\s+(?=[\"'(`“\[]?\w)"  # two letters and a stop: no initial, no "v1."
+    r"|(?<=[])`'\"”’0-9A-Z][.!])\s+(?=[\"'(`“\[]?[A-Z`])"
+    r"|(?<=[.!]['\"”’)\]])\s+(?=[\"'(`“\[]?[A-Z`])"
+    r"|(?<=\?)[\"')\]]?\s+"
+    r"|(?<=[。！？])"
+)
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|vs|etc|cf|ca|approx|resp|incl|esp|Dr|Mr|Mrs|St|no|fig|ref|sec|a\.k\.a)\.)$"
+)
+_JOINTS = ("; ", " — ", " – ", ": ", ", so ", " because ", ", ", " (", " so that ", " which ", " with ", " and ")
+_LOOSE = " ,;:—–-(+&/"
+_NAME = re.compile(r"\w[_./(]\w*|\d|[a-z][A-Z]")
+
+
+def _prose_lines(markdown: str) -> Iterator[str]:
+    """Yield the lines of *markdown* that are neither code nor table nor quotation."""
+    fence = ""
+    for line in markdown[:MOST_TEXT].splitlines():
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence):
+                fence = ""
+            continue
+        if mark:
+            fence = mark[1]
+            yield ""
+        elif _is_table_row(line.strip()) or line.lstrip().startswith(">"):
+            yield ""
+        else:
+            yield line
+
+
+def _is_table_row(line: str) -> bool:
+    return (line.startswith("|") and line.endswith("|")) or ("|" in line and "---" in line and not line.strip("|:- \t"))
+
+
+def _is_label(line: str) -> bool:
+    """Return whether a line stands as a heading: all bold, or short and ended by a colon."""
+    bare = line.rstrip(" :")
+    if len(bare) > LABEL:
+        return False
+    bold = bare.startswith("**") and bare.endswith("**") and bare.count("**") == 2 and bare[-3:-2] not in ".!"
+    return bold or (line.rstrip("* ").endswith(":") and ". " not in line)
+
+
+def _box(text: str) -> tuple[str, bool | None]:
+    """Return the text of an item without its box, and whether that is ticked."""
+    found = _BOX.match(text)
+    if not found:
+        return text, None
+    done = found[1] in ("x", "X") if found[1] else found[2] is not None
+    return text[found.end() :], done
+
+
+def _goes_on(text: str) -> bool:
+    return len(text) > LONG_LINE and text[-1] not in ".!?:;"
+
+
+def _balanced(text: str) -> bool:
+    return text.count("`") % 2 == 0 and text.count("(") <= text.count(")") and text.count('"') % 2 == 0

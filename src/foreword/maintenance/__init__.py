@@ -1,0 +1,1 @@
+"""Keep the store in order: propose rules, and compare what memories say."""

@@ -1,0 +1,257 @@
+"""Put a memory into words that stand alone: what it says, when, from whom, about which files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import gmtime, strftime
+from typing import Any
+
+from foreword.recall.passages import passage
+from foreword.recall.relevance import content_words
+from foreword.recall.sanitize import ago, neutral
+from foreword.types import EMPTY, KINDS, Memory
+
+SENTENCE = 240  # characters of one note; some 60 tokens
+QUOTE = 200  # characters of the user's own words
+TITLE = 160
+SIGNATURE = 140
+MOST_FILES = 3  # that a note names
+NO_ID = "-"
+# The code of each kind in the form "codes".
+CODES = {
+    "turn": "impl", "summary": "impl", "change": "impl", "handoff": "next", "decision": "dec", "failure": "block",
+    "learning": "know", "project": "know", "pattern": "pat", "observation": "obs", "preference": "rule",
+    "correction": "rule", "goal": "goal",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Note:
+    """One line of a context: all of it is safe to show."""
+
+    text: str
+    label: str = ""  # who and how long ago, in front of the text
+    files: tuple[str, ...] = ()
+    tail: str = ""  # behind the text, in brackets
+    id: str = ""
+    kind: str = "note"
+    day: str = ""  # for forms that must not change with time
+    by: str = ""  # who said it, where that is not the user
+    shorter: tuple[str, ...] = ()  # the text in fewer words, the longest first
+
+
+def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY, width: int = SENTENCE) -> Note:
+    """Return what *memory* says; where it is long, the passage that holds most of the *weights* of a prompt's words."""
+    words = _WORDS.get(memory.kind, _plain_words)(memory, now, weights, width)
+    return replace(
+        words,
+        id=id_of(memory),
+        kind=kind_of(memory),
+        day=day_of(memory.created),
+        by=source_of(memory),
+    )
+
+
+def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None) -> Note:
+    """Return a session in a line: its title and outcome; of its files those in *files* (None: the first)."""
+    title = neutral(memory.title, width=TITLE).rstrip(".")
+    outcome = neutral(memory.body, width=SENTENCE)
+    text = f"{title}: {outcome}" if outcome and not _repeats(title, outcome) else outcome or title
+    named = [file for file in memory.files if files is None or file in files][:MOST_FILES]
+    return Note(
+        text=neutral(text, width=SENTENCE + 60),
+        label=ago(now - memory.created),
+        files=tuple(neutral(file, width=TITLE) for file in named),
+        id=id_of(memory),
+        kind="summary",
+        day=day_of(memory.created),
+        by=source_of(memory),
+        shorter=(title,) if title and title != text else (),
+    )
+
+
+def rule_note(memory: Memory, *, now: float) -> Note:
+    """Return a standing rule with who laid it down, and how often."""
+    often = f"{memory.seen} times, last {_when(memory, now)}" if memory.seen > 1 else _when(memory, now)
+    who = "you" if memory.trust == "user" else source_of(memory)
+    return Note(
+        text=neutral(memory.title, width=SENTENCE),
+        tail=f"{who}, {often}",
+        id=id_of(memory),
+        kind=kind_of(memory),
+        day=day_of(memory.created),
+        by=source_of(memory),
+    )
+
+
+# -- by kind ---------------------------------------------------------------------------------------------------------
+def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    """The user's own words where they hold more of what is looked for, else what came of the turn."""
+    user, outcome = text_in(memory.detail, "user"), text_in(memory.detail, "outcome")
+    subject = next(iter(texts_in(memory.detail, "commits")), "").rstrip(".")
+    room = max(80, width - len(subject) - 2)
+    answer = (passage(memory.body, weights, room=room) if weights else "") or outcome or memory.title
+    text = f"{subject}: {answer}" if subject and not _repeats(subject, answer) else answer
+    if user and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
+        quoted = _quote(user)
+        rest = neutral(outcome or answer, width=max(60, width - len(quoted)))
+        return Note(text=f"{quoted}: {rest}", label=f"you, {_when(memory, now)}", files=_files(memory))
+    return Note(text=neutral(text, width=width), label=_when(memory, now), files=_files(memory))
+
+
+def _summary(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    note = session_note(memory, now=now)
+    return replace(note, text=neutral(note.text, width=width))
+
+
+def _statement(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    """A rule, correction or decision: whose it is, and why."""
+    why = text_in(memory.detail, "why")
+    text = neutral(memory.title, width=width).rstrip(".")
+    text = f"{text}, because {neutral(why, width=TITLE).removeprefix('because ')}" if why else text
+    if memory.trust == "user":
+        return Note(text=text, label=f"you, {_when(memory, now)}", files=_files(memory))
+    return Note(text=text, label=f"{kind_of(memory)} ({source_of(memory)}), {_when(memory, now)}", files=_files(memory))
+
+
+def _failure(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    from foreword.extract.hints import failure_line  # compiles what a hook without failures does without
+
+    return Note(text=neutral(failure_line(memory.detail, now=now) or memory.title, width=width), label="failure")
+
+
+def _learning(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    if memory.trust == "user":
+        return _statement(memory, now, weights, width)
+    return Note(
+        text=_title_and_body(memory, weights, width), label=f"learned {_when(memory, now)}", files=_files(memory)
+    )
+
+
+def _change(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    signature = neutral(text_in(memory.detail, "signature") or next(iter(memory.functions), ""), width=SIGNATURE)
+    what = text_in(memory.detail, "what").upper()
+    what = what if what in ("NEW", "MODIFIED", "DELETED") else "MODIFIED"
+    return Note(
+        text=f"{signature or neutral(memory.title, width=width)} {what}", label=_when(memory, now), files=_files(memory)
+    )
+
+
+def _observation(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    label = f"commit, {_when(memory, now)}" if memory.source == "git" else _when(memory, now)
+    return Note(text=_title_and_body(memory, weights, width), label=label, files=_files(memory))
+
+
+def _plain_words(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    fix = text_in(memory.detail, "solution")
+    text = _title_and_body(memory, weights, width)
+    text = neutral(f"{text}: {fix}", width=width) if fix else text
+    who = "" if memory.trust == "user" else f" ({source_of(memory)})"
+    return Note(text=text, label=f"{kind_of(memory)}{who}, {_when(memory, now)}", files=_files(memory))
+
+
+_WORDS = {
+    "turn": _turn,
+    "summary": _summary,
+    "decision": _statement,
+    "preference": _statement,
+    "correction": _statement,
+    "failure": _failure,
+    "learning": _learning,
+    "change": _change,
+    "observation": _observation,
+}
+
+
+def _title_and_body(memory: Memory, weights: Mapping[str, float], width: int) -> str:
+    """Return the title and, of a body, the passage that holds the terms; the body alone where it repeats the title."""
+    title, body = neutral(memory.title, width=width).rstrip("."), memory.body.strip()
+    if not body or _repeats(body, title):
+        return title or neutral(body, width=width)
+    room = max(80, width - len(title))
+    part = body if len(body) <= room else passage(body, weights, room=room) or body
+    text = part if _repeats(title, part) else f"{title}: {part}"
+    return neutral(text, width=width)
+
+
+# -- parts -----------------------------------------------------------------------------------------------------------
+def id_of(memory: Memory) -> str:
+    """Return the id as it may be typed back; ids are ours, but an imported row may claim anything."""
+    return memory.id if is_name(memory.id) else NO_ID
+
+
+def kind_of(memory: Memory) -> str:
+    """Return the kind, of those that we know."""
+    return memory.kind if memory.kind in KINDS else "note"
+
+
+def source_of(memory: Memory) -> str:
+    """Return who said it, where that is not the user; a source cannot claim more trust than the memory has."""
+    if memory.trust == "user":
+        return ""
+    return memory.source if is_name(memory.source) and memory.source.strip("-_").lower() != "user" else memory.trust
+
+
+def is_name(text: str) -> bool:
+    """Return whether *text* is a plain word that cannot be taken for anything else where we put it."""
+    return len(text) <= 40 and text.isascii() and text.replace("-", "").replace("_", "").isalnum()
+
+
+def day_of(at: float) -> str:
+    """Return the calendar day of a time; empty where no calendar has it."""
+    try:
+        return strftime("%Y-%m-%d", gmtime(at))
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
+def time_of(memory: Memory) -> float:
+    """Return the last time for what repeats, the first time for what happened once."""
+    repeats = memory.kind in ("failure", "preference", "correction", "learning")
+    return max(memory.created, memory.confirmed) if repeats else memory.created
+
+
+def text_in(detail: Mapping[str, Any], name: str) -> str:
+    """Return the first text of a detail under *name*; empty where there is none."""
+    return next(iter(texts_in(detail, name)), "")
+
+
+def texts_in(detail: Mapping[str, Any], name: str) -> list[str]:
+    """Return a detail's texts under *name*, whether one or several were stored; anything else says nothing."""
+    value = detail.get(name) if isinstance(detail, Mapping) else None
+    several = value if isinstance(value, (list, tuple)) else (value,)
+    return [each for each in several if isinstance(each, str) and each.strip()]
+
+
+def _files(memory: Memory) -> tuple[str, ...]:
+    return tuple(neutral(file, width=TITLE) for file in memory.files[:MOST_FILES])
+
+
+def _when(memory: Memory, now: float) -> str:
+    return ago(now - time_of(memory))
+
+
+def _quote(text: str) -> str:
+    clean = neutral(text, width=QUOTE).replace('"', "'")
+    return f'"{clean}"' if clean else ""
+
+
+def _held(text: str, weights: Mapping[str, float]) -> float:
+    words = content_words(text)
+    return sum(weight for word, weight in weights.items() if word in words)
+
+
+def _repeats(one: str, other: str) -> bool:
+    """Return whether *other* already says most of *one*."""
+    words = {word for word in one.lower().split() if len(word) > 3}
+    return bool(words) and len(words & set(other.lower().split())) >= 0.7 * len(words)
+
+
+def unique_notes(notes: Sequence[Note]) -> list[Note]:
+    """Return *notes* without those that an earlier one repeats."""
+    kept: list[Note] = []
+    for note in notes:
+        if not any(_repeats(note.text, other.text) for other in kept):
+            kept.append(note)
+    return kept

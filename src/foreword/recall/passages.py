@@ -1,0 +1,41 @@
+"""Cut a long text to the sentences that fit a prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from foreword.extract.text import cut, sentences
+from foreword.recall.relevance import content_words, without_parts
+
+SHORTEST = 25  # characters of a sentence that says something
+NEXT = 0.6  # of the best sentence's weight that the second one needs
+TELLS = 0.5  # words' worth of a sentence that states a cause or what was done
+_OFFER = re.compile(r"\b(?:want me to|shall i|should i|would you like|do you want|let me know|if you want)\b|\?$", re.I)
+_TELLS = re.compile(
+    r"\b(?:because|root cause|caused by|so that|turns out|instead of|only (?:works|when|if)|due to|fixed|added|removed"
+    r"|changed|moved|renamed|replaced|now|set in|must|requires?|fails? (?:when|if|with))\b",
+    re.I,
+)
+
+
+def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
+    """Return up to two sentences of *text* that hold most of the weight of a prompt's words; empty where none do."""
+    ranked = []
+    for place, sentence in enumerate(sentences(text)):
+        if len(sentence) < SHORTEST or _OFFER.search(sentence):
+            continue
+        words = content_words(sentence)
+        held = sum(weights[word] for word in without_parts([word for word in weights if word in words]))
+        if held:
+            ranked.append((held + TELLS * bool(_TELLS.search(sentence)), place, sentence))
+    ranked.sort(key=lambda each: (-each[0], each[1]))
+    taken: list[tuple[int, str]] = []
+    for weight, place, sentence in ranked[:4]:
+        if taken and (weight < NEXT * ranked[0][0] or len(sentence) > room or len(taken) == 2):
+            break
+        taken.append((place, cut(sentence, room)))
+        room -= len(sentence) + 1
+        if room < SHORTEST:
+            break
+    return " ".join(each if each[-1] in ".!:" else f"{each}." for _, each in sorted(taken))

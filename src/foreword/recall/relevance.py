@@ -1,0 +1,365 @@
+"""Decide whether a prompt deserves context, and which earlier notes concern the very thing that it is about.
+
+Two steps, both pure: `classify` looks at the prompt and at what its session has talked about; `choose` compares the
+prompt's words with candidate notes. Most prompts get nothing, and every silence has its reason in plain English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from foreword.extract.routines import routine_of
+from foreword.rarity import rarity
+from foreword.words import GENERIC, STOP_WORDS, root, terms
+
+Kind = Literal["machine", "plan", "pasted", "reply", "routine", "same topic", "new topic", "past"]
+
+
+@dataclass(frozen=True)
+class PromptKind:
+    """What kind of prompt this is, what tells so, and the words that name its things."""
+
+    kind: Kind
+    reason: str  # plain English, for `explain` and the viewer
+    topic: tuple[str, ...] = ()  # words that name its things, as `content_words` writes them
+    fresh: tuple[str, ...] = ()  # those of them that this session has not used
+    routine: str = ""  # commit, push, test ...: what a known failure or rule may be about
+
+    @property
+    def opens_topic(self) -> bool:
+        """Whether the agent may lack what the prompt is about; then likely files may come without a note."""
+        return self.kind in ("new topic", "past")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An earlier note, as the search found it."""
+
+    id: str
+    session: str
+    at: float  # seconds since the epoch
+    words: frozenset[str]  # of everything that it holds, as `content_words` writes them
+    shown: frozenset[str]  # of the passage that would be rendered
+    substance: bool = True  # whether that passage says what came of it: an outcome, a cause, a decision
+    superseded: bool = False
+    in_context: bool = False  # the agent has it: its own session since the last compaction, or given in full before
+
+
+@dataclass(frozen=True)
+class Match:
+    """How well a note fits a prompt: 1.0 holds the whole weight of the prompt's words."""
+
+    id: str
+    score: float
+    held: tuple[str, ...]  # words of the prompt that it holds, rarest first
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The notes to give, best first, or none; why; and why the others were left out."""
+
+    notes: tuple[Match, ...]
+    reason: str
+    rejected: Mapping[str, str]
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+CHUNK = 120  # words at a time: `terms` sifts longer texts, and a note is known by all of its words
+MOST_TEXT = 20_000  # characters of a text that are compared
+_URL = re.compile(r"\b(?:https?|ssh|git)://\S+|\bwww\.\S+")
+_HEX = re.compile(r"(?=[a-z]*\d)[0-9a-f]{6,}$|\d+$")
+
+
+_REFERENCE = re.compile(
+    r"/(?:issues|pull|pulls|merge_requests|discussions)/(\d{1,7})\b|(?<![\w&])#(\d{2,7})\b"
+    r"|\b(?:pr|issue|pull request|merge request) #?(\d{2,7})\b|\b(GHSA(?:-\w{4}){3}|CVE-\d{4}-\d{3,7})\b",
+    re.I,
+)
+
+
+def content_words(text: str) -> frozenset[str]:
+    """Return the words of *text* that can be compared: small letters, no endings, identifiers also in their parts.
+
+    The numbers of issues and pull requests are among them, as `#41`, however they are written.
+    """
+    text = text[:MOST_TEXT]
+    return frozenset(_comparable(text)) | frozenset(references(text))
+
+
+def references(text: str) -> tuple[str, ...]:
+    """Return the issues, pull requests and advisories that *text* names, by number or by link."""
+    found = (next(filter(None, each)) for each in _REFERENCE.findall(text[:MOST_TEXT]))
+    return tuple(dict.fromkeys(f"#{each}" if each.isdigit() else each.lower() for each in found))
+
+
+def topic_words(text: str) -> tuple[str, ...]:
+    """Return the words of *text* that name its things: no function words, no words of any project's day, no links."""
+    found = dict.fromkeys(_comparable(_URL.sub(" ", text[:MOST_TEXT])))
+    named = (word for word in found if len(word) > 2 and word not in _EVERYDAY and not _HEX.match(word))
+    return tuple(dict.fromkeys((*references(text), *named)))
+
+
+def _is_reference(word: str) -> bool:
+    return word[0] == "#" or word.startswith(("ghsa-", "cve-"))
+
+
+def _comparable(text: str) -> Iterable[str]:
+    words = text.split()
+    for at in range(0, len(words), CHUNK):
+        for term in terms(" ".join(words[at : at + CHUNK]), limit=10 * CHUNK):
+            yield root(term).strip()
+
+
+# What people write to an agent whatever the topic is, besides GENERIC: in a small store such words would look rare.
+_TALK = """absolute absolutely accept acceptable achieve active address adjust advance agree amount analyse analysis
+    analyze apparent apparently appear applicable argue arrange aspect attach attention available aware based
+    basically batch belong beneficial benefit bigger break brief broad business capable cause challenge close
+    closer combine comfortable comparison compatible complain concern concerned conclude conclusion confused
+    consistent construct contain contains convenient cool corner cover decent dedicated depend depends describe
+    desired despite determine development direction discuss display doubt dropped due effect effective
+    effectively effort emerge entirely equal essential etc everyone except execute expand experience explanation
+    explore extend fairly familiar far favor feel figure fill focus former four free fresh functionality future
+    gap generally grow gut harsh head high hmm hmmm honest honestly huge ideal ideally identified identify
+    immediate immediately impression indicate individual information insight intend intention interaction
+    interest introduce invest investigate investigation involve involves jump keen known larger lead leading
+    learn leverage likely limitation logic logical loose lose low lower maintain maintenance manage manner
+    matter meaning means meant measure minimal mistaken modify narrow natural nature neat nicely nonsense normal
+    notice observation obtain obviously occur offer opinion opposite optimal ordinary outcome overall parallel
+    particular per percent perfect perform play plenty pop popular possibility potential practical practice
+    pragmatic presence present pretty prior priority produce promising proof proposal propose prove purpose
+    quality raw reach realistic reality realize receive refer reflect regard regarding relate relevant relies
+    remain remains remember represent respect reuse reverse rework risk rough select sense serious seven several
+    shift sign significant situation six slight smaller somebody someone sorted special spend stable stand
+    statement stick straight straightforward strategy strong success sudden sufficient suit suppose surface
+    technical ten tend thorough thoroughly thought thoughts tiny topic total towards tradeoff trouble twice
+    typical unable uncertain understanding unique unlikely upper variety various vary visible vision walk warn
+    ways weak week wide widely win wish wonder worthwhile"""
+_EVERYDAY = frozenset(root(word).strip() for word in (*GENERIC, *STOP_WORDS, *_TALK.split()))
+
+
+# --- what kind of prompt ---------------------------------------------------------------------------------------------
+
+PLAN = 600  # characters; a plan that is shorter is a request like any other
+FRESH = 2  # words that the session has not used: one may be a slip of the pen, two are another topic
+ANSWERING = 3  # fresh words with which a prompt that begins as an answer is a topic of its own all the same
+
+_HEADING = re.compile(r"^#{1,4} \S", re.MULTILINE)
+_STEP = re.compile(r"^\s{0,6}(?:[-*]|\d{1,2}[.)]) \S", re.MULTILINE)
+_PLAN_START = re.compile(
+    r"\s*(?:please )?(?:implement|execute|carry out|follow) (?:the|this) (?:following |attached )?plan\b", re.I
+)
+_PAST = re.compile(
+    r"\bwhy (?:did|do|were|was|have|had|don't|didn't) (?:we|i)\b"
+    r"|\b(?:didn'?t|haven'?t|hadn'?t) we\b|\b(?:did|have|had) we (?:already|ever|not)\b|\bhave there been\b"
+    r"|\bhow (?:do|did) (?:i|we)\b[^.?!\n]{0,80}\bagain\b"
+    r"|\b(?:what|which|where|how|when) (?:was|were|did (?:we|i))\b|\bwas there (?:a|any|some)\b"
+    r"|\b(?:last|the other|the previous) (?:time|week|month|day|session)\b|\byesterday\b"
+    r"|\ba (?:few )?(?:days?|weeks?) ago\b"
+    r"|\b(?:do you )?(?:remember|recall) (?:when|how|what|why|the|that)\b"
+    r"|\bwe (?:already )?(?:decided|agreed|discussed|talked|settled|investigated|tried)\b"
+    r"|\bis [^.?!\n]{0,80}\balready (?:logged|done|there|implemented|planned|scoped|fixed|solved)\b",
+    re.I,
+)
+_ANSWER = re.compile(
+    r"\s*(?:[-*\"'(]\s*)?(?:"
+    r"(?:y|n|yes|yeah|yep|yup|no|nope|sure|lgtm|thanks?|thank you|perfect|great|nice|cool|correct|exactly|agreed)\b"
+    r"|(?:ok(?:ay)?,? )?(?:please )?(?:go ahead|go (?:on|for|with)|do (?:it|both|that|this|all|so|#?\d)"
+    r"|continue|proceed|carry on|keep going"
+    r"|sounds? good|looks? good|let'?s (?:do|go|try)|try (?:it|again|that)|make it so"
+    r"|pick up|start (?:with|on)|move (?:on|to the next)|next\b)"
+    r"|(?:option|number|the|#)? ?(?:\d{1,2}|[a-d])(?:$|[\s.,:;!)])(?!\w{0,20}\()"
+    r"|(?:the )?(?:first|second|third|last|former|latter|both|all|none|neither)"
+    r"(?: of (?:them|these|those)| one| option)?\b"
+    r")",
+    re.I,
+)
+# A few words about something that only the conversation names: "post it", "delete them".
+_POINTING = re.compile(r"\s*(?:please )?\w{2,12} (?:it|this|that|them|these|those)\b(?: \w{1,8}){0,2}\W*$", re.I)
+
+
+def classify(prompt: str, *, typed: str, author: str, first: bool, session_words: Collection[str]) -> PromptKind:
+    """Return what kind of prompt this is.
+
+    *typed* is the part that a person typed, *author* who wrote it (`extract.authorship`), *first* whether it is the
+    first of its context window, *session_words* the content words of the session's prompts and answers so far.
+    """
+    if _is_plan(prompt):
+        title = _HEADING.search(prompt)
+        topic = topic_words(prompt[title.start() :].partition("\n")[0]) if title else ()
+        return PromptKind("plan", "a detailed plan says what is needed itself", topic, topic)
+    if author == "machine":
+        return PromptKind("machine", "written by a program, not by a person")
+    topic = topic_words(typed)
+    if author == "pasted" or not typed.strip():
+        return PromptKind("pasted", "a pasted text says what is needed itself", topic_words(prompt))
+    fresh = tuple(topic) if first else tuple(word for word in topic if word not in session_words)
+    if topic and _PAST.search(typed[:1000]):
+        return PromptKind("past", "it asks about something that was done before", topic, fresh)
+    routine = routine_of(typed)
+    if routine and len(fresh) < FRESH and len(topic) <= FRESH:
+        return PromptKind("routine", f"a routine ({routine}) that names no topic", topic, fresh, routine)
+    if not topic or (not first and len(topic) < FRESH):
+        return PromptKind("reply", "a reply that the running conversation explains", topic, fresh)
+    if len(fresh) <= ANSWERING and (_ANSWER.match(typed) or _POINTING.match(typed)):
+        return PromptKind("reply", "an answer to what the agent said before", topic, fresh)
+    if not first and len(fresh) < FRESH:
+        return PromptKind("same topic", "it goes on with what this session already talks about", topic, fresh)
+    reason = "the first prompt, which names a topic" if first else "a change of topic"
+    return PromptKind("new topic", reason, topic, fresh)
+
+
+def _is_plan(prompt: str) -> bool:
+    if _PLAN_START.match(prompt):
+        return True
+    if len(prompt) < PLAN:
+        return False
+    return len(_HEADING.findall(prompt)) >= 2 or len(_STEP.findall(prompt)) >= 8
+
+
+# --- which notes -----------------------------------------------------------------------------------------------------
+
+# A note's score is the share of the prompt's weight that the whole note holds, times the weight of the prompt's words
+# in the passage that is shown. Best notes whose files the next turn touched, by score: up to 0.7 4 of 16, up to 1.1 8
+# of 20, above 14 of 20. Fitted on two projects (lowest score with 0.65) it is 1.0 to 1.15; on the third then 14 of 21.
+ENOUGH = 1.1
+COVERAGE = 0.3  # of the prompt's weight, at least: a long prompt shares rare words with notes on other things
+DISTINCT = 2  # different words of the prompt in the passage: one word alone is a coincidence
+UNKNOWN = 0.5  # weight of a word that no memory holds: a slip of the pen, or something new
+HEAVIEST = 12  # words that count as the whole of a prompt, so that long and short ones compare
+# Factors on the score that is enough. A question about the past wants notes; a running conversation has most of its
+# topic already; a plan says what is needed, and only the session that worked on its very subject adds to it.
+FACTORS: Mapping[Kind, float] = {"past": 0.7, "new topic": 1.0, "same topic": 1.5, "plan": 2.0}
+SAME_THING = 1.0  # added where prompt and note name the same issue, pull request or advisory
+NEXT = 0.8  # of the best note's score that a further one needs
+ALIKE = 0.5  # share of common words from which two passages say the same; the newer one stays
+MOST_NOTES = 4
+
+
+def word_weights(words: Iterable[str], holders: Mapping[str, int], size: int) -> dict[str, float]:
+    """Return what each word of a prompt weighs: 1.0 if one memory of *size* holds it, less the more hold it."""
+    one = rarity(1, size)
+    return {word: rarity(held, size) / one if (held := holders.get(word, 0)) else UNKNOWN for word in words}
+
+
+def choose(
+    weights: Mapping[str, float], candidates: Sequence[Candidate], *, kind: PromptKind, most: int = MOST_NOTES
+) -> Choice:
+    """Return the notes that concern the very thing a prompt is about, best first; for most prompts none, and why.
+
+    *weights* are those of the prompt's topic words (`word_weights`).
+    """
+    rejected: dict[str, str] = {}
+    if kind.kind not in FACTORS or not weights:
+        return Choice((), kind.reason, rejected)
+    enough = ENOUGH * FACTORS[kind.kind]
+    whole = sum(sorted((weights[word] for word in without_parts(weights)), reverse=True)[:HEAVIEST])
+    fitting: list[tuple[Match, Candidate]] = []
+    for each in candidates:
+        match, why_not = _match(each, weights, whole=whole, enough=enough)
+        if not why_not:
+            fitting.append((match, each))
+        else:
+            rejected[each.id] = why_not
+    fitting.sort(key=lambda pair: (-pair[0].score, -pair[1].at))
+    taken: list[tuple[Match, Candidate]] = []
+    for match, each in fitting:
+        if taken and match.score < NEXT * taken[0][0].score:
+            rejected[each.id] = "much weaker than the best note"
+            continue
+        alike = next((at for at, (_, other) in enumerate(taken) if _are_alike(each, other)), None)
+        if alike is not None:
+            older = min(taken[alike], (match, each), key=lambda pair: pair[1].at)
+            rejected[older[0].id] = "a newer note says the same"
+            if older[1] is not each:
+                taken[alike] = (match, each)
+        elif len(taken) < (1 if kind.kind == "plan" else most):
+            taken.append((match, each))
+        else:
+            rejected[each.id] = "enough notes without it"
+    if not taken:
+        return Choice((), _why_none(candidates, rejected, kind), rejected)
+    held = ", ".join(taken[0][0].held[:4])
+    return Choice(tuple(match for match, _ in taken), f"{kind.reason}; the best note shares {held}", rejected)
+
+
+def _match(each: Candidate, weights: Mapping[str, float], *, whole: float, enough: float) -> tuple[Match, str]:
+    """Return how well a note fits, and why it does not fit well enough; nothing where it does."""
+    held = without_parts([word for word in weights if word in each.words])
+    shown = without_parts([word for word in weights if word in each.shown])
+    coverage = min(1.0, sum(weights[word] for word in held) / whole) if whole else 0.0
+    same_thing = any(_is_reference(word) for word in held)
+    score = coverage * sum(weights[word] for word in shown) + SAME_THING * same_thing
+    match = Match(each.id, score, tuple(sorted({*shown} or {*held}, key=lambda word: (-weights[word], word))))
+    if each.superseded:
+        return match, "superseded"
+    if each.in_context:
+        return match, "the agent has it already"
+    if not held:
+        return match, "shares no word with the prompt"
+    if not same_thing and (coverage < COVERAGE or len(shown) < DISTINCT or score < enough):
+        return match, f"holds {coverage:.0%} of what the prompt is about, score {score:.2f} of {enough:.2f}"
+    return match, "" if each.substance else "says nothing of what came of it"
+
+
+def without_parts(words: Iterable[str]) -> list[str]:
+    """Leave out words that are part of another: `powershell` must not count three times."""
+    every = list(words)
+    return [word for word in every if not any(word != other and word in other for other in every)]
+
+
+def _are_alike(one: Candidate, other: Candidate) -> bool:
+    fewer = min(len(one.shown), len(other.shown))
+    return bool(fewer) and len(one.shown & other.shown) >= ALIKE * fewer
+
+
+def _why_none(candidates: Sequence[Candidate], rejected: Mapping[str, str], kind: PromptKind) -> str:
+    if not candidates:
+        return "nothing that is remembered here has to do with it"
+    if any(why == "the agent has it already" for why in rejected.values()):
+        return "what fits is in front of the agent already"
+    if kind.kind in ("same topic", "plan"):
+        return f"{kind.reason}, and nothing more specific is known"
+    return "nothing that is remembered concerns this very thing"
+
+
+# --- routines --------------------------------------------------------------------------------------------------------
+
+SEEN = 2  # sessions in which a failure came back before a routine mentions it
+
+
+@dataclass(frozen=True)
+class RoutineNote:
+    """A failure that comes back, or a rule of the user, which belongs to a routine."""
+
+    id: str
+    routine: str  # `routine_of` its command or its words
+    sessions: int  # that saw it
+    rule: bool = False  # of the user; counts from the first time
+    has_fix: bool = False  # names what worked
+    in_context: bool = False
+
+
+def choose_for_routine(kind: PromptKind, known: Sequence[RoutineNote], *, most: int = 2) -> Choice:
+    """Return what is known about just this routine: rules, and failures that came back and have a known fix."""
+    if kind.kind != "routine":
+        return Choice((), kind.reason, {})
+    rejected: dict[str, str] = {}
+    fitting = []
+    for each in known:
+        if each.routine != kind.routine:
+            rejected[each.id] = f"belongs to another routine ({each.routine})"
+        elif each.in_context:
+            rejected[each.id] = "the agent has it already"
+        elif not each.rule and (each.sessions < SEEN or not each.has_fix):
+            rejected[each.id] = "seen once, or without a known fix"
+        else:
+            fitting.append(each)
+    fitting.sort(key=lambda each: (not each.rule, -each.sessions))
+    notes = tuple(Match(each.id, float(each.sessions), (kind.routine,)) for each in fitting[:most])
+    if not notes:
+        return Choice((), f"{kind.reason}, and nothing that comes back with it is known", rejected)
+    return Choice(notes, f"something is known about this routine ({kind.routine})", rejected)

@@ -1,0 +1,211 @@
+"""Choose what a session begins with: where things stand, recent sessions, what comes back, rules, files in play."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from foreword.extract.facts import most_frequent
+from foreword.extract.merge import open_items
+from foreword.recall.files import TurnRecord, recent_files
+from foreword.recall.notes import (
+    MOST_FILES,
+    Note,
+    day_of,
+    note_of,
+    rule_note,
+    session_note,
+    text_in,
+    texts_in,
+    unique_notes,
+)
+from foreword.recall.sanitize import ago, neutral
+from foreword.types import Memory, Moment, Ranked
+
+DAY = 86_400.0
+OPEN_DAYS = 14.0  # after so many days what a session left open is old news
+STANDING_DAYS = 7.0  # the same for branch and uncommitted files
+OPEN_ITEMS = 5
+OPEN_SESSIONS = 5  # of which open items are listed
+TITLE = 160
+SESSIONS = 40  # summaries that tell how things are run here
+TURNS = 60  # that tell which files are worked on
+FILES = 11  # that a session start names in all; at ten to twelve a knowable file is hit in 3 of 4 sessions at precision 0.12
+COMES_BACK = 2  # sessions in which something failed
+FAILURE_DAYS = 45.0
+KNOWN = 6  # notes on the files in play
+CERTAIN = 0.5  # learnings below this confidence never come by themselves
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One note that may be shown, with the memory behind it."""
+
+    note: Note
+    ranked: Ranked | None = None
+
+
+Recent = Callable[[tuple[str, ...], int], Sequence[Memory]]  # kinds, limit -> newest first
+About = Callable[[Collection[str], tuple[str, ...]], Sequence[Memory]]  # files, kinds -> best first
+
+
+class SessionStart:
+    """What is known at the start of a session; each part is asked for once."""
+
+    def __init__(
+        self, trigger: Moment, *, now: float, recent: Recent, about: About, history: Sequence[TurnRecord]
+    ) -> None:
+        self._trigger, self._now, self._recent, self._about = trigger, now, recent, about
+        own = trigger.session
+        self._summaries = [each for each in recent(("summary",), SESSIONS) if each.session != own or not own]
+        self._handoffs = [each for each in recent(("handoff",), OPEN_SESSIONS)]
+        turns = [each for each in history if each.session != own or not own]
+        self._files = [file for file in recent_files(turns[:TURNS]) if self._exists(file)][:FILES]
+
+    def entries(self, layer: str, rank: Callable[[Sequence[Memory]], Sequence[Ranked]]) -> list[Entry]:
+        """Return what a layer may say, best first."""
+        parts = {
+            "standing": self._standing,
+            "sessions": self._sessions,
+            "failures": self._failures,
+            "commands": self._commands,
+            "rules": lambda: self._rules(rank),
+            "knowledge": self._knowledge,
+            "changes": self._changes,
+        }
+        return parts[layer]() if layer in parts else []
+
+    # -- layers --------------------------------------------------------------------------------------------------
+    def _standing(self) -> list[Entry]:
+        """Open items, uncommitted leftovers, parallel sessions, branch and pull request."""
+        found: list[Entry] = []
+        newest = next((each for each in self._summaries if self._age(each) < STANDING_DAYS * DAY), None)
+        if newest is not None and (text := work_in_progress(newest, self._trigger, now=self._now)):
+            found.append(Entry(Note(text=text, day=day_of(newest.created), kind="handoff"), None))
+        for since, files in self._trigger.parallel:
+            named = ", ".join(neutral(each, width=TITLE) for each in files[:MOST_FILES])
+            text = f"Another session works in this folder since {ago(self._now - since).removesuffix(' ago')}"
+            found.append(Entry(Note(text=f"{text}: {named}" if named else text, kind="handoff")))
+        return found + self._open_items()
+
+    def _open_items(self) -> list[Entry]:
+        found: list[Entry] = []
+        seen: list[Note] = []
+        sources = sorted((*self._handoffs, *self._summaries[:OPEN_SESSIONS]), key=lambda each: -each.created)
+        for memory in sources:
+            by_hand = memory.kind == "handoff" and memory.trust == "user"
+            if self._age(memory) > OPEN_DAYS * DAY and not by_hand:
+                continue
+            if memory.kind == "handoff" and memory.title not in texts_in(memory.detail, "next"):
+                seen.append(self._open(memory, memory.title))
+                found.append(Entry(seen[-1], Ranked(memory, 1.0, {})))
+            for text in open_items(memory):
+                note = self._open(memory, text)
+                if len(unique_notes([*seen, note])) > len(seen):
+                    seen.append(note)
+                    found.append(Entry(note, Ranked(memory, 1.0, {})))
+        return found[:OPEN_ITEMS]
+
+    def _open(self, memory: Memory, text: str) -> Note:
+        whose = "handed over" if memory.kind == "handoff" and memory.trust == "user" else "left open"
+        by = f" by {memory.source}" if whose == "handed over" and memory.source != "user" else ""
+        return Note(
+            text=f"Open: {neutral(text, width=TITLE)}",
+            tail=f"{whose}{by} {ago(self._age(memory))}",
+            day=day_of(memory.created),
+            kind="handoff",
+        )
+
+    def _sessions(self) -> list[Entry]:
+        worth = [each for each in self._summaries if each.body or each.files]
+        return [Entry(session_note(each, now=self._now, files=self._files), Ranked(each, 1.0, {})) for each in worth]
+
+    def _failures(self) -> list[Entry]:
+        """What failed in several sessions, those of most sessions first."""
+        failing = [
+            (len(_sessions_of(each)), each)
+            for each in self._recent(("failure",), 200)
+            if len(_sessions_of(each)) >= COMES_BACK and self._now - each.confirmed < FAILURE_DAYS * DAY
+        ]
+        failing.sort(key=lambda pair: (-pair[0], -pair[1].confirmed))
+        return [
+            Entry(replace(note_of(each, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
+            for many, each in failing
+        ]
+
+    def _commands(self) -> list[Entry]:
+        """How tests, linters and builds are run here, and where the repository is."""
+        checks = most_frequent((shape for each in self._summaries for shape in texts_in(each.detail, "checks")), most=3)
+        parts = [f"`{neutral(shape, width=80)}`" for shape in checks]
+        for name, label in (("repository", "repository"), ("default_branch", "default branch")):
+            found = most_frequent((text for each in self._summaries for text in texts_in(each.detail, name)), most=1)
+            parts += [f"{label} {neutral(found[0], width=80)}"] if found else []
+        return [Entry(Note(text=" · ".join(parts), kind="project"))] if parts else []
+
+    def _rules(self, rank: Callable[[Sequence[Memory]], Sequence[Ranked]]) -> list[Entry]:
+        """Standing rules; only what the user said becomes one."""
+        rules = [each for each in self._recent(("preference", "correction"), 60) if each.trust == "user"]
+        return [Entry(rule_note(each.memory, now=self._now), each) for each in rank(rules)]
+
+    def _knowledge(self) -> list[Entry]:
+        """Decisions, facts and gotchas about the files that are worked on now."""
+        kinds = ("decision", "pattern", "learning", "correction", "preference", "note")
+        found = [
+            each
+            for each in self._about(self._files[:6], kinds)
+            if each.kind != "learning" or each.trust == "user" or each.confidence >= CERTAIN
+        ]
+        notes = [
+            (replace(note_of(each, now=self._now), files=self._in_play(each)), each) for each in found[: 2 * KNOWN]
+        ]
+        kept = unique_notes([note for note, _ in notes])[:KNOWN]
+        return [Entry(note, Ranked(memory, 1.0, {})) for note, memory in notes if note in kept]
+
+    def _changes(self) -> list[Entry]:
+        """The files that were worked on last, without those that are named already."""
+        if not self._files:
+            return []
+        named = ", ".join(neutral(file, width=TITLE) for file in self._files)
+        return [Entry(Note(text=named, kind="change"))]
+
+    # -- helpers ---------------------------------------------------------------------------------------------------
+    def _in_play(self, memory: Memory) -> tuple[str, ...]:
+        return tuple(file for file in memory.files if file in self._files)[:1]
+
+    def _age(self, memory: Memory) -> float:
+        return self._now - memory.created
+
+    def _exists(self, file: str) -> bool:
+        return file_exists(self._trigger.project.root, file)
+
+
+def _sessions_of(memory: Memory) -> Collection[str]:
+    seen = memory.detail.get("seen_in")
+    return seen if isinstance(seen, dict) else ()
+
+
+def work_in_progress(summary: Memory, trigger: Moment, *, now: float) -> str:
+    """Return the branch of the last session, its pull request, and what it left uncommitted; empty where none is known."""
+    detail = summary.detail
+    branch, pull = text_in(detail, "branch"), text_in(detail, "pull_request")
+    merged = ", merged" if text_in(detail, "fate") == "merged" else ""
+    left = [file for file in texts_in(detail, "uncommitted") if file_exists(trigger.project.root, file)]
+    left = [file for file in left if trigger.changed is None or file in trigger.changed]
+    parts = []
+    if branch and branch not in (text_in(detail, "default_branch"), "main", "master", "HEAD"):
+        of = f", pull request {neutral(pull, width=20)}" if pull else ""
+        parts.append(f"Branch {neutral(branch, width=80)}{of}{merged}")
+    elif pull:
+        parts.append(f"Pull request {neutral(pull, width=20)}{merged}")
+    if left:
+        named = ", ".join(neutral(file, width=TITLE) for file in left[:MOST_FILES])
+        more = f" and {len(left) - MOST_FILES} more" if len(left) > MOST_FILES else ""
+        many = f"{len(left)} file{'s' if len(left) > 1 else ''}"
+        parts.append(f"{many} edited {ago(now - summary.created)} and not committed: {named}{more}")
+    return "; ".join(parts)
+
+
+def file_exists(root: str, file: str) -> bool:
+    """Return whether a file of the project is still there, where that can be told."""
+    return not root or not os.path.isdir(root) or os.path.exists(os.path.join(root, file))

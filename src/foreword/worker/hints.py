@@ -1,0 +1,159 @@
+"""Answer hooks around tool uses: one line before a command that failed before, after a failure, at a first edit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from foreword.capture import injection_id
+from foreword.config import Settings
+from foreword.extract.actions import Action, ToolUse, tool_action
+from foreword.extract.hints import Hint, KnownFailure, hint_after, hint_before
+from foreword.hosts import find
+from foreword.payloads import Delivery
+from foreword.recall.edits import hint_for_edit
+from foreword.redact import redact
+from foreword.remember import Read
+from foreword.store.sqlite import Store
+from foreword.tokens import count
+from foreword.types import EMPTY, TOOL_BEGIN, Injection, Item, Memory, Project, Query
+from foreword.worker.measuring import Measuring
+
+FAILURES = 300  # of a project, the newest, that a command is compared with
+MOST_PROJECTS = 50
+MOST_SESSIONS = 200
+ABOUT_FILE = ("preference", "correction", "decision", "learning", "pattern", "turn")
+MOST_ABOUT_FILE = 40
+BUDGET = 120  # tokens of one hint
+WINDOW_BUDGET = 1_500  # tokens of all hints in one context window
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One use of a tool that a hook asks about."""
+
+    action: Action
+    session: str
+    project: Project
+    before: bool
+
+
+class Hints:
+    """Keeps the known failures of projects at hand, and which files each session has edited."""
+
+    def __init__(
+        self,
+        *,
+        store: Callable[[], Store],
+        settings: Callable[[], Settings],
+        measuring: Measuring,
+        tell: Callable[[str, str], None],
+        now: Callable[[], float],
+    ) -> None:
+        self._store, self._settings, self._measuring, self._tell, self._now = store, settings, measuring, tell, now
+        self._lock = threading.Lock()
+        self._failures: dict[str, tuple[KnownFailure, ...]] = {}
+        self._edited: dict[str, set[str]] = {}
+
+    def refresh(self, project: str) -> None:
+        """Read the failures of a project again: a session changed them."""
+        with self._lock:
+            self._failures.pop(project, None)
+
+    def new_window(self, session: str) -> None:
+        """Forget which files a session edited: its context window begins anew."""
+        with self._lock:
+            self._edited.pop(session, None)
+
+    def answer(self, event: Read, delivery: Delivery) -> str:
+        """Return the line for a tool use, recorded; nothing where nothing is known, and where anything goes wrong."""
+        if not self._settings().hints:
+            return ""
+        try:
+            call = self._call(event, delivery)
+            hint = self._hint(call) if call else None
+            return self._give(hint, call, delivery) if call and hint else ""
+        except Exception as exc:  # noqa: BLE001 - a hint must never break the agent
+            self._tell("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
+            return ""
+
+    def _call(self, event: Read, delivery: Delivery) -> _Call | None:
+        parsed = event.captured
+        if parsed.project is None or not parsed.told.session or parsed.told.inner:
+            return None
+        use = ToolUse(**find(delivery.host).used(parsed.payload))
+        root = parsed.project.root
+        action = tool_action(use, at=delivery.at, cwd=parsed.told.cwd, root=root)
+        return _Call(action, parsed.told.session, parsed.project, before=parsed.kind == TOOL_BEGIN)
+
+    def _hint(self, call: _Call) -> Hint | None:
+        action, root = call.action, call.project.root
+        if action.act == "run" and action.command:
+            known = self._known(call.project)
+            if not known:
+                return None
+            if call.before:
+                return hint_before(action.command, known, now=self._now(), root=root)
+            return hint_after(action.command, action.output, known, now=self._now(), root=root)
+        if action.act == "edit" and call.before and action.files:
+            return self._edit_hint(call, action.files[0])
+        return None
+
+    def _edit_hint(self, call: _Call, file: str) -> Hint | None:
+        with self._lock:
+            edited = self._edited.setdefault(call.session, set())
+            first = file not in edited
+            edited.add(file)
+            while len(self._edited) > MOST_SESSIONS:
+                del self._edited[next(iter(self._edited))]
+        return hint_for_edit(file, self._about(call, file), now=self._now()) if first else None
+
+    def _about(self, call: _Call, file: str) -> Sequence[Memory]:
+        """Return what is remembered about a file, from other sessions."""
+        query = Query(scopes=(call.project.scope,), kinds=ABOUT_FILE, limit=MOST_ABOUT_FILE)
+        hits = self._store().by_code(query, {file: 1.0})
+        return [hit.memory for hit in hits if hit.memory.session != call.session]
+
+    def _known(self, project: Project) -> tuple[KnownFailure, ...]:
+        with self._lock:
+            known = self._failures.get(project.key)
+        if known is None:
+            rows = self._store().of_kinds(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES)
+            known = tuple(KnownFailure(each.id, each.detail) for each in rows)
+            with self._lock:
+                while len(self._failures) >= MOST_PROJECTS:
+                    del self._failures[next(iter(self._failures))]
+                self._failures[project.key] = known
+        return known
+
+    def _give(self, hint: Hint, call: _Call, delivery: Delivery) -> str:
+        """Record the hint and return it, unless this matter came up already or the window's budget is used."""
+        store = self._store()
+        text = redact(hint.text)
+        tokens = count(text)
+        if hint.memory in store.shown(call.session) or tokens > BUDGET:
+            return ""
+        if store.spent(call.session).get("tool", 0) + tokens > WINDOW_BUDGET:
+            return ""
+        item = Item(memory=hint.memory, layer="hint", score=1.0, tokens=tokens, why=EMPTY)
+        store.record(
+            Injection(
+                id=injection_id(delivery),
+                moment="tool",
+                session=call.session,
+                project=call.project.key,
+                host=delivery.host,
+                at=delivery.at,
+                tokens=tokens,
+                budget=BUDGET,
+                build_ms=0.0,
+                layers={"hint": tokens},
+                skipped=EMPTY,
+                items=(item,),
+                source="before" if call.before else "after",
+                text=text,
+            )
+        )
+        self._measuring.recalled(call.project.key, "tool", silent=False)
+        return text

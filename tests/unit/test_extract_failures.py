@@ -1,0 +1,254 @@
+"""Failures of a session: what failed, the line that says why, and what worked instead or fixed it."""
+
+# ruff: noqa: E501 - a case a line
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from foreword.extract.actions import Action
+from foreword.extract.failures import (
+    EARLIER,
+    MOST_SESSIONS,
+    confirm_failure_detail,
+    error_key,
+    error_line,
+    failure_body,
+    failure_detail,
+    failure_key,
+    failure_of,
+    failure_title,
+    failures_of,
+    merge_failure_detail,
+    run_of,
+    runs_of,
+    sessions_seen,
+    sessions_worked,
+)
+from foreword.extract.turns import turns_of
+from foreword.types import Edit
+from tests.tables import table
+
+ROOT = "/work/shop"
+
+
+@dataclass(frozen=True)
+class Step(Action):
+    """An action with the folder that its host tells."""
+
+    cwd: str = ""
+
+
+def run(command: str, output: str = "", *, failed: bool = False, cwd: str = ROOT) -> Step:
+    return Step("tool", 0.0, act="run", tool="Bash", command=command, output=output, failed=failed, cwd=cwd)
+
+
+def edit(file: str, before: str, after: str) -> Step:
+    return Step("tool", 0.0, act="edit", files=(file,), failed=False, edits=(Edit(file, before, after),), cwd=ROOT)
+
+
+def session(*steps: Step):
+    timed = [replace(step, at=float(at), id=str(at)) for at, step in enumerate(steps, 1)]
+    return turns_of([Step("prompt", 0.0, text="go", cwd=ROOT), *timed])
+
+
+def found(*steps: Step):
+    return failures_of(session(*steps), root=ROOT)
+
+
+NO_SCRIPT = 'error: Script not found "unit"'
+UNSORTED = "src/cart.ts\n  × The imports are not sorted.\n"
+NO_MODULE = "pattern ./...: directory prefix . does not contain main module or its selected dependencies"
+
+
+@table(
+    ("command", "output", "shape", "cause", "error"),
+    [
+        # A call that never works, by the words that made it fail.
+        ("cd /work/shop && shopctl bun run test 2>&1", "error: unrecognized subcommand 'bun'\n\nUsage: shopctl", "shopctl bun", "usage", "error: unrecognized subcommand 'bun'"),
+        ("git -C /work/shop add a.py", "error: unexpected argument '-C' found", "git -C", "usage", "error: unexpected argument '-C' found"),
+        ("sed -n 1,3p a.txt | cat -A", "cat: illegal option -- A\nusage: cat [-belnstuv]", "cat -A", "usage", "cat: illegal option -- A"),
+        ("docker compose up -d", "zsh: command not found: docker", "docker", "usage", "zsh: command not found: docker"),
+        ("pnpm --filter web typecheck", 'ERR_NO_SCRIPT None of the selected packages has a "typecheck" script', "pnpm --filter web typecheck", "usage", 'ERR_NO_SCRIPT None of the selected packages has a "typecheck" script'),
+        # One that works elsewhere: by the folder.
+        ("yarn run unit", NO_SCRIPT, "yarn run unit", "folder", NO_SCRIPT),
+        ("gofmt -l . && go vet ./...", NO_MODULE, "go ./...", "folder", NO_MODULE),
+        # What it worked on was wrong.
+        ("make lint", UNSORTED, "make lint", "content", "The imports are not sorted."),
+        ("git add a.md && git commit -m x", "[FAILED] markdownlint\ndocs/a.md:26 error MD040/fenced-code-language Fenced code blocks should have a language", "git commit", "content", "docs/a.md:26 error MD040/fenced-code-language Fenced code blocks should have a language"),
+        ("python3 -c 'import re\nre.x'", 'Traceback (most recent call last):\n  File "<string>", line 2, in <module>\nAttributeError: no x', "python -c (multi-line)", "content", "AttributeError: no x"),
+        ("gh api graphql -f query=x", '{"errors":[{"message":"Field \'body\' doesn\'t accept argument \'cut\'"}]}', "gh api graphql -f", "usage", "Field 'body' doesn't accept argument 'cut'"),
+        ("git cherry-pick abc", "The previous cherry-pick is now empty.\n\n  git commit --allow-empty\n\non branch x\nclean", "git cherry-pick", "content", "The previous cherry-pick is now empty."),
+    ],
+)  # fmt: skip
+def test_a_failure_is_a_call_with_the_line_that_names_the_cause(command, output, shape, cause, error):
+    (failure,) = found(run(command, output, failed=True))
+    assert (failure.shape, failure.cause, failure.error) == (shape, cause, error)
+
+
+@table(
+    ("command", "output"),
+    [
+        ("pytest", "Sibling tool call errored"),
+        ("pytest", "The user doesn't want to proceed with this tool use."),
+        ("pytest", "[Request interrupted by user for tool use]"),
+        ("grep -rn nothing .", ""),
+        ("cat missing.txt", "cat: missing.txt: No such file or directory"),
+        ("ls docs/*.rst 2>/dev/null | wc -l; ls x", "ls: x: No such file or directory"),
+        ("gh pr checks 4", "lint\tpass\t9s\thttps://ci\nbuild\tpending\t0\thttps://ci"),
+        ("make build", "Exit code 2"),
+        ("pytest", "3 failed, 4 passed in 2.31s"),
+    ],
+)
+def test_messages_of_the_client_looking_around_and_bare_counts_are_no_failures(command, output):
+    assert found(run(command, output, failed=True)) == ()
+
+
+@table(
+    ("command", "output", "fails"),
+    [
+        ("pytest -q | tail -3", "FAILED tests/test_a.py::test_b - ValueError: no cart\n1 failed in 0.2s", True),
+        ("make test || true", "error: cart is empty\nmake: *** [test] Error 1", True),
+        ("shopctl bun run test 2>&1 | head", "error: unrecognized subcommand 'bun'", True),
+        ("npm test -- --testPathPattern=cart", "No tests found, exiting with code 0", True),
+        ("npx markdownlint-cli2 '.x/*.md'", "Linting: 0 file(s)\nSummary: 0 error(s)", True),
+        ("strings a.bin; echo done", "bash: line 1: strings: command not found\ndone", True),
+        ("cat -A a.txt | head -2", "cat: illegal option -- A", True),
+        ("bun test | tail -4", "error: refused (expected by a test)\n 12 pass\n 0 fail", False),
+        ("cat build.log | tail", "error: cart is empty\nBUILD FAILED", False),
+        ("go test ./... | tail", "ok  \tshop/cart\t0.1s\n?   \tshop/api\t[no test files]", False),
+    ],
+)
+def test_hidden_failures_count_by_what_the_output_says(command, output, fails):
+    assert run_of(run(command, output)).failed is fails
+
+
+def test_a_similar_command_that_succeeds_next_is_what_worked():
+    (failure,) = found(
+        run("shopctl bun run test", "error: unrecognized subcommand 'bun'", failed=True),
+        run("bun run lint"),
+        run("bun run test", "12 pass\n0 fail"),
+    )
+    assert (failure.worked, failure.open) == ("bun run test", False)
+
+
+def test_what_was_left_out_is_the_fix_where_nothing_else_changed():
+    (failure,) = found(
+        run("git add src/cart.ts src/api.ts dist/out.css", "The following paths are ignored by one of your .gitignore files:\ndist", failed=True),
+        run("git add src/cart.ts src/api.ts"),
+    )  # fmt: skip
+    assert failure.fix == "worked without `dist/out.css`"
+
+
+def test_a_linter_that_sets_things_right_is_what_worked_and_a_build_between_is_not():
+    (failure,) = found(run("make lint", UNSORTED, failed=True), run("make fmt"), run("make lint"))
+    assert failure.worked == "make fmt"
+    (failure,) = found(run("make test", "ValueError: no cart\n", failed=True), run("make build"), run("make test"))
+    assert failure.worked == ""
+
+
+def test_the_edit_of_a_file_that_the_error_names_is_the_fix():
+    steps = (
+        run(
+            "npx tsc", "src/cart.ts(3,5): error TS2322: Type 'string' is not assignable to type 'number'.", failed=True
+        ),
+        edit("src/other.ts", "a", "b"),
+        edit("src/cart.ts", "const n = '1';", "const n = 1;"),
+        run("npx tsc"),
+    )
+    (failure,) = found(*steps)
+    assert failure.fix == "edited src/cart.ts: `const n = 1;`"
+    assert failure.fixed_files == ("src/cart.ts",)
+    assert not failure.open
+    assert found(*steps[:1])[0].open
+
+
+def test_a_command_works_in_another_folder():
+    (failure,) = found(run("cargo test", "error: could not find `Cargo.toml` in `/work/shop`", failed=True), run("cd app && cargo test", cwd=f"{ROOT}/app"))  # fmt: skip
+    assert (failure.folder, failure.worked, failure.worked_in) == ("", "cargo test", "app")
+
+
+def test_paths_that_repeat_the_folder_of_the_shell_are_one_failure_whatever_the_program():
+    (failure,) = found(
+        run("cd src && go build", cwd=f"{ROOT}/src"),
+        run("cd src && go test", "bash: line 1: cd: src: No such file or directory", failed=True, cwd=f"{ROOT}/src"),
+        run("git add src/a.go", "fatal: pathspec 'src/a.go' did not match any files", failed=True, cwd=f"{ROOT}/src"),
+    )
+    assert (failure.shape, failure.folder, failure.times) == ("src/", "src", 2)
+
+
+def test_the_same_error_has_one_key_with_other_numbers_paths_and_hashes():
+    assert error_key("OSError: cannot bind /run/user/1000/app.sock at 0x7f3a after 30 tries") == error_key(
+        "OSError: cannot bind /tmp/x/app.sock at 0x9c11 after 12 tries"
+    )
+    assert error_key("docs/a.md:26:1 error MD013/line-length") == error_key("b/c.md:3 error MD013/line-length")
+    assert error_key("TypeError: a") != error_key("TypeError: b")
+    one, other = (f"FAILED tests/test_cart.py::test_{name} - AssertionError: assert 1 == 2" for name in ("add", "pay"))
+    keys = {each.key for each in found(run("pytest", one, failed=True), run("pytest", other, failed=True))}
+    assert len(keys) == 2
+
+
+def test_a_skill_that_the_project_does_not_have_is_a_failure():
+    (failure,) = found(replace(run("", "Unknown skill: ship", failed=True), act="other", tool="Skill"))
+    assert (failure.shape, failure.error) == ("Skill ship", "Unknown skill: ship")
+
+
+def details():
+    (one,) = found(
+        run("shopctl bun run test", "error: unrecognized subcommand 'bun'", failed=True), run("bun run test")
+    )
+    return one, lambda name, worked="bun run test": failure_detail(replace(one, worked=worked), name)
+
+
+def test_the_fix_seen_most_often_stays():
+    one, of = details()
+    known = of("s1")
+    for name, worked in (("s2", "bun run test"), ("s3", "bun test"), ("s3", "bun test"), ("s4", "")):
+        known = merge_failure_detail(known, of(name, worked))
+    assert known["worked"] == {"bun run test": ["s1", "s2"], "bun test": ["s3"]}
+    assert known["seen_in"] == {"s1": 1, "s2": 1, "s3": 1, "s4": 1}
+    assert merge_failure_detail(known, of("s4", "")) == known
+    assert known["key"] == failure_key(one)
+    assert failure_title(known) == "`shopctl bun` fails: error: unrecognized subcommand 'bun'"
+    assert "Worked instead: `bun run test` (2 sessions)." in failure_body(known)
+
+
+def test_a_memory_names_fifty_sessions_and_counts_the_rest():
+    _, of = details()
+    known = of("s0")
+    for number in range(1, 70):
+        known = merge_failure_detail(known, of(f"s{number}"))
+    assert len(known["seen_in"]) == MOST_SESSIONS + 1
+    assert known["seen_in"][EARLIER] == 20
+    assert sessions_seen(known) == 70
+
+
+def test_later_sessions_confirm_what_works_and_what_no_longer_fails():
+    _, of = details()
+    known = confirm_failure_detail(of("s1"), runs_of(session(run("bun run test -t cart"))), "s2")
+    assert sessions_worked(known, "bun run test") == 2
+    assert known["succeeded_in"] == {}
+    known = confirm_failure_detail(known, runs_of(session(run("shopctl bun run test"))), "s3")
+    assert known["succeeded_in"] == {"s3": 1}
+    skipped = runs_of(session(run("shopctl bun run lint", "Sibling tool call errored", failed=True)))
+    assert confirm_failure_detail(known, skipped, "s4") == known
+
+
+def test_hostile_outputs_are_read_in_no_time():
+    began = time.monotonic()
+    for piece in (
+        "error: ",
+        "a/",
+        "Traceback (most recent call last):\n  x\n",
+        '"message":"',
+        "\n",
+        " at ",
+        "E   x",
+        "x: ",
+        "'",
+        "MD0",
+    ):
+        text = piece * (65_536 // len(piece))
+        error_line(text)
+        failure_of(run_of(run("pytest | tail", text, failed=True)))
+    assert time.monotonic() - began < 5.0

@@ -1,0 +1,189 @@
+"""When a prompt deserves context, and which notes concern the very thing that it is about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from foreword.recall.relevance import (
+    Candidate,
+    PromptKind,
+    RoutineNote,
+    choose,
+    choose_for_routine,
+    classify,
+    content_words,
+    references,
+    topic_words,
+    word_weights,
+)
+from tests.tables import table
+
+# A hundred ways to answer, to go on or to ask for a routine, none of which names a topic.
+SILENT = """yes|y|yeah|yep|yup|sure|ok|okay|okay thanks|thanks|thank you|perfect|great|nice|cool|looks good|lgtm
+|sounds good|no|nope|not yet|never mind|wait|stop|continue|Continue|please continue|go on|keep going|carry on
+|proceed|go ahead|go for it|go with it|go with the fix|go ahead with the plan|do it|do that|do both|do all
+|do all of them|do #2|fix it|fix both|fix all|fix all of these|try again|try it again please|again|next|next one
+|what's next?|option 1|option 2|Option B|2|7|b|a and c|the first one|the second option|both|all of them|neither
+|1 and 3 please|3 seems like a good one|yes, option 2 please|commit|Commit|comit|commit this|commit it
+|commit your changes|commit and push|and push|push|push it|looks good, push it|commit then|yes, commit it
+|ok commit this|amend the commit|squash it|open a pr|create the PR|merge it|push and open a pr|rebase on main
+|back to main please|ok lets get back to main|pull the latest|switch branch|run the tests|rerun the tests
+|run tests again|run lint|run the linter|fix lint|format it|build it|rebuild|restart the server|release it
+|tag the release|you good there?|are you done?|still failing|it works now|ok now it works|post it|yes please
+|yes, delete them|exactly|correct|sounds great, lets do it|that's fine|good idea, do that"""
+
+
+@table("prompt", [each.strip() for each in SILENT.split("|")])
+def test_replies_and_routines_stay_silent(prompt: str) -> None:
+    for first in (True, False):
+        kind = classify(prompt, typed=prompt, author="typed", first=first, session_words=())
+        assert kind.kind in ("reply", "routine"), kind
+        assert not kind.opens_topic
+        strong = note("a", "yes option plan fix release tests main", "yes option plan fix release tests main")
+        assert not choose(word_weights(kind.topic, {}, 50), [strong], kind=kind).notes
+
+
+def test_the_table_of_silent_prompts_has_a_hundred_rows() -> None:
+    assert len({each.strip() for each in SILENT.split("|")}) >= 100
+
+
+PLAN = (
+    "# Plan: Offer waiting slots\n\n## Context\nFull evenings need a list.\n\n## Steps\n"
+    + "- change rooms/waiting.py\n" * 30
+)
+
+
+@table(
+    "prompt, author, first, session, expected",
+    [
+        ("the confirmation mail shows the wrong hour for Lisbon", "typed", True, "", "new topic"),
+        ("the waiting list forgets its oldest member", "typed", False, "mail lisbon hour", "new topic"),
+        ("the lisbon mail still has it", "typed", False, "mail lisbon hour", "same topic"),
+        ("why did we drop the sandbox sender?", "typed", False, "sandbox sender", "past"),
+        ("how do I reset the sandbox again?", "typed", True, "", "past"),
+        ("didn't we store slots in utc?", "typed", False, "slots utc", "past"),
+        ("we decided on cents last week, apply that to vouchers", "typed", True, "", "past"),
+        ("Implement the following plan:\n\n" + PLAN, "machine", True, "", "plan"),
+        (PLAN, "pasted", True, "", "plan"),
+        ("<event>check failed</event>", "machine", False, "", "machine"),
+        ("Traceback: KeyError in slots", "pasted", False, "", "pasted"),
+        ("have a look at https://example.com/band/rooms", "typed", True, "", "reply"),
+        ("yes, and the waiting list needs vouchers, refunds, invoices and reminders", "typed", False, "", "new topic"),
+    ],
+)
+def test_classifies_prompts_with_a_reason(prompt: str, author: str, first: bool, session: str, expected: str) -> None:
+    typed = "" if author in ("machine", "pasted") else prompt
+    kind = classify(prompt, typed=typed, author=author, first=first, session_words=content_words(session))
+    assert kind.kind == expected, kind
+    assert kind.reason
+
+
+@table(
+    "prompt, routine",
+    [
+        ("commit", "commit"),
+        ("push it", "push"),
+        ("run the tests", "test"),
+        ("update the changelog", "changelog"),
+        ("hm", ""),
+    ],
+)
+def test_names_the_routine(prompt: str, routine: str) -> None:
+    assert classify(prompt, typed=prompt, author="typed", first=False, session_words=()).routine == routine
+
+
+def test_the_same_issue_is_known_however_it_is_written() -> None:
+    assert references("see https://example.com/band/rooms/issues/41, #41 and PR 57") == ("#41", "#57")
+    assert "#41" in content_words("closes #41")
+    assert topic_words("look at issue 41")[0] == "#41"
+
+
+def note(id: str, words: str, shown: str, *, at: float = 0.0) -> Candidate:
+    return Candidate(id, "earlier", at, content_words(words), content_words(shown))
+
+
+TOPIC = "confirmation mail shows the wrong hour for lisbon venue"
+HOLDERS = {"confirmation": 2, "mail": 5, "hour": 3, "lisbon": 1, "venu": 4}
+
+
+def asks(prompt: str = TOPIC, kind: str = "new topic") -> tuple[dict[str, float], PromptKind]:
+    topic = topic_words(prompt)
+    return word_weights(topic, HOLDERS, 200), PromptKind(kind, "a change of topic", topic, topic)  # type: ignore[arg-type]
+
+
+GOOD = note("good", TOPIC, "the confirmation mail formats the hour in the zone of the Lisbon venue")
+
+
+def test_gives_the_note_on_this_very_thing_and_says_why() -> None:
+    weights, kind = asks()
+    other = note("other", "the mail is sent by a job of the queue", "the mail is sent by a job")
+    choice = choose(weights, [other, GOOD], kind=kind)
+    assert [each.id for each in choice.notes] == ["good"]
+    assert "lisbon" in choice.reason
+    assert set(choice.rejected) == {"other"}
+
+
+@table(
+    "change, why",
+    [
+        ({"superseded": True}, "superseded"),
+        ({"in_context": True}, "the agent has it already"),
+        ({"substance": False}, "says nothing of what came of it"),
+        ({"shown": frozenset({"lisbon"})}, "holds"),
+    ],
+)
+def test_leaves_notes_out_with_a_reason(change: dict[str, object], why: str) -> None:
+    weights, kind = asks()
+    choice = choose(weights, [replace(GOOD, **change)], kind=kind)  # type: ignore[arg-type]
+    assert not choice.notes
+    assert choice.reason
+    assert choice.rejected["good"].startswith(why)
+
+
+def test_the_newer_of_two_alike_notes_stays() -> None:
+    weights, kind = asks()
+    for first, second in ((1.0, 2.0), (2.0, 1.0)):
+        pair = [replace(GOOD, id="one", at=first), replace(GOOD, id="two", at=second)]
+        newest = max(pair, key=lambda each: each.at).id
+        assert [each.id for each in choose(weights, pair, kind=kind).notes] == [newest]
+
+
+def test_a_running_conversation_and_a_plan_need_a_better_match() -> None:
+    weights, _ = asks()
+    weak = note("weak", "mail hour venue", "the mail has the hour of the venue")
+    order = ("past", "new topic", "same topic", "plan")
+    strong_speaks = [bool(choose(weights, [GOOD], kind=asks(kind=kind)[1]).notes) for kind in order]
+    weak_speaks = [bool(choose(weights, [weak], kind=asks(kind=kind)[1]).notes) for kind in order]
+    assert strong_speaks == [True, True, True, True]
+    assert weak_speaks == [True, True, False, False]
+
+
+def test_parts_of_a_word_do_not_count_beside_it() -> None:
+    weights, kind = asks("PowerShell")
+    assert not choose(weights, [note("a", "PowerShell", "PowerShell")], kind=kind).notes
+
+
+def test_a_note_on_the_same_issue_fits_whatever_else_it_says() -> None:
+    weights, kind = asks("what about https://example.com/band/rooms/issues/41")
+    assert choose(weights, [note("a", "fixed in #41", "the sender is verified now")], kind=kind).notes
+
+
+def test_a_routine_brings_only_what_is_known_about_just_that() -> None:
+    commit = classify("commit", typed="commit", author="typed", first=False, session_words=())
+    known = [
+        RoutineNote("rule", "commit", sessions=1, rule=True),
+        RoutineNote("often", "commit", sessions=6, has_fix=True),
+        RoutineNote("once", "commit", sessions=1, has_fix=True),
+        RoutineNote("unfixed", "commit", sessions=9),
+        RoutineNote("had", "commit", sessions=9, has_fix=True, in_context=True),
+        RoutineNote("push", "push", sessions=9, has_fix=True),
+    ]
+    choice = choose_for_routine(commit, known)
+    assert [each.id for each in choice.notes] == ["rule", "often"]
+    assert set(choice.rejected) == {"once", "unfixed", "had", "push"}
+    assert not choose_for_routine(commit, known[2:]).notes
+
+
+def test_long_texts_are_read_in_linear_time() -> None:
+    for text in ("#" * 64_000, "why did we " * 6_000, "- a\n" * 16_000, "https://" + "a/" * 32_000, "is " * 21_000):
+        classify(text, typed=text, author="typed", first=True, session_words=())
