@@ -63,7 +63,7 @@ RECIPES: Mapping[str, Recipe] = {
                 "rules",
                 350,
                 ("preference", "correction"),
-                limit=12,
+                limit=6,
                 groups={"universal": 100, "language": 100, "project": 150},
             ),
             LayerRule("knowledge", 300, ("decision", "pattern", "learning", "note"), limit=5),

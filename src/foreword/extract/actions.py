@@ -54,6 +54,7 @@ class Action:
     todos: tuple[Todo, ...] = ()  # as this tool told them; `todos_after` tells how the list stands then
     choices: tuple[Choice, ...] = ()  # of `ask`: the questions that the user answered
     plan: str = ""  # of `propose`: the plan that the user accepted
+    cwd: str = ""  # the shell's folder, as the agent reports it after the action
     id: str = ""  # the same for the same action, also when a transcript tells it again
 
 
@@ -88,8 +89,8 @@ def action_of(event: Event, *, root: str) -> Action | None:
         text = (told.answer or _elsewhere(event)).strip()
     else:
         source = told.source if told.source in STARTS else STARTS[0]
-        return Action(kind=kind, at=event.at, source=source if kind == "start" else "", id=id)
-    return Action(kind=kind, at=event.at, text=text, id=id) if text else None
+        return Action(kind=kind, at=event.at, source=source if kind == "start" else "", id=id, cwd=event.cwd)
+    return Action(kind=kind, at=event.at, text=text, id=id, cwd=event.cwd) if text else None
 
 
 def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") -> Action:
@@ -108,6 +109,7 @@ def tool_action(used: ToolUse, *, at: float, cwd: str, root: str, id: str = "") 
         todos=_todos(used) if act == "plan" and not used.failed else (),
         choices=_choices(used) if act == "ask" and not used.failed else (),
         plan=text_of(used.given, "plan") if act == "propose" and not used.failed else "",
+        cwd=cwd,
         id=id,
     )
 

@@ -16,7 +16,7 @@ from foreword.extract.routines import routine_of
 from foreword.extract.statements import Statement, retracts, statements_of
 from foreword.extract.summary import learned_with_turns, outcome_of, outcome_of_session, title_of
 from foreword.extract.tasks import Tasks, tasks_of
-from foreword.extract.text import cut, plain_text
+from foreword.extract.text import cut, sentences
 from foreword.extract.turns import Turn, turns_of
 from foreword.types import Change, Edit, Link, Memory, Project, Session
 from foreword.words import terms
@@ -30,7 +30,7 @@ MOST_PIECE = 400  # of each side of an edit
 MOST_CHANGES = 300
 MOST_FILES = 20  # that a summary or a turn names
 USER_WORDS = 600  # characters of the user's words that a turn keeps
-EXCERPT = 1_500  # characters of a final message that a turn keeps: what passages are cut from
+EXCERPT = 2_500  # characters of a final message that a turn keeps: what passages are cut from
 MOST_COMMANDS = 4  # of a turn
 
 ChangesOf = Callable[[Edit], Sequence[Change]]
@@ -157,7 +157,7 @@ class SessionExtractor:
             "turn",
             cut(next(iter(facts.commits), "") or outcome or turn.typed or edited[0], 160),
             f"trn:{self.project.key}:{self.session.id}:{turn.prompt.id or turn.number}",
-            body=cut(plain_text(turn.answer), EXCERPT),
+            body=_excerpt(turn.answer),
             at=turn.ended,
             trust="agent",
             files=edited[:MOST_FILES],
@@ -219,7 +219,7 @@ class SessionExtractor:
 
     def _failures(self, turns: Sequence[Turn]) -> list[Memory]:
         memories = []
-        for failure in failures_of(turns):
+        for failure in failures_of(turns, root=self.project.root):
             detail = failure_detail(failure, self.session.id)
             if routine := self._routine_at(failure.last, turns):
                 detail[ROUTINES] = {self.session.id: routine}
@@ -326,6 +326,18 @@ def _trimmed(action: Action) -> Action:
         command=action.command[:MOST_TEXT],
         edits=edits,
     )
+
+
+def _excerpt(answer: str) -> str:
+    """Return the sentences of a final message, one a line: what passages are cut from later."""
+    kept: list[str] = []
+    room = EXCERPT
+    for sentence in sentences(answer):
+        if len(sentence) > room:
+            break
+        kept.append(sentence)
+        room -= len(sentence) + 1
+    return "\n".join(kept)
 
 
 def _ends(text: str | None, most: int) -> str | None:

@@ -9,10 +9,11 @@ from typing import Any
 
 from foreword.recall.passages import passage
 from foreword.recall.relevance import content_words
-from foreword.recall.sanitize import ago, neutral
+from foreword.recall.sanitize import ago, neutral, shown_path
 from foreword.types import EMPTY, KINDS, Memory
 
 SENTENCE = 240  # characters of one note; some 60 tokens
+OUTCOME = 160  # characters of what came of a session, in a list of sessions
 QUOTE = 200  # characters of the user's own words
 TITLE = 160
 SIGNATURE = 140
@@ -56,13 +57,13 @@ def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY,
 def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None) -> Note:
     """Return a session in a line: its title and outcome; of its files those in *files* (None: the first)."""
     title = neutral(memory.title, width=TITLE).rstrip(".")
-    outcome = neutral(memory.body, width=SENTENCE)
+    outcome = neutral(memory.body, width=OUTCOME)
     text = f"{title}: {outcome}" if outcome and not _repeats(title, outcome) else outcome or title
     named = [file for file in memory.files if files is None or file in files][:MOST_FILES]
     return Note(
-        text=neutral(text, width=SENTENCE + 60),
+        text=neutral(text, width=OUTCOME + TITLE),
         label=ago(now - memory.created),
-        files=tuple(neutral(file, width=TITLE) for file in named),
+        files=tuple(shown_path(file) for file in named),
         id=id_of(memory),
         kind="summary",
         day=day_of(memory.created),
@@ -225,7 +226,7 @@ def texts_in(detail: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _files(memory: Memory) -> tuple[str, ...]:
-    return tuple(neutral(file, width=TITLE) for file in memory.files[:MOST_FILES])
+    return tuple(shown_path(file) for file in memory.files[:MOST_FILES])
 
 
 def _when(memory: Memory, now: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from foreword.extract.text import cut, sentences
+from foreword.extract.text import cut, split_sentences
 from foreword.recall.relevance import content_words, without_parts
 
 SHORTEST = 25  # characters of a sentence that says something
@@ -22,7 +22,7 @@ _TELLS = re.compile(
 def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
     """Return up to two sentences of *text* that hold most of the weight of a prompt's words; empty where none do."""
     ranked = []
-    for place, sentence in enumerate(sentences(text)):
+    for place, sentence in enumerate(_lines(text)):
         if len(sentence) < SHORTEST or _OFFER.search(sentence):
             continue
         words = content_words(sentence)
@@ -39,3 +39,8 @@ def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
         if room < SHORTEST:
             break
     return " ".join(each if each[-1] in ".!:" else f"{each}." for _, each in sorted(taken))
+
+
+def _lines(text: str) -> list[str]:
+    """Return the sentences of a text: extraction writes one a line, other texts hold several."""
+    return [sentence for line in text.splitlines() for sentence in split_sentences(line)]

@@ -31,7 +31,7 @@ from foreword.recall.relevance import (
     content_words,
     word_weights,
 )
-from foreword.recall.sanitize import neutral
+from foreword.recall.sanitize import shown_path
 from foreword.recall.search import Searchable, search
 from foreword.recall.start import Entry, SessionStart, file_exists, work_in_progress
 from foreword.tokens import count, family_of
@@ -64,9 +64,10 @@ MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not 
 QUESTION = "question"  # the source of a session start that was asked for
 CANDIDATES = 30  # hits that are compared with a prompt word by word
 OFFLINE_TURNS = 60  # turns that tell the likely files where no worker keeps them at hand
+NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
-ABOUT_WORK = ("commit", "push", "pull request", "branch")  # routines that go on with work in progress
+LATELY = 6  # sessions; a failure that comes back was seen in half of them
 PROGRESS_SECONDS = 3 * 86_400.0  # after which it is old news
 SPEAKING = ("new topic", "past", "same topic")  # kinds of prompts that may be given notes
 NOTE_KINDS = tuple(kind for kind in KINDS if kind not in ("goal", "change"))
@@ -362,7 +363,7 @@ class _Recall:
             for each in select_files(likely, with_note=bool(chosen), opens_topic=kind.opens_topic)
             if file_exists(self.trigger.project.root, each.path)
         ]
-        line = Entry(Note(text=f"Likely files: {', '.join(neutral(each, width=160) for each in files)}", kind="change"))
+        line = Entry(Note(text=f"Likely files: {', '.join(shown_path(each) for each in files)}", kind="change"))
         return {"files": [line] if files else [], "notes": chosen}
 
     def _weights(self, topic: Sequence[str], typed: str) -> dict[str, float]:
@@ -384,15 +385,29 @@ class _Recall:
             at=memory.created,
             words=content_words(f"{text} {says}"),
             shown=content_words(says),
-            substance=memory.kind != "turn" or bool(memory.detail.get("outcome") or memory.detail.get("commits")),
+            substance=self._says_something(memory, says),
             superseded=memory.status != "active",
             in_context=bool(memory.session) and memory.session == self.trigger.session,
         )
 
+    def _says_something(self, memory: Memory, note: str) -> bool:
+        """Return whether a note says what came of something, and more than the prompt itself."""
+        if memory.kind == "turn" and not (memory.detail.get("outcome") or memory.detail.get("commits")):
+            return False
+        if memory.kind == "summary" and not memory.body:
+            return False
+        words = content_words(note)
+        return len(words - content_words(self.trigger.prompt)) >= NEW_WORDS * len(words)
+
     def _routine(self, kind: PromptKind) -> dict[str, list[Entry]]:
         """Return what is known about just this routine: rules, failures that come back, and work in progress."""
         memories = {each.id: each for each in self._recent(("preference", "correction", "failure"), 240)}
-        known = [self._routine_note(each, kind.routine) for each in memories.values()]
+        lately = [each.session for each in self._recent(("summary",), LATELY)]
+        known = [
+            self._routine_note(each, kind.routine)
+            for each in memories.values()
+            if each.kind != "failure" or sum(one in named(each.detail, "seen_in") for one in lately) >= LATELY / 2
+        ]
         choice = choose_for_routine(kind, [each for each in known if each.routine])
         chosen = [Ranked(memories[match.id], match.score, {}) for match in choice.notes]
         notes = [*self._in_progress(kind.routine), *(Entry(self._note(each, EMPTY), each) for each in chosen)]
@@ -413,13 +428,17 @@ class _Recall:
         )
 
     def _in_progress(self, routine: str) -> list[Entry]:
-        """Return branch, pull request and uncommitted files of the last session, where the first prompt is about them."""
-        if routine not in ABOUT_WORK or not self.trigger.first:
+        """Return what the last session left for the first prompt of this one: uncommitted files, the pull request."""
+        wanted = {"commit": "uncommitted", "pull request": "pull_request"}.get(routine)
+        named = any(word.startswith("#") for word in content_words(self.trigger.prompt))
+        if wanted is None or named or not self.trigger.first:
             return []
         for memory in self._recent(("summary",), 3):
             fresh = self.now - memory.created < PROGRESS_SECONDS and memory.session != self.trigger.session
-            if fresh and (text := work_in_progress(memory, self.trigger, now=self.now)):
-                return [Entry(Note(text=text, id=memory.id, kind="summary"), Ranked(memory, 1.0, {}))]
+            over = routine == "pull request" and memory.detail.get("fate") == "merged"
+            if fresh and not over and memory.detail.get(wanted):
+                text = work_in_progress(memory, self.trigger, now=self.now)
+                return [Entry(Note(text=text, id=memory.id, kind="summary"), Ranked(memory, 1.0, {}))] if text else []
         return []
 
     def _note(self, ranked: Ranked, weights: Mapping[str, float]) -> Note:

@@ -328,7 +328,8 @@ def _why_none(candidates: Sequence[Candidate], rejected: Mapping[str, str], kind
 
 # --- routines --------------------------------------------------------------------------------------------------------
 
-SEEN = 2  # sessions in which a failure came back before a routine mentions it
+SEEN = 3  # sessions in which a routine brought a failure up before the next one is told
+UNSOLVED = 5  # the same where nothing is known to work instead
 
 
 @dataclass(frozen=True)
@@ -354,8 +355,8 @@ def choose_for_routine(kind: PromptKind, known: Sequence[RoutineNote], *, most: 
             rejected[each.id] = f"belongs to another routine ({each.routine})"
         elif each.in_context:
             rejected[each.id] = "the agent has it already"
-        elif not each.rule and (each.sessions < SEEN or not each.has_fix):
-            rejected[each.id] = "seen once, or without a known fix"
+        elif not each.rule and each.sessions < (SEEN if each.has_fix else UNSOLVED):
+            rejected[each.id] = f"seen in {each.sessions} sessions with this routine"
         else:
             fitting.append(each)
     fitting.sort(key=lambda each: (not each.rule, -each.sessions))

@@ -80,8 +80,11 @@ def line(note: Note, *, form: str = "markdown", layer: str = "") -> str:
         about = f" ({', '.join(filter(None, (note.label, note.tail)))})" if note.label or note.tail else ""
         return f"{CODES.get(note.kind, 'note')}: {note.text}{about}"
     parts = f"{note.label}: {note.text}" if note.label else note.text
-    parts = f"{parts.rstrip('.')}. {files}" if files else parts
+    if files:
+        parts = f"{parts} {files}" if parts.endswith("\N{HORIZONTAL ELLIPSIS}") else f"{parts.rstrip('.')}. {files}"
     parts = f"{parts} ({note.tail})" if note.tail else parts
+    if layer == "files":
+        return parts
     shows_id = form == "markdown" and note.id and note.id != NO_ID and layer not in ("rules", "standing", "failures")
     return f"- {parts} [{note.id}]" if shows_id else f"- {parts}"
 

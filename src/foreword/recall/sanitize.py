@@ -38,6 +38,12 @@ def neutral(text: str, *, width: int) -> str:
     return _cut(clean, width=width, more=len(head) < len(text))
 
 
+def shown_path(path: str, *, width: int = 160) -> str:
+    """Return a path as it is shown: one that begins with a dot keeps it behind `./`, where no sentence swallows it."""
+    clean = neutral(path, width=width)
+    return f"./{clean}" if clean.startswith(".") and not clean.startswith(("./", "../")) else clean
+
+
 def brief(title: str, *, width: int) -> str:
     """*title* within *width* characters, without what says least: the type of a commit, the folders of a path."""
     if len(title) <= width:

@@ -20,7 +20,7 @@ from foreword.recall.notes import (
     texts_in,
     unique_notes,
 )
-from foreword.recall.sanitize import ago, neutral
+from foreword.recall.sanitize import ago, neutral, shown_path
 from foreword.types import Memory, Moment, Ranked
 
 DAY = 86_400.0
@@ -33,8 +33,12 @@ SESSIONS = 40  # summaries that tell how things are run here
 TURNS = 60  # that tell which files are worked on
 FILES = 11  # that a session start names in all; at ten to twelve a knowable file is hit in 3 of 4 sessions at precision 0.12
 COMES_BACK = 2  # sessions in which something failed
+UNSOLVED = 4  # the same where nothing is known to work instead
 FAILURE_DAYS = 45.0
-KNOWN = 6  # notes on the files in play
+SURE_RULE = 0.7  # confidence of a rule that comes by itself after being said once
+LEARNED = 2  # notes among them that an agent wrote
+KNOWN = 4  # notes on the files in play
+KNOWN_WIDTH = 180  # characters of one
 CERTAIN = 0.5  # learnings below this confidence never come by themselves
 
 
@@ -84,7 +88,7 @@ class SessionStart:
         if newest is not None and (text := work_in_progress(newest, self._trigger, now=self._now)):
             found.append(Entry(Note(text=text, day=day_of(newest.created), kind="handoff"), None))
         for since, files in self._trigger.parallel:
-            named = ", ".join(neutral(each, width=TITLE) for each in files[:MOST_FILES])
+            named = ", ".join(shown_path(each) for each in files[:MOST_FILES])
             text = f"Another session works in this folder since {ago(self._now - since).removesuffix(' ago')}"
             found.append(Entry(Note(text=f"{text}: {named}" if named else text, kind="handoff")))
         return found + self._open_items()
@@ -126,7 +130,8 @@ class SessionStart:
         failing = [
             (len(_sessions_of(each)), each)
             for each in self._recent(("failure",), 200)
-            if len(_sessions_of(each)) >= COMES_BACK and self._now - each.confirmed < FAILURE_DAYS * DAY
+            if len(_sessions_of(each)) >= (COMES_BACK if _has_advice(each) else UNSOLVED)
+            and self._now - each.confirmed < FAILURE_DAYS * DAY
         ]
         failing.sort(key=lambda pair: (-pair[0], -pair[1].confirmed))
         return [
@@ -145,7 +150,11 @@ class SessionStart:
 
     def _rules(self, rank: Callable[[Sequence[Memory]], Sequence[Ranked]]) -> list[Entry]:
         """Standing rules; only what the user said becomes one."""
-        rules = [each for each in self._recent(("preference", "correction"), 60) if each.trust == "user"]
+        rules = [
+            each
+            for each in self._recent(("preference", "correction"), 60)
+            if each.trust == "user" and (each.confidence >= SURE_RULE or each.seen > 1 or each.pinned)
+        ]
         return [Entry(rule_note(each.memory, now=self._now), each) for each in rank(rules)]
 
     def _knowledge(self) -> list[Entry]:
@@ -156,6 +165,8 @@ class SessionStart:
             for each in self._about(self._files[:6], kinds)
             if each.kind != "learning" or each.trust == "user" or each.confidence >= CERTAIN
         ]
+        learned = [each for each in found if each.trust != "user"]
+        found = [each for each in found if each.trust == "user" or each in learned[:LEARNED]]
         notes = [
             (replace(note_of(each, now=self._now), files=self._in_play(each)), each) for each in found[: 2 * KNOWN]
         ]
@@ -166,18 +177,22 @@ class SessionStart:
         """The files that were worked on last, without those that are named already."""
         if not self._files:
             return []
-        named = ", ".join(neutral(file, width=TITLE) for file in self._files)
+        named = ", ".join(shown_path(file) for file in self._files)
         return [Entry(Note(text=named, kind="change"))]
 
     # -- helpers ---------------------------------------------------------------------------------------------------
     def _in_play(self, memory: Memory) -> tuple[str, ...]:
-        return tuple(file for file in memory.files if file in self._files)[:1]
+        return tuple(shown_path(file) for file in memory.files if file in self._files)[:1]
 
     def _age(self, memory: Memory) -> float:
         return self._now - memory.created
 
     def _exists(self, file: str) -> bool:
         return file_exists(self._trigger.project.root, file)
+
+
+def _has_advice(memory: Memory) -> bool:
+    return bool(memory.detail.get("worked") or memory.detail.get("cause") == "folder")
 
 
 def _sessions_of(memory: Memory) -> Collection[str]:
@@ -199,7 +214,7 @@ def work_in_progress(summary: Memory, trigger: Moment, *, now: float) -> str:
     elif pull:
         parts.append(f"Pull request {neutral(pull, width=20)}{merged}")
     if left:
-        named = ", ".join(neutral(file, width=TITLE) for file in left[:MOST_FILES])
+        named = ", ".join(shown_path(file) for file in left[:MOST_FILES])
         more = f" and {len(left) - MOST_FILES} more" if len(left) > MOST_FILES else ""
         many = f"{len(left)} file{'s' if len(left) > 1 else ''}"
         parts.append(f"{many} edited {ago(now - summary.created)} and not committed: {named}{more}")

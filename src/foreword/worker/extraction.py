@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from foreword.details import texts
 from foreword.errors import ForewordError, StoreError
 from foreword.extract.actions import action_of
-from foreword.extract.failures import confirm_failure_detail, failure_body, failure_title, run_of
+from foreword.extract.failures import confirm_failure_detail, failure_body, failure_title, runs_of
 from foreword.extract.merge import close_items, evidence_of, merge
 from foreword.extract.session import Extraction, SessionExtractor
 from foreword.redact import redact
@@ -301,7 +301,7 @@ class ExtractionJob:
         self, store: Store, project: Project, session: Session, got: Extraction, fresh: Collection[str]
     ) -> list[Memory]:
         """Return known failures whose command this session ran well, or whose alternative it used again."""
-        runs = [run_of(action, root=project.root) for turn in got.turns for action in turn.runs]
+        runs = runs_of(got.turns, root=project.root)
         failures = store.of_kinds(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES)
         updated = []
         for memory in failures:

@@ -19,6 +19,7 @@ from foreword.store.sqlite import Store
 from foreword.tokens import count
 from foreword.types import EMPTY, TOOL_BEGIN, Injection, Item, Memory, Project, Query
 from foreword.worker.measuring import Measuring
+from foreword.worker.work import Work
 
 FAILURES = 300  # of a project, the newest, that a command is compared with
 MOST_PROJECTS = 50
@@ -36,6 +37,7 @@ class _Call:
     action: Action
     session: str
     project: Project
+    cwd: str  # the folder of the shell before the tool was used
     before: bool
 
 
@@ -48,10 +50,12 @@ class Hints:
         store: Callable[[], Store],
         settings: Callable[[], Settings],
         measuring: Measuring,
+        work: Work,
         tell: Callable[[str, str], None],
         now: Callable[[], float],
     ) -> None:
-        self._store, self._settings, self._measuring, self._tell, self._now = store, settings, measuring, tell, now
+        self._store, self._settings, self._measuring, self._work = store, settings, measuring, work
+        self._tell, self._now = tell, now
         self._lock = threading.Lock()
         self._failures: dict[str, tuple[KnownFailure, ...]] = {}
         self._edited: dict[str, set[str]] = {}
@@ -85,7 +89,10 @@ class Hints:
         use = ToolUse(**find(delivery.host).used(parsed.payload))
         root = parsed.project.root
         action = tool_action(use, at=delivery.at, cwd=parsed.told.cwd, root=root)
-        return _Call(action, parsed.told.session, parsed.project, before=parsed.kind == TOOL_BEGIN)
+        session = parsed.told.session
+        before = parsed.kind == TOOL_BEGIN
+        cwd = self._work.folder(session, before_last=not before) or parsed.told.cwd
+        return _Call(action, session, parsed.project, cwd, before=before)
 
     def _hint(self, call: _Call) -> Hint | None:
         action, root = call.action, call.project.root
@@ -94,8 +101,8 @@ class Hints:
             if not known:
                 return None
             if call.before:
-                return hint_before(action.command, known, now=self._now(), root=root)
-            return hint_after(action.command, action.output, known, now=self._now(), root=root)
+                return hint_before(action.command, known, now=self._now(), cwd=call.cwd, root=root)
+            return hint_after(action.command, action.output, known, now=self._now(), cwd=call.cwd, root=root)
         if action.act == "edit" and call.before and action.files:
             return self._edit_hint(call, action.files[0])
         return None

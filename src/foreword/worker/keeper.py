@@ -111,6 +111,7 @@ class Keeper:
             store=lambda: self.store,
             settings=lambda: self.settings,
             measuring=self._measuring,
+            work=self._work,
             tell=self.tell,
             now=now,
         )

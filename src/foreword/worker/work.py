@@ -109,6 +109,12 @@ class Work:
             ]
         return tuple(sorted(each for each in others if each[1]))[-MOST_PARALLEL:]
 
+    def folder(self, session: str, *, before_last: bool) -> str:
+        """Return the folder of a session's shell after its last event, or before that; empty where not known."""
+        with self._lock:
+            found = self._sessions.get(session)
+            return "" if found is None else found.cwd_before if before_last else found.cwd
+
     def forget(self, sessions: Sequence[str]) -> None:
         """Keep nothing of these in mind."""
         with self._lock:
@@ -209,7 +215,7 @@ class _Session:
         self.tools: list[tuple[float, str]] = []
         self.words: set[str] = set()  # of its prompts and answers, without the newest prompt
         self.prompts = 0  # in the present context window
-        self.project = ""
+        self.project = self.cwd_before = self.cwd = ""
         self.began = self.last = 0.0
         self.ended = False
         self._edited: dict[str, None] = {}
@@ -217,6 +223,7 @@ class _Session:
 
     def saw(self, event: Event, files: Sequence[str], *, text: str = "") -> None:
         self.project = event.project or self.project
+        self.cwd_before, self.cwd = self.cwd or event.cwd, event.cwd
         self.began = self.began or event.at
         self.last, self.ended = max(self.last, event.at), event.kind == "session_end"
         goes_on = event.kind == "session_start" and event.payload.get("source") in GOING_ON
