@@ -132,7 +132,7 @@ def test_the_hook_and_the_package_give_the_same_bytes(filled: Home, host: Host, 
         "prompt": ("UserPromptSubmit", prompt(project)),
     }[name]
     got = host.context(event, payload)
-    here = offline.Offline(home=filled, settings=load(filled, {}).settings, worker=[], host="claude-code")
+    here = offline.Offline(build.config(filled, load(filled, {}).settings, worker=[]), host="claude-code")
     moment = Moment(
         name=name, project=resolve(project), session="s2", prompt=payload.get("prompt", ""), host="claude-code"
     )

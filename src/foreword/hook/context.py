@@ -5,6 +5,7 @@ Ordinary Python, but the standard library alone: the hook runs without site-pack
 
 from __future__ import annotations
 
+import os
 import stat
 import time
 from collections.abc import Mapping
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from foreword import spool
 from foreword.capture import injection_id
-from foreword.config import load_synonyms
+from foreword.config import load, load_synonyms
 from foreword.encoding import dumps, loads
 from foreword.errors import ForewordError
 from foreword.hook.offline import Offline
 from foreword.hosts import cap_of, find
+from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.recall import caps, injection_of, recall, thresholds
 from foreword.store.reading import SCHEMA, Reader
@@ -51,7 +53,7 @@ def recalled(here: Offline, moment: Moment, *, now: float, until: float) -> Reca
     """Run the recall pipeline over a read-only connection; None where there is no database yet."""
     import sqlite3  # not every interpreter has it, and the event must be spooled all the same
 
-    database = here.home.database
+    database = home_of(here).database
     try:
         mode = database.stat().st_mode
     except FileNotFoundError:
@@ -63,6 +65,10 @@ def recalled(here: Offline, moment: Moment, *, now: float, until: float) -> Reca
         return _recall(here, moment, Reader(connection.execute, failures=(sqlite3.Error,)), now=now, until=until)
     finally:
         connection.close()
+
+
+def home_of(here: Offline) -> Home:
+    return Home(Path(here.config["home"]))
 
 
 def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until: float) -> Recalled | Skipped | str:
@@ -79,7 +85,8 @@ def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until:
         counted = moment.session and schema == SCHEMA  # an older one knows no ledger until a worker has been there
         return _window(here, moment, reader) if counted else (frozenset(), {})
 
-    settings = here.settings
+    home = home_of(here)
+    settings = load(home, os.environ).settings
     found = recall(
         reader,
         moment,
@@ -89,7 +96,7 @@ def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until:
         shown=lambda: window()[0],
         spent=lambda: window()[1],
         begun=lambda: reader.begun(moment.session),
-        synonyms=load_synonyms(here.home)[0],
+        synonyms=load_synonyms(home)[0],
         expired=lambda: time.monotonic() > until,
         most_terms=settings.terms_max,
         postings=settings.postings_budget,
@@ -106,7 +113,7 @@ def _window(here: Offline, moment: Moment, reader: Reader) -> tuple[frozenset[st
     """Return the memories and tokens that the present window was given, as the store and the spool tell."""
     host = find(moment.host)
     shown, spent = set(reader.shown(moment.session)), dict(reader.spent(moment.session))
-    for record in spool.naming(str(here.home.spool), moment.session):
+    for record in spool.naming(here.config["spool"], moment.session):
         if record.host != moment.host:
             continue
         kind = "given" if record.given else host.events.get(record.event)
@@ -131,7 +138,7 @@ def _resent_block(here: Offline, moment: Moment, reader: Reader) -> Mapping[str,
     first = reader.given(injection_of(start, Skipped(why=""), id="", at=0.0))
     if first is not None and first.text:
         return {**vars(first), "items": [vars(item) for item in first.items]}
-    for record in spool.naming(str(here.home.spool), moment.session):
+    for record in spool.naming(here.config["spool"], moment.session):
         injection = loads(record.raw.decode()) if record.given else {}
         if injection.get("session") != moment.session or not injection["text"]:
             continue
