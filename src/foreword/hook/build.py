@@ -20,7 +20,8 @@ from foreword.paths import Home, worker_command
 PACKAGE = Path(__file__).resolve().parent.parent
 CLIENT = PACKAGE / "hook" / "client.py"
 STDIN_SECONDS = 2.0
-ALL_SECONDS = 4.2  # agents are told five
+ALL_SECONDS = 3.0  # then another process goes on; agents are told five, and to start one may take long by then
+LATE_SECONDS = 20.0  # that process
 
 
 def interpreter() -> str:
@@ -135,6 +136,7 @@ def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, An
         "deadline_huge": settings.deadline_huge_ms / 1000,
         "deadline_stdin": STDIN_SECONDS,
         "deadline_all": ALL_SECONDS,
+        "deadline_late": LATE_SECONDS,
     }
 
 
