@@ -20,7 +20,7 @@ from foreword.paths import Home, worker_command
 PACKAGE = Path(__file__).resolve().parent.parent
 CLIENT = PACKAGE / "hook" / "client.py"
 STDIN_SECONDS = 2.0
-ALL_SECONDS = 3.0  # then another process goes on; agents are told five, and to start one may take long by then
+ALL_SECONDS = 2.0  # then another process goes on; agents are told five, and to start one may take long by then
 LATE_SECONDS = 20.0  # that process
 
 

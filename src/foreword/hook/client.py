@@ -182,7 +182,7 @@ def answer_offline(call: Call, *, until: float, why: str) -> bytes:
     from _thread import start_new_thread
 
     gc.disable()  # a process that lives for 80 ms has no garbage, and looking for it takes a tenth of them
-    start_new_thread(exit_late, (call,))
+    start_new_thread(exit_late, (call, until))
     add_package_to_path()
     from foreword.hook import offline
 
@@ -231,13 +231,13 @@ def digests(values: list[bytes], *, key: int) -> str:
     return ",".join(f"{len(each)}-{source_hash(key, each[:8]).hex()}-{source_hash(key, each).hex()}" for each in values)
 
 
-def exit_late(call: Call) -> None:
+def exit_late(call: Call, until: float) -> None:
     """End the process when all deadlines have passed: a disk may hang, or many hooks may share a busy core."""
     from _thread import start_new_thread
 
     again = late_call(sys.argv) is None
     seconds = CONFIG["deadline_all" if again else "deadline_late"]
-    sleep(max(0.0, seconds - age()))
+    sleep(max(0.0, until - monotonic(), seconds - age()))  # an agent that was slow to write still gets its answer
     start_new_thread(exit_after, (1.5,))  # because what follows may hang as well
     if again:
         hand_on(call)
