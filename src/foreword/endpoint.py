@@ -19,8 +19,7 @@ from urllib.parse import urlsplit
 
 from foreword import __version__
 
-FAILURES = 3  # in a row, then it rests
-REST, LONGEST_REST = 15.0, 600.0  # seconds; each rest is twice the last
+PAUSE, LONGEST_PAUSE = 60.0, 3600.0  # seconds after a failure, and if the endpoint itself asks for more
 LATE = "did not answer in time"
 OWN_FAULT = (400, 413, 422)  # it does not like what it was sent
 WRONG_SETTING = (401, 403, 404, 405)  # asking again will not help
@@ -49,8 +48,8 @@ class Refused(Failed):
         self.complaint = complaint
 
 
-class Resting(Exception):
-    """It failed too often and is not asked for a while."""
+class Paused(Exception):
+    """It failed a short time ago and is not asked for a while."""
 
 
 class BadAddress(ValueError):
@@ -120,65 +119,33 @@ class Endpoint:
                 each.shutdown(socket.SHUT_RDWR)
 
 
-class Breaker:
-    """Whether something that fails is asked again: after some failures it rests, each time longer, then one may try."""
+class Pause:
+    """Leave something that failed alone for a while, so that nobody waits for it and one report is enough."""
 
-    def __init__(
-        self, *, now: Callable[[], float] = time.monotonic, patience: float = 0.0, longest: float = LONGEST_REST
-    ) -> None:
+    def __init__(self, *, now: Callable[[], float] = time.monotonic, longest: float = LONGEST_PAUSE) -> None:
         self._now = now
-        self._patience = patience  # seconds that it may ask for before it is left to rest
         self._longest = longest
-        self._failed = 0
-        self._rest = REST
         self._until = 0.0
-        self._trying = False
-        self._lock = threading.Lock()
 
     @property
-    def rests(self) -> float:
-        """For how many seconds more it is not asked."""
+    def seconds(self) -> float:
+        """How long it is still left alone."""
         return max(0.0, self._until - self._now())
-
-    @property
-    def state(self) -> str:
-        """closed where all is well, open where it rests, half-open where the next one tries."""
-        return "open" if self.rests else "half-open" if self._failed >= FAILURES or self._until else "closed"
 
     @contextmanager
     def asking(self, *, anyway: bool = False) -> Iterator[None]:
-        """Ask within this; Resting is raised while it rests, and while one tries whether it is well again."""
-        with self._lock:
-            tries = self.state != "closed"
-            if tries and not anyway and (self.rests or self._trying):
-                raise Resting
-            self._trying = self._trying or tries
+        """Ask within this: Paused is raised during a pause, and Failed begins one."""
+        if self.seconds and not anyway:
+            raise Paused
         try:
             yield
         except Refused:
-            self._well()
+            self._until = 0.0
             raise
         except Failed as failed:
-            self._count(failed)
+            self._until = self._now() + min(max(PAUSE, failed.after), self._longest)
             raise
-        else:
-            self._well()
-        finally:
-            if tries:
-                self._trying = False
-
-    def _well(self) -> None:
-        with self._lock:
-            self._failed, self._rest, self._until = 0, REST, 0.0
-
-    def _count(self, failed: Failed) -> None:
-        with self._lock:
-            self._failed += 1
-            if failed.passing and failed.after <= self._patience and self._failed < FAILURES and not self._until:
-                return
-            rest = min(max(self._rest, failed.after), self._longest)
-            self._until = self._now() + rest
-            self._rest = min(rest * 2, self._longest)
+        self._until = 0.0
 
 
 def _check(status: int, data: bytes, retry_after: str) -> None:

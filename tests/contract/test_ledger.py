@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tables import table
 
-from foreword.endpoint import FAILURES, REST, Breaker
-from foreword.errors import ModelError, StoreError
+from foreword.endpoint import PAUSE, Pause
+from foreword.errors import StoreError
 from foreword.models import UNTOLD, Completed, NoAnswer
-from foreword.models.ledger import DAY, Ledger, Metered, OpenCircuit, OverCap
+from foreword.models.ledger import DAY, Ledger, Metered, ModelPaused, OverCap
 from foreword.models.schema import Text
 from foreword.store.ledger import ASKED, Spending
 from foreword.tokens import count
@@ -54,9 +54,9 @@ class Fake:
         pass
 
 
-def ledger(store, *, daily=1_000_000, clock=None, breaker=None):
+def ledger(store, *, daily=1_000_000, clock=None):
     clock = clock or Clock()
-    return Ledger(store=lambda: store, daily=daily, now=clock, breaker=breaker or Breaker(now=clock))
+    return Ledger(store=lambda: store, daily=daily, now=clock, pause=Pause(now=clock))
 
 
 def ask(model, book, *, anyway=False, session="s"):
@@ -259,43 +259,34 @@ def test_what_cannot_be_written_down_is_not_asked(make_store):
     assert model.calls == 0
 
 
-# ---- the breaker
+# ---- the pause after a failure
 
 
-def test_one_that_keeps_failing_is_left_alone(make_store):
-    # One that keeps failing is left alone and that is written too.
-    store = make_store()
-    clock = Clock()
+def test_one_that_fails_is_left_alone_for_a_while(make_store):
+    store, clock = make_store(), Clock()
     model, book = Fake(failure=NoAnswer("no", why="http-500")), ledger(store, clock=clock)
-    for _ in range(FAILURES):
-        with pytest.raises(NoAnswer):
-            ask(model, book)
-    with pytest.raises(OpenCircuit):
+    with pytest.raises(NoAnswer):
         ask(model, book)
-    assert model.calls == FAILURES
-    assert outcomes(store)[-1] == ("open-circuit", 0, 0)
+    with pytest.raises(ModelPaused):
+        ask(model, book)
+    assert model.calls == 1
+    assert outcomes(store)[-1] == ("paused", 0, 0)
     model.failure = None
     assert ask(model, book, anyway=True).data == "x"  # the user asked
-    assert book.breaker.state == "closed"
-    # An hour after too many requests is an hour.
-    store = make_store()
-    clock = Clock()
-    model = Fake(failure=NoAnswer("no", why="http-429", after=300.0))
-    book = ledger(store, clock=clock)
+    assert not book.pause.seconds
+    # An endpoint that asks for five minutes gets them.
+    model.failure = NoAnswer("no", why="http-429", after=300.0)
     with pytest.raises(NoAnswer):
         ask(model, book)
     clock.at += 299
-    with pytest.raises(OpenCircuit):
+    with pytest.raises(ModelPaused):
         ask(model, book)
     clock.at += 2
     model.failure = None
     assert ask(model, book).data == "x"
-    assert REST < 299
+    assert PAUSE < 299
     # A cap says nothing about the model.
-    store = make_store()
-    book = ledger(store, daily=0)
-    for _ in range(2 * FAILURES):
-        with pytest.raises(OverCap):
-            ask(Fake(), book)
-    assert book.breaker.state == "closed"
-    assert issubclass(OverCap, ModelError)
+    book = ledger(make_store(), daily=0)
+    with pytest.raises(OverCap):
+        ask(Fake(), book)
+    assert not book.pause.seconds

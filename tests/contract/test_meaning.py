@@ -9,7 +9,7 @@ from tests import endpoint
 
 from foreword.config import load
 from foreword.embed.remote import Remote
-from foreword.endpoint import REST
+from foreword.endpoint import PAUSE
 from foreword.store.sqlite import Store
 from foreword.types import Memory, Query
 from foreword.worker.meaning import LATE_TOLD, Meaning
@@ -133,12 +133,12 @@ def test_a_broken_endpoint_costs_vectors_and_nothing_else(remote, store, server,
 def test_what_an_endpoint_could_not_do_it_does_when_it_is_well(remote, store, server):
     server.answer = endpoint.status(500)
     meaning, clock = remote(), [0.0]
-    meaning._embedder = Remote(endpoint=server.url, model="m", now=lambda: clock[0], pause=lambda _: None)
+    meaning._embedder = Remote(endpoint=server.url, model="m", now=lambda: clock[0], sleep=lambda _: None)
     keep(store, "walrus")
     caught_up(meaning, store)
     assert len(store.without_vectors("remote:m")) == 1
     server.answer = endpoint.well
-    clock[0] += REST + 1
+    clock[0] += PAUSE + 1
     caught_up(meaning, store)
     assert near(store, meaning.of_prompt("walrus", seconds=PATIENCE)) == ["walrus"]
 

@@ -272,10 +272,9 @@ def test_show_tells_a_pin_and_nothing_as_python_writes_it(fresh_shell: Shell):
     assert "pinned" not in shell.says("show", id)
     shell.run("pin", id)
     assert re.search(r"^pinned +yes$", shell.says("show", id), re.M)
-    shell.run("goal", "add", "wallabies everywhere", "--mission")
+    shell.run("goal", "add", "wallabies everywhere")
     told = shell.says("show", shell.json("goal", "list")["goals"][0]["id"])
     assert re.search(r"^goal +open$", told, re.M)
-    assert re.search(r"^mission +yes$", told, re.M)
 
 
 # ---- agents

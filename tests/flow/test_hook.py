@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -124,6 +125,39 @@ def test_synonyms_work_with_the_worker_away_too_and_the_users_come_first(filled:
     assert "bank" in host.context("UserPromptSubmit", prompt(project, "moneyhouse"))
 
 
+def test_an_event_that_cannot_be_kept_in_time_is_kept_by_another_process(filled: Home, host: Host, start, project):
+    hurried = build.config(filled, load(filled, PATIENT).settings, worker=[]) | {"deadline_all": 0.5}
+    host.write_hook()
+    filled.hook.write_text(build.hook_text(filled, hurried))
+    with (filled.spool / "current").open("ab") as spool:
+        fcntl.flock(spool, fcntl.LOCK_EX)  # nobody can append
+        ended = host.tell("UserPromptSubmit", prompt(project))
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+        assert host.spooled() == 0
+    wait_for(host.spooled)
+    start()
+    assert [payload["prompt"] for payload in host.stored()] == [prompt(project)["prompt"]]
+    assert not noted(str(filled.trouble))
+
+
+def test_settings_that_change_behind_the_hook_count_at_once(filled: Home, host: Host, project):
+    stop = {"session_id": "s1", "cwd": project, "hook_event_name": "Stop"}
+    host.write_hook()
+    filled.config.write_text("capture = false\n")
+    host.tell("Stop", stop)
+    assert host.spooled() == 0
+    filled.config.unlink()
+    host.tell("Stop", stop, FOREWORD_CAPTURE="false")
+    assert host.spooled() == 0
+    filled.config.write_text(f'off_projects = ["{project}"]\n')
+    host.write_hook()
+    host.tell("Stop", stop)
+    assert host.spooled() == 0
+    filled.config.write_text("capture = true\n")
+    host.tell("Stop", stop)
+    assert host.spooled()
+
+
 @pytest.mark.parametrize("name", ["session_start", "prompt"])
 def test_the_hook_and_the_package_give_the_same_bytes(filled: Home, host: Host, project, name):
     host.write_hook()
@@ -132,7 +166,7 @@ def test_the_hook_and_the_package_give_the_same_bytes(filled: Home, host: Host, 
         "prompt": ("UserPromptSubmit", prompt(project)),
     }[name]
     got = host.context(event, payload)
-    here = offline.Offline(home=filled, settings=load(filled, {}).settings, worker=[], host="claude-code")
+    here = offline.Offline(build.config(filled, load(filled, {}).settings, worker=[]), host="claude-code")
     moment = Moment(
         name=name, project=resolve(project), session="s2", prompt=payload.get("prompt", ""), host="claude-code"
     )

@@ -109,7 +109,7 @@ def memories_of(place: Place) -> tuple[list[Memory], Iterator[str]]:
     details = {
         "decision": {"why": next(words)},
         "summary": {"done": [next(words)], "next": [next(words)], "decisions": [next(words)]},
-        "goal": {"status": "open", "criteria": [next(words)]},
+        "goal": {"status": "open", "outcome": next(words)},
         "project": {"role": next(words), "contracts": [next(words)], "depends_on": [next(words)]},
         "failure": {"message": next(words), "fixed_by": next(words)},
     }

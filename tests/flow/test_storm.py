@@ -6,14 +6,18 @@ import os
 import random
 import signal
 import subprocess
+import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Semaphore
+from typing import Any
 
 import pytest
 
 from foreword.client import Client
+from foreword.config import load
+from foreword.hook import build
 from foreword.paths import Home, worker_command
 from foreword.worker import life
 from tests.flow.conftest import Host, wait_for
@@ -56,6 +60,25 @@ def test_fifty_hooks_at_once_leave_exactly_one_worker(home: Home, host: Host, st
     wait_for(lambda: _workers(home) == [life.pid_of(home)])  # who came second has left
 
 
+def test_fifty_hooks_at_once_on_a_busy_machine_without_a_worker_keep_every_event(
+    home: Home, host: Host, start, project
+):
+    build.refresh(home, load(home, {}).settings)  # with the deadlines that agents get
+    busy = [sys.executable, "-I", "-S", "-c", "while True: pass"]
+    hogs = [subprocess.Popen(busy) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        with ThreadPoolExecutor(50) as pool:
+            ended = list(pool.map(lambda number: host.tell("PostToolUse", _tool_use("s", number, project)), range(50)))
+        assert {(each.returncode, each.stdout, each.stderr) for each in ended} == {(0, b"", b"")}
+        wait_for(lambda: not [each for each in processes_in(home.root) if "--late" in each.command])
+    finally:
+        for each in hogs:
+            each.kill()
+            each.wait()
+    start()
+    assert {payload["tool_use_id"] for payload in host.stored()} == {f"toolu_s_{number}" for number in range(50)}
+
+
 def test_whoever_starts_it_there_is_one_worker(home: Home, start):
     command = worker_command()
     environ = {**os.environ, "FOREWORD_HOME": str(home.root)}
@@ -70,21 +93,22 @@ def test_whoever_starts_it_there_is_one_worker(home: Home, start):
 def _session(host: Host, session: int, project: str, events: int, hooks: Semaphore) -> list[tuple[int, bytes, bytes]]:
     outcomes = []
     for number in range(events):
-        ended = host.tell(
-            "PostToolUse",
-            {
-                "session_id": f"s{session}",
-                "cwd": project,
-                "hook_event_name": "PostToolUse",
-                "tool_name": "Bash",
-                "tool_input": {"command": f"echo {number}"},
-                "tool_response": {"stdout": "x" * 500, "stderr": ""},
-                "tool_use_id": f"toolu_{session}_{number}",
-            },
-        )
+        ended = host.tell("PostToolUse", _tool_use(session, number, project))
         outcomes.append((ended.returncode, ended.stdout, ended.stderr))
         hooks.release()
     return outcomes
+
+
+def _tool_use(session: object, number: int, project: str) -> dict[str, Any]:
+    return {
+        "session_id": f"s{session}",
+        "cwd": project,
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": f"echo {number}"},
+        "tool_response": {"stdout": "x" * 500, "stderr": ""},
+        "tool_use_id": f"toolu_{session}_{number}",
+    }
 
 
 def _kill_now_and_then(home: Home, hooks: Semaphore, *, times: int) -> int:

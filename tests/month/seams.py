@@ -44,10 +44,8 @@ class User:
     def note(self, text: str) -> None:
         self.says("note", text, "--project", str(self.root))
 
-    def goal(self, title: str, parent: str, criteria: str) -> None:
-        more = ["--parent", self._goals[parent]] if parent else []
-        more += ["--criterion", criteria] if criteria else []
-        told = self.asks("goal", "add", title, *more, "--project", str(self.root))
+    def goal(self, title: str) -> None:
+        told = self.asks("goal", "add", title, "--project", str(self.root))
         self._goals[title] = told["goal"]["id"]
 
     def reached(self, title: str) -> None:

@@ -150,8 +150,8 @@ def note(text: str) -> Step:
     return Step("note", (text,))
 
 
-def goal(title: str, *, parent: str = "", criteria: str = "") -> Step:
-    return Step("goal", (title, parent, criteria))
+def goal(title: str) -> Step:
+    return Step("goal", (title,))
 
 
 def reached(title: str) -> Step:
@@ -374,7 +374,7 @@ SESSIONS = (
     # ---- the first week: what Havn is, and what it is made of
     session(
         1, 9, "mia",
-        goal("Open the spring season with online booking", criteria="a guest books a berth without a phone call"),
+        goal("Open the spring season with online booking"),
         say("Havn books berths in our marina. Read how a berth is found and tell me what you would do first."),
         read("havn/berths.py"), read("havn/bookings.py"),
         answer("find_berth() takes the shortest berth that fits. overlaps() counts a night twice: that comes first."),
@@ -482,7 +482,7 @@ SESSIONS = (
     ),
     session(
         10, 9, "mia",
-        goal("Storm mails go out by themselves", parent="Open the spring season with online booking"),
+        goal("Storm mails go out by themselves"),
         say("Rename find_berth to best_berth everywhere, it does not find just any."),
         edit("havn/berths.py", "def find_berth(", "def best_berth("),
         edit("havn/bookings.py", "find_berth", "best_berth"),

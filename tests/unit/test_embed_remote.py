@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from foreword.embed import Resting, TextRefused
+from foreword.embed import Paused, TextRefused
 from foreword.embed.remote import BATCH, Remote
-from foreword.endpoint import FAILURES, REST
+from foreword.endpoint import PAUSE
 from foreword.errors import EmbedError
 from tests import endpoint
 from tests.endpoint import DIM, body_of, drips, hangs_up, says, silent, status, well
@@ -35,7 +35,7 @@ class Clock:
 def remote(server, *, clock=None, seconds=5.0, **more) -> Remote:
     clock = clock or Clock()
     return Remote(
-        endpoint=server.url, model="all-minilm", seconds=seconds, now=clock, pause=clock.pauses.append, **more
+        endpoint=server.url, model="all-minilm", seconds=seconds, now=clock, sleep=clock.pauses.append, **more
     )
 
 
@@ -131,10 +131,12 @@ def numbers(*embeddings: object) -> bytes:
 )
 def test_an_answer_that_is_no_list_of_vectors_is_an_error_and_no_vector(server, body):
     server.answer = says(body)
-    asked = remote(server)
+    clock = Clock()
+    asked = remote(server, clock=clock)
     with pytest.raises(EmbedError, match="embeddings endpoint"):
         asked.embed(["walrus", "penguin"])
     server.answer = well
+    clock.at += PAUSE + 1
     assert len(asked.embed(["walrus", "penguin"])) == 2
 
 
@@ -174,7 +176,7 @@ def test_what_may_pass_is_tried_again_and_then_not(server, wrong):
     with pytest.raises(EmbedError):
         remote(server, clock=clock).embed(["walrus"], tries=3)
     assert len(server.requests) == 3
-    assert clock.pauses == [0.25, 0.5]
+    assert clock.pauses == [0.25, 0.25]
 
 
 def test_an_endpoint_that_says_when_is_asked_then(server):
@@ -192,7 +194,7 @@ def test_one_that_wants_minutes_is_left_alone_for_minutes(server):
     with pytest.raises(EmbedError, match="429"):
         asked.embed(["walrus"], tries=3)
     clock.at += 119
-    with pytest.raises(Resting):
+    with pytest.raises(Paused):
         asked.embed(["walrus"])
     assert (len(server.requests), clock.pauses) == (1, [])
     clock.at += 2
@@ -208,34 +210,24 @@ def test_a_wrong_key_or_address_is_told_at_once_and_not_tried_again(server, code
     with pytest.raises(EmbedError, match=str(code)) as failed:
         asked.embed(["walrus"], tries=3)
     assert "meaning_key_env" in failed.value.hint
-    with pytest.raises(Resting):
+    with pytest.raises(Paused):
         asked.embed(["walrus"])
     assert len(server.requests) == 1
 
 
-def test_after_some_failures_it_rests_each_time_longer_and_one_success_ends_that(server):
+def test_after_a_failure_it_is_left_alone_for_a_while(server):
     server.answer = status(500)
     clock = Clock()
     asked = remote(server, clock=clock)
-    for _ in range(FAILURES):
-        with pytest.raises(EmbedError, match="500"):
-            asked.embed(["walrus"])
-    for rest in (REST, 2 * REST):
-        clock.at += rest - 1
-        with pytest.raises(Resting):
-            asked.embed(["walrus"])
-        clock.at += 2
-        with pytest.raises(EmbedError, match="500"):
-            asked.embed(["walrus"])
-    clock.at += 4 * REST + 1
-    server.answer = well
-    asked.embed(["walrus"])
-    server.answer = status(500)
     with pytest.raises(EmbedError, match="500"):
         asked.embed(["walrus"])
+    clock.at += PAUSE - 1
+    with pytest.raises(Paused):
+        asked.embed(["walrus"])
+    clock.at += 2
     server.answer = well
-    assert asked.embed(["walrus"])  # one failure is not enough to rest again
-    assert len(server.requests) == FAILURES + 2 + 3
+    assert asked.embed(["walrus"])
+    assert len(server.requests) == 2
 
 
 @table("code", [400, 413, 422])
@@ -243,10 +235,10 @@ def test_a_text_that_is_refused_says_nothing_about_the_endpoint(server, code):
     server.requests.clear()
     server.answer = status(code)
     asked = remote(server)
-    for _ in range(FAILURES + 1):
+    for _ in range(4):
         with pytest.raises(TextRefused):
             asked.embed(["walrus"], tries=3)
-    assert len(server.requests) == FAILURES + 1
+    assert len(server.requests) == 4
 
 
 def test_neither_key_nor_text_is_in_an_error(server):

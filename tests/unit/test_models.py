@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.config import load
-from foreword.endpoint import FAILURES, LONGEST_REST, REST, Breaker, Failed, Refused, Resting
+from foreword.endpoint import LONGEST_PAUSE, PAUSE, Failed, Pause, Paused, Refused
 from foreword.errors import ModelError
 from foreword.models import UNTOLD, NoAnswer, chosen
 from foreword.models.anthropic import Anthropic
@@ -297,7 +297,7 @@ def test_while_it_is_off_nothing_of_it_is_imported():
     assert ended.stdout == "[]\n"
 
 
-# ---- the form, and the breaker
+# ---- the form, and the pause after a failure
 
 
 FORMS = st.recursive(
@@ -338,63 +338,28 @@ def test_what_passes_the_form_has_it_and_nothing_else(form, given):
         assert checked(form, passed) == passed
 
 
-def test_a_breaker_rests_as_long_as_it_should():
-    # A complaint names the place and never the text.
+def test_a_complaint_names_the_place_and_never_the_text():
     form = Object({"list": Many(Object({"what": Text(3)}), 5)})
     with pytest.raises(BadShape, match=r"list\[1\]\.what has more than 3") as wrong:
         checked(form, {"list": [{"what": "a"}, {"what": "walrus"}]})
     assert "walrus" not in str(wrong.value)
-    # A breaker opens after some failures and lets one try later.
+
+
+@pytest.mark.parametrize(("after", "seconds"), [(0.0, PAUSE), (120.0, 120.0), (1e9, LONGEST_PAUSE)])
+def test_a_failure_begins_a_pause_and_a_success_ends_it(after, seconds):
     clock = Clock()
-    breaker = Breaker(now=clock)
-    for _ in range(FAILURES):
-        assert breaker.state == "closed"
-        fail(breaker, Failed("no"))
-    assert (breaker.state, breaker.rests) == ("open", REST)
-    with pytest.raises(Resting), breaker.asking():
+    pause = Pause(now=clock)
+    with pytest.raises(Failed), pause.asking():
+        raise Failed("no", after=after)
+    assert pause.seconds == seconds
+    with pytest.raises(Paused), pause.asking():
         pass
-    clock.at += REST
-    assert breaker.state == "half-open"
-    with breaker.asking(), pytest.raises(Resting), breaker.asking():
-        pass  # one at a time tries
-    assert (breaker.state, breaker.rests) == ("closed", 0)
-    # Rests grow and end at the longest.
-    clock = Clock()
-    breaker = Breaker(now=clock)
-    rests = []
-    for _ in range(FAILURES + 10):
-        fail(breaker, Failed("no"))
-        rests.append(breaker.rests)
-        clock.at += breaker.rests
-    assert rests[FAILURES - 1 : FAILURES + 2] == [REST, 2 * REST, 4 * REST]
-    assert rests[-1] == LONGEST_REST
-    # Who says when is asked then and not for ever.
-    clock = Clock()
-    breaker = Breaker(now=clock)
-    fail(breaker, Failed("no", after=120.0))
-    assert breaker.rests == 120.0
-    fail_anyway = Failed("no", after=1e9)
-    with pytest.raises(Failed), breaker.asking(anyway=True):
-        raise fail_anyway
-    assert breaker.rests == LONGEST_REST
-    # A wrong setting opens at once and a refused text never.
-    breaker = Breaker(now=Clock())
-    for _ in range(2 * FAILURES):
-        with pytest.raises(Refused), breaker.asking():
-            raise Refused(400, "")
-    assert breaker.state == "closed"
-    fail(breaker, Failed("no", passing=False))
-    assert breaker.state == "open"
-    # One who dies while trying keeps nobody out.
-    clock = Clock()
-    breaker = Breaker(now=clock)
-    fail(breaker, Failed("no", passing=False))
-    clock.at += REST
-    with pytest.raises(ZeroDivisionError), breaker.asking():
-        _ = 1 / 0
-    with breaker.asking():
+    with pause.asking(anyway=True):
         pass
-    assert breaker.state == "closed"
+    assert not pause.seconds
+    with pytest.raises(Refused), pause.asking():  # the endpoint is well, the text is not
+        raise Refused(400, "")
+    assert not pause.seconds
 
 
 class Clock:
@@ -402,8 +367,3 @@ class Clock:
 
     def __call__(self) -> float:
         return self.at
-
-
-def fail(breaker, failure):
-    with pytest.raises(Failed), breaker.asking():
-        raise failure

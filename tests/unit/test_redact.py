@@ -460,14 +460,16 @@ def test_no_expression_that_runs_over_a_text_can_go_back_over_an_unbounded_stret
     expressions = [
         private_tags.compile_tag(),
         private_tags.KEY_BLOCK,
-        MODULE._PASSWORD,
+        re.compile(MODULE._PASSWORD),
+        keywords._MAY_BE_FLAG,
         patterns._WORD,
         *patterns._compile_heads(),
     ]
     expressions += [patterns._compile_row(number) for number in range(len(patterns.FORMATS))]
     expressions += [keywords._compile(pattern) for _, _, pattern in keywords._PLACES]
     expressions += [keywords._compile(pattern) for _, pattern, _ in keywords._COMMANDS]
-    expressions += [keywords._HEADER, keywords._BEARER, keywords._COOKIE, keywords._BARE, keywords._WHOLE]
+    expressions += map(keywords._compile, (keywords._HEADER, keywords._BEARER, keywords._COOKIE))
+    expressions += [keywords._BARE, keywords._WHOLE]
     for expression in expressions:
         for kind, most, _what in repeats(re._parser.parse(expression.pattern)):
             assert kind == "POSSESSIVE_REPEAT" or int(most) <= 128, expression

@@ -141,7 +141,7 @@ def _do(agent: Claude, step: Step, product: Product, client: Client) -> None:
         told = {"kind": "note", "title": given[0], "project_path": str(product.root)}
         client.post("/api/memories", told)
     elif verb == "goal":
-        client.post("/api/goals", {"title": given[0], "project_path": str(product.root), "criteria": [given[2]]})
+        client.post("/api/goals", {"title": given[0], "project_path": str(product.root)})
     elif verb == "remember":
         kind, title, *_ = given
         agent.memory("memory_remember", {"kind": kind, "title": title}, call=lambda told: client.post("/api/mcp", told))
@@ -294,19 +294,15 @@ def _governed(client: Client, projects: Mapping[str, str], ids: Mapping[str, str
         f"/api/memories/{money}", {"title": "Money is stored as integer cents, in the tenant's currency", "by": "codex"}
     )
     shop = {"project_path": projects["shop"]}
-    season = client.post("/api/goals", {"title": "Lisbon opens in October", "criteria": ["slots in WET"], **shop})[
-        "goal"
-    ]
-    part = client.post("/api/goals", {"title": "Translate the driver app", "parent": season["id"], **shop})["goal"]
+    season = client.post("/api/goals", {"title": "Lisbon opens in October", **shop})["goal"]
     done = client.post("/api/goals", {"title": "Magic links instead of passwords", **shop})["goal"]
-    client.post(f"/api/goals/{done['id']}", {"status": "done", "outcome": "live since May"})
+    client.post(f"/api/goals/{done['id']}", {"outcome": "live since May"})
     return {
         "pinned": money,
         "superseded": search,
         "successor": became["by"]["id"],
         "proposal": proposed["memory"]["id"],
         "goal": season["id"],
-        "part": part["id"],
         "reached": done["id"],
     }
 

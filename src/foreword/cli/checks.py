@@ -177,9 +177,9 @@ def model(home: Home, settings: Settings) -> Finding:
         return Finding("model", WRONG, about["problem"], "docs/model.md tells how to set it up, and how to turn it off")
     says = f"{about['provider']} {about['model']}, {about['where']}: {about['spent_tokens']:,} of "
     says += f"{about['daily_tokens']:,} tokens in the last 24 hours"
-    if about["circuit"] != "closed":
+    if about["paused_s"]:
         way_out = "summaries are made without it meanwhile; `foreword model try` asks it now"
-        return Finding("model", NOTE, f"{says}; it failed, and rests for {lasting(about['rests_s'])}", way_out)
+        return Finding("model", NOTE, f"{says}; it failed, and is not asked for {lasting(about['paused_s'])}", way_out)
     return Finding("model", OK, says)
 
 

@@ -1,4 +1,4 @@
-"""What you want to reach -> goals, told back as a tree."""
+"""`foreword goal`: what you want to reach."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from foreword.cli.memories import Json, Project
 from foreword.cli.speaker import refuse_agents
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
-Id = Annotated[str, typer.Argument(metavar="ID", help="A goal's id, as `goal list` tells it.")]
 
 
 @app.callback()
@@ -24,7 +23,7 @@ def goals() -> None:
 
     \b
     Examples:
-      foreword goal add "Bookings survive a restart" --criterion "the storm test is green"
+      foreword goal add "Bookings survive a restart"
       foreword goal list
       foreword goal done goa-7k2m9qxw --outcome "since 2.1"
     """
@@ -34,11 +33,6 @@ def goals() -> None:
 def add(
     title: Annotated[list[str], typer.Argument(metavar="TITLE…", help="What is to be reached, in one line.")],
     *,
-    parent: Annotated[str, typer.Option(metavar="ID", help="The goal that it is part of.")] = "",
-    criterion: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="How one sees that it is reached; may be repeated.")
-    ] = None,
-    mission: Annotated[bool, typer.Option("--mission", help="It is what the whole project is for.")] = False,
     project: Project = "",
     json: Json = False,
 ) -> None:
@@ -46,21 +40,20 @@ def add(
 
     \b
     Example:
-      foreword goal add "Waiting list without double bookings" --parent goa-7k2m9qxw
+      foreword goal add "Waiting list without double bookings"
     """
     refuse_agents(os.environ)
-    told = {"title": " ".join(title), "parent": parent, "criteria": criterion or [], "mission": mission}
-    answer = door.worker(door.here()).post("/api/goals", {**told, "project_path": door.folder(project)})
-    _say(answer, json=json)
+    goal = {"title": " ".join(title), "project_path": door.folder(project)}
+    _print_goal(door.worker(door.here()).post("/api/goals", goal), json=json)
 
 
 @app.command("list")
-def listed(
+def list_goals(
     everything: Annotated[bool, typer.Option("--all", help="Also those that are done.")] = False,
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """List this project's goals, each under the one it is part of.
+    """List this project's goals.
 
     \b
     Example:
@@ -71,7 +64,8 @@ def listed(
     if json:
         screen.as_json(answer)
         return
-    _print(answer["goals"], depth=0)
+    for goal in answer["goals"]:
+        _print_line(goal)
     if not answer["open"] + answer["done"]:
         screen.aside("no goal yet; `foreword goal add` adds one")
         return
@@ -81,51 +75,28 @@ def listed(
 
 @app.command()
 def done(
-    id: Id,
+    id: Annotated[str, typer.Argument(metavar="ID", help="A goal's id, as `goal list` tells it.")],
     outcome: Annotated[str, typer.Option(metavar="TEXT", help="What came of it.")] = "",
     json: Json = False,
 ) -> None:
-    """Say that a goal is reached; agents are no longer told of it.
+    """Say that a goal is reached; agents are no longer told of it. `foreword undo` opens it again.
 
     \b
     Example:
       foreword goal done goa-7k2m9qxw --outcome "since 2.1"
     """
-    _reach(id, {"status": "done", "outcome": outcome}, json=json)
-
-
-@app.command()
-def reopen(id: Id, json: Json = False) -> None:
-    """Say that a goal is not reached after all.
-
-    \b
-    Example:
-      foreword goal reopen goa-7k2m9qxw
-    """
-    _reach(id, {"status": "open"}, json=json)
-
-
-def _reach(id: str, told: dict[str, str], *, json: bool) -> None:
     refuse_agents(os.environ)
-    _say(door.worker(door.here()).post(door.path("/api/goals", id), told), json=json)
+    _print_goal(door.worker(door.here()).post(door.path("/api/goals", id), {"outcome": outcome}), json=json)
 
 
-def _say(answer: dict[str, Any], *, json: bool) -> None:
+def _print_goal(answer: dict[str, Any], *, json: bool) -> None:
     if json:
         screen.as_json(answer)
-        return
-    _print([answer["goal"]], depth=0)
-    if answer["open_parts"] and answer["goal"]["status"] == "done":
-        screen.aside(f"still open and part of it: {', '.join(answer['open_parts'])}")
+    else:
+        _print_line(answer["goal"])
 
 
-def _print(goals: list[dict[str, Any]], *, depth: int) -> None:
-    for goal in goals:
-        mark = "x" if goal["status"] == "done" else " "
-        name = f"mission: {goal['title']}" if goal["mission"] else goal["title"]
-        screen.say(f"{'  ' * depth}[{mark}] {goal['id']}  {name}")
-        for criterion in goal["criteria"]:
-            screen.say(f"{'  ' * depth}      - {criterion}")
-        if goal["outcome"]:
-            screen.say(f"{'  ' * depth}      = {goal['outcome']}")
-        _print(goal["parts"], depth=depth + 1)
+def _print_line(goal: dict[str, Any]) -> None:
+    screen.say(f"[{'x' if goal['status'] == 'done' else ' '}] {goal['id']}  {goal['title']}")
+    if goal["outcome"]:
+        screen.say(f"      = {goal['outcome']}")

@@ -87,8 +87,7 @@ def ledger(
 def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
     if about["provider"] == "off":
         return [("model", "off: none is asked; docs/model.md tells how to turn it on")]
-    rests = f"failed, and rests for {screen.lasting(about['rests_s'])}" if about["rests_s"] else "is tried next time"
-    state = "well" if about["circuit"] == "closed" else rests
+    state = f"failed, and is not asked for {screen.lasting(about['paused_s'])}" if about["paused_s"] else "well"
     spent = f"{about['spent_tokens']:,} of {about['daily_tokens']:,} tokens in the last 24 hours"
     lines = [
         ("model", f"{about['provider']} {about['model']}".strip()),

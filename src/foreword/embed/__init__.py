@@ -44,8 +44,8 @@ class TextRefused(EmbedError):
     """The model will not take one of these texts; the others may be well."""
 
 
-class Resting(EmbedError):
-    """It failed too often and is not asked for a while; that was told when it failed."""
+class Paused(EmbedError):
+    """It failed a short time ago and is not asked for a while; the failure was reported."""
 
 
 def chosen(settings: Settings, environ: Mapping[str, str]) -> Embedder | None:

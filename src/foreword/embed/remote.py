@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 
 from foreword import embed
 from foreword.embed import TextRefused, nothing, numpy, quantized
-from foreword.endpoint import WRONG_SETTING, BadAddress, Breaker, Endpoint, Failed, Refused, Resting
+from foreword.endpoint import WRONG_SETTING, BadAddress, Endpoint, Failed, Pause, Paused, Refused
 from foreword.errors import EmbedError
 from foreword.types import Vector
 
 BATCH = 32  # texts in a request
 MOST_ANSWER = 16 * 1024 * 1024  # bytes; 32 vectors of 3,072 numbers are 2 MB
 MOST_NUMBERS = 8192  # in a vector
-PAUSE, LONGEST_PAUSE = 0.25, 5.0  # seconds between two tries; an endpoint that wants longer is left to rest
+RETRY_AFTER, LONGEST_RETRY = 0.25, 5.0  # seconds between two tries; an endpoint that wants longer gets a pause
 PASSES = "it is tried again by itself; `foreword config set meaning off` ends that"
 LOOK_AT = "look at `meaning_endpoint`, `meaning_model` and the variable that `meaning_key_env` names"
 
@@ -33,7 +33,7 @@ class Remote:
         key: str = "",
         seconds: float = 2.0,
         now: Callable[[], float] = time.monotonic,
-        pause: Callable[[float], object] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         self.name = f"remote:{model}"
         self.dim = 0
@@ -43,8 +43,8 @@ class Remote:
         self._model = model
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._seconds = seconds
-        self._pause = pause
-        self._breaker = Breaker(now=now, patience=LONGEST_PAUSE)
+        self._sleep = sleep
+        self._pause = Pause(now=now)
 
     def embed(self, texts: Sequence[str], *, seconds: float = 0.0, tries: int = 1) -> tuple[Vector, ...]:
         found: list[Vector] = []
@@ -62,25 +62,26 @@ class Remote:
         return vectors
 
     def _asked(self, texts: Sequence[str], *, seconds: float, tries: int) -> Sequence[Vector]:
-        """The answer of the first try that succeeds; each failure is counted, and after some it rests."""
-        for left in range(tries - 1, -1, -1):
-            try:
-                with self._breaker.asking():
-                    return self._understood(self._request(texts, seconds=seconds), many=len(texts))
-            except Resting as exc:
-                raise embed.Resting(
-                    f"{self._host} is not asked for a while", hint="it is tried again by itself"
-                ) from exc
-            except Refused as exc:
-                raise TextRefused(
-                    f"the endpoint refuses a text ({exc.status})", hint="it is kept without a vector"
-                ) from exc
-            except Failed as failed:
-                if not left or not failed.passing or self._breaker.rests:
-                    wrong = failed.why in [f"http-{status}" for status in WRONG_SETTING]
-                    raise EmbedError(f"{self._host} {failed}", hint=LOOK_AT if wrong else PASSES) from failed
-                self._pause(failed.after or PAUSE * 2 ** (tries - 1 - left))
-        raise AssertionError("unreachable")
+        """The answer of the first try that succeeds; after the last one that fails it is left alone for a while."""
+        try:
+            with self._pause.asking():
+                for _ in range(tries - 1):
+                    try:
+                        return self._understood(self._request(texts, seconds=seconds), many=len(texts))
+                    except Failed as failed:
+                        if not failed.passing or failed.after > LONGEST_RETRY:
+                            raise
+                        self._sleep(failed.after or RETRY_AFTER)
+                return self._understood(self._request(texts, seconds=seconds), many=len(texts))
+        except Paused as exc:
+            raise embed.Paused(f"{self._host} is not asked for a while", hint="it is tried again by itself") from exc
+        except Refused as exc:
+            raise TextRefused(
+                f"the endpoint refuses a text ({exc.status})", hint="it is kept without a vector"
+            ) from exc
+        except Failed as failed:
+            wrong = failed.why in [f"http-{status}" for status in WRONG_SETTING]
+            raise EmbedError(f"{self._host} {failed}", hint=LOOK_AT if wrong else PASSES) from failed
 
     def _request(self, texts: Sequence[str], *, seconds: float) -> bytes:
         told = {"model": self._model, "input": list(texts), "encoding_format": "float"}

@@ -13,13 +13,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from foreword.config import Settings
+from foreword.config import Settings, load
+from foreword.hook.offline import SETTINGS, file_stamp
 from foreword.paths import Home, worker_command
 
 PACKAGE = Path(__file__).resolve().parent.parent
 CLIENT = PACKAGE / "hook" / "client.py"
 STDIN_SECONDS = 2.0
-ALL_SECONDS = 4.2  # agents are told five
+ALL_SECONDS = 2.0  # then another process goes on; agents are told five, and to start one may take long by then
+LATE_SECONDS = 20.0  # that process
 
 
 def interpreter() -> str:
@@ -115,13 +117,17 @@ def hook_text(home: Home, config: dict[str, Any]) -> str:
 
 
 def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, Any]:
-    """Return what the client must know; the offline path reads the settings itself."""
+    """Return what the client and the offline path must know."""
     return {
         "package": str(PACKAGE.parent),
         "home": str(home.root),
         "worker": worker,  # the command that starts one; empty where none may be started
         "socket": str(home.socket),
         "problems": str(home.trouble),
+        "spool": str(home.spool),
+        "stamp": str(home.stamp),
+        "start_log": str(home.start_log),
+        "settings": capture_settings(home),
         "key": key_of(home),
         "head": settings.stdin_head_kb * 1024,
         "tail": settings.stdin_tail_kb * 1024,
@@ -130,7 +136,16 @@ def config(home: Home, settings: Settings, *, worker: list[str]) -> dict[str, An
         "deadline_huge": settings.deadline_huge_ms / 1000,
         "deadline_stdin": STDIN_SECONDS,
         "deadline_all": ALL_SECONDS,
+        "deadline_late": LATE_SECONDS,
     }
+
+
+def capture_settings(home: Home) -> tuple[list[int], dict[str, Any]]:
+    """Return the file's SETTINGS with the stamp of the file; none where they name folders, which `~` may change."""
+    stamp = file_stamp(str(home.config))
+    found = load(home, {}).settings
+    values = {name: getattr(found, name) for name in SETTINGS}
+    return (stamp, values) if not any(isinstance(each, tuple) and each for each in values.values()) else ([], {})
 
 
 def _write(path: Path, data: bytes, *, mode: int) -> bool:

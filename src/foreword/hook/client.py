@@ -44,6 +44,9 @@ def main() -> None:
         return
     asked, _, why = asked_before(sys.argv).partition(" ")
     call = host, event, float(asked or at), raw, head, total
+    if late := late_call(sys.argv):
+        answer_offline((host, event, late[0], raw, late[1], late[2]), until=0.0, why="")  # nobody waits for the answer
+        return
     limit = deadline_for(event, total)
     until, worker_until = began + limit, began + limit * WORKER_SHARE
     try:
@@ -69,6 +72,14 @@ def asked_before(argv: list[str]) -> str:
     words = argv[argv.index("--asked") + 1] if "--asked" in argv[:-1] else ""
     at = words.partition(" ")[0]
     return words if len(at) < 20 and at.replace(".", "", 1).isdecimal() else ""
+
+
+def late_call(argv: list[str]) -> tuple[float, int, int] | None:
+    """Return time, cut and size of a call that a hook handed on, because it could not keep the event in its time."""
+    if "--late" not in argv[:-1]:
+        return None
+    at, head, total = argv[argv.index("--late") + 1].split()
+    return float(at), int(head), int(total)
 
 
 def clean(word: str) -> str:
@@ -171,7 +182,7 @@ def answer_offline(call: Call, *, until: float, why: str) -> bytes:
     from _thread import start_new_thread
 
     gc.disable()  # a process that lives for 80 ms has no garbage, and looking for it takes a tenth of them
-    start_new_thread(exit_late, ())
+    start_new_thread(exit_late, (call, until))
     add_package_to_path()
     from foreword.hook import offline
 
@@ -220,15 +231,55 @@ def digests(values: list[bytes], *, key: int) -> str:
     return ",".join(f"{len(each)}-{source_hash(key, each[:8]).hex()}-{source_hash(key, each).hex()}" for each in values)
 
 
-def exit_late() -> None:
-    """End the process when all deadlines have passed: a disk that hangs has no timeout of its own."""
+def exit_late(call: Call, until: float) -> None:
+    """End the process when all deadlines have passed: a disk may hang, or many hooks may share a busy core."""
     from _thread import start_new_thread
 
-    sleep(CONFIG["deadline_all"])
-    late = TimeoutError(f"ended after {CONFIG['deadline_all']} s; its event may be lost")
-    start_new_thread(log_problem, (late,))  # in a thread, because this may hang as well
-    sleep(0.2)
+    again = late_call(sys.argv) is None
+    seconds = CONFIG["deadline_all" if again else "deadline_late"]
+    sleep(max(0.0, until - monotonic(), seconds - age()))  # an agent that was slow to write still gets its answer
+    start_new_thread(exit_after, (1.5,))  # because what follows may hang as well
+    if again:
+        hand_on(call)
+    else:
+        log_problem(TimeoutError(f"ended after {seconds} s; its event may be lost"))
     posix._exit(0)
+
+
+def age() -> float:
+    """Return how long this process has existed: on a busy machine it takes a second to get here. 0 if not on Linux."""
+    try:
+        from time import CLOCK_BOOTTIME, clock_gettime
+
+        started = posix.read(posix.open("/proc/self/stat", posix.O_RDONLY), 1000).rpartition(b")")[2].split()[19]
+        return clock_gettime(CLOCK_BOOTTIME) - int(started) / posix.sysconf("SC_CLK_TCK")
+    except Exception:
+        return 0.0
+
+
+def exit_after(seconds: float) -> None:
+    sleep(seconds)
+    posix._exit(0)
+
+
+def hand_on(call: Call) -> None:
+    """Start a process of its own that keeps the event while the agent goes on; it is told by memory, not by a file."""
+    try:
+        host, event, at, raw, head, total = call
+        memory = posix.memfd_create("foreword")
+        while raw:
+            raw = raw[posix.write(memory, raw) :]
+        posix.lseek(memory, 0, 0)
+        streams = [
+            (posix.POSIX_SPAWN_DUP2, memory, 0),
+            (posix.POSIX_SPAWN_OPEN, 1, "/dev/null", posix.O_WRONLY, 0),
+            (posix.POSIX_SPAWN_OPEN, 2, "/dev/null", posix.O_WRONLY, 0),
+        ]
+        about = ["--late", f"{at:.6f} {head} {total}", "--host", host, event]
+        command = [sys.executable, "-I", "-S", sys.argv[0], *about]
+        posix.posix_spawn(command[0], command, posix.environ, file_actions=streams, setsid=True)
+    except Exception as exc:  # no memfd_create: not Linux
+        log_problem(TimeoutError(f"ended after {CONFIG['deadline_all']} s; its event may be lost: {exc}"))
 
 
 def log_problem(exc: BaseException) -> None:

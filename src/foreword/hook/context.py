@@ -5,6 +5,7 @@ Ordinary Python, but the standard library alone: the hook runs without site-pack
 
 from __future__ import annotations
 
+import os
 import stat
 import time
 from collections.abc import Mapping
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from foreword import spool
 from foreword.capture import injection_id
-from foreword.config import load_synonyms
+from foreword.config import load, load_synonyms
 from foreword.encoding import dumps, loads
 from foreword.errors import ForewordError
 from foreword.hook.offline import Offline
 from foreword.hosts import cap_of, find
+from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.recall.pipeline import Window, caps, injection_of, options_of, recall
 from foreword.store.reading import SCHEMA, Reader
@@ -53,7 +55,7 @@ def recalled(here: Offline, moment: Moment, *, now: float, until: float) -> Cont
     """Run the recall pipeline over a read-only connection; None where there is no database yet."""
     import sqlite3  # not every interpreter has it, and the event must be spooled all the same
 
-    database = here.home.database
+    database = home_of(here).database
     try:
         mode = database.stat().st_mode
     except FileNotFoundError:
@@ -65,6 +67,10 @@ def recalled(here: Offline, moment: Moment, *, now: float, until: float) -> Cont
         return _recall(here, moment, Reader(connection.execute, failures=(sqlite3.Error,)), now=now, until=until)
     finally:
         connection.close()
+
+
+def home_of(here: Offline) -> Home:
+    return Home(Path(here.config["home"]))
 
 
 def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until: float) -> Context | NoContext | str:
@@ -81,12 +87,13 @@ def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until:
         counted = moment.session and schema == SCHEMA  # an older one knows no ledger until a worker has been there
         return _window(here, moment, reader) if counted else (frozenset(), {})
 
-    settings = here.settings
+    home = home_of(here)
+    settings = load(home, os.environ).settings
     cap = cap_of(moment.host, raised=caps(settings))
     found = recall(
         reader,
         moment,
-        options=options_of(settings, moment.name, synonyms=load_synonyms(here.home)[0], cap=cap, offline=True),
+        options=options_of(settings, moment.name, synonyms=load_synonyms(home)[0], cap=cap, offline=True),
         now=now,
         window=Window(shown=lambda: window()[0], spent=lambda: window()[1], began=lambda: reader.begun(moment.session)),
         expired=lambda: time.monotonic() > until,
@@ -100,7 +107,7 @@ def _window(here: Offline, moment: Moment, reader: Reader) -> tuple[frozenset[st
     """Return the memories and tokens that the present window was given, as the store and the spool tell."""
     host = find(moment.host)
     shown, spent = set(reader.shown(moment.session)), dict(reader.spent(moment.session))
-    for record in spool.naming(str(here.home.spool), moment.session):
+    for record in spool.naming(here.config["spool"], moment.session):
         if record.host != moment.host:
             continue
         kind = "given" if record.given else host.events.get(record.event)
@@ -125,7 +132,7 @@ def _resent_block(here: Offline, moment: Moment, reader: Reader) -> Mapping[str,
     first = reader.given(injection_of(start, NoContext("nothing"), id="", at=0.0))
     if first is not None and first.text:
         return {**vars(first), "items": [vars(item) for item in first.items]}
-    for record in spool.naming(str(here.home.spool), moment.session):
+    for record in spool.naming(here.config["spool"], moment.session):
         injection = loads(record.raw.decode()) if record.given else {}
         if injection.get("session") != moment.session or not injection["text"]:
             continue

@@ -1,7 +1,8 @@
-"""Serve a hook call without a worker: spool the event, ask `context.py` for context, start a worker for the next event.
+"""Serve a hook call without a worker: spool the event, start a worker for the next one, ask `context.py` for context.
 
 Ordinary Python, but the standard library alone: the client runs with `-I -S`, so no site-packages are on the path.
-What only a context needs is imported when there is one to build: most events are only kept.
+Of many hooks at once on a busy machine each gets little of a core, so the event is written first, and this module
+imports only what that needs: redaction, the agent's adapter and the spool. Settings and context come behind it.
 """
 
 from __future__ import annotations
@@ -9,15 +10,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from foreword import spool, switches, trouble
+from foreword import spool, switches
 from foreword.capture import Captured, capture, moment_of
-from foreword.config import Settings, load
 from foreword.encoding import dumps
-from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.redact import redact
 from foreword.types import TOOL_BEGIN
@@ -26,20 +23,23 @@ START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop 
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER")  # of the agent's environment, for the worker
 
 
-@dataclass(frozen=True)
-class Offline:
-    """What one call of a hook knows: where things are, the settings, and how a worker is started."""
+SETTINGS = (*switches.CHOICES, "deny_paths", "spool_max_mb")  # those that decide whether and how an event is kept
 
-    home: Home
-    settings: Settings
-    worker: list[str]
-    host: str
+
+class Offline:
+    """One hook call without a worker: the config that install wrote, and the agent that called."""
+
+    def __init__(self, config: Mapping[str, Any], *, host: str) -> None:
+        self.config = config
+        self.host = host
 
     def log(self, where: str, exc: object) -> None:
         """Append a swallowed failure to the log that `doctor` reads."""
+        from foreword import trouble
+
         what = f"{type(exc).__name__}: {exc}" if isinstance(exc, Exception) else str(exc)
         where = f"hook of {self.host}: {where}"
-        trouble.note(str(self.home.trouble), trouble.Trouble(at=time.time(), where=where, what=redact(what)))
+        trouble.note(self.config["problems"], trouble.Trouble(at=time.time(), where=where, what=redact(what)))
 
 
 def answer(
@@ -50,28 +50,89 @@ def answer(
     why: str,
     secrets: Sequence[bytes] = (),
 ) -> bytes:
-    """Keep the event, build the context, start a worker: each failure costs only itself and is logged."""
+    """Keep the event, start a worker, build the context: each failure costs only itself and is logged."""
     delivery = Delivery(*call)
-    home = Home(Path(config["home"]))
-    settings = load(home, os.environ).settings
-    here = Offline(home=home, settings=settings, worker=config["worker"], host=delivery.host)
-    if why and not _just_started(home.stamp):
-        here.log("worker", why)
-    reply = b""
+    here = Offline(config, host=delivery.host)
+    captured = None
+    off = switches.Off(capture="nothing to keep", inject="nothing to answer")
     if delivery.raw.strip():
+        settings = capture_settings(config)
         try:
-            captured = capture(delivery, deny=settings.deny_paths, hide=_hider(secrets, delivery.raw))
+            captured = capture(delivery, deny=settings["deny_paths"], hide=_hider(secrets, delivery.raw))
+            off = switches.off(captured.project, settings)
         except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
-            here.log("redact", exc)
-            return b""  # what cannot be redacted is neither kept nor looked at
-        off = switches.off(captured.project, switches.chosen(settings))
-        if not (off.capture and off.inject):
-            reply = _reply(here, delivery, captured, off=off, until=until, worker_asked=bool(why))
+            here.log("redact", exc)  # what cannot be redacted is neither kept nor looked at
+    replies: list[bytes] = []
+
+    def after_write() -> Delivery | None:
+        if replies:
+            return None  # the spool tries again; there is one answer
+        replies.append(b"")
+        if why and not _just_started(config["stamp"]):
+            here.log("worker", why)
+        try:
+            start_worker(config["home"], config["worker"], stamp=config["stamp"], log=config["start_log"])
+        except Exception as exc:  # noqa: BLE001
+            here.log("start", exc)
+        try:
+            moment = moment_of(delivery, captured) if captured else None
+            if moment is not None and not off.inject and time.monotonic() < until:
+                from foreword.hook.context import context_for
+
+                replies[0], record = context_for(here, delivery, moment, until=until, worker_asked=bool(why))
+                return record
+        except Exception as exc:  # noqa: BLE001
+            here.log("context", exc)
+        return None
+
     try:
-        start_worker(home, here.worker)
+        if captured and not off.capture and not captured.told.inner and captured.kind != TOOL_BEGIN:
+            spool.append(config["spool"], _record(delivery, captured), most=_most_bytes(settings), then=after_write)
+        elif record := after_write():
+            spool.append(config["spool"], record, most=_most_bytes(settings))
     except Exception as exc:  # noqa: BLE001
-        here.log("start", exc)
-    return reply
+        here.log("spool", exc)
+    after_write()  # where the spool failed before it came to that
+    return replies[0]
+
+
+def capture_settings(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the SETTINGS, as they were when the hook was written if nothing has changed: to read them takes 9 ms."""
+    stamp, values = config["settings"]
+    unchanged = values and list(stamp) == file_stamp(f"{config['home']}/config.toml")
+    if unchanged and not any(f"FOREWORD_{name.upper()}" in os.environ for name in SETTINGS):
+        return dict(values)
+    from pathlib import Path
+
+    from foreword.config import load
+    from foreword.paths import Home
+
+    found = load(Home(Path(config["home"])), os.environ).settings
+    return {name: getattr(found, name) for name in SETTINGS}
+
+
+def file_stamp(path: str) -> list[int]:
+    """Return what changes with the file's content; nothing where there is no file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return []
+    return [found.st_ino, found.st_size, found.st_mtime_ns]
+
+
+def _most_bytes(settings: Mapping[str, Any]) -> int:
+    return int(settings["spool_max_mb"]) * 1024 * 1024
+
+
+def _record(delivery: Delivery, captured: Captured) -> Delivery:
+    """Return the redacted event as the spool keeps it."""
+    return Delivery(
+        host=redact(delivery.host),
+        event=redact(delivery.event),
+        at=delivery.at,
+        raw=dumps(captured.payload).encode(),
+        project=captured.project.key if captured.project else "",
+    )
 
 
 def _hider(secrets: Sequence[bytes], raw: bytes) -> Callable[[str], str] | None:
@@ -93,84 +154,35 @@ def _hider(secrets: Sequence[bytes], raw: bytes) -> Callable[[str], str] | None:
     return hide
 
 
-def _reply(
-    here: Offline, delivery: Delivery, captured: Captured, *, off: switches.Off, until: float, worker_asked: bool
-) -> bytes:
-    """Return the agent's answer; the event is written before it is built, its record behind it, both synced at once."""
-    replies: list[bytes] = []
-
-    def build() -> Delivery | None:
-        if replies:
-            return None  # the spool tries again; there is one answer
-        replies.append(b"")
-        try:
-            moment = moment_of(delivery, captured)
-            if moment is not None and not off.inject and time.monotonic() < until:
-                from foreword.hook.context import context_for
-
-                replies[0], record = context_for(here, delivery, moment, until=until, worker_asked=worker_asked)
-                return record
-        except Exception as exc:  # noqa: BLE001
-            here.log("context", exc)
-        return None
-
-    try:
-        keep(here, delivery, captured, wanted=not off.capture, then=build)
-    except Exception as exc:  # noqa: BLE001
-        here.log("spool", exc)
-    build()  # where the spool failed before it came to that
-    return replies[0]
-
-
-def keep(
-    here: Offline, delivery: Delivery, captured: Captured, *, wanted: bool, then: Callable[[], Delivery | None]
-) -> None:
-    """Append the redacted event to the spool, and what *then* returns behind it."""
-    folder, most = str(here.home.spool), here.settings.spool_max_mb * 1024 * 1024
-    if not wanted or captured.told.inner or captured.kind == TOOL_BEGIN:
-        record = then()
-        if record is not None:
-            spool.append(folder, record, most=most)
-        return
-    kept = Delivery(
-        host=redact(delivery.host),
-        event=redact(delivery.event),
-        at=delivery.at,
-        raw=dumps(captured.payload).encode(),
-        project=captured.project.key if captured.project else "",
-    )
-    spool.append(folder, kept, most=most, then=then)
-
-
-def start_worker(home: Home, command: list[str]) -> None:
+def start_worker(home: str, command: list[str], *, stamp: str, log: str) -> None:
     """Start a worker, detached, unless somebody just did; nobody waits for it."""
-    if not command or not _may_start(home.stamp):
+    if not command or not _may_start(stamp):
         return
     streams = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 2, str(home.start_log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+        (os.POSIX_SPAWN_OPEN, 2, log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
     ]
     # The agent's environment holds its tokens; a worker that lives for hours needs none of them.
     environ = {
         name: text for name, text in os.environ.items() if name in KEPT_VARIABLES or name.startswith("FOREWORD_")
     }
-    environ["FOREWORD_HOME"] = str(home.root)
+    environ["FOREWORD_HOME"] = home
     try:
         os.posix_spawn(command[0], command, environ, file_actions=streams, setsid=True)
     except NotImplementedError:  # an old macOS
         os.posix_spawn(command[0], command, environ, file_actions=streams)
 
 
-def _just_started(stamp: Path) -> bool:
+def _just_started(stamp: str) -> bool:
     """Tell whether somebody started a worker a moment ago: one that is late then is no problem."""
     try:
-        return time.time() - stamp.stat().st_mtime < START_EVERY
+        return time.time() - os.stat(stamp).st_mtime < START_EVERY
     except OSError:
         return False
 
 
-def _may_start(stamp: Path) -> bool:
+def _may_start(stamp: str) -> bool:
     """Tell whether nobody has started a worker for a while; of many hooks at once, one is first."""
     import fcntl  # not on Windows
 

@@ -42,7 +42,7 @@ def start_worker(home: Home) -> None:
     home.prepare()
     if not load(home, os.environ).settings.worker_autostart:
         raise ForewordError("the memory worker is away, and is not to be started", hint="run `foreword worker start`")
-    offline.start_worker(home, worker_command())
+    offline.start_worker(str(home.root), worker_command(), stamp=str(home.stamp), log=str(home.start_log))
 
 
 def _folder(host: str) -> str:

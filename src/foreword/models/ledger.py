@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from foreword.endpoint import Breaker, Resting
+from foreword.endpoint import Pause, Paused
 from foreword.errors import ModelError, StoreError
 from foreword.models import UNTOLD, Completed, Model, NoAnswer
 from foreword.store.ledger import Spending
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from foreword.store.sqlite import Store
 
 DAY = 86_400.0  # seconds; any 24 hours, so that midnight and time zones double nothing
-LONGEST_REST = 3600.0  # seconds
 LEAST = 10  # what is told counts at least a tenth of what we count: tokenizers differ by three
 
 
@@ -28,8 +27,8 @@ class OverCap(ModelError):
     """The day's tokens do not suffice for this call; it was not made."""
 
 
-class OpenCircuit(ModelError):
-    """The model failed too often and is not asked for a while; that was told when it failed."""
+class ModelPaused(ModelError):
+    """The model failed a short time ago and is not asked; the failure was reported."""
 
 
 class Ledger:
@@ -41,10 +40,10 @@ class Ledger:
         store: Callable[[], Store],
         daily: int,
         now: Callable[[], float] = time.time,
-        breaker: Breaker | None = None,
+        pause: Pause | None = None,
     ) -> None:
         self.daily = daily
-        self.breaker = breaker or Breaker(longest=LONGEST_REST)
+        self.pause = pause or Pause()
         self._store = store
         self._now = now
         self._alone = threading.Lock()
@@ -73,25 +72,25 @@ class Ledger:
 
 
 class Metered:
-    """A model whose calls, for one purpose of one session, go through the ledger and the breaker."""
+    """A model whose calls, for one purpose of one session, go through the ledger, and pause after a failure."""
 
     def __init__(self, model: Model, *, ledger: Ledger, purpose: str, session: str = "", anyway: bool = False) -> None:
         self.provider, self.name, self.where = model.provider, model.name, model.where
         self._model = model
         self._ledger = ledger
-        self._anyway = anyway  # the user asks: also while it rests
+        self._anyway = anyway  # the user asks: also during a pause
         self._entry = Spending(at=0.0, provider=model.provider, model=model.name, purpose=purpose, session=session)
 
     def complete(self, prompt: str, *, system: str, schema: Schema, most_tokens: int, seconds: float) -> Completed:
         expected = count(f"{system}\n{prompt}", family=family_of(self.name))
         asked: dict[str, Any] = {"system": system, "schema": schema, "most_tokens": most_tokens, "seconds": seconds}
         try:
-            with self._ledger.breaker.asking(anyway=self._anyway):
+            with self._ledger.pause.asking(anyway=self._anyway):
                 entry = self._ledger.begin(replace(self._entry, tokens_in=expected, tokens_out=most_tokens))
                 return self._asked(prompt, entry, asked)
-        except Resting as exc:
-            self._ledger.refuse(self._entry, outcome="open-circuit")
-            raise OpenCircuit(f"{self.where} is not asked for a while", hint="it is tried again by itself") from exc
+        except Paused as exc:
+            self._ledger.refuse(self._entry, outcome="paused")
+            raise ModelPaused(f"{self.where} is not asked for a while", hint="it is tried again by itself") from exc
 
     def close(self) -> None:
         self._model.close()

@@ -737,17 +737,8 @@ def _left(trigger: Moment, layout: Recipe, used: Mapping[str, int]) -> int:
 
 
 def _open_goals(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Return the best goals that are not done, each behind those that it is part of."""
-    left = {each.memory.id: each for each in ranked if each.memory.detail.get("status") != "done"}
-    ordered: list[Ranked] = []
-    while left:
-        way: list[Ranked] = []
-        id = next(iter(left))
-        while id in left:
-            way.append(left.pop(id))
-            id = str(way[-1].memory.detail.get("parent"))
-        ordered += reversed(way)
-    return ordered[:MOST_GOALS]
+    """Return the best goals that are not done."""
+    return [each for each in ranked if each.memory.detail.get("status") != "done"][:MOST_GOALS]
 
 
 def _project_facts(ranked: Sequence[Ranked]) -> list[Ranked]:

@@ -12,7 +12,6 @@ from _imp import source_hash
 from collections.abc import Callable
 
 MARK = b"[redacted:env]"
-PREFIX = 8  # bytes; a shorter value is no secret
 _BEGINS = re.compile(
     rb"(?:\A|[^A-Za-z0-9]|(?<=\\)[nrtbf]|(?<=%)[0-9A-Fa-f]{2}|(?<=\\u)[0-9A-Fa-f]{4}|(?<= -)[A-Za-z])(?=(\S{8}))"
 )

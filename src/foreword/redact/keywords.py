@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from string import ascii_letters, digits
 
 from foreword.redact.patterns import CLASSES, Span, is_random, merge_spans
 
@@ -94,6 +93,8 @@ _PLACES = (
     *_behind_names(_PASSWORD_NAMES, PASSWORD, f"(?P<login>{_GAP})", word="login "),
     ("requirepass", PASSWORD, rf"requirepass(?<!{_NAME}requirepass)(?P<rest>)(?P<flag>{_GAP}){_MARKED}"),
 )
+# Most flags name no secret, and those above take 3 ms to compile: first look for one that does.
+_MAY_BE_FLAG = re.compile(rf"-(?<!{_NAME}-){_NAME}{{0,64}}(?:{'|'.join((*_PASSWORD_NAMES, *_SECRET_NAMES))})")
 _compile = cache(re.compile)
 _NAME_BEGINS = re.compile(r"(?>(?s:.*[^0-9a-z_.\-])?)")
 # Nothing but spaces, a diff's sign, a list's dash, quotes or `export` stands before it on its line.
@@ -107,8 +108,9 @@ def find_secrets(text: str) -> list[Span]:
     low = text.replace("\u0130", "I").lower()  # the one letter that is longer in lower case
     spans: list[Span] = []
     if any(word in low for word in (*_PASSWORD_NAMES, *_SECRET_NAMES)):
+        may_be_flag = _MAY_BE_FLAG.search(low) is not None
         for word, kind, expression in _PLACES:
-            if word in low:
+            if may_be_flag if word == "-" else word in low:
                 spans += _find_named(text, low, kind, _compile(expression))
     if "authorization" in low:
         spans += _find_headers(text, low)
@@ -276,7 +278,9 @@ _CODE = re.compile(r"[(\[{<|]|->|::|=>|//|==|\A[A-Za-z_][0-9A-Za-z_]*(?:\.[A-Za-
 _DIGIT_OR_SIGN = re.compile("[0-9!@#$%^&*+?~]")
 _PLAIN = re.compile(r"[0-9A-Za-z_.\-]*\Z")
 _KEY = re.compile(rf"[{CLASSES['any']}#^*|]{{16,}}+\Z")
-_KINDS = bytes.maketrans(ascii_letters.encode() + digits.encode(), b"l" * 26 + b"u" * 26 + b"d" * 10)
+_KINDS = bytes.maketrans(
+    b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", b"l" * 26 + b"u" * 26 + b"d" * 10
+)
 PIECE = 3.6  # characters; random letters and digits change their kind after 2.1 on average, names after 5
 
 
@@ -363,15 +367,14 @@ def _is_phrase(value: str, *, phrase: bool) -> bool:
 # --- headers, cookies, flags ---
 
 _SCHEME = "(?P<scheme>basic|bearer|token|digest|negotiate|apikey|ssws|bot|key|oauth)"
-_HEADER = re.compile(
+_HEADER = (
     rf"authorization{_QUOTE}(?>(?:(?=[:=, ])[ \t:=>,('\"\\]{{0,24}}+)?)(?>(?:{_SCHEME}(?: |%20){_SPACE})?){_MARKED}"
 )
-_BEARER = re.compile(rf"bearer(?<![0-9a-z]bearer){_GAP}{_LONG}")
-_COOKIE = re.compile(rf"cookie{_QUOTE}[:=](?!=){_SPACE}{_QUOTE}(?P<line>[^\r\n\"'`\\]{{0,{LONGEST}}}+)")
+_BEARER = rf"bearer(?<![0-9a-z]bearer){_GAP}{_LONG}"
+_COOKIE = rf"cookie{_QUOTE}[:=](?!=){_SPACE}{_QUOTE}(?P<line>[^\r\n\"'`\\]{{0,{LONGEST}}}+)"
 # A pair whose value looks like a session's, behind a semicolon, another header or nothing.
-_SESSION = re.compile(
-    rf"(?:\A|;|cookie\\*[\"'`]?[:=])\s*+[0-9A-Za-z_.\-]++=(?P<value>[{CLASSES['sums']}]{{8,}}+)(?=\s*+(?:;|\Z))",
-    re.IGNORECASE,
+_SESSION = (
+    rf"(?i)(?:\A|;|cookie\\*[\"'`]?[:=])\s*+[0-9A-Za-z_.\-]++=(?P<value>[{CLASSES['sums']}]{{8,}}+)(?=\s*+(?:;|\Z))"
 )
 # Commands whose flag takes a password: a word that must be there, the flag, and whether a name and a colon come first.
 _COMMANDS = tuple(
@@ -391,14 +394,14 @@ _COMMANDS = tuple(
 
 def _find_headers(text: str, low: str) -> Iterator[Span]:
     """Yield the credentials of `Authorization: SCHEME CREDENTIALS`, whatever quotes and signs stand between."""
-    for match in _HEADER.finditer(low):
+    for match in _compile(_HEADER).finditer(low):
         start, end, _ = _value_bounds(text, match.end())
         if are_credentials(text[start:end]) if match["scheme"] else is_key(text[start:end]):
             yield start, end, HEADER
 
 
 def _find_bearers(text: str, low: str) -> Iterator[Span]:
-    for match in _BEARER.finditer(low):
+    for match in _compile(_BEARER).finditer(low):
         start, end, _ = _value_bounds(text, match.end())
         if is_key(text[start:end]):
             yield start, end, HEADER
@@ -406,9 +409,9 @@ def _find_bearers(text: str, low: str) -> Iterator[Span]:
 
 def _find_cookies(text: str, low: str) -> Iterator[Span]:
     """Yield `a=b; c=d` of a cookie, all of it where any value looks like one of a session."""
-    for match in _COOKIE.finditer(low):
+    for match in _compile(_COOKIE).finditer(low):
         start, end = match.span("line")
-        for pair in _SESSION.finditer(text[start:end]):
+        for pair in _compile(_SESSION).finditer(text[start:end]):
             value = pair["value"]
             if is_random(value) and re.search("[0-9]", value) and not stands_for_one(value):
                 yield start, end, COOKIE

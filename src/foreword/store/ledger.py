@@ -21,7 +21,7 @@ class Spending:
     tokens_in: int = 0
     tokens_out: int = 0
     ms: float = 0.0
-    outcome: str = ASKED  # asked, ok, failed:why, refused:cap or open-circuit
+    outcome: str = ASKED  # asked, ok, failed:why, refused:cap or paused
     number: int = 0
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from foreword.amendments import Amendment
 from foreword.errors import BadRequest, NotFound
-from foreword.goals import parent_of, refuse_part
 from foreword.graph import RELATIONS, Node, walk
 from foreword.store.sqlite import Store
 from foreword.types import Link, Memory
 from foreword.worker.asked import known
-from foreword.worker.goals import goals_of
 
 HOPS = 2
 MOST_HOPS = 10
@@ -41,20 +38,21 @@ class Graph:
             raise BadRequest(f"unknown relation {relation!r}", hint=f"one of {', '.join(RELATIONS)}")
         one, other = (known(self._store(), id) for id in (source, target))
         link = Link(one.id, relation, other.id)
+        unchanged = ((one, one), (other, other))  # the log says which memories it is about
         there = link in self._store().linked(one.id)
         if told.get("remove"):
             if not there:
                 raise NotFound(f"{source} {relation} {target} is no link", hint=f"`foreword graph {source}` shows them")
-            amendment = Amendment("unlink", _said(link), unlinked=(link,), changed=self._adopted(one, other, link, ""))
+            amendment = Amendment("unlink", _said(link), unlinked=(link,), changed=unchanged)
         else:
-            self._refuse(one, other, link)
+            self._refuse(one, other)
             if there:
                 return {"link": vars(link), "entry": 0}
-            amendment = Amendment("link", _said(link), links=(link,), changed=self._adopted(one, other, link, other.id))
+            amendment = Amendment("link", _said(link), links=(link,), changed=unchanged)
         [entry] = self._store().amend([amendment], who="user", at=self._now())
         return {"link": vars(link), "entry": entry.number}
 
-    def _refuse(self, one: Memory, other: Memory, link: Link) -> None:
+    def _refuse(self, one: Memory, other: Memory) -> None:
         if one.id == other.id:
             raise BadRequest("a memory cannot be linked to itself", hint="give two ids")
         both = [each.scope for each in (one, other) if each.scope.startswith("project:")]
@@ -62,15 +60,6 @@ class Graph:
             raise BadRequest(
                 f"{one.id} and {other.id} are of two projects", hint="links stay within one; `foreword project merge`"
             )
-        if link.relation == "part-of" and {one.kind, other.kind} == {"goal"}:
-            refuse_part(one, other, known={goal.id: goal for goal in goals_of(self._store(), one.scope)})
-
-    def _adopted(self, one: Memory, other: Memory, link: Link, parent: str) -> tuple[tuple[Memory, Memory], ...]:
-        """A goal says itself which one it is part of."""
-        if link.relation != "part-of" or {one.kind, other.kind} != {"goal"} or parent_of(one) == parent:
-            return ((one, one), (other, other))  # as they are: the log says of which memories it tells
-        rest = {name: told for name, told in one.detail.items() if name != "parent"}
-        return ((one, replace(one, detail={**rest, **({"parent": parent} if parent else {})})),)
 
 
 def _told(node: Node) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from foreword.types import Memory, Vector
 
 BATCH = 128  # memories that are caught up with one commit
-TRIES = 3
+TRIES = 2
 BETWEEN = 0.02  # seconds between two batches: whoever waits for an answer comes first
 MOST_ASKING = 4  # prompts that wait for an endpoint at the same time; one more goes without
 LATE_TOLD = 3  # prompts in a row that an endpoint was too slow for
@@ -153,9 +153,9 @@ class Meaning:
             return (*self._vectors(embedder, memories[:half]), *self._vectors(embedder, memories[half:]))
 
     def _say(self, exc: EmbedError) -> None:
-        from foreword.embed import Resting
+        from foreword.embed import Paused
 
-        if not isinstance(exc, Resting):
+        if not isinstance(exc, Paused):
             self._tell("meaning", f"{exc}; memories are kept and found by their words meanwhile; {exc.hint}")
 
 

@@ -123,8 +123,7 @@ class Refining:
             "where": model.where if model else "",
             "daily_tokens": settings.model_daily_tokens if settings else 0,
             "spent_tokens": ledger.spent() if ledger else 0,
-            "circuit": ledger.breaker.state if ledger else "closed",
-            "rests_s": round(ledger.breaker.rests, 1) if ledger else 0.0,
+            "paused_s": round(ledger.pause.seconds, 1) if ledger else 0.0,
             "waiting": len(self._waiting),
             "problem": f"{self._problem}; {self._problem.hint}" if self._problem else "",
         }
@@ -134,7 +133,7 @@ class Refining:
         return [vars(each) for each in self._store().spendings(0.0, limit)]
 
     def attempt(self) -> dict[str, Any]:
-        """Ask the model for one word, now, also while it rests; what it answered and cost, or what is wrong."""
+        """Ask the model for one word, now, also during a pause; what it answered and cost, or what is wrong."""
         try:
             return self._attempt()
         except ModelError as exc:
@@ -231,7 +230,7 @@ class Refining:
             log.exception("what a model made of a session was not taken")
 
     def _say(self, exc: ModelError) -> None:
-        from foreword.models.ledger import OpenCircuit
+        from foreword.models.ledger import ModelPaused
 
-        if not self._closed and not isinstance(exc, OpenCircuit):
+        if not self._closed and not isinstance(exc, ModelPaused):
             self._tell("model", f"{exc}; {KEPT}; {exc.hint}")

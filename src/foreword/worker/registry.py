@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -37,6 +38,7 @@ class Registry:
         self._seen: dict[tuple[str, str], float] = {}  # key and root -> when that was written down
         self._due: dict[tuple[str, str], Project] = {}  # to be written down
         self._merged: dict[str, tuple[float, str]] = {}  # key -> until when, into which
+        self._writing = threading.Lock()  # who finds nothing due may read what another has just written
 
     def at(self, folder: str) -> Project:
         """The project of a folder, remembered for a moment: a session asks for the same one at every event."""
@@ -104,6 +106,10 @@ class Registry:
 
     def note(self) -> None:
         """Write down what was seen, when it is new and then once an hour; what a merge missed is brought along."""
+        with self._writing:
+            self._note()
+
+    def _note(self) -> None:
         if self._due:
             due, self._due = self._due, {}
             try:
