@@ -1,4 +1,4 @@
-"""A transcript file of an agent -> its actions in order, line by line; a look at its two ends -> whose session it is."""
+"""Read an agent's transcript file as actions, line by line; tell by its two ends whose session it is."""
 
 from __future__ import annotations
 

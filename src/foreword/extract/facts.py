@@ -81,9 +81,9 @@ class _Reader:
             self.branch = self.branch if found["branch"].startswith("detached") else found["branch"]
             self._commit(found["subject"], command)
             self.fate = ""
-        if not failed and "commit" in command and not _COMMITTED.search(output) and (subject := message_of(command)):
-            if re.search(r"\bgit\b[^\n;|&]*\bcommit\b", command):  # quiet, or its output was cut
-                self._commit(subject, command)
+        quiet = not failed and _COMMITS.search(command) and not _COMMITTED.search(output)  # or its output was cut
+        if quiet and (subject := message_of(command)):
+            self._commit(subject, command)
         if not failed and (switched := _SWITCHED.search(command)):
             self.branch = switched["branch"]
         if on := _ON_BRANCH.search(output):
@@ -125,6 +125,7 @@ def most_frequent(items: Iterable[str], *, most: int) -> list[str]:
 
 
 _GIT = re.compile(r"\b(?:git|gh)\b")
+_COMMITS = re.compile(r"\bgit\b[^\n;|&]*\bcommit\b")
 _COMMITTED = re.compile(
     r"^\[(?P<branch>detached HEAD|[^\s\]]+)(?: \(root-commit\))? [0-9a-f]{7,40}\] (?P<subject>[^\n]+)", re.MULTILINE
 )

@@ -1,4 +1,4 @@
-"""Find what came of a failure in a session that saw it: how often it was seen, and what fixed it, there or elsewhere."""
+"""Find what came of a failure in a session that saw it: how often it was seen, and what fixed it."""
 
 from __future__ import annotations
 

@@ -101,12 +101,12 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     return Note(text=neutral(text, width=width), label=_when(memory, now), files=_files(memory))
 
 
-def _summary(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+def _summary(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
     note = session_note(memory, now=now)
     return replace(note, text=neutral(note.text, width=width))
 
 
-def _statement(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+def _statement(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
     """A rule, correction or decision: whose it is, and why."""
     why = text_in(memory.detail, "why")
     text = neutral(memory.title, width=width).rstrip(".")
@@ -116,7 +116,7 @@ def _statement(memory: Memory, now: float, weights: Mapping[str, float], width: 
     return Note(text=text, label=f"{kind_of(memory)} ({source_of(memory)}), {_when(memory, now)}", files=_files(memory))
 
 
-def _failure(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+def _failure(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
     from foreword.extract.hints import failure_line  # compiles what a hook without failures does without
 
     return Note(text=neutral(failure_line(memory.detail, now=now) or memory.title, width=width), label="failure")
@@ -130,7 +130,7 @@ def _learning(memory: Memory, now: float, weights: Mapping[str, float], width: i
     )
 
 
-def _change(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+def _change(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
     signature = neutral(text_in(memory.detail, "signature") or next(iter(memory.functions), ""), width=SIGNATURE)
     what = text_in(memory.detail, "what").upper()
     what = what if what in ("NEW", "MODIFIED", "DELETED") else "MODIFIED"

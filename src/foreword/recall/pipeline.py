@@ -148,7 +148,7 @@ def recall(
     vector: Vector | None = None,
     expired: Callable[[], bool] = lambda: False,
 ) -> Context | NoContext:
-    """Return what is worth saying at *trigger* within its budget, its window's and the agent's cap, or why nothing is."""
+    """Return what is worth saying at *trigger*, within all budgets, or why nothing is."""
     return _Recall(store, trigger, options, now=now, window=window, vector=vector, expired=expired).run()
 
 

@@ -31,7 +31,7 @@ OPEN_SESSIONS = 5  # of which open items are listed
 TITLE = 160
 SESSIONS = 40  # summaries that tell how things are run here
 TURNS = 60  # that tell which files are worked on
-FILES = 11  # that a session start names in all; at ten to twelve a knowable file is hit in 3 of 4 sessions at precision 0.12
+FILES = 11  # that a session start names; with ten to twelve, 3 of 4 sessions find a file of theirs, at precision 0.12
 COMES_BACK = 2  # sessions in which something failed
 UNSOLVED = 4  # the same where nothing is known to work instead
 FAILURE_DAYS = 45.0
@@ -63,7 +63,7 @@ class SessionStart:
         self._trigger, self._now, self._recent, self._about = trigger, now, recent, about
         own = trigger.session
         self._summaries = [each for each in recent(("summary",), SESSIONS) if each.session != own or not own]
-        self._handoffs = [each for each in recent(("handoff",), OPEN_SESSIONS)]
+        self._handoffs = list(recent(("handoff",), OPEN_SESSIONS))
         turns = [each for each in history if each.session != own or not own]
         self._files = [file for file in recent_files(turns[:TURNS]) if self._exists(file)][:FILES]
 
@@ -201,7 +201,7 @@ def _sessions_of(memory: Memory) -> Collection[str]:
 
 
 def work_in_progress(summary: Memory, trigger: Moment, *, now: float) -> str:
-    """Return the branch of the last session, its pull request, and what it left uncommitted; empty where none is known."""
+    """Return the branch of the last session, its pull request, and what it left uncommitted."""
     detail = summary.detail
     branch, pull = text_in(detail, "branch"), text_in(detail, "pull_request")
     merged = ", merged" if text_in(detail, "fate") == "merged" else ""

@@ -184,7 +184,7 @@ class Recalling:
         self._history.pop(project, None)
 
     def _turns_of(self, project: Project) -> tuple[TurnRecord, ...]:
-        """Return the newest turns of a project, newest first; they are kept at hand, because every prompt needs them."""
+        """Return the newest turns of a project, newest first, from memory: every prompt needs them."""
         known = self._history.get(project.key)
         if known is None:
             hits = self._store().by_recency(Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS))
