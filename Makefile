@@ -1,5 +1,5 @@
 # One verb per job; CI runs the same verbs. `make run` and `make test` set up everything they need.
-.PHONY: run test test-all test-viewer soak lint style types clients e2e fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy bench-viewer eval month clean help
+.PHONY: run test test-all test-viewer soak lint style types clients e2e fuzz-private bench-hook bench-store bench-recall bench-capture bench-code bench-size bench-init bench-transcripts bench-redact bench-mcp bench-tidy bench-viewer eval eval-sessions month clean help
 SHELL := /bin/bash
 # Tests start hundreds of workers: without bytecode each compiles the package, 2.5 s of a core instead of 0.7.
 unexport PYTHONDONTWRITEBYTECODE
@@ -54,6 +54,9 @@ fuzz-private: .venv/ready-to-test  ## 50,000 ways to write <private>, none of wh
 
 eval: .venv/ready-to-test  ## how well it finds, keeps silent and spends tokens, on ../shared/bench (ARGS="DIR --compare FILE")
 	@$(BIN)/python -m bench.eval $(ARGS)
+
+eval-sessions: .venv/ready-to-test  ## what agents are told in real sessions, and whether it helped (ARGS="--blocks 20 --worst")
+	@$(BIN)/python -m bench.eval.replay $(ARGS)
 
 bench-hook: .venv/ready-to-test  ## what a hook costs, as multiples of a bare interpreter
 	@$(BIN)/python bench/hook.py $(ARGS)

@@ -40,7 +40,6 @@ from foreword.config import load, load_synonyms
 from foreword.paths import Home
 from foreword.recall import pipeline as recall
 from foreword.recall import render
-from foreword.recall.pipeline import thresholds
 from foreword.store import finding
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.reading import Reader
@@ -61,7 +60,7 @@ STEPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     ("code", Reader, ("by_code",)),
     ("rank", recall, ("rank",)),
     ("fit", recall, ("fit",)),
-    ("render", render, ("versions", "block")),
+    ("render", render, ("line", "shorter_lines", "compact", "block")),
     ("count", recall, ("count",)),
 )
 
@@ -236,14 +235,11 @@ class Asking:
         return recall.recall(
             self.store,
             moment,
-            recipe=self.settings.recipes[name],
-            threshold=thresholds(self.settings)[name],
+            options=recall.options_of(self.settings, name, synonyms=self.synonyms),
             now=NOW,
-            shown=lambda: self.store.shown(moment.session),
-            spent=lambda: self.store.spent(moment.session),
-            synonyms=self.synonyms,
-            most_terms=self.settings.terms_max,
-            postings=self.settings.postings_budget,
+            window=recall.Window(
+                shown=lambda: self.store.shown(moment.session), spent=lambda: self.store.spent(moment.session)
+            ),
         )
 
 

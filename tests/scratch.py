@@ -130,3 +130,13 @@ def wait_for(what: Callable[[], object], *, seconds: float = 20) -> None:
         if what():
             return
     raise AssertionError(f"it did not happen within {seconds:g} s")
+
+
+def fact(thing: str) -> str:
+    """What a memory may say of *thing*: specific enough to be told with a prompt that asks for it."""
+    return f"the {thing} sings in the cellar at night while the miners sleep upstairs"
+
+
+def asking(thing: str) -> str:
+    """A prompt about just that."""
+    return f"when does the {thing} sing in the cellar at night?"

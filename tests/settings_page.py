@@ -92,8 +92,8 @@ budget = 1500
 cap = 400
 project = 250
 
-[recipes.session_start.past]
-limit = 5
+[recipes.session_start.sessions]
+limit = 2
 ```
 
 A ledger counts what one context window was given; it begins again at a start, a clear and a compaction. `together` is

@@ -18,7 +18,7 @@ from typing import Any
 from bench.eval import context, extract, retrieval
 from bench.eval.compare import print_comparison
 from bench.eval.datasets import Dataset, read_samples, read_sets
-from bench.eval.scratch import load_product, open_scratch
+from bench.eval.scratch import load_options, open_scratch
 from bench.eval.silence import measure_silence
 from bench.eval.tokens import measure_estimates
 from foreword.errors import ForewordError
@@ -88,9 +88,9 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
 
 def measure_retrieval(sets: Sequence[Dataset]) -> dict[str, Any]:
     """Measure what is found, and what is silenced where there are several sets."""
-    product = load_product()
+    options = load_options()
     with ExitStack() as stack:
-        scratches = [stack.enter_context(open_scratch(each, product=product)) for each in sets]
+        scratches = [stack.enter_context(open_scratch(each, options=options)) for each in sets]
         answers = [retrieval.ask(each) for each in scratches]
         result = retrieval.summarize(answers)
         result["silence"] = measure_silence(scratches, answers) if len(sets) > 1 else None
@@ -100,10 +100,10 @@ def measure_retrieval(sets: Sequence[Dataset]) -> dict[str, Any]:
 
 def measure_context(sets: Sequence[Dataset], *, budget: int, family: str) -> dict[str, Any]:
     """Measure what the block in front of a prompt is worth, and what it costs."""
-    product, budgets = load_product(family=family), sorted({*context.BUDGETS, budget})
+    options, budgets = load_options(family=family), sorted({*context.BUDGETS, budget})
     blocks = []
     for each in sets:
-        with open_scratch(each, product=product) as scratch:
+        with open_scratch(each, options=options) as scratch:
             blocks.append((each.name, each.group, context.build_blocks(scratch, budgets=budgets)))
     result = {"family": family, **context.summarize(blocks, budget=budget)}
     print_context(result)
@@ -112,12 +112,12 @@ def measure_context(sets: Sequence[Dataset], *, budget: int, family: str) -> dic
 
 def measure_extract(sets: Sequence[Dataset], *, show: bool) -> dict[str, Any]:
     """Measure what is left of conversations when memories are extracted from them."""
-    product, rows = load_product(), []
+    options, rows = load_options(), []
     for each in sets:
         conversations = extract.conversations_of(each)
         if conversations:
             memories = extract.extract(each, conversations)
-            rows.append(extract.measure_extraction(each, conversations, memories, product=product))
+            rows.append(extract.measure_extraction(each, conversations, memories, options=options))
             if show:
                 print(extract.describe(memories))
     print_extract(rows)

@@ -12,7 +12,7 @@ from bench.eval.datasets import Question
 from bench.eval.metrics import mean, rounded
 from bench.eval.scratch import Scratch
 from foreword.errors import ForewordError
-from foreword.layout import Recipe
+from foreword.layout import LayerRule, Recipe
 from foreword.recall import render
 from foreword.recall.budget import Layer, Line, fit
 from foreword.tokens import count
@@ -50,18 +50,18 @@ Blocks = Mapping[tuple[str, int], Sequence[Block]]
 def build_blocks(scratch: Scratch, *, budgets: Sequence[int]) -> Blocks:
     """Return the blocks of all questions of a set, by method and budget."""
     blocks: dict[tuple[str, int], list[Block]] = {(method, budget): [] for budget in budgets for method in METHODS}
-    counted = lru_cache(CACHED)(lambda text: count(text, family=scratch.product.family))
+    counted = lru_cache(CACHED)(lambda text: count(text, family=scratch.options.family))
     for question in scratch.questions():
         store: Any = _Memoized(scratch.store)
-        most = scratch.product.recipe.layers[0].limit * 3 // 2  # some more than wanted: the longest may not fit
+        most = _index(scratch.options.layout).limit * 3 // 2  # some more than wanted: the longest may not fit
         found = scratch.search_plain(question.prompt, at=question.at)[:most]
         newest = _lines(islice(reversed(scratch.by_uid.values()), most), now=question.at)
         plain = _lines((scratch.by_uid[uid] for uid in found), now=question.at)
         for budget in budgets:
-            recipe = scaled(scratch.product.recipe, budget)
-            blocks[FOREWORD, budget].append(_recall(scratch, question, recipe, store))
-            blocks[RECENCY, budget].append(_fill(question, newest, recipe, counted))
-            blocks[FTS5, budget].append(_fill(question, plain, recipe, counted))
+            layout = scaled(scratch.options.layout, budget)
+            blocks[FOREWORD, budget].append(_recall(scratch, question, layout, store))
+            blocks[RECENCY, budget].append(_fill(question, newest, layout, counted))
+            blocks[FTS5, budget].append(_fill(question, plain, layout, counted))
     return blocks
 
 
@@ -82,10 +82,15 @@ def summarize(sets: Sequence[tuple[str, str, Blocks]], *, budget: int) -> dict[s
     }
 
 
-def scaled(recipe: Recipe, budget: int) -> Recipe:
-    """Return *recipe* with another budget, its caps scaled with it, as the settings do it."""
-    layers = tuple(replace(layer, cap=layer.cap * budget // recipe.budget) for layer in recipe.layers)
-    return replace(recipe, budget=budget, layers=layers)
+def scaled(layout: Recipe, budget: int) -> Recipe:
+    """Return *layout* with another budget, its caps scaled with it, as the settings do it."""
+    layers = tuple(replace(layer, cap=layer.cap * budget // layout.budget) for layer in layout.layers)
+    return replace(layout, budget=budget, layers=layers)
+
+
+def _index(layout: Recipe) -> LayerRule:
+    """Return the layer of one-line entries, which other tools inject."""
+    return next(layer for layer in layout.layers if layer.name == "index")
 
 
 class _Memoized:
@@ -105,8 +110,8 @@ class _Memoized:
         return answer
 
 
-def _recall(scratch: Scratch, question: Question, recipe: Recipe, store: Searchable) -> Block:
-    got = scratch.recall(question.prompt, at=question.at, recipe=recipe, store=store)
+def _recall(scratch: Scratch, question: Question, layout: Recipe, store: Searchable) -> Block:
+    got = scratch.recall(question.prompt, at=question.at, layout=layout, store=store)
     if got.problems:
         raise ForewordError(f"{scratch.dataset.name} cannot be asked {question.prompt!r}: {'; '.join(got.problems)}")
     if isinstance(got, NoContext):
@@ -117,21 +122,21 @@ def _recall(scratch: Scratch, question: Question, recipe: Recipe, store: Searcha
 
 def _lines(memories: Iterable[Memory], *, now: float) -> tuple[Line, ...]:
     """Return *memories* in their order as the product's compact lines."""
-    # The fitter takes the highest score first, and a line shows two digits of it.
+    # The fitter takes the highest score first.
     ranked = [Ranked(memory=memory, score=1 - place / 1000, why={}) for place, memory in enumerate(memories)]
     return tuple(Line(text=render.compact(each, now=now), ranked=each) for each in ranked)
 
 
-def _fill(question: Question, lines: tuple[Line, ...], recipe: Recipe, counted: Callable[[str], int]) -> Block:
+def _fill(question: Question, lines: tuple[Line, ...], layout: Recipe, counted: Callable[[str], int]) -> Block:
     """Return a block of as many *lines* as fit, in the product's own frame."""
-    rule = recipe.layers[0]
+    rule = _index(layout)
     fitted = fit(
         (Layer(name=rule.name, lines=lines, cap=rule.cap, limit=rule.limit),),
-        limit=recipe.budget,
-        render=lambda layers: render.block(layers, moment="prompt", project=""),
+        limit=layout.budget,
+        render=lambda layers: render.block(layers, trigger="prompt", project=""),
         count=counted,
     )
-    chosen = tuple(line.ranked.memory for layer in fitted.layers for line in layer.lines)
+    chosen = tuple(line.ranked.memory for layer in fitted.layers for line in layer.lines if line.ranked)
     return Block(question=question, memories=chosen, text=fitted.text, tokens=fitted.tokens)
 
 

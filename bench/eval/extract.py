@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from dataclasses import replace as replace_in
 from typing import Any
 
-from foreword.distill import distil
-
 from bench.eval.datasets import Dataset
-from bench.eval.scratch import Product, open_scratch
+from bench.eval.scratch import open_scratch
 from foreword.extract.actions import Action
+from foreword.extract.session import extract_session
+from foreword.recall.pipeline import Options
 from foreword.tokens import count
 from foreword.types import Memory, Project, Session
 from foreword.words import told_in
@@ -30,7 +29,7 @@ def conversations_of(dataset: Dataset) -> Conversations:
 
 
 def measure_extraction(
-    dataset: Dataset, conversations: Conversations, memories: Sequence[Memory], *, product: Product
+    dataset: Dataset, conversations: Conversations, memories: Sequence[Memory], *, options: Options
 ) -> dict[str, Any]:
     """Return what the extracted *memories* of a set answer and cost, and what its raw messages do."""
     messages = [
@@ -38,8 +37,8 @@ def measure_extraction(
         for id, actions in conversations.items()
         for number, action in enumerate(actions)
     ]
-    raw = _answered(dataset, messages, product=product)
-    extracted = _answered(dataset, memories, product=product)
+    raw = _answered(dataset, messages, options=options)
+    extracted = _answered(dataset, memories, options=options)
     return {
         "name": dataset.name,
         "raw": raw,
@@ -55,7 +54,7 @@ def extract(dataset: Dataset, conversations: Conversations) -> list[Memory]:
     memories: list[Memory] = []
     for id, actions in conversations.items():
         session = Session(id, "eval", project.key, "/", actions[0].at if actions else 0.0, 0.0)
-        got = distil(actions, session=session, project=project)
+        got = extract_session(actions, session=session, project=project)
         memories += [
             replace(memory, uid=f"{id} {number}", scope="", session=id) for number, memory in enumerate(got.memories)
         ]
@@ -73,11 +72,11 @@ def describe(memories: Iterable[Memory]) -> str:
     return "\n".join(lines)
 
 
-def _answered(dataset: Dataset, memories: Iterable[Memory], *, product: Product) -> dict[str, Any]:
+def _answered(dataset: Dataset, memories: Iterable[Memory], *, options: Options) -> dict[str, Any]:
     """Return the share of questions that find a session that answers them among the first, and what all cost."""
     ordered = tuple(sorted(memories, key=lambda memory: (memory.created, memory.uid)))
     hits: list[bool] = []
-    with open_scratch(replace_in(dataset, memories=ordered), product=product) as scratch:
+    with open_scratch(replace(dataset, memories=ordered), options=options) as scratch:
         for question in scratch.questions():
             if question.relevant:
                 sessions = dict.fromkeys(each.memory.session for each in scratch.rank(question.prompt, at=question.at))

@@ -44,7 +44,7 @@ def ask(scratch: Scratch) -> Result:
         )
         for question in scratch.questions()
     )
-    return Result(dataset=scratch.dataset, answers=answers, threshold=scratch.product.threshold)
+    return Result(dataset=scratch.dataset, answers=answers, threshold=scratch.options.threshold)
 
 
 def summarize(results: Sequence[Result]) -> dict[str, Any]:

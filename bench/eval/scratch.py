@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from foreword.config import load, load_synonyms
 from foreword.errors import ForewordError
 from foreword.layout import Recipe
 from foreword.paths import Home
-from foreword.recall.pipeline import POOL, look, recall, thresholds
+from foreword.recall.pipeline import POOL, Options, look, options_of, recall
 from foreword.recall.query import query_of
 from foreword.store.sqlite import Store
 from foreword.types import Context, Memory, Moment, NoContext, Project, Ranked
@@ -30,18 +30,6 @@ BATCH = 500  # memories in a commit
 
 
 @dataclass(frozen=True)
-class Product:
-    """The settings of recall."""
-
-    recipe: Recipe
-    threshold: float
-    synonyms: Mapping[str, Sequence[str]]
-    most_terms: int
-    postings: int
-    family: str
-
-
-@dataclass(frozen=True)
 class Hit:
     """A memory that was found, with its score."""
 
@@ -49,7 +37,7 @@ class Hit:
     score: float
 
 
-def load_product(*, family: str = "auto") -> Product:
+def load_options(*, family: str = "auto") -> Options:
     """Return the default settings with FOREWORD_... of the environment; no config.toml, so that machines agree."""
     with tempfile.TemporaryDirectory() as empty:
         home = Home(Path(empty))
@@ -57,23 +45,15 @@ def load_product(*, family: str = "auto") -> Product:
         synonyms, _ = load_synonyms(home)
     if loaded.problems:
         raise ForewordError("; ".join(loaded.problems), hint="mend the environment")
-    settings = loaded.settings
-    return Product(
-        recipe=settings.recipes["prompt"],
-        threshold=thresholds(settings)["prompt"],
-        synonyms=synonyms,
-        most_terms=settings.terms_max,
-        postings=settings.postings_budget,
-        family=family,
-    )
+    return replace(options_of(loaded.settings, "prompt", synonyms=synonyms), family=family)
 
 
 class Scratch:
     """One project in a store of its own; it learns each memory when its time comes, so no question sees the future."""
 
-    def __init__(self, dataset: Dataset, *, folder: Path, product: Product) -> None:
+    def __init__(self, dataset: Dataset, *, folder: Path, options: Options) -> None:
         self.dataset = dataset
-        self.product = product
+        self.options = options
         self.project = Project(key=f"eval:{dataset.name}", name=dataset.name, root=str(folder))
         # Ids break ties: random ones would give another result at every run.
         self.store = Store(folder / "memory.db", backups=folder, choose=Random(dataset.name).choice)
@@ -104,10 +84,10 @@ class Scratch:
 
     def rank(self, prompt: str, *, at: float) -> tuple[Ranked, ...]:
         """Return what Foreword finds for a prompt, best first, whatever the score."""
-        query = query_of(self._moment(prompt), synonyms=self.product.synonyms)
+        query = query_of(self._moment(prompt), synonyms=self.options.synonyms)
         if not query.terms:
             return ()  # a prompt without a topic gets nothing
-        query = replace(query, at=at, limit=POOL, most_terms=self.product.most_terms, postings=self.product.postings)
+        query = replace(query, at=at, limit=POOL, most_terms=self.options.most_terms, postings=self.options.postings)
         ranked, problems = look(self.store, query, now=at, moment="prompt")
         if problems:
             raise ForewordError(f"{self.dataset.name} cannot be searched: {'; '.join(problems)}")
@@ -128,19 +108,9 @@ class Scratch:
             Hit(uid, self.plain.coverage(uid, words)) for uid in self.plain.search(words, at=at, limit=10)
         )  # fmt: skip
 
-    def recall(self, prompt: str, *, at: float, recipe: Recipe, store: Searchable) -> Context | NoContext:
+    def recall(self, prompt: str, *, at: float, layout: Recipe, store: Searchable) -> Context | NoContext:
         """Return the block in front of a prompt, built from *store*."""
-        return recall(
-            store,
-            self._moment(prompt),
-            recipe=recipe,
-            threshold=self.product.threshold,
-            now=at,
-            synonyms=self.product.synonyms,
-            most_terms=self.product.most_terms,
-            postings=self.product.postings,
-            family=self.product.family,
-        )
+        return recall(store, self._moment(prompt), options=replace(self.options, layout=layout), now=at)
 
     def close(self) -> None:
         """Close the store and the index."""
@@ -152,10 +122,10 @@ class Scratch:
 
 
 @contextmanager
-def open_scratch(dataset: Dataset, *, product: Product) -> Iterator[Scratch]:
+def open_scratch(dataset: Dataset, *, options: Options) -> Iterator[Scratch]:
     """Open a scratch store for *dataset*; it is removed at the end."""
     with (
         tempfile.TemporaryDirectory(prefix="foreword-eval-") as folder,
-        closing(Scratch(dataset, folder=Path(folder), product=product)) as scratch,
+        closing(Scratch(dataset, folder=Path(folder), options=options)) as scratch,
     ):
         yield scratch

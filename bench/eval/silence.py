@@ -43,7 +43,7 @@ def measure_silence(scratches: Sequence[Scratch], results: Sequence[Result]) -> 
         if source is not target
         for stray in _ask(target, _sample(source.dataset.questions, len(scratches)))
     ]
-    threshold = scratches[0].product.threshold
+    threshold = scratches[0].options.threshold
     groups = {
         group: _point(
             [result for result in results if result.dataset.group == group],

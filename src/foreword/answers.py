@@ -61,6 +61,7 @@ def again(given: Injection) -> dict[str, Any]:
         "build_ms": given.build_ms,
         "injection": given.id if given.text else "",
         "why": "" if given.text else "nothing was worth saying when it was first asked in this context window",
+        "reason": "",
     }
 
 

@@ -56,9 +56,9 @@ RECIPES: Mapping[str, Recipe] = {
         budget=2000,  # 1,800 in layers, 200 for the frame
         layers=(
             LayerRule("standing", 300, ("handoff", "summary"), limit=8),
-            LayerRule("sessions", 400, ("summary",), limit=4),
+            LayerRule("sessions", 360, ("summary",), limit=4),
             LayerRule("failures", 250, ("failure",), limit=4),
-            LayerRule("commands", 80, ("summary",), limit=1),
+            LayerRule("commands", 120, ("project", "summary"), limit=2),
             LayerRule(
                 "rules",
                 350,

@@ -73,7 +73,7 @@ def test_an_old_store_is_searched_and_read(old):
     with closing(opened(old)) as store:
         by_words = store.by_words(Query(scopes=(SCOPE,), terms=("sqlite",)))
         assert "Keep bookings in SQLite" in {hit.memory.title for hit in by_words}
-        assert {memory.kind for _, memory in store.page()} == {*KINDS}
+        assert {memory.kind for _, memory in store.page()} == {*KINDS} - {"turn"}  # they came later
         decision = next(hit.memory for hit in by_words if hit.memory.title == "Keep bookings in SQLite")
         assert store.by_id([decision.id]) == (decision,)
         by_code = store.by_code(Query(scopes=(SCOPE,)), {"rooms/store.py": 1.0})

@@ -23,6 +23,7 @@ from foreword.trouble import noted
 from foreword.types import Memory
 from foreword.worker import life
 from tests.flow.conftest import CLEAN, Host, wait_for
+from tests.scratch import asking, fact
 
 EVENT = "UserPromptSubmit"
 PAYLOADS = {
@@ -148,7 +149,7 @@ def test_a_home_that_cannot_be_written_still_gives_context(home: Home, host: Hos
     home.spool.write_text("a file where the folder should be")  # refuses root too, as modes would not
     shutil.rmtree(home.logs)
     home.logs.write_text("")
-    assert "the canary sings" in host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"})
+    assert "the canary sings" in host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": asking("canary")})
 
 
 def test_a_socket_path_that_is_too_long_is_told_and_the_hook_manages(tmp_path: Path, host: Host, project, monkeypatch):
@@ -161,7 +162,7 @@ def test_a_socket_path_that_is_too_long_is_told_and_the_hook_manages(tmp_path: P
     _fill(long, project)
     there = Host(long)
     there.write_hook()
-    assert "the canary sings" in there.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"})
+    assert "the canary sings" in there.context(EVENT, {"session_id": "s", "cwd": project, "prompt": asking("canary")})
     assert there.spooled() > 0
 
 
@@ -173,7 +174,7 @@ def test_a_database_of_an_unknown_version_is_left_alone_and_told(
     _sql(home, f"PRAGMA user_version = {version}")
     before = home.database.read_bytes()
     host.write_hook()
-    host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"})
+    host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": asking("canary")})
     client = start()
     with pytest.raises(StoreError, match=f"schema {version}") as caught:
         client.get("/api/search", q="canary", project_path=project)
@@ -197,20 +198,20 @@ def test_a_broken_words_index_costs_words_alone_and_index_mends_it(home: Home, h
     _sql(home, damage)
     host.write_hook()
     opening = {"session_id": "s", "cwd": project, "source": "startup"}
-    asking = {"session_id": "s", "cwd": project, "prompt": "canary?"}
+    prompted = {"session_id": "s", "cwd": project, "prompt": asking("canary")}
     assert "the canary sings" in host.context("SessionStart", opening)
-    host.context(EVENT, asking)
+    host.context(EVENT, prompted)
     client = start()
     assert "the canary sings" in host.context("SessionStart", opening)
-    host.context(EVENT, asking)
+    host.context(EVENT, prompted)
     client.post("/api/memories", {"kind": "note", "title": "kept while broken: wombat", "project_path": project})
     if damage != "DELETE FROM words_data":  # an empty index looks like one that finds nothing
         wait_for(lambda: any("index" in trouble.what for trouble in noted(str(home.trouble))))
     assert client.post("/api/index", {})["indexed"] == 2
     found = client.get("/api/search", q="wombat canary", project_path=project)["results"]
-    assert {result["title"] for result in found} == {"the canary sings", "kept while broken: wombat"}
+    assert {result["title"] for result in found} == {fact("canary"), "kept while broken: wombat"}
     assert client.get("/api/health")["ok"]
-    assert "the canary sings" in host.context(EVENT, {**asking, "session_id": "fresh"})
+    assert "the canary sings" in host.context(EVENT, {**prompted, "session_id": "fresh"})
 
 
 @pytest.mark.parametrize("table", ["events", "sessions", "injections", "links", "memories"])
@@ -218,7 +219,7 @@ def test_a_missing_table_is_told_and_events_wait_until_it_is_back(home: Home, ho
     _fill(home, project)
     _sql(home, f"DROP TABLE {table}")
     client = start()
-    payload = {"session_id": "s", "cwd": project, "prompt": "canary?"}
+    payload = {"session_id": "s", "cwd": project, "prompt": asking("canary")}
     assert host.tell(EVENT, payload).returncode == 0
     health = client.get("/api/health")
     assert not health["ok"]
@@ -234,7 +235,7 @@ def test_an_interpreter_without_a_module_ends_well(home: Home, host: Host, proje
     _fill(home, project)
     host.write_hook()
     home.hook.write_text(f"import sys\nsys.modules[{missing!r}] = None\n{home.hook.read_text()}")
-    ended = host.tell(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"})
+    ended = host.tell(EVENT, {"session_id": "s", "cwd": project, "prompt": asking("canary")})
     assert (ended.returncode, ended.stderr) == (0, b"")
     if missing == "_sqlite3":
         assert any("sqlite" in trouble.what for trouble in noted(str(home.trouble)))
@@ -254,7 +255,7 @@ def test_a_sqlite_without_full_text_search_gives_recency_and_is_told(home: Home,
     connection.close()
     host.write_hook()
     assert "the canary sings" in host.context("SessionStart", {"session_id": "s", "cwd": project, "source": "startup"})
-    assert host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"}) == ""
+    assert host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": asking("canary")}) == ""
     assert any("no such module" in trouble.what for trouble in noted(str(home.trouble)))
     assert host.spooled() > 0
 
@@ -263,8 +264,8 @@ def test_broken_settings_mean_built_in_values_told_once(home: Home, host: Host, 
     home.config.write_text("capture = maybe\n[broken")
     home.synonyms.write_text("= nothing")
     client = start()
-    client.post("/api/memories", {"kind": "note", "title": "the canary sings", "project_path": project})
-    assert "the canary sings" in host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": "canary?"})
+    client.post("/api/memories", {"kind": "note", "title": fact("canary"), "project_path": project})
+    assert "the canary sings" in host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": asking("canary")})
     home.synonyms.write_text("deploy = 3")  # both files are read again, and of config.toml nothing new is to be told
 
     def told() -> list[str]:
@@ -282,8 +283,9 @@ def _fill(home: Home, project: str) -> None:
     store.keep(
         [
             Memory(
-                kind="decision",
-                title="the canary sings",
+                kind="preference",
+                title=fact("canary"),
+                trust="user",
                 project=owner.key,
                 scope=owner.scope,
                 created=now,

@@ -166,9 +166,11 @@ def test_a_memory_leaves_its_session_too_and_the_rest_of_the_session_stays(
     client = start()
     gone, kept = noise(30), noise(30)
     prompts(client, project, "one", [f"let's use {gone} because it is quick", f"let's use {kept} because it is small"])
-    prompts(client, project, "two", [f"was it right to use {gone}, or not?"])
+    prompts(client, project, "two", [f"was it right? let's use {gone} because it is quick"])
     doomed = next(each for each in decided(client, project, 2) if gone in json.dumps(each))
     host.context("UserPromptSubmit", {"session_id": "three", "cwd": project, "prompt": f"what of {doomed['title']}?"})
+    asked = {"project_path": project, "session_id": "three", "moment": "question", "prompt": doomed["title"]}
+    assert gone in client.get("/api/context", **asked)["context"]
     client.post(f"/api/memories/{doomed['id']}", {"title": f"Take {gone} for it"})
     wait_for(lambda: host.spooled() == 0)
     would = json.loads(run(home, "forget", doomed["id"], "--dry-run", "--json"))

@@ -181,19 +181,20 @@ def test_a_project_is_forgotten_by_the_folder_of_its_alias_and_others_stay(keepe
 
 
 def test_what_was_learned_of_it_goes_and_is_not_learned_again(home: Home, keeper: Keeper) -> None:
-    said = "Turns out payroll exports vanish without a trailing newline"
-    for session in ("s1", "s2"):
-        keeper.store.append([prompt(session, said, session=session)])
-        kept(keeper, Memory("summary", f"Exports {session}", uid=f"sum:{session}", session=session, trust="agent",
-                            detail={"learned": [said]}))  # fmt: skip
-    project = Project("a", "a", "")
-    keeper._tidying.run([project])
+    said = "The root cause was that `export_rows()` in payroll.py drops the last row without a trailing newline."
+    base = ("s1", "a", "/", 5.0)
+    keeper.store.append([
+        prompt("k1", "the export loses a row, find out why", session="s1"),
+        Event("k2", "claude-code", "Stop", "stop", *base, {"last_assistant_message": f"Fixed the export. {said}"}),
+    ])  # fmt: skip
+    keeper.settled("s1")
     (one,) = keeper.store.of_kinds(("learning",))
-    shutil.copy(home.database, home.backups / "before.db")
+    back_up(home, keeper)
     forget(keeper, ids=[one.id])
-    assert keeper._tidying.run([project])["by"] == {}
+    keeper.store.append([Event("k3", "claude-code", "SessionEnd", "session_end", *base, {"reason": "exit"})])
+    keeper.settled("s1")
     assert keeper.store.of_kinds(("learning",)) == ()
-    assert b"payroll" not in home.database.read_bytes()
+    assert b"trailing newline" not in home.database.read_bytes()
 
 
 def test_undo_neither_brings_it_back_nor_leads_to_it(keeper: Keeper) -> None:

@@ -22,8 +22,10 @@ from foreword.trouble import noted
 from foreword.types import Memory
 from foreword.worker import life
 from tests.flow.conftest import Host, end_worker, wait_for
+from tests.scratch import asking, fact
 
-PROMPT = "why does the checkout transport time out?"
+PROMPT = "why does the checkout transport retry a timeout twice?"
+FACT = "The checkout HTTPTransport retries every timeout twice, then it asks the second bank"
 FACTORS = {"match", "recency", "importance", "reinforcement", "scope", "task"}
 
 
@@ -35,8 +37,8 @@ def filled(home: Home, project: str) -> Home:
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
     store.keep(
         [
-            Memory("decision", "The checkout HTTPTransport retries twice", body="because of the bank", **about),
-            Memory("preference", "Run the tests with make test", **about),
+            Memory("decision", FACT, trust="user", source="user", **about),
+            Memory("preference", "Run the tests with make test", trust="user", **about),
             Memory("handoff", "Half done", detail={"next": ["ask for a sandbox"], "block": ["no key"]}, **about),
             Memory("summary", "Retries added", detail={"done": "tested"}, **about),
         ]
@@ -83,7 +85,7 @@ def test_everything_about_an_injection_is_kept_and_its_text_word_for_word(filled
     assert PROMPT not in json.dumps(told)
     (item,) = told["items"]
     assert set(item["why"]) == FACTORS
-    assert item["title"] == "The checkout HTTPTransport retries twice"
+    assert item["title"] == FACT
     assert told["build_ms"] > 0
     assert told["away"] is False
     with pytest.raises(NotFound) as unknown:
@@ -93,22 +95,22 @@ def test_everything_about_an_injection_is_kept_and_its_text_word_for_word(filled
 
 def test_lists_are_of_a_session_a_project_or_a_memory_and_have_texts_only_when_asked(filled: Home, start, project):
     client = start()
-    id = remember(client, project, "wombats dig")
+    id = remember(client, project, fact("wombat"))
     for session in ("a", "b"):
-        client.get("/api/context", project_path=project, session_id=session, prompt="wombats?")
+        client.get("/api/context", project_path=project, session_id=session, prompt=asking("wombat"))
     client.get("/api/context", project_path=project, session_id="b", moment="session_start")
     assert len(given(client)) == len(given(client, project_path=project)) == 3
     assert [each["session"] for each in given(client, session_id="a")] == ["a"]
     assert {each["session"] for each in given(client, memory=id)} == {"a", "b"}
     assert given(client, project_path="/") == []
     assert len(given(client, limit=1)) == 1
-    assert all("wombats dig" in each["text"] for each in given(client, memory=id))
+    assert all("wombat sings" in each["text"] for each in given(client, memory=id))
 
 
 def test_a_secret_in_a_prompt_is_not_among_its_terms(filled: Home, start, project):
     client = start()
     secret = "ghp_" + "Zq7" * 12
-    client.get("/api/context", project_path=project, session_id="a", prompt=f"timeouts of HTTPTransport {secret}")
+    client.get("/api/context", project_path=project, session_id="a", prompt=f"{PROMPT} {secret}")
     (told,) = given(client)
     assert "transport" in told["terms"]
     assert not any("zq7" in term.lower() for term in told["terms"])
@@ -291,10 +293,10 @@ def test_questions_have_a_thousand_tokens_in_a_window_and_searching_is_free(fill
             break
         costs.append(answer["tokens"])
     assert sum(costs) <= 1000
-    assert "memory_search is free" in answer["why"]
+    assert "budget for questions is used up" in answer["why"]
     assert len(client.get("/api/search", q="wombat", project_path=project)["results"]) == 20
     assert client.get("/api/context", **{**asked, "session_id": ""})["context"], "without a session there is no ledger"
-    told = {**asked, "moment": "prompt", "prompt": "how deep is the burrow that wombat 59 digs?"}
+    told = {**asked, "moment": "prompt", "prompt": PROMPT}
     assert client.get("/api/context", **told)["context"], "prompts have their own allowance"
     event = {"host": "opencode", "event": "session.compacted", "payload": {"sessionID": "s1", "directory": project}}
     client.post("/api/events", event)
@@ -326,7 +328,7 @@ def test_the_totals_of_the_ledger_are_settings(filled: Home, start, project):
     filled.config.write_text("[recipes.ledger]\nquestion = 0\n")
     client = start()
     asked = {"project_path": project, "session_id": "s1", "prompt": PROMPT}
-    assert "budget of this context window is used" in client.get("/api/context", moment="question", **asked)["why"]
+    assert "budget for questions is used up" in client.get("/api/context", moment="question", **asked)["why"]
     assert client.get("/api/context", moment="prompt", **asked)["context"]
 
 
@@ -385,14 +387,14 @@ def test_a_silence_stays_one_through_its_window(home: Home, start, project):
 
 def test_a_stable_prompt_is_the_same_for_the_same_words_only(filled: Home, start, project):
     client = start()
-    remember(client, project, "the wombat digs")
+    remember(client, project, fact("wombat"))
     asked = {"project_path": project, "session_id": "s1", "moment": "prompt", "stable": 1}
     one = client.get("/api/context", prompt=PROMPT, **asked)["context"]
-    two = client.get("/api/context", prompt="and the wombat?", **asked)["context"]
+    two = client.get("/api/context", prompt=asking("wombat"), **asked)["context"]
     assert "HTTPTransport" in one
     assert "wombat" in two
     assert client.get("/api/context", prompt=PROMPT, **asked)["context"] == one
-    assert client.get("/api/context", prompt="and the wombat?", **asked)["context"] == two
+    assert client.get("/api/context", prompt=asking("wombat"), **asked)["context"] == two
 
 
 def test_of_many_who_ask_first_all_get_the_same_bytes(filled: Home, start, project):

@@ -14,7 +14,7 @@ from tests.tables import table
 def test_a_block_as_it_is_rendered_is_found_in_the_end_of_a_transcript(tmp_path, form):
     line = Line(text="- x", ranked=Ranked(memory=Memory("note", "x"), score=1.0, why={}), group="")
     text = render.block(
-        [Layer(name="rules", lines=(line,), cap=9, limit=9)], moment="session_start", project="shop", form=form
+        [Layer(name="rules", lines=(line,), cap=9, limit=9)], trigger="session_start", project="shop", form=form
     )
     file = tmp_path / "t.jsonl"
     file.write_text("y" * TAIL + text + "\n")

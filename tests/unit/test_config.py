@@ -514,7 +514,7 @@ class TestRecipes:
     def test_the_users_numbers_change_recipes_and_the_rest_follows(self):
         # Layers hold known kinds and caps hold their scopes.
         for recipe in RECIPES.values():
-            assert sum(layer.cap for layer in recipe.layers) <= recipe.budget
+            assert sum(layer.cap for layer in recipe.layers if layer.name != "index") <= recipe.budget
             for layer in recipe.layers:
                 assert set(layer.kinds) <= set(KINDS)
                 assert not layer.groups or sum(layer.groups.values()) == layer.cap
@@ -524,17 +524,17 @@ class TestRecipes:
         assert merged({}) == (RECIPES, ())
         # Takes the users numbers.
         recipes, wrong = merged(
-            {"session_start": {"sessions": {"cap": 10, "limit": 2, "limit_away": 1}, "rules": {"universal": 7}}}
+            {"session_start": {"sessions": {"cap": 10, "limit": 2}, "rules": {"universal": 7}}}
         )
         layers = {layer.name: layer for layer in recipes["session_start"].layers}
         assert wrong == ()
-        assert (layers["sessions"].cap, layers["sessions"].limit, layers["sessions"].limit_away) == (10, 2, 1)
+        assert (layers["sessions"].cap, layers["sessions"].limit) == (10, 2)
         assert layers["rules"].groups == {"universal": 7, "language": 100, "project": 150}
-        assert layers["past"] == RECIPES["session_start"].layers[-1]
+        assert layers["changes"] == RECIPES["session_start"].layers[-1]
         # Caps grow with their budget and scopes with their cap.
         recipes, _ = merged({"session_start": {"budget": 4000, "rules": {"cap": 700}}, "question": {"budget": 250}})
         layers = {layer.name: layer for layer in recipes["session_start"].layers}
-        assert layers["continuity"].cap == 700
+        assert layers["standing"].cap == 600
         assert layers["rules"].groups == {"universal": 200, "language": 200, "project": 300}
         assert recipes["question"].layers[0].groups == {"universal": 75, "language": 75, "project": 100}
         # Compaction stays half of session start unless told.
@@ -558,7 +558,7 @@ class TestRecipes:
         ("overrides", "path", "says"),
         [
             ({"lunch": {}}, ("lunch",), "known are session_start, prompt, compaction, question"),
-            ({"prompt": {"rules": {}}}, ("prompt", "rules"), "known are budget, index"),
+            ({"prompt": {"rules": {}}}, ("prompt", "rules"), "known are budget, files, notes, index"),
             ({"prompt": {"index": {"kap": 1}}}, ("prompt", "index", "kap"), "known are cap, limit"),
             ({"prompt": {"index": 4}}, ("prompt", "index"), "`recipes.prompt.index` must be a table"),
             ({"prompt": 4}, ("prompt",), "`recipes.prompt` must be a table"),

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from foreword.extract.actions import Action
 from foreword.extract.failures import (
     EARLIER,
     MOST_SESSIONS,
     confirm_failure_detail,
+    ended_badly,
     error_key,
     error_line,
+    failed_test,
     failure_body,
     failure_detail,
     failure_key,
@@ -252,3 +255,23 @@ def test_hostile_outputs_are_read_in_no_time():
         error_line(text)
         failure_of(run_of(run("pytest | tail", text, failed=True)))
     assert time.monotonic() - began < 5.0
+
+
+# Written after each tool's own format: `=== name | error | test`, then the output.
+OUTPUTS = [
+    (*(part.strip() for part in head.split(" | ")), output)
+    for head, _, output in (
+        each.partition("\n") for each in Path(__file__).with_name("runner_outputs.txt").read_text().split("\n=== ")[1:]
+    )
+]
+SUMS_UP = ("pytest", "unittest", "jest", "vitest", "mocha", "node test", "go ", "cargo", "gradle", "maven", "kotlin",
+           "rspec", "minitest", "phpunit", "pest", "dotnet test", "dotnet custom", "dotnet build", "gtest")  # fmt: skip
+
+
+@table(("name", "error", "test", "output"), OUTPUTS)
+def test_every_runner_is_told_by_its_error_and_its_test(name, error, test, output):
+    told = error_line(output)
+    assert told
+    assert error.split(": ", 1)[-1][:40] in told or told in error
+    assert failed_test(output) == test or not test
+    assert ended_badly(output) is True or not name.startswith(SUMS_UP)

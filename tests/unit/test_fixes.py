@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from foreword.extract.fixes import Fate, elsewhere, fate_of
 from foreword.types import Memory, Session
 from tests.tables import table
@@ -10,7 +12,8 @@ ENDED = {"first": 1.0, "fixer": 2.0, "later": 3.0}
 
 
 def failure(*, open: bool | None = False, by: str = "", status: str = "active", **fixed_in: str) -> Memory:
-    seen = {"seen_in": {"first": 2, "fixer": 1, "later": 1}, "fixed_in": fixed_in, "fixed_by": by}
+    fixes = {text: [session for session in fixed_in if fixed_in[session] == text] for text in fixed_in.values()}
+    seen = {"seen_in": {"first": 2, "fixer": 1, "later": 1}, "fixes": fixes, "fix": by}
     detail = seen if open is None else {**seen, "open": open}
     return Memory("failure", "it broke", session="later", seen=4, status=status, detail=detail)
 
@@ -25,6 +28,10 @@ def test_each_session_tells_the_fix_that_concerns_it():
     assert told(one, "fixer") == Fate(1, open=False, fix="changed f()")
     assert told(one, "first") == Fate(2, open=False, fix="changed f()", by="fixer", later=True)
     assert told(one, "later") == Fate(1, open=False, fix="changed f()", by="fixer", later=False)
+    # A command that worked there is told rather than an edit.
+    one = failure(fixer="changed f()")
+    two = replace(one, detail={**one.detail, "worked": {"make unit": ["fixer", None], "odd": "fixer"}})
+    assert told(two, "fixer").fix == "`make unit`"
     # What came back is open for all who saw it.
     one = failure(open=True, fixer="changed f()")
     assert [told(one, id).open for id in ENDED] == [True, True, True]

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from foreword import learn
 from foreword.errors import BadRequest, NotFound
-from foreword.learn.rules import rule_of
+from foreword.maintenance.proposals import plan_wider
 from foreword.revise import proposed
 from foreword.types import KINDS, STATUSES, Memory
 from foreword.worker.reviewing import decide, waiting
 from tests.tables import table
-from tests.unit.test_learn import BARS, ROOMS, learnt, rule
+from tests.unit.test_proposals import BARS, ROOMS, rule
+from tests.unit.test_proposals import proposed as kept_and_proposed
 
 NPM = rule("correction", "Use pnpm instead of npm", {"s1": 1, "s2": 1}, instead_of="npm")
 
@@ -27,7 +25,7 @@ def everything(store) -> dict[str, Memory]:
 def test_a_yes_supersedes_what_it_came_from(make_store):
     # An accepted proposal supersedes its corrections and can be taken back.
     store = make_store()
-    (proposal,) = learnt(store, NPM)
+    (proposal,) = kept_and_proposed(store, NPM)
     before, links = everything(store), store.linked(proposal.id)
     memory, entry = decide(store, {"do": "accept", "id": proposal.id}, now=9.0)
     (correction,) = store.by_uid([NPM.uid])
@@ -40,7 +38,7 @@ def test_a_yes_supersedes_what_it_came_from(make_store):
     # A yes for all projects supersedes what each had and links none of them.
     store = make_store()
     there = rule("preference", "Always use pnpm instead of npm", {"s9": 1}, at=3, instead_of="npm", project=BARS)
-    (proposal,) = learnt(store, NPM, there, plan=learn.plan_wider, everything=True)
+    (proposal,) = kept_and_proposed(store, NPM, there, plan=plan_wider, everything=True)
     memory, _ = decide(store, {"do": "accept", "id": proposal.id}, now=9.0)
     assert memory.scope == "universal"
     assert {each.status for each in store.by_uid([NPM.uid, there.uid])} == {"superseded"}
@@ -49,7 +47,7 @@ def test_a_yes_supersedes_what_it_came_from(make_store):
     # A yes for this project leaves the others alone.
     store = make_store()
     there = rule("preference", "Always use pnpm instead of npm", {"s9": 1}, at=3, instead_of="npm", project=BARS)
-    (proposal,) = learnt(store, NPM, there, plan=learn.plan_wider, everything=True)
+    (proposal,) = kept_and_proposed(store, NPM, there, plan=plan_wider, everything=True)
     memory, _ = decide(store, {"do": "accept", "id": proposal.id, "scope": "project"}, now=9.0)
     assert memory.scope == ROOMS.scope
     assert store.by_uid([there.uid])[0].status == "active"
@@ -60,14 +58,14 @@ def test_notes_are_promoted_and_refusals_counted(make_store):
     store = make_store()
     (note,) = store.keep([Memory("note", "Slots are kept in UTC", body="two zones", project="here", created=1.0)])
     memory, entry = decide(store, {"do": "promote", "id": note.id, "as": "learning"}, now=9.0)
-    assert (memory.kind, memory.body, memory.detail["category"]) == ("learning", "two zones", "gotcha")
+    assert (memory.kind, memory.body, memory.trust) == ("learning", "two zones", "user")
     assert waiting(store).notes == ()
     store.undo([entry], who="user", at=10.0)
     assert waiting(store).notes == (note,)
     assert store.by_id([memory.id])[0].status == "discarded"
     # A refusal notes how often it had been said.
     store = make_store()
-    (proposal,) = learnt(store, NPM)
+    (proposal,) = kept_and_proposed(store, NPM)
     refused, _ = decide(store, {"do": "refuse", "id": proposal.id}, now=9.0)
     assert refused.status == "discarded"
     assert refused.detail["refused"] == {"sessions": 2, "times": 1, "at": 9.0}
@@ -92,11 +90,6 @@ def test_only_what_is_proposed_is_accepted_or_refused(store, status, what):
     with pytest.raises(BadRequest):
         decide(store, {"do": what, "id": memory.id}, now=9.0)
     assert store.by_id([memory.id]) == (memory,)
-
-
-@given(st.text(max_size=60))
-def test_a_rule_is_never_emptied(text):
-    assert rule_of(text).strip() or not text.strip()
 
 
 def test_proposals_of_others_are_shown_where_they_belong(make_store):

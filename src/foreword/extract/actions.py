@@ -84,7 +84,7 @@ def action_of(event: Event, *, root: str) -> Action | None:
     if kind == "tool":
         return _used(event, ToolUse(**host.used(event.payload)), root=root, id=id)
     if kind == "prompt":
-        text = without_ours(told.prompt).rstrip()
+        text = without_ours(told.prompt).rstrip().lstrip("\r\n")
     elif kind == "answer":
         text = (told.answer or _elsewhere(event)).strip()
     else:
@@ -200,6 +200,7 @@ MOST_PARTS = 200  # of a result that comes in parts
 OURS = {
     r"(?:^[ \t]*|(?<=[->\]]))--- foreword: ": "--- end foreword ---",
     r"(?:^[ \t]*|(?<=[->\]]))\[foreword\] ": "[end foreword]",
+    r"(?:^[ \t]*|(?<=[->\]]))\[foreword, history\] ": "\n",  # a hint, beside what a tool gave back
     r"<foreword_context\b": "</foreword_context>",
     r"<hook_context>": "</hook_context>",  # Gemini's, around what any hook said
 }
@@ -313,7 +314,10 @@ def _without(text: str, blocks: Mapping[str, str], *, open_too: bool = False) ->
 
 def _output(used: ToolUse, act: str) -> str:
     """What came back; where an edit or a plan worked, it is told already."""
-    return "" if act in ("edit", "plan") and not used.failed else used.output or said_in(used.result)
+    if act in ("edit", "plan") and not used.failed:
+        return ""
+    output = used.output or said_in(used.result)
+    return without_ours(output) if "[foreword, history] " in output else output
 
 
 def _act(used: ToolUse) -> str:

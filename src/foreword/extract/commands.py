@@ -131,6 +131,8 @@ def shape_of(command: Command, *, narrow: bool = False) -> str:
     for _ in range(_verbs(words)):
         if rest and _VERB.fullmatch(rest[0]):
             head.append(rest.pop(0))
+    if head[-1] == "python" and rest[:1] == ["-m"]:
+        head, rest = [*head, *rest[:2]], rest[2:]
     flags: list[str] = []
     skips = False
     for word in rest:

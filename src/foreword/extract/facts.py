@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from foreword.extract.actions import Action
 from foreword.extract.commands import commands_of, message_of, shape_of
+from foreword.extract.failures import ended_badly
 from foreword.extract.turns import Turn
 
 CHECKS = ("test", "lint", "build")
@@ -70,7 +71,8 @@ class _Reader:
         command, output = action.command, action.output
         if _GIT.search(command):
             self._git(command, output, failed=action.failed is True)
-        if action.failed is not False:
+        failed = ended_badly(output) if action.failed is None else action.failed
+        if failed is not False:
             return
         for part in commands_of(command):
             if part.kind in CHECKS and part.tells and (shape := shape_of(part)):

@@ -134,7 +134,9 @@ def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
         error = nothing[0].strip() if nothing else error_line(text) or failed_test(text) or _first_line(commands, text)
     elif nothing:
         error = nothing[0].strip()
-    elif any(not each.tells for each in commands) or action.failed is None:
+    elif action.failed is None:  # some hosts do not tell how a command ended
+        error = _hidden_error(tuple(replace(each, tells=False) for each in commands), text)
+    elif any(not each.tells for each in commands):
         error = _hidden_error(commands, text)
     else:
         error = ""
@@ -472,8 +474,17 @@ def _is_alike(failed: Run, later: Run) -> bool:
     one = failed.commands[failed.place]
     if _share(failed, later) >= LIKE:
         return True
-    same = any(each.words[0] == one.words[0] and each.kind == one.kind for each in later.commands)
-    return same and one.kind != "look"
+    same = [each for each in later.commands if each.words[0] == one.words[0]]
+    if any(each.kind == one.kind for each in same):
+        return one.kind != "look"
+    # A script of another name is of another kind: `yarn unit`, `yarn test:unit`.
+    return one.kind == "other" and any(_name_parts(each) & _name_parts(one) for each in same)
+
+
+def _name_parts(command: Command) -> set[str]:
+    """Return the parts of the script or subcommand that is called."""
+    name = next((word for word in command.words[1:] if not word.startswith("-") and word != "run"), "")
+    return {part for part in re.split(r"[:._/-]", name) if len(part) > 2}
 
 
 def _share(failed: Run, later: Run) -> float:

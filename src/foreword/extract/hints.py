@@ -141,7 +141,8 @@ def age(at: Any, *, now: float) -> str:
 
 def quote(error: Any) -> str:
     """Return an error as a quotation: one line, no mark-up, nothing that could end the quotation."""
-    return f'"{plain(error, most=QUOTE)}"'
+    text = _without_advice(plain(error, most=4 * QUOTE))
+    return f'"{plain(text, most=QUOTE) or "…"}"'
 
 
 def plain(text: Any, *, most: int) -> str:
@@ -149,6 +150,20 @@ def plain(text: Any, *, most: int) -> str:
     line = " ".join(re.sub(r"[\x00-\x1f\x7f`<>]|\x1b\[[0-9;]*m", " ", str(text or "")).split()).replace('"', "'")
     line = re.sub(r"-{3,}|\[(?=/?foreword)", " ", line, flags=re.IGNORECASE)
     return line if len(line) <= most else line[: most - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _without_advice(text: str) -> str:
+    """Return a text up to where it tells to run what may not be named: whoever wrote an output must not choose a command."""
+    ends = (each.start() for each in _ADVICE.finditer(text) if not is_safe(text[each.start() :]))
+    end = next(ends, None)
+    return text if end is None else text[:end].rstrip(" ,;:('\"") + "…"
+
+
+_ADVICE = re.compile(
+    r"\b(?:run|use|using|try|type|execute|invoke|enter|paste|install)\b"
+    r"|\b(?:curl|wget|sudo|doas)\s+[^\s:]|\b(?:rm|chmod|chown|ssh|scp)\s+[-+~/.\d]",
+    re.IGNORECASE,
+)
 
 
 def is_safe(command: str) -> bool:
@@ -163,7 +178,8 @@ _UNSAFE = re.compile(
     r"|(?:^|\s)-[a-zA-Z]{0,2}[fy][a-zA-Z]{0,2}(?=\s|$)|\bcommit\b[^|;&]* -n\b|\b(?:SKIP|HUSKY|NO_VERIFY)\w*="
     # escalates, downloads, deletes, reaches other machines
     r"|\b(?:sudo|su|doas|curl|wget|chmod|chown|eval|dd|mkfs|kill|pkill|killall|ssh|scp|nc|rm|rmdir|shred)\b|https?://"
-    r"|\bgit (?:push|reset|clean|stash|rebase|config)\b"
+    r"|\bgit (?:push|reset|clean|stash|rebase|config)\b|--(?:extra-)?index-url\b|--registry\b"
+    r"|\b(?:pip3?|npm|pnpm|yarn|bun|gem|cargo|go|brew|apt|apt-get|uv) (?:pip |global )?(?:install|add|get|i|dlx) (?!-r |-e |--path )[-\w@]"
     # hands text to an interpreter
     r"|\|\s*(?:\S*/)?(?:sh|bash|zsh|python\d?|node|perl|ruby)\b|[>`]|\$\(",
     re.IGNORECASE,
@@ -203,7 +219,7 @@ def _fix_applies(detail: Mapping[str, Any], failure: Failure) -> bool:
 
 
 def _fix(detail: Mapping[str, Any]) -> str:
-    fix = plain(detail.get("fix"), most=110)
+    fix = plain(_without_advice(plain(detail.get("fix"), most=400)), most=110)
     return f"fixed then: {fix}" if fix.startswith("edited") else f"it {fix}"
 
 

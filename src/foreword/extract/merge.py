@@ -13,7 +13,6 @@ from foreword.revise import REVISED, said_again
 from foreword.types import Memory
 
 CLOSED = "done_since"  # in a detail: the open items that a later session did
-MOST_CLOSED = 12
 ROUTINES = "routine_in"  # in a failure's detail: the sessions in which a routine brought it up, each with that routine
 EVIDENCE = 50  # sessions that a memory names; the oldest beyond are counted together
 EARLIER = "earlier"
@@ -36,7 +35,7 @@ def merge(known: Memory, fresh: Memory) -> Memory:
     if fresh.kind == "failure":
         return _merge_failure(known, fresh)
     if fresh.kind not in _COUNTED and ALSO not in known.detail:
-        return replace(fresh, uid=known.uid)
+        return _still_closed(known, replace(fresh, uid=known.uid))
     seen_in = _evidence(known.detail, fresh.detail)
     detail = {**known.detail, **fresh.detail, "seen_in": seen_in}
     older = known.confirmed > fresh.confirmed  # an old transcript that is read late tells nothing newer
@@ -57,6 +56,13 @@ def merge(known: Memory, fresh: Memory) -> Memory:
         superseded_by=fresh.superseded_by,
         detail=detail,
     )
+
+
+def _still_closed(known: Memory, fresh: Memory) -> Memory:
+    """Return *fresh* with what others did of its open items since *known* was written: a session may go on later."""
+    items = (*texts(fresh.detail, "next"), *texts(fresh.detail, "blockers"))
+    closed = [item for item in texts(known.detail, CLOSED) if item in items]
+    return replace(fresh, detail={**fresh.detail, CLOSED: closed}) if closed else fresh
 
 
 def _merge_failure(known: Memory, fresh: Memory) -> Memory:
@@ -90,7 +96,7 @@ def close_items(memory: Memory, *, done: Sequence[str], open: Sequence[str]) -> 
     closed = [item for item in open_items(memory) if _is_among(item, finished)]
     if not closed:
         return None
-    detail = {**memory.detail, CLOSED: [*texts(memory.detail, CLOSED), *closed][-MOST_CLOSED:]}
+    detail = {**memory.detail, CLOSED: [*texts(memory.detail, CLOSED), *closed]}
     after = replace(memory, detail=detail)
     over = memory.kind == "handoff" and memory.trust != "user" and not open_items(after)
     return replace(after, status="stale") if over else after
@@ -128,11 +134,14 @@ def counts_of(detail: Mapping[str, Any], name: str = "seen_in") -> dict[str, int
 
 
 def fixes_of(detail: Mapping[str, Any]) -> dict[str, str]:
-    """Return which session got past a failure by what: the command that worked there."""
-    worked = named(detail, "worked")
+    """Return which session got past a failure by what: the command that worked there, else the edit that fixed it."""
+    return {**_by_session(named(detail, "fixes"), "{}"), **_by_session(named(detail, "worked"), "`{}`")}
+
+
+def _by_session(found: Mapping[str, Any], form: str) -> dict[str, str]:
     return {
-        session: f"`{command}`"
-        for command, sessions in worked.items()
+        session: form.format(text)
+        for text, sessions in found.items()
         if isinstance(sessions, list)
         for session in sessions
         if isinstance(session, str)

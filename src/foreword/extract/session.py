@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -176,9 +177,12 @@ class SessionExtractor:
             for uid, (one, *_) in by_key.items()
             if any(other.at > one.at and retracts(other, one.text) for other in found)
         }
-        files = {turn.number: turn.edited for turn in turns}
+        edited = {turn.number: turn.edited for turn in turns}
+        touched = {file for turn in turns for file in (*turn.edited, *turn.read)}
         kept = [
-            self._statement(uid, some, files.get(some[-1].turn, ())) for uid, some in by_key.items() if uid not in back
+            self._statement(uid, some, (*_named_files(some[-1].text, touched), *edited.get(some[-1].turn, ())))
+            for uid, some in by_key.items()
+            if uid not in back
         ]
         return kept, sorted(back)
 
@@ -193,7 +197,7 @@ class SessionExtractor:
             trust="user",
             confidence=one.confidence,
             seen=len(some),
-            files=tuple(file for file in files if not file.startswith("/"))[:MOST_FILES],
+            files=tuple(dict.fromkeys(file for file in files if not file.startswith("/")))[:MOST_FILES],
             detail={
                 **{name: value for name, value in reason.items() if value},
                 "seen_in": {self.session.id: len(some)},
@@ -361,3 +365,15 @@ def _key(kind: str, text: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _named_files(text: str, touched: Collection[str]) -> list[str]:
+    """Return the files that *text* names: by a path, or by the name of one file that the session touched."""
+    files: list[str] = []
+    for name in dict.fromkeys(_FILE_NAME.findall(text)):
+        found = [file for file in touched if file == name or file.endswith(f"/{name}")]
+        files += found if len(found) == 1 else [name] if "/" in name else []
+    return files
+
+
+_FILE_NAME = re.compile(r"(?<![\w./@:-])[\w@][\w.@-]*(?:/[\w.@-]+)*\.[A-Za-z]\w{0,5}(?![\w/])")

@@ -204,9 +204,7 @@ def plan_title(turns: Sequence[Turn]) -> str:
 def request_of(turn: Turn) -> str:
     """Return the main clause of what a person typed; empty for a reply, a greeting, a link or a command."""
     for sentence in sentences(turn.typed):
-        plain = _URL.sub("", sentence)
-        plain = _GREETING.sub("", plain)
-        plain = _ASKING.sub("", plain).strip(" .!?—–-:,;")
+        plain = without_opening(sentence)
         if (
             len(plain.split()) >= 3
             and not _REPLY.match(sentence)
@@ -215,6 +213,12 @@ def request_of(turn: Turn) -> str:
         ):
             return capitalised(plain)
     return ""
+
+
+def without_opening(sentence: str) -> str:
+    """Return a sentence that a person typed without links, greeting and the words that only ask for something."""
+    plain = _GREETING.sub("", _URL.sub("", sentence))
+    return _ASKING.sub("", plain).strip(" .!?—–-:,;")
 
 
 def _by_weight(commits: Sequence[Commit]) -> list[Commit]:

@@ -46,7 +46,7 @@ def tasks_of(turns: Sequence[Turn]) -> Tasks:
     done = tuple(dict.fromkeys(_finished(turns, listed)))[-MOST_DONE:]
     # A list that nobody touched for turns was given up, not left open.
     recent = any(action.todos for turn in turns[-LAST_ANSWERS:] for action in turn.actions)
-    unfinished = [each.text for each in listed if recent and not each.done]
+    unfinished = [each.text for each in listed if recent and not each.done and each.text.strip()]
     todos = tuple(cut(text, ITEM) for text in unfinished if not any(closes(one, text) for one in done))
     found: list[str] = []
     for item in (
@@ -195,7 +195,7 @@ def _statements(turns: Sequence[Turn]) -> Iterator[str]:
                 # Later work has mostly dealt with what a message said; a list of what is still open outlives it.
                 if not label and (later or not _LEFT.search(sentence)):
                     continue
-                text = _without_offers(sentence)
+                text = _without_offers(_BARE_LABEL.sub("", sentence))
                 if not _SETTLED.search(sentence) and not _OF_GIT.search(text):
                     yield capitalised(text)
             command = _READY.search(block.text)
@@ -387,6 +387,7 @@ _OPEN_LABEL = re.compile(
     r"|(?=(?:phase|step|task|part|stage|milestone) \S+ (?:is )?next\b)",
     re.IGNORECASE,
 )
+_BARE_LABEL = re.compile(r"(?:still )?(?:open|to do|pending|remaining|to-?dos?|next steps?)(?::| —)\s+", re.IGNORECASE)
 _OF_GIT = re.compile(
     r"\bun(?:committed|pushed|staged)\b|(?:\b(?:not|never|nothing)|n't)\b.{0,25}\b(?:commit|push)", re.IGNORECASE
 )  # commands tell it better

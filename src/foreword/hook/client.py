@@ -51,8 +51,9 @@ def main() -> None:
     until, worker_until = began + limit, began + limit * WORKER_SHARE
     try:
         answer = answer_offline(call, until=until, why=why) if asked else ask_worker(call, until=worker_until)
-    except (FileNotFoundError, ConnectionRefusedError):
-        answer = answer_offline(call, until=until, why="")  # no worker yet: the ordinary case of a first call
+    except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError):
+        # No worker yet, or one that leaves and resets whoever still waits in its queue: both are ordinary.
+        answer = answer_offline(call, until=until, why="")
     except Exception as exc:
         answer = answer_offline(call, until=until, why=f"{type(exc).__name__}: {exc}")
     while answer:
@@ -176,8 +177,8 @@ def ask_worker(call: Call, *, until: float) -> bytes:
 
 def answer_offline(call: Call, *, until: float, why: str) -> bytes:
     """Keep the event, look for context in the database, and start a worker for the next event."""
-    if call[1] == "statusLine":
-        return b""  # drawn often: nothing happened, and nobody waits
+    if call[1] in ("statusLine", "PreToolUse"):
+        return b""  # drawn often, or before each tool: nothing happened that must be kept, and only a worker answers it
     import gc
     from _thread import start_new_thread
 

@@ -35,8 +35,6 @@ def context_for(
     here: Offline, delivery: Delivery, moment: Moment, *, until: float, worker_asked: bool
 ) -> tuple[bytes, Delivery | None]:
     """Return the agent's answer, built from the database as it lies on the disk, and its record for the spool."""
-    if moment.name == "tool":
-        return b"", None  # hints come from the worker alone
     found = recalled(here, moment, now=time.time(), until=until)
     if found is None:
         return b"", None

@@ -76,7 +76,8 @@ def answer(
             here.log("start", exc)
         try:
             moment = moment_of(delivery, captured) if captured else None
-            if moment is not None and not off.inject and time.monotonic() < until:
+            hinted = moment is not None and moment.name == "tool"  # hints come from the worker alone
+            if moment is not None and not hinted and not off.inject and time.monotonic() < until:
                 from foreword.hook.context import context_for
 
                 replies[0], record = context_for(here, delivery, moment, until=until, worker_asked=bool(why))

@@ -169,14 +169,17 @@ def _server(place: Place) -> dict[str, Any]:
 def _hooks(place: Place) -> dict[str, dict[str, Any]]:
     """Each event with what is run then; old versions drop a whole file that names an event they do not know."""
     # Not waited for by the agent. At its exit Claude Code ends what still runs so: what comes last stays as it is.
-    aside = ("PostToolUse", "PostToolUseFailure", "SubagentStop", "PreCompact")
+    aside = ("PostToolUse", "SubagentStop", "PreCompact")
     behind = {"async": True} if _at_least(place.version, (2, 1, 197)) else {}
-    # Of our own tools alone, before they run: the id of the call tells the worker which session asks it.
-    ours = {"matcher": "mcp__foreword__.*|mcp__plugin_foreword_foreword__.*"}
+    # Before our own tools, because the id of the call tells the worker which session asks it; before commands and edits
+    # for a hint. Versions that drop what is said there are not made to wait for it.
+    tools = (*(HINTED if _at_least(place.version, (2, 1, 197)) else ()), *OUR_TOOLS)
+    # Claude Code searches a name for a pattern with such signs: without the anchors `Write` would find `TodoWrite`.
+    before = {"matcher": f"^(?:{'|'.join(tools)})$"}
     told: dict[str, dict[str, Any]] = {
         "SessionStart": {},
         "UserPromptSubmit": {},
-        "PreToolUse": ours,
+        "PreToolUse": before,
         "PostToolUse": {"matcher": "*"},
         **({"PostToolUseFailure": {"matcher": "*"}} if _at_least(place.version, (2, 0, 76)) else {}),
         "Stop": {},
@@ -189,6 +192,10 @@ def _hooks(place: Place) -> dict[str, dict[str, Any]]:
         event: {**matcher, "hooks": [{**hooks[event], **(behind if event in aside else {})}]}
         for event, matcher in told.items()
     }
+
+
+HINTED = ("Bash", "PowerShell", "Edit", "MultiEdit", "Write", "NotebookEdit")  # tools with something to say before
+OUR_TOOLS = ("mcp__foreword__.*", "mcp__plugin_foreword_foreword__.*")
 
 
 def _at_least(version: str, wanted: tuple[int, ...]) -> bool:

@@ -74,7 +74,7 @@ def _hook(place: Place, *, event: str) -> dict[str, Any]:
         "timeout": 3 if event == "SessionEnd" else 5,
     }
     limit = place.limits.get("codex", TOKENS)
-    if event in HOST.moments and limit != TOKENS:
+    if HOST.moments.get(event) in ("session_start", "prompt") and limit != TOKENS:
         run["additionalContextLimit"] = limit  # any change here must be trusted anew: none where it is Codex's own
     return {**({"matcher": "*"} if event in ("SessionStart", "PostToolUse") else {}), "hooks": [run]}
 
@@ -89,7 +89,8 @@ HOST = Host(
         "PreCompact": "compaction",
         "SessionEnd": "session_end",
     },
-    moments={"SessionStart": "session_start", "UserPromptSubmit": "prompt"},
+    # What is said at PreToolUse arrives with the result, as this does, and would start a second process for each call.
+    moments={"SessionStart": "session_start", "UserPromptSubmit": "prompt", "PostToolUse": "tool"},
     read=read,
     answer=answer,
     used=used,

@@ -92,12 +92,13 @@ _EVENTS = {
 HOST = Host(
     name="copilot",
     events=_EVENTS,
-    moments={name: kind for name, kind in _EVENTS.items() if kind in ("session_start", "prompt")},
+    # What is said at preToolUse arrives with the result, as this does, and would start a second process for each call.
+    moments={name: kind for name, kind in _EVENTS.items() if kind in ("session_start", "prompt", "tool")},
     read=read,
     answer=answer,
     used=used,
     setup=setup,
     variables=("COPILOT_AGENT_SESSION_ID",),
     project_variable="COPILOT_PROJECT_DIR",
-    cap=None,  # 10,240 characters after a tool, where we say nothing; elsewhere 50,000 arrive whole
+    cap=None,  # 10,240 characters after a tool, where we say one line; elsewhere 50,000 arrive whole
 )

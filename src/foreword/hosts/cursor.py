@@ -81,7 +81,7 @@ HOST = Host(
         "preCompact": "compaction",
         "sessionEnd": "session_end",
     },
-    moments={"sessionStart": "session_start", "beforeSubmitPrompt": "prompt"},
+    moments={"sessionStart": "session_start", "beforeSubmitPrompt": "prompt", "postToolUse": "tool"},
     read=read,
     answer=answer,
     used=used,

@@ -102,7 +102,7 @@ HOST = Host(
         "AfterAgent": "stop",
         "SessionEnd": "session_end",
     },
-    moments={"SessionStart": "session_start", "BeforeAgent": "prompt"},
+    moments={"SessionStart": "session_start", "BeforeAgent": "prompt", "AfterTool": "tool"},
     read=read,
     answer=answer,
     used=used,

@@ -23,10 +23,13 @@ const PICTURE = 1024; // characters of a data: URL that is no text
 const REMEMBERED = 1000; // sessions, messages and calls
 const TRACES = 20; // of one process
 const OURS = /<foreword_context\b|\[foreword\] /;
+const HINT = /\n\n\[foreword, history\] [^\n]*$/;
 // Where OpenCode cannot be asked which of its agents are hidden.
 const HIDDEN =
   /^\s*(You are a (title generator|context summarization agent|helpful AI assistant tasked with summar)|Summarize )/;
 const CAPTURED = ["session.idle", "session.compacted", "session.deleted"];
+// Tools behind whose result a hint may stand; nobody waits for what we know of the others.
+const HINTED = ["bash", "edit", "write", "multiedit", "patch", "apply_patch"];
 
 export const Foreword = async ({ client, directory }) => {
   if (!["", "0", undefined].includes(process.env.FOREWORD_OFF)) return {};
@@ -108,8 +111,14 @@ export const Foreword = async ({ client, directory }) => {
       const text = await within(ask("experimental.session.compacting", { directory, input }, START), START);
       if (text) output.context.push(text);
     },
-    "tool.execute.after": async (input, output) =>
-      capture("tool.execute.after", input.sessionID, { directory, input, output }),
+    "tool.execute.after": async (input, output) => {
+      const isText = typeof output.output === "string"; // not of MCP tools
+      if (isText && HINT.test(output.output)) return; // another copy of this file was first
+      const answered = capture("tool.execute.after", input.sessionID, { directory, input, output });
+      if (!isText || !HINTED.includes(input.tool)) return;
+      const text = await within(answered, PROMPT);
+      if (text) output.output += `\n\n${text}`;
+    },
     "experimental.text.complete": async (input, output) => {
       if (summaries.has(input.messageID)) return; // what a compaction wrote, nobody said
       capture("experimental.text.complete", input.sessionID, { directory, input, output });
@@ -201,16 +210,19 @@ const captures = () => {
     const first = waiting[0];
     if (!first) return;
     first.inner = await first.isInner();
-    if (!first.inner) await send(first, PROMPT);
+    if (!first.inner) first.answer(await send(first, PROMPT, () => first.answer("")));
+    first.answer("");
     if (waiting[0] === first) bytes -= waiting.shift().body.length; // else it was rescued meanwhile
   };
-  // The payload as it is now, for other plugins may change it; whose it is may take a while to know.
+  // The payload as it is now, for other plugins may change it; whose it is may take a while to know. Comes to what the
+  // worker answers, and to nothing as soon as there is none.
   const add = (taken, isInner) => {
     if (waiting.length >= WAITING || bytes + taken.body.length > WAITING_BYTES)
       return trace("too many events waited, and some were not kept");
     bytes += taken.body.length;
-    waiting.push({ ...taken, isInner });
+    const answered = new Promise((answer) => waiting.push({ ...taken, isInner, answer }));
     turn = turn.then(one).catch((error) => trace(`${taken.event}: ${error}`));
+    return answered;
   };
   return {
     add,
@@ -234,8 +246,9 @@ const ask = (event, payload, ms) => send(entry(event, payload), ms);
 
 const entry = (event, payload) => ({ event, at: moment(), body: Buffer.from(without(secrets(), payload)) });
 
-// The context that comes back; nothing where there is none. It never rejects, and may take longer than *ms*.
-const send = async (told, ms) => {
+// The context that comes back; nothing where there is none. It never rejects, and may take longer than *ms*; *away* is
+// called where no worker answers.
+const send = async (told, ms, away = () => {}) => {
   try {
     let why;
     if (told.body.length <= BIG)
@@ -245,6 +258,7 @@ const send = async (told, ms) => {
         const nobody = ["ENOENT", "ECONNREFUSED", "FailedToOpenSocket"].includes(error.code); // as Bun calls it, too
         why = nobody ? undefined : `${error.message}`;
       }
+    away();
     return contextOf(await launch(told, why));
   } catch (error) {
     trace(`${told.event}: ${error.message}`);

@@ -127,6 +127,7 @@ HOST = Host(
         "session.created": "session_start",
         "experimental.chat.system.transform": "session_start",
         "chat.message": "prompt",
+        "tool.execute.after": "tool",
         "experimental.session.compacting": "compaction",
     },
     read=read,

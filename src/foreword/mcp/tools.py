@@ -31,7 +31,7 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "decisions": ("decision",),
     "failures": ("failure",),
     "patterns": ("pattern",),
-    "sessions": ("summary", "handoff"),
+    "sessions": ("summary", "turn", "handoff"),
     "changes": ("change", "observation"),
     "knowledge": ("learning", "project", "note"),
 }

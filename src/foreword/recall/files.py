@@ -12,11 +12,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from foreword.details import text, texts
-from foreword.recall.relevance import content_words
+from foreword.recall.relevance import memory_words
 from foreword.types import Memory
 
 
@@ -40,16 +39,11 @@ def record_of(memory: Memory) -> TurnRecord:
     return TurnRecord(
         session=memory.session,
         ended=memory.created,
-        words=_words(words),
-        prompt_words=_words(user),
+        words=memory_words(words),
+        prompt_words=memory_words(user),
         edited=memory.files,
         read=tuple(file for file in texts(detail, "read") if not file.startswith("/")),
     )
-
-
-@lru_cache(4_000)
-def _words(text: str) -> frozenset[str]:
-    return content_words(text)
 
 
 HALF = 8  # turns after which a file counts half; between 4 and 16 the figures hardly change
@@ -154,6 +148,20 @@ def select_files(
     return [each for each in found[:most] if each.score >= WITH_NOTE]
 
 
+TIMES, SHARE = 2, 0.5  # turns in which a file changed with another, of all in which that one changed
+
+
+def changed_together(
+    named: Collection[str], history: Sequence[TurnRecord], *, most: int = 3
+) -> list[tuple[str, int, int]]:
+    """Return the files that mostly change together with a named one: each with how often, of how many times."""
+    known = _Known(named)
+    turns = [turn for turn in history if any(path in known for path in turn.edited)]
+    counts = Counter(path for turn in turns for path in turn.edited if path not in known and is_source(path))
+    often = [(path, count, len(turns)) for path, count in counts.items() if count >= max(TIMES, SHARE * len(turns))]
+    return sorted(often, key=lambda each: (-each[1], each[0]))[:most]
+
+
 def is_source(path: str) -> bool:
     """Return whether a person would edit this file: in the project, not generated, locked, scratch or a dependency."""
     return not _OTHERS.search(path) and not path.startswith(("/", "~", "../")) and path[1:3] != ":/"
@@ -200,8 +208,8 @@ def _weight(terms: Mapping[str, float], words: Collection[str]) -> float:
 
 def _name_shares(paths: Collection[str], words: frozenset[str]) -> dict[str, float]:
     """Return how much of each file's name the prompt says; words that many paths hold count less."""
-    name_words = {path: content_words(path.rpartition("/")[2].rpartition(".")[0] or path) for path in paths}
-    holders = Counter(word for path in paths for word in name_words[path] | content_words(path.rpartition("/")[0]))
+    name_words = {path: memory_words(path.rpartition("/")[2].rpartition(".")[0] or path) for path in paths}
+    holders = Counter(word for path in paths for word in name_words[path] | memory_words(path.rpartition("/")[0]))
     shares = {}
     for path, own in name_words.items():
         weights = {word: math.log((len(paths) + 1) / (holders[word] + 0.5)) for word in own}

@@ -108,9 +108,9 @@ def _summary(memory: Memory, now: float, _: Mapping[str, float], width: int) -> 
 
 def _statement(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
     """A rule, correction or decision: whose it is, and why."""
-    why = text_in(memory.detail, "why")
+    why = neutral(text_in(memory.detail, "why"), width=TITLE).removeprefix("because ").rstrip(".")
     text = neutral(memory.title, width=width).rstrip(".")
-    text = f"{text}, because {neutral(why, width=TITLE).removeprefix('because ')}" if why else text
+    text = f"{text}, because {why}" if why and why not in memory.title else text
     if memory.trust == "user":
         return Note(text=text, label=f"you, {_when(memory, now)}", files=_files(memory))
     return Note(text=text, label=f"{kind_of(memory)} ({source_of(memory)}), {_when(memory, now)}", files=_files(memory))
@@ -152,6 +152,11 @@ def _plain_words(memory: Memory, now: float, weights: Mapping[str, float], width
     return Note(text=text, label=f"{kind_of(memory)}{who}, {_when(memory, now)}", files=_files(memory))
 
 
+def _project(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    text = facts_text(memory)
+    return Note(text=neutral(text, width=width)) if text else _plain_words(memory, now, weights, width)
+
+
 _WORDS = {
     "turn": _turn,
     "summary": _summary,
@@ -162,6 +167,7 @@ _WORDS = {
     "learning": _learning,
     "change": _change,
     "observation": _observation,
+    "project": _project,
 }
 
 
@@ -174,6 +180,24 @@ def _title_and_body(memory: Memory, weights: Mapping[str, float], width: int) ->
     part = body if len(body) <= room else passage(body, weights, room=room) or body
     text = part if _repeats(title, part) else f"{title}: {part}"
     return neutral(text, width=width)
+
+
+def facts_text(memory: Memory) -> str:
+    """Return what the user said that a project is; empty where only its files say something."""
+    parts = [
+        f"{label}: {', '.join(neutral(each, width=TITLE) for each in texts_in(memory.detail, name))}"
+        for name, label in _PROJECT_FACTS
+        if texts_in(memory.detail, name)
+    ]
+    return "; ".join(parts)
+
+
+_PROJECT_FACTS = (
+    ("role", "Project"),
+    ("contracts", "contracts"),
+    ("depends_on", "depends on"),
+    ("related", "related to"),
+)
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------

@@ -6,11 +6,14 @@ import re
 from collections.abc import Mapping
 
 from foreword.extract.text import cut, split_sentences
-from foreword.recall.relevance import content_words, without_parts
+from foreword.recall.relevance import memory_words, without_parts
 
 SHORTEST = 25  # characters of a sentence that says something
+ENOUGH = 1.2  # words' worth that the best sentence holds
 NEXT = 0.6  # of the best sentence's weight that the second one needs
 TELLS = 0.5  # words' worth of a sentence that states a cause or what was done
+# A sentence that was torn out of its context begins in the middle, or announces what does not follow.
+_WHOLE = re.compile(r"[\"'`(\[*]{0,3}[A-Z0-9\u00c0-\uffff`][^\n]*[^:\n]$|[`.][\w./-]+[^\n]*[^:\n]$")
 _OFFER = re.compile(r"\b(?:want me to|shall i|should i|would you like|do you want|let me know|if you want)\b|\?$", re.I)
 _TELLS = re.compile(
     r"\b(?:because|root cause|caused by|so that|turns out|instead of|only (?:works|when|if)|due to|fixed|added|removed"
@@ -23,13 +26,15 @@ def passage(text: str, weights: Mapping[str, float], *, room: int) -> str:
     """Return up to two sentences of *text* that hold most of the weight of a prompt's words; empty where none do."""
     ranked = []
     for place, sentence in enumerate(_lines(text)):
-        if len(sentence) < SHORTEST or _OFFER.search(sentence):
+        if len(sentence) < SHORTEST or _OFFER.search(sentence) or not _WHOLE.match(sentence):
             continue
-        words = content_words(sentence)
+        words = memory_words(sentence)
         held = sum(weights[word] for word in without_parts([word for word in weights if word in words]))
         if held:
             ranked.append((held + TELLS * bool(_TELLS.search(sentence)), place, sentence))
     ranked.sort(key=lambda each: (-each[0], each[1]))
+    if not ranked or ranked[0][0] < ENOUGH:
+        return ""  # one word in passing: what came of the whole says more
     taken: list[tuple[int, str]] = []
     for weight, place, sentence in ranked[:4]:
         if taken and (weight < NEXT * ranked[0][0] or len(sentence) > room or len(taken) == 2):

@@ -17,18 +17,22 @@ from foreword.hosts import codex
 from foreword.layout import LayerRule, Recipe
 from foreword.recall import render
 from foreword.recall.budget import Fitted, Layer, Line, fit
-from foreword.recall.files import TurnRecord, likely_files, record_of, select_files
-from foreword.recall.notes import Note, note_of
+from foreword.recall.files import TurnRecord, changed_together, record_of
+from foreword.recall.notes import Note, id_of, note_of
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, least, rank, votes, weighed
 from foreword.recall.relevance import (
+    Anchors,
     Candidate,
     PromptKind,
     RoutineNote,
+    anchors_of,
     choose,
     choose_for_routine,
     classify,
     content_words,
+    is_anchored,
+    memory_words,
     word_weights,
 )
 from foreword.recall.sanitize import shown_path
@@ -62,8 +66,9 @@ MOST_CANDIDATES = 400
 MOST_REJECTED = 20  # a screen full, best first
 MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not become the prompt
 QUESTION = "question"  # the source of a session start that was asked for
-CANDIDATES = 30  # hits that are compared with a prompt word by word
+CANDIDATES = 12  # hits that are put into words and compared with a prompt
 OFFLINE_TURNS = 60  # turns that tell the likely files where no worker keeps them at hand
+SURE = 0.7  # confidence of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
 NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
@@ -275,8 +280,9 @@ class _Recall:
             return "shown", "it came up in this session itself" if own else "already shown in this context window"
         if max(memory.created, memory.confirmed) <= since:
             return "older", "it was there when this context window began"
-        if memory.kind == "learning" and memory.confidence < CERTAIN:
-            return "unsure", f"not sure enough: {memory.confidence:.2f}, and below {CERTAIN} it must be asked for"
+        sure = SURE if layer == "notes" and memory.trust != "user" else CERTAIN
+        if memory.kind == "learning" and memory.confidence < sure:
+            return "unsure", f"not sure enough: {memory.confidence:.2f}, and below {sure} it must be asked for"
         if layer == "rules" and memory.trust != "user":
             return "trust", "only what the user said becomes a rule"
         return None
@@ -329,6 +335,8 @@ class _Recall:
             self.needed = least(ranked, threshold=self.options.threshold, moment="prompt")
             shown = [each for each in ranked if each.score >= self.needed]
             return {"index": [Entry(_unwritten(each), each) for each in (*special, *shown)]}
+        if kind.kind == "past":
+            return {"notes": self._recollections(kind, author.typed, [*special, *ranked])}
         found = self._notes(kind, author.typed, ranked)
         found["notes"] = [*(Entry(self._note(each, EMPTY), each) for each in special), *found["notes"]]
         return found
@@ -345,26 +353,41 @@ class _Recall:
     def _notes(self, kind: PromptKind, typed: str, ranked: Sequence[Ranked]) -> dict[str, list[Entry]]:
         """Return the notes that concern the very thing the prompt is about, and the files that it will need."""
         weights = self._weights(kind.topic, typed)
-        entries = {each.memory.id: Entry(self._note(each, weights), each) for each in ranked[:CANDIDATES]}
-        choice = choose(weights, [self._candidate(each) for each in entries.values()], kind=kind)
+        nearest = sorted(ranked, key=lambda each: -_weight_of(each.memory, weights))[:CANDIDATES]
+        entries = {each.memory.id: Entry(self._note(each, weights), each) for each in nearest}
+        said = content_words(self.trigger.prompt)
+        anchors = anchors_of(self.trigger.prompt, files=self.query.files, functions=self.query.functions)
+        choice = choose(weights, [self._candidate(each, said, anchors) for each in entries.values()], kind=kind)
         chosen = [entries[match.id] for match in choice.notes]
         self.reason = "" if chosen else "topic" if kind.kind == "same topic" else "below"
         for id, why in choice.rejected.items():
             self._reject(entries[id], "notes", "relevance", why)
-        likely = likely_files(
-            weights,
-            self._history(),
-            session=self.trigger.session,
-            session_touched=self.trigger.touched,
-            names_in_prompt=self.query.files,
-        )
-        files = [
-            each.path
-            for each in select_files(likely, with_note=bool(chosen), opens_topic=kind.opens_topic)
-            if file_exists(self.trigger.project.root, each.path)
-        ]
-        line = Entry(Note(text=f"Likely files: {', '.join(shown_path(each) for each in files)}", kind="change"))
-        return {"files": [line] if files else [], "notes": chosen}
+        return {"files": self._companions(), "notes": chosen}
+
+    def _recollections(self, kind: PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
+        """Return what answers a question about the past: the best hits, where the search is sure of them."""
+        weights = self._weights(kind.topic, typed)
+        self.needed = least(ranked, threshold=self.options.threshold, moment="prompt")
+        found: list[Entry] = []
+        for each in ranked:
+            entry = Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
+            if each.score >= self.needed or each.why.get("named"):
+                found.append(entry)
+            else:
+                below = f"its score of {each.score:.3f} is below {self.needed:.3f}"
+                self._reject(entry, "notes", "threshold", below)
+        self.reason = "" if found else "below"
+        return found
+
+    def _companions(self) -> list[Entry]:
+        """Return the files that mostly change together with those that the prompt names."""
+        named = self.query.files
+        found = changed_together(named, self._history()) if named else []
+        there = [each for each in found if file_exists(self.trigger.project.root, each[0])]
+        if not there:
+            return []
+        paths = ", ".join(f"{shown_path(path)} ({count} of {times} times)" for path, count, times in there)
+        return [Entry(Note(text=f"Changed together with {shown_path(named[0])}: {paths}", kind="change"))]
 
     def _weights(self, topic: Sequence[str], typed: str) -> dict[str, float]:
         """Return what each word of a prompt's topic weighs: the fewer memories hold it, the more."""
@@ -373,31 +396,21 @@ class _Recall:
         holders = {word: counts[asked[word]] for word in topic if word in asked}
         return word_weights(topic, holders, max(1, size))
 
-    def _candidate(self, entry: Entry) -> Candidate:
+    def _candidate(self, entry: Entry, prompt: frozenset[str], anchors: Anchors) -> Candidate:
         assert entry.ranked is not None
-        memory = entry.ranked.memory
-        user = memory.detail.get("user")
-        text = " ".join((memory.title, memory.body, str(user or ""), *memory.files))
-        says = entry.note.text
+        memory, shown = entry.ranked.memory, content_words(entry.note.text)
+        words = memory_words(_text_of(memory)) | shown
         return Candidate(
             id=memory.id,
             session=memory.session,
             at=memory.created,
-            words=content_words(f"{text} {says}"),
-            shown=content_words(says),
-            substance=self._says_something(memory, says),
+            words=words,
+            shown=shown,
+            anchored=is_anchored(anchors, files=memory.files, words=words),
+            substance=_says_something(memory, shown, prompt, asks="?" in self.trigger.prompt),
             superseded=memory.status != "active",
             in_context=bool(memory.session) and memory.session == self.trigger.session,
         )
-
-    def _says_something(self, memory: Memory, note: str) -> bool:
-        """Return whether a note says what came of something, and more than the prompt itself."""
-        if memory.kind == "turn" and not (memory.detail.get("outcome") or memory.detail.get("commits")):
-            return False
-        if memory.kind == "summary" and not memory.body:
-            return False
-        words = content_words(note)
-        return len(words - content_words(self.trigger.prompt)) >= NEW_WORDS * len(words)
 
     def _routine(self, kind: PromptKind) -> dict[str, list[Entry]]:
         """Return what is known about just this routine: rules, failures that come back, and work in progress."""
@@ -423,7 +436,7 @@ class _Recall:
             memory.id,
             routine if times else routine_of(str(memory.detail.get("command") or memory.title)[:150]),
             sessions=times or len(named(memory.detail, "seen_in")),
-            rule=not failed and memory.trust == "user",
+            rule=not failed and memory.trust == "user" and memory.seen > 1 and not memory.title.endswith("?"),
             has_fix=bool(memory.detail.get("worked")),
         )
 
@@ -438,7 +451,9 @@ class _Recall:
             over = routine == "pull request" and memory.detail.get("fate") == "merged"
             if fresh and not over and memory.detail.get(wanted):
                 text = work_in_progress(memory, self.trigger, now=self.now)
-                return [Entry(Note(text=text, id=memory.id, kind="summary"), Ranked(memory, 1.0, {}))] if text else []
+                return (
+                    [Entry(Note(text=text, id=id_of(memory), kind="summary"), Ranked(memory, 1.0, {}))] if text else []
+                )
         return []
 
     def _note(self, ranked: Ranked, weights: Mapping[str, float]) -> Note:
@@ -745,6 +760,34 @@ def _project_facts(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Return what the user said the project is; what its files say of it is found by its words."""
     facts = ("role", "contracts", "depends_on", "related")
     return [each for each in ranked if any(each.memory.detail.get(name) for name in facts)][:2]
+
+
+def _text_of(memory: Memory) -> str:
+    """Return everything that a memory holds in words."""
+    user = memory.detail.get("user")
+    return " ".join((memory.title, memory.body, user if isinstance(user, str) else "", *memory.files))
+
+
+def _weight_of(memory: Memory, weights: Mapping[str, float]) -> float:
+    words = memory_words(_text_of(memory))
+    return sum(weight for word, weight in weights.items() if word in words)
+
+
+def _says_something(memory: Memory, shown: frozenset[str], prompt: frozenset[str], *, asks: bool) -> bool:
+    """Return whether a note says what came of something, and more than the prompt itself.
+
+    What an agent only thought about is worth telling to somebody who *asks*; a change needs what was done, and a
+    failure of one session is told where it comes back.
+    """
+    if memory.kind == "failure" and not asks and len(named(memory.detail, "seen_in")) < 2:
+        return False
+    if memory.kind == "turn" and not (memory.detail.get("outcome") or memory.detail.get("commits")):
+        return False
+    if memory.kind == "turn" and not asks and not (memory.files or memory.detail.get("commits")):
+        return False
+    if memory.kind == "summary" and not memory.body:
+        return False
+    return len(shown - prompt) >= NEW_WORDS * len(shown)
 
 
 def _hit(memory: Memory) -> Hit:

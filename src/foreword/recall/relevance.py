@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from foreword.extract.routines import routine_of
@@ -43,6 +44,7 @@ class Candidate:
     at: float  # seconds since the epoch
     words: frozenset[str]  # of everything that it holds, as `content_words` writes them
     shown: frozenset[str]  # of the passage that would be rendered
+    anchored: bool = False  # about a thing that the prompt names: a file, an identifier, a quoted name, an issue
     substance: bool = True  # whether that passage says what came of it: an outcome, a cause, a decision
     superseded: bool = False
     in_context: bool = False  # the agent has it: its own session since the last compaction, or given in full before
@@ -88,6 +90,12 @@ def content_words(text: str) -> frozenset[str]:
     """
     text = text[:MOST_TEXT]
     return frozenset(_comparable(text)) | frozenset(references(text))
+
+
+@lru_cache(30_000)
+def memory_words(text: str) -> frozenset[str]:
+    """Return the content words of a memory's text, a sentence of it or a path, which many prompts are compared with."""
+    return content_words(text)
 
 
 def references(text: str) -> tuple[str, ...]:
@@ -164,6 +172,12 @@ _PAST = re.compile(
     r"|\bis [^.?!\n]{0,80}\balready (?:logged|done|there|implemented|planned|scoped|fixed|solved)\b",
     re.I,
 )
+_PAST_TENSE = re.compile(
+    r"\b(?:what|which|where|how|when|who|whose|why)\b(?:[ \w'-]{0,40}?) (?:did|was|were|has|have|had)\b[^?\n]{0,200}\?"
+    r"|^\s*(?:did|has|have|had|was|were) \w[^?\n]{0,200}\?",
+    re.I,
+)
+_QUESTION = re.compile(r"\s*(?:what|which|where|how|when|who|whose|why)\b[^\n]{10,240}\?\s*$", re.I)
 _ANSWER = re.compile(
     r"\s*(?:[-*\"'(]\s*)?(?:"
     r"(?:y|n|yes|yeah|yep|yup|no|nope|sure|lgtm|thanks?|thank you|perfect|great|nice|cool|correct|exactly|agreed)\b"
@@ -197,8 +211,11 @@ def classify(prompt: str, *, typed: str, author: str, first: bool, session_words
     if author == "pasted" or not typed.strip():
         return PromptKind("pasted", "a pasted text says what is needed itself", topic_words(prompt))
     fresh = tuple(topic) if first else tuple(word for word in topic if word not in session_words)
-    if topic and _PAST.search(typed[:1000]):
+    past_tense = (first or len(fresh) >= FRESH) and _PAST_TENSE.search(typed[:1000])
+    if topic and (past_tense or _PAST.search(typed[:1000])):
         return PromptKind("past", "it asks about something that was done before", topic, fresh)
+    if first and len(topic) >= FRESH and _QUESTION.match(typed):
+        return PromptKind("past", "a question that opens the conversation", topic, fresh)
     routine = routine_of(typed)
     if routine and len(fresh) < FRESH and len(topic) <= FRESH:
         return PromptKind("routine", f"a routine ({routine}) that names no topic", topic, fresh, routine)
@@ -226,14 +243,18 @@ def _is_plan(prompt: str) -> bool:
 # in the passage that is shown. Best notes whose files the next turn touched, by score: up to 0.7 4 of 16, up to 1.1 8
 # of 20, above 14 of 20. Fitted on two projects (lowest score with 0.65) it is 1.0 to 1.15; on the third then 14 of 21.
 ENOUGH = 1.1
-COVERAGE = 0.3  # of the prompt's weight, at least: a long prompt shares rare words with notes on other things
-DISTINCT = 2  # different words of the prompt in the passage: one word alone is a coincidence
+# Two readers called notes noise that share words with a prompt but no thing that it names: of 24 such, one helped. So
+# a note that is anchored needs half of the score; any other nearly half of the prompt's weight, in three rare words.
+ANCHORED = 0.5  # factor on the score that is enough
+COVERAGE, UNANCHORED_COVERAGE = 0.25, 0.45  # of the prompt's weight, at least
+DISTINCT, UNANCHORED_DISTINCT = 2, 3  # different words of the prompt in the passage
 UNKNOWN = 0.5  # weight of a word that no memory holds: a slip of the pen, or something new
 HEAVIEST = 12  # words that count as the whole of a prompt, so that long and short ones compare
 # Factors on the score that is enough. A question about the past wants notes; a running conversation has most of its
 # topic already; a plan says what is needed, and only the session that worked on its very subject adds to it.
 FACTORS: Mapping[Kind, float] = {"past": 0.7, "new topic": 1.0, "same topic": 1.5, "plan": 2.0}
 SAME_THING = 1.0  # added where prompt and note name the same issue, pull request or advisory
+NEXT_ANSWER = 0.4  # the same for a question about the past, which several notes may answer
 NEXT = 0.8  # of the best note's score that a further one needs
 ALIKE = 0.5  # share of common words from which two passages say the same; the newer one stays
 MOST_NOTES = 4
@@ -259,7 +280,7 @@ def choose(
     whole = sum(sorted((weights[word] for word in without_parts(weights)), reverse=True)[:HEAVIEST])
     fitting: list[tuple[Match, Candidate]] = []
     for each in candidates:
-        match, why_not = _match(each, weights, whole=whole, enough=enough)
+        match, why_not = _match(each, weights, whole=whole, enough=enough, asks_past=kind.kind == "past")
         if not why_not:
             fitting.append((match, each))
         else:
@@ -267,7 +288,7 @@ def choose(
     fitting.sort(key=lambda pair: (-pair[0].score, -pair[1].at))
     taken: list[tuple[Match, Candidate]] = []
     for match, each in fitting:
-        if taken and match.score < NEXT * taken[0][0].score:
+        if taken and match.score < (NEXT_ANSWER if kind.kind == "past" else NEXT) * taken[0][0].score:
             rejected[each.id] = "much weaker than the best note"
             continue
         alike = next((at for at, (_, other) in enumerate(taken) if _are_alike(each, other)), None)
@@ -286,12 +307,17 @@ def choose(
     return Choice(tuple(match for match, _ in taken), f"{kind.reason}; the best note shares {held}", rejected)
 
 
-def _match(each: Candidate, weights: Mapping[str, float], *, whole: float, enough: float) -> tuple[Match, str]:
+def _match(
+    each: Candidate, weights: Mapping[str, float], *, whole: float, enough: float, asks_past: bool
+) -> tuple[Match, str]:
     """Return how well a note fits, and why it does not fit well enough; nothing where it does."""
     held = without_parts([word for word in weights if word in each.words])
     shown = without_parts([word for word in weights if word in each.shown])
     coverage = min(1.0, sum(weights[word] for word in held) / whole) if whole else 0.0
-    same_thing = any(_is_reference(word) for word in held)
+    same_thing = any(_is_reference(word) for word in shown)  # the passage itself, not one of ten that a note lists
+    loose = each.anchored or asks_past
+    least, distinct = (COVERAGE, DISTINCT) if loose else (UNANCHORED_COVERAGE, UNANCHORED_DISTINCT)
+    enough *= ANCHORED if loose else 1.0
     score = coverage * sum(weights[word] for word in shown) + SAME_THING * same_thing
     match = Match(each.id, score, tuple(sorted({*shown} or {*held}, key=lambda word: (-weights[word], word))))
     if each.superseded:
@@ -300,7 +326,7 @@ def _match(each: Candidate, weights: Mapping[str, float], *, whole: float, enoug
         return match, "the agent has it already"
     if not held:
         return match, "shares no word with the prompt"
-    if not same_thing and (coverage < COVERAGE or len(shown) < DISTINCT or score < enough):
+    if not same_thing and (coverage < least or len(shown) < distinct or score < enough):
         return match, f"holds {coverage:.0%} of what the prompt is about, score {score:.2f} of {enough:.2f}"
     return match, "" if each.substance else "says nothing of what came of it"
 
@@ -325,6 +351,49 @@ def _why_none(candidates: Sequence[Candidate], rejected: Mapping[str, str], kind
         return f"{kind.reason}, and nothing more specific is known"
     return "nothing that is remembered concerns this very thing"
 
+
+# --- anchors ---------------------------------------------------------------------------------------------------------
+
+_QUOTED = re.compile(r"[\"\u201c`']([A-Z][\w.-]{2,30}(?: [\w.-]{2,20}){0,2})[\"\u201d`']")
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """The things that a prompt names."""
+
+    files: frozenset[str]  # last parts of paths, in small letters
+    names: tuple[frozenset[str], ...]  # identifiers and quoted names, each as its content words
+    references: frozenset[str]
+    words: frozenset[str]  # all content words of the prompt, to recognise a file by the words of its name
+
+
+def anchors_of(prompt: str, *, files: Iterable[str], functions: Iterable[str]) -> Anchors:
+    """Return the things that a prompt names; *files* and *functions* are those that `mentions` found in it."""
+    quoted = (found for found in _QUOTED.findall(prompt[:MOST_TEXT]))
+    names = (content_words(name) for name in (*functions, *quoted))
+    return Anchors(
+        files=frozenset(file.rpartition("/")[2].lower() for file in files),
+        names=tuple(words for words in names if words),
+        references=frozenset(references(prompt)),
+        words=content_words(prompt),
+    )
+
+
+def is_anchored(anchors: Anchors, *, files: Iterable[str], words: Collection[str]) -> bool:
+    """Return whether a note of these *files* and *words* is about a thing that the prompt names."""
+    if any(name <= set(words) for name in anchors.names) or not anchors.references.isdisjoint(words):
+        return True
+    for file in files:
+        last = file.rpartition("/")[2]
+        if last.lower() in anchors.files:
+            return True
+        parts = memory_words(last.partition(".")[0]) - {last.partition(".")[0].lower()}
+        if len(parts) >= NAME_WORDS and parts <= anchors.words:
+            return True
+    return False
+
+
+NAME_WORDS = 2  # of a file's name that the prompt must all say, where it does not write the name itself
 
 # --- routines --------------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,8 @@ from foreword.recall.notes import (
     MOST_FILES,
     Note,
     day_of,
+    facts_text,
+    is_name,
     note_of,
     rule_note,
     session_note,
@@ -38,8 +41,10 @@ FAILURE_DAYS = 45.0
 SURE_RULE = 0.7  # confidence of a rule that comes by itself after being said once
 LEARNED = 2  # notes among them that an agent wrote
 KNOWN = 4  # notes on the files in play
-KNOWN_WIDTH = 180  # characters of one
+BY_HAND = 60  # memories, the newest, that are looked through for what the user pinned or wrote by hand
+PROJECTS = 5  # memories about projects that are looked through for the user's facts
 CERTAIN = 0.5  # learnings below this confidence never come by themselves
+_UNCOMMITTED = re.compile(r"Changes? not committed: ")
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,8 @@ class SessionStart:
                 seen.append(self._open(memory, memory.title))
                 found.append(Entry(seen[-1], Ranked(memory, 1.0, {})))
             for text in open_items(memory):
+                if _UNCOMMITTED.match(text):
+                    continue  # the working copy tells it, and may be clean by now
                 note = self._open(memory, text)
                 if len(unique_notes([*seen, note])) > len(seen):
                     seen.append(note)
@@ -113,7 +120,7 @@ class SessionStart:
 
     def _open(self, memory: Memory, text: str) -> Note:
         whose = "handed over" if memory.kind == "handoff" and memory.trust == "user" else "left open"
-        by = f" by {memory.source}" if whose == "handed over" and memory.source != "user" else ""
+        by = f" by {memory.source}" if whose == "handed over" and _names_another(memory.source) else ""
         return Note(
             text=f"Open: {neutral(text, width=TITLE)}",
             tail=f"{whose}{by} {ago(self._age(memory))}",
@@ -146,7 +153,15 @@ class SessionStart:
         for name, label in (("repository", "repository"), ("default_branch", "default branch")):
             found = most_frequent((text for each in self._summaries for text in texts_in(each.detail, name)), most=1)
             parts += [f"{label} {neutral(found[0], width=80)}"] if found else []
-        return [Entry(Note(text=" · ".join(parts), kind="project"))] if parts else []
+        ways = [Entry(Note(text=" · ".join(parts), kind="project"))] if parts else []
+        return [*self._project_facts(), *ways]
+
+    def _project_facts(self) -> list[Entry]:
+        """What the user laid down about the project itself: its role, contracts, dependencies."""
+        for memory in self._recent(("project",), PROJECTS):
+            if facts_text(memory):
+                return [Entry(note_of(memory, now=self._now), Ranked(memory, 1.0, {}))]
+        return []
 
     def _rules(self, rank: Callable[[Sequence[Memory]], Sequence[Ranked]]) -> list[Entry]:
         """Standing rules; only what the user said becomes one."""
@@ -158,13 +173,22 @@ class SessionStart:
         return [Entry(rule_note(each.memory, now=self._now), each) for each in rank(rules)]
 
     def _knowledge(self) -> list[Entry]:
-        """Decisions, facts and gotchas about the files that are worked on now."""
+        """Decisions, facts and gotchas about the files that are worked on now; before them what the user pinned.
+
+        What the user wrote down by hand, and about no file, is about the whole project.
+        """
         kinds = ("decision", "pattern", "learning", "correction", "preference", "note")
+        by_hand = self._recent(("decision", "pattern", "learning", "note"), BY_HAND)
         found = [
-            each
-            for each in self._about(self._files[:6], kinds)
-            if each.kind != "learning" or each.trust == "user" or each.confidence >= CERTAIN
+            *(each for each in by_hand if each.pinned),
+            *(
+                each
+                for each in self._about(self._files[:6], kinds)
+                if each.kind != "learning" or each.trust == "user" or each.confidence >= CERTAIN
+            ),
+            *(each for each in by_hand if each.source == each.trust == "user" and not each.files),
         ]
+        found = list({each.id: each for each in found}.values())
         learned = [each for each in found if each.trust != "user"]
         found = [each for each in found if each.trust == "user" or each in learned[:LEARNED]]
         notes = [
@@ -189,6 +213,10 @@ class SessionStart:
 
     def _exists(self, file: str) -> bool:
         return file_exists(self._trigger.project.root, file)
+
+
+def _names_another(source: str) -> bool:
+    return bool(source) and is_name(source) and source.strip("-_").lower() != "user"
 
 
 def _has_advice(memory: Memory) -> bool:

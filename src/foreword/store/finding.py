@@ -92,7 +92,7 @@ class Finder:
         """Return how many memories hold each term, counted up to COMMON, and how many memories there are."""
         owners = self._owners(scopes)
         spans = [range_of(owner) for owner, _ in owners]
-        counts = {term: len(self._holding(term, spans, most=COMMON)) for term in terms} if spans else {}
+        counts = {term: len(self._holding(term, spans, most=COMMON)) for term in terms}
         return counts, sum(newest for _, newest in owners)
 
     def _rarest(

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foreword.store.reading import SESSION, THERE, Reader
+from foreword.store.finding import marks
+from foreword.store.reading import SESSION, THERE, Reader, _chunks
 from foreword.types import Injection, Session
 
 UNTOLD = "untold"  # how an item was judged of which nobody can tell: its window is closed, and nothing speaks
@@ -19,7 +20,8 @@ class Verdict:
     injection: str
     memory: str
     used: bool | None
-    how: str = ""  # fetched, file, function, command or words; or UNTOLD
+    how: str = ""  # fetched, file, command or words; or UNTOLD
+    layer: str = ""  # in which the memory was shown; empty: in any
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,19 @@ class JudgedReader(Reader):
         )
         return frozenset(session for (session,) in rows)
 
+    def used_in(self, memories: Sequence[str]) -> dict[str, frozenset[str]]:
+        """Return the sessions that used each of these memories; those that nobody used are left out."""
+        found: dict[str, set[str]] = {}
+        for some in _chunks(memories):
+            rows = self._all(
+                f"""SELECT DISTINCT i.memory, j.session FROM injection_items i JOIN injections j ON j.id = i.injection
+                WHERE i.used = 1 AND j.session <> '' AND i.memory IN ({marks(some)})""",
+                tuple(some),
+            )
+            for memory, session in rows:
+                found.setdefault(memory, set()).add(session)
+        return {memory: frozenset(sessions) for memory, sessions in found.items()}
+
     def use(self, *, project: str = "", memory: str = "", session: str = "", since: float = 0.0) -> Use:
         """Return how many items were given from then on, and how many of them were used or were for nothing."""
         asked = {"j.project = ?": project, "i.memory = ?": memory, "j.session = ?": session}
@@ -100,18 +115,22 @@ class JudgedWriter:
     def verdicts(self, injection: str) -> Sequence[Verdict]:
         """What was said of an injection that is about to be recorded anew, and is unsaid with this."""
         rows = self._execute(
-            "SELECT memory, used, how FROM injection_items WHERE injection = ? AND how || ifnull(used, '') <> ''",
+            """SELECT memory, layer, used, how FROM injection_items
+            WHERE injection = ? AND how || ifnull(used, '') <> ''""",
             (injection,),
         ).fetchall()
-        for memory, used, _ in rows:
+        for memory, _, used, _ in rows:
             self._count(memory, before=used, after=None)
         known = {None: None, 0: False, 1: True}
-        return [Verdict(injection, memory, used=known.get(used), how=how) for memory, used, how in rows]
+        return [
+            Verdict(injection, memory, used=known.get(used), how=how, layer=layer) for memory, layer, used, how in rows
+        ]
 
     def _judge(self, one: Verdict) -> int:
         items = self._execute(
-            "SELECT number, used, how FROM injection_items WHERE injection = ? AND memory = ? AND used IS NOT 1",
-            (one.injection, one.memory),
+            """SELECT number, used, how FROM injection_items WHERE injection = ?1 AND memory = ?2 AND used IS NOT 1
+            AND ?3 IN ('', layer)""",
+            (one.injection, one.memory, one.layer),
         ).fetchall()
         used = None if one.used is None else int(one.used)
         changed = [(number, before) for number, before, how in items if (before, how) != (used, one.how)]

@@ -260,6 +260,7 @@ class Store(Writing):
     overdue = _asks(JudgedReader, JudgedReader.overdue, flush=True)
     fetched = _asks(JudgedReader, JudgedReader.fetched, flush=True)
     shown_to = _asks(JudgedReader, JudgedReader.shown_to, flush=True)
+    used_in = _asks(JudgedReader, JudgedReader.used_in, flush=True)
     use = _asks(JudgedReader, JudgedReader.use, flush=True)
     spendings = _asks(LedgerReader, LedgerReader.spendings)
     spent_on_models = _asks(LedgerReader, LedgerReader.spent_on_models)

@@ -20,16 +20,16 @@ from foreword.extract.actions import action_of
 from foreword.extract.failures import confirm_failure_detail, failure_body, failure_title, runs_of
 from foreword.extract.merge import close_items, evidence_of, merge
 from foreword.extract.session import Extraction, SessionExtractor
+from foreword.extract.usage import Activity
 from foreword.redact import redact
 from foreword.redact.files import MARK, denied
 from foreword.revise import REVISED, said_again
 from foreword.store.sqlite import Store
 from foreword.types import Change, Edit, Memory, Project, Query, Session
-from foreword.use import Footprint
-from foreword.worker.judging import Judging
 from foreword.worker.learning import learn_from
 from foreword.worker.refining import Refining
 from foreword.worker.tidying import settle_choices
+from foreword.worker.usage import UsageTracker
 
 if TYPE_CHECKING:
     from foreword.models.refine import Refined
@@ -78,7 +78,7 @@ class ExtractionJob:
         self._store = store
         self._project_of = project_of
         self._tell = tell
-        self._judging = Judging(store=store, tell=tell, now=now)
+        self._usage = UsageTracker(store=store, tell=tell, now=now)
         self._drafts: dict[str, _Going] = {}
         self._due: dict[str, None] = {}
         self._working = ThreadPoolExecutor(1, thread_name_prefix="extraction")
@@ -139,8 +139,8 @@ class ExtractionJob:
             for session in islice(waiting, AT_ONCE):
                 self._due.pop(session.id, None)
                 self._take(session)
-            for session in self._judging.overdue():
-                self._take(session, by=self._judge_to_the_end)
+            for session in self._usage.overdue():
+                self._take(session, by=self._settle_usage)
         except ForewordError as exc:
             self._tell("distil", f"sessions wait to be distilled: {exc}")
 
@@ -183,7 +183,7 @@ class ExtractionJob:
         store = self._store()
         going = self._read(session)
         session = store.session(session.id) or session  # it may have ended while it was read
-        self._judging.judge(session, going.footprint)  # first: what a crash leaves undistilled is looked at again
+        self._usage.update(session, going.activity)  # first: what a crash leaves undistilled is looked at again
         extracted = [(draft.project, draft.extract()) for draft in going.drafts.values()]
         kept = store.settle(
             session,
@@ -203,9 +203,9 @@ class ExtractionJob:
         if session.ended:
             self._drafts.pop(session.id, None)
 
-    def _judge_to_the_end(self, session: Session) -> None:
-        """Judge what a session was given that fell silent, or ended while nobody judged."""
-        self._judging.judge(session, self._read(session).footprint)
+    def _settle_usage(self, session: Session) -> None:
+        """Store what a session used that fell silent, or ended while no worker ran."""
+        self._usage.update(session, self._read(session).activity)
         self._drafts.pop(session.id, None)
 
     def _read(self, session: Session) -> _Going:
@@ -228,8 +228,7 @@ class ExtractionJob:
                 action = action_of(event, root=draft.project.root)
                 if action is not None:
                     draft.add(action)
-                    self._judging.note(going.footprint, action, project=draft.project, functions=going.changed)
-                    going.changed = []
+                    self._usage.add(going.activity, action, project=draft.project)
                 going.number = event.number
         return going
 
@@ -257,9 +256,7 @@ class ExtractionJob:
             begun = replace(session, project=project, started=0.0, last=0.0)  # what it holds tells when it was
 
             def changes_of(edit: Edit) -> list[Change]:
-                changes = _changes_of(edit, root=found.root, deny=self._deny())
-                going.changed += [change.function for change in changes]
-                return changes
+                return _changes_of(edit, root=found.root, deny=self._deny())
 
             going.drafts[project] = SessionExtractor(begun, found, changes_of=changes_of)
         return going.drafts[project]
@@ -371,11 +368,10 @@ def _same(known: Memory | None, fresh: Memory) -> bool:
 
 
 class _Going:
-    """A session's drafts, one for each project it went to, its footprint, and the last event that they hold."""
+    """A session's drafts, one for each project it went to, its activity, and the last event that they hold."""
 
     def __init__(self) -> None:
         self.drafts: dict[str, SessionExtractor] = {}
-        self.footprint = Footprint()
-        self.changed: list[str] = []  # functions of the edit that is being taken in
+        self.activity = Activity()
         self.number = 0
         self.rests_until = 0.0

@@ -20,6 +20,7 @@ from typing import Any
 from foreword.capture import project_at
 from foreword.encoding import storable
 from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
+from foreword.extract.summary import without_opening
 from foreword.maintenance.similarity import alike
 from foreword.paths import Home
 from foreword.redact import redact
@@ -98,7 +99,7 @@ class Forgetting:
         store, live = self._store(), self._store().forgetting
         going, texts = _all_of([live.ask], self._doomed(live, wish))
         about = live.ask(lambda execute: rows.preview(execute, going))
-        cutter = rows.cutter([live.ask], going, texts)
+        cutter = rows.cutter([live.ask], going, _with_titles(texts))
         cut, in_files = _cut(store, cutter, dry_run=True), _cut_files(self._home, cutter, dry_run=True)
         return {
             "dry_run": True,
@@ -162,7 +163,7 @@ class Forgetting:
         try:
             asks = [live.ask, *(copy.ask for copy in copies)]
             going, texts = _all_of(asks, going)
-            cutter = rows.cutter(asks, going, texts)
+            cutter = rows.cutter(asks, going, _with_titles(texts))
             about = live.ask(lambda execute: rows.preview(execute, going))
             similar = self._similar(about.memories, going)
             live.begin(going, at=at)
@@ -268,10 +269,15 @@ def _all_of(asks: Sequence[Callable[..., Any]], going: Doomed) -> tuple[Doomed, 
     for ask in asks:
         going = ask(lambda execute, so_far=going: rows.known_as(execute, so_far))
     texts = [text for ask in asks for text in ask(lambda execute: list(rows.texts(execute, going)))]
-    sentences = Sentences(texts)
+    sentences = Sentences(_with_titles(texts))
     for ask in asks:
         going = ask(lambda execute, so_far=going: rows.with_copies(execute, so_far, sentences))
     return going, texts
+
+
+def _with_titles(texts: Sequence[str]) -> list[str]:
+    """Return *texts*, and what a session would be called after each: a copy but for its first words."""
+    return [*texts, *(title for text in texts if (title := without_opening(text)) != text)]
 
 
 def _is_short(text: str) -> bool:

@@ -1,4 +1,8 @@
-"""Answer hooks around tool uses: one line before a command that failed before, after a failure, at a first edit."""
+"""Answer hooks around tool uses: one line before a command that failed before, after a failure, at a first edit.
+
+What an agent is told before a tool reaches its model together with the tool's result. So an agent whose hook behind a
+tool is waited for anyway is told everything there, and no second process is started for each of its tool uses.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from dataclasses import dataclass
 from foreword.capture import injection_id
 from foreword.config import Settings
 from foreword.extract.actions import Action, ToolUse, tool_action
+from foreword.extract.failures import run_of
 from foreword.extract.hints import Hint, KnownFailure, hint_after, hint_before
 from foreword.hosts import find
 from foreword.payloads import Delivery
@@ -57,6 +62,7 @@ class Hints:
         self._store, self._settings, self._measuring, self._work = store, settings, measuring, work
         self._tell, self._now = tell, now
         self._lock = threading.Lock()
+        self._giving = threading.Lock()  # of two tool uses at once, the second must know what the first was told
         self._failures: dict[str, tuple[KnownFailure, ...]] = {}
         self._edited: dict[str, set[str]] = {}
 
@@ -96,25 +102,32 @@ class Hints:
 
     def _hint(self, call: _Call) -> Hint | None:
         action, root = call.action, call.project.root
-        if action.act == "run" and action.command:
-            known = self._known(call.project)
-            if not known:
-                return None
-            if call.before:
-                return hint_before(action.command, known, now=self._now(), cwd=call.cwd, root=root)
-            return hint_after(action.command, action.output, known, now=self._now(), cwd=call.cwd, root=root)
-        if action.act == "edit" and call.before and action.files:
-            return self._edit_hint(call, action.files[0])
-        return None
+        if action.act == "edit" and action.files:
+            return self._edit_hint(call)
+        if action.act != "run" or not action.command or not (known := self._known(call.project)):
+            return None
+        now = self._now()
+        if call.before:
+            return hint_before(action.command, known, now=now, cwd=call.cwd, root=root)
+        failed = run_of(action, root=root, cwd=call.cwd).failed  # also where a pipe hides it
+        if action.failed is False and not failed:
+            return None
+        # Where the exit code is not known (Codex), the same error of the same call tells that it failed again.
+        hint = hint_after(action.command, action.output, known, now=now, cwd=call.cwd, root=root)
+        if hint is None and failed:  # with no fix known: that it never works, whatever was wrong this time
+            known = tuple(each for each in known if each.detail.get("cause") in ("usage", "folder"))
+            hint = hint_before(action.command, known, now=now, cwd=call.cwd, root=root)
+        return hint
 
-    def _edit_hint(self, call: _Call, file: str) -> Hint | None:
+    def _edit_hint(self, call: _Call) -> Hint | None:
         with self._lock:
             edited = self._edited.setdefault(call.session, set())
-            first = file not in edited
-            edited.add(file)
+            first = [file for file in call.action.files if file not in edited]
+            edited.update(first)
             while len(self._edited) > MOST_SESSIONS:
                 del self._edited[next(iter(self._edited))]
-        return hint_for_edit(file, self._about(call, file), now=self._now()) if first else None
+        hints = (hint_for_edit(file, self._about(call, file), now=self._now()) for file in first)
+        return next(filter(None, hints), None)
 
     def _about(self, call: _Call, file: str) -> Sequence[Memory]:
         """Return what is remembered about a file, from other sessions."""
@@ -139,28 +152,28 @@ class Hints:
         store = self._store()
         text = redact(hint.text)
         tokens = count(text)
-        if hint.memory in store.shown(call.session) or tokens > BUDGET:
-            return ""
-        if store.spent(call.session).get("tool", 0) + tokens > WINDOW_BUDGET:
-            return ""
         item = Item(memory=hint.memory, layer="hint", score=1.0, tokens=tokens, why=EMPTY)
-        store.record(
-            Injection(
-                id=injection_id(delivery),
-                moment="tool",
-                session=call.session,
-                project=call.project.key,
-                host=delivery.host,
-                at=delivery.at,
-                tokens=tokens,
-                budget=BUDGET,
-                build_ms=0.0,
-                layers={"hint": tokens},
-                skipped=EMPTY,
-                items=(item,),
-                source="before" if call.before else "after",
-                text=text,
-            )
+        injection = Injection(
+            id=injection_id(delivery),
+            moment="tool",
+            session=call.session,
+            project=call.project.key,
+            host=delivery.host,
+            at=delivery.at,
+            tokens=tokens,
+            budget=BUDGET,
+            build_ms=0.0,
+            layers={"hint": tokens},
+            skipped=EMPTY,
+            items=(item,),
+            source="before" if call.before else "after",
+            text=text,
         )
+        with self._giving:
+            if tokens > BUDGET or hint.memory in store.shown(call.session):
+                return ""
+            if store.spent(call.session).get("tool", 0) + tokens > WINDOW_BUDGET:
+                return ""
+            store.record(injection)
         self._measuring.recalled(call.project.key, "tool", silent=False)
         return text

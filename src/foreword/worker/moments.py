@@ -57,6 +57,8 @@ class Moments:
             return b""
         told = self._taking.read(delivery)
         moment = moment_of(delivery, told.captured)
+        if told.event.kind in ("session_start", "compaction"):
+            self._hints.new_window(told.event.session)
         if moment is not None and moment.name == "tool":
             self._taking.remember([told])
             text = "" if self._off(moment.project).inject else self._hints.answer(told, delivery)
@@ -68,7 +70,6 @@ class Moments:
             self._taking.remember([told])
             return b""
         if moment.name == "session_start":
-            self._hints.new_window(moment.session)
             self._extraction.settle(moment.project.key)
         writing = self._writing.submit(self._taking.remember, [told])  # while it waits for the disk, we look
         try:

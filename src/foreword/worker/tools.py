@@ -178,7 +178,8 @@ def context(keeper: Keeper, caller: Caller, *, query: str = "", scope: str = "",
         kinds=CATEGORIES.get(category, ()),
     )
     told = {name: got[name] for name in ("context", "tokens", "budget", "why")}
-    return Answer(text=got["context"] or f"Nothing to tell: {got['why']}.", structured=told)
+    more = "; memory_search is free" if got.get("reason") == "used" else ""
+    return Answer(text=got["context"] or f"Nothing to tell: {got['why']}{more}.", structured=told)
 
 
 def remember(
