@@ -16,7 +16,7 @@ PYTEST = $(BIN)/python -m pytest -n $(shell echo $$((2 * $$(getconf _NPROCESSORS
 help:  ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-run: .venv/ready  ## fill a scratch memory from this repository, and print what an agent would be given
+run: .venv/ready  ## fill a scratch memory with a made-up project, and print what an agent is given there
 	@$(BIN)/foreword demo
 
 test: .venv/ready-to-test style  ## everything that must be true of a commit, in a few minutes (ARGS="-k forget -x")

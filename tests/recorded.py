@@ -33,7 +33,7 @@ SHORT = {  # what the shared files call hooks of OpenCode
     "messages.transform": "experimental.chat.messages.transform",
 }
 FOLDER = "/home/user/project"  # of every recorded session
-TOPIC = " about the checkout transport"  # what a recorded prompt says besides, where memory shall have an answer
+TOPIC = " about the checkout transport, #4107"  # what a recorded prompt says besides, where memory shall have an answer
 
 
 @dataclass(frozen=True)

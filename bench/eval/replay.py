@@ -148,7 +148,7 @@ class InProcessWorker:
         if code != 200:
             print(f"hook {event}: {code} {body[:200]!r}", file=sys.stderr)
         took = (time.perf_counter() - began) * 1000
-        if event == "Stop":  # agents pause here for longer than an extraction takes, the loop does not
+        if event == "Stop" and os.environ.get("FW_SETTLE", "1") == "1":  # agents pause here for longer than an extraction takes, the loop does not
             self.settle(ended=False)
         return body if code == 200 else b"", took
 

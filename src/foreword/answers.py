@@ -86,6 +86,11 @@ def silence(kept: Silence, known: Mapping[str, Memory]) -> dict[str, Any]:
     return {**vars(kept), "says": says, "title": nearest.title if nearest else ""}
 
 
+def rejected(kept: Memory, why: str) -> dict[str, Any]:
+    """A memory that was weighed and left out, as it is called now, and why."""
+    return {"memory": kept.id, "kind": kept.kind, "title": kept.title, "why": why}
+
+
 def memory(kept: Memory) -> dict[str, Any]:
     """A memory as JSON."""
     return {

@@ -193,8 +193,8 @@ def hooked(client: Client, *, hook: str, told: Path) -> dict[str, Any]:
 
 
 EVENTS = {
-    "claude-code": "SessionStart UserPromptSubmit PostToolUse PostToolUseFailure Stop SubagentStart SubagentStop "
-    "PreCompact SessionEnd",
+    "claude-code": "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure Stop SubagentStart "
+    "SubagentStop PreCompact SessionEnd",
     "codex": "SessionStart UserPromptSubmit PostToolUse Stop SubagentStart SubagentStop PreCompact SessionEnd",
     "gemini": "SessionStart BeforeAgent AfterTool AfterAgent SessionEnd",
     "copilot": "sessionStart userPromptSubmitted postToolUse postToolUseFailure agentStop subagentStop sessionEnd",

@@ -57,6 +57,7 @@ RIGHT = "a.starts < b.ends and b.starts < a.ends"
 HALF = "a.starts <= b.ends and b.starts < a.ends"
 NOWHERE = "return a.room == b.room and a.begins < b.ends"
 RUN_TESTS = "python -m pytest -q"
+WRONG_CALL = "python -m pytest --quick"  # which never works: pytest has no such option
 PROJECT = "{project}"  # stands for the project's folder in a step
 
 NOTES = "# Rooms\n\nBookings end where the next may begin.\n"
@@ -329,6 +330,14 @@ def _session(
     return Script((FIRST, SECOND), (*fixing, *after, run(TRY_IT), Say(ENDED)))
 
 
+# How each client's model runs a command.
+RUNS: dict[str, Callable[[str], Use]] = {
+    "claude-code": lambda command: Use("Bash", {"command": command, "description": "Run it"}),
+    "codex": lambda command: Use("exec_command", {"cmd": command}),
+    "gemini": lambda command: Use("run_shell_command", {"command": command}),
+    "copilot": lambda command: Use("bash", {"command": command, "description": "Run it"}),
+    "opencode": lambda command: Use("bash", {"command": command, "description": "Run it"}),
+}
 _TODOS = [
     {"content": SHUT, "status": "completed", "priority": "high", "id": "1"},
     {"content": OPEN, "status": "pending", "priority": "low", "id": "2"},
@@ -338,7 +347,7 @@ _PRICES = f"{PROJECT}/rooms/prices.py"
 SESSIONS: dict[str, Script] = {
     "claude-code": _session(
         before=(Use("Read", {"file_path": FILE}),),
-        run=lambda command: Use("Bash", {"command": command, "description": "Run it"}),
+        run=RUNS["claude-code"],
         half=Use("Edit", {"file_path": FILE, "old_string": WRONG, "new_string": HALF}),
         right=Use("Edit", {"file_path": FILE, "old_string": HALF, "new_string": RIGHT}),
         after=(
@@ -350,14 +359,14 @@ SESSIONS: dict[str, Script] = {
     ),
     "codex": _session(
         before=(),
-        run=lambda command: Use("exec_command", {"cmd": command}),
+        run=RUNS["codex"],
         half=Use("apply_patch", _patch(WRONG, HALF)),
         right=Use("apply_patch", _patch(HALF, RIGHT)),
         after=(Use("apply_patch", _new("rooms/prices.py", PRICES)),),
     ),
     "gemini": _session(
         before=(Use("read_file", {"file_path": "rooms/bookings.py"}),),
-        run=lambda command: Use("run_shell_command", {"command": command}),
+        run=RUNS["gemini"],
         half=Use("replace", {"file_path": FILE, "instruction": "compare", "old_string": WRONG, "new_string": HALF}),
         right=Use("replace", {"file_path": FILE, "instruction": "compare", "old_string": HALF, "new_string": RIGHT}),
         after=(
@@ -370,14 +379,14 @@ SESSIONS: dict[str, Script] = {
     ),
     "copilot": _session(
         before=(Use("view", {"path": FILE}),),
-        run=lambda command: Use("bash", {"command": command, "description": "Run it"}),
+        run=RUNS["copilot"],
         half=Use("edit", {"path": FILE, "old_str": WRONG, "new_str": HALF}),
         right=Use("edit", {"path": FILE, "old_str": HALF, "new_str": RIGHT}),
         after=(Use("create", {"path": _PRICES, "file_text": PRICES}),),
     ),
     "opencode": _session(
         before=(Use("read", {"filePath": FILE}),),
-        run=lambda command: Use("bash", {"command": command, "description": "Run it"}),
+        run=RUNS["opencode"],
         half=Use("edit", {"filePath": FILE, "oldString": WRONG, "newString": HALF}),
         right=Use("edit", {"filePath": FILE, "oldString": HALF, "newString": RIGHT}),
         after=(Use("write", {"filePath": _PRICES, "content": PRICES}), Use("todowrite", {"todos": _TODOS})),

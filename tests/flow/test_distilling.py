@@ -61,7 +61,7 @@ WORK = (
     ("PostToolUseFailure", {"tool_name": "Bash", "tool_use_id": "t2", "tool_input": {"command": "pytest -q"},
                             "error": "Exit code 1\nE   KeyError: 'sender'\nFAILED tests/test_mail.py::test_offer - KeyError"}),
     ("UserPromptSubmit", {"prompt": "no, use the queue instead of sending it directly", "prompt_id": "p2"}),
-    ("Stop", {"last_assistant_message": "Offers go through the queue now."}),
+    ("Stop", {"last_assistant_message": "Offers go through the queue now, and worker.py sends them at the full hour."}),
 )  # fmt: skip
 
 
@@ -72,23 +72,26 @@ def test_a_session_becomes_memory_and_the_next_begins_with_it(client, project):
     assert kinds == {
         "summary": "Make the waiting list send its offers by mail",
         "handoff": "Verify the sender's domain",
-        "correction": "Use the queue instead of sending it directly",
-        "failure": "KeyError: 'sender' (test_offer)",
+        "turn": "Offers go through the queue now, and worker.py sends them at the full hour.",
+        "decision": "use the queue instead of sending it directly",
+        "failure": "`pytest` fails: KeyError: 'sender'",
     }
     start = client.get("/api/context", project_path=str(project), session_id="two", source="startup")["context"]
     for line in (
-        "next: Verify the sender's domain",
-        "user: Use the queue instead of sending it directly",
-        "KeyError: 'sender'",
+        "- Open: Verify the sender's domain",
+        "Make the waiting list send its offers by mail: Offers go through the queue now",
     ):
         assert line in start
+    asked = {"prompt": "when does worker.py send the offers of the waiting list?", "session_id": "three"}
+    found = client.get("/api/context", project_path=str(project), **asked)["context"]
+    assert "Offers go through the queue now, and worker.py sends them at the full hour" in found
 
 
 def test_the_same_session_told_twice_and_distilled_again_is_the_same(client, project):
     tell(client, project, "one", *WORK)
     before = worked(client, "one")["memories"]
     tell(client, project, "one", *WORK)
-    tell(client, project, "one", ("Stop", {"last_assistant_message": "Offers go through the queue now.", "again": 1}))
+    tell(client, project, "one", ("Stop", {**WORK[-1][1], "again": 1}))
     after = worked(client, "one")["memories"]
     told = [{**memory, "created": 0, "confirmed": 0} for memory in before]
     assert [{**memory, "created": 0, "confirmed": 0} for memory in after] == told
@@ -136,7 +139,7 @@ def test_what_the_next_session_did_is_no_longer_handed_over(client, project):
     )
     worked(client, "two")
     start = client.get("/api/context", project_path=str(project), session_id="three", source="startup")["context"]
-    assert "next: Verify" not in start
+    assert "Verify" not in start
 
 
 def test_what_a_session_does_in_another_project_stays_there(client, project, tmp_path):
@@ -156,7 +159,7 @@ def test_what_a_session_does_in_another_project_stays_there(client, project, tmp
         for each in (project, other)
     )
     assert "address" not in here.lower()
-    assert "user: Never log an address in the mail service" in there
+    assert "- never log an address in the mail service (you, " in there
 
 
 def test_payloads_that_make_no_sense_keep_no_session_from_being_distilled(client, project):
@@ -173,7 +176,7 @@ def test_payloads_that_make_no_sense_keep_no_session_from_being_distilled(client
         ("Stop", {"last_assistant_message": 7}),
         ("Stop", {"last_assistant_message": "The sensible thing is said now."}),
     )
-    (summary,) = worked(client, "odd")["memories"]
+    (summary,) = (each for each in worked(client, "odd")["memories"] if each["kind"] == "summary")
     assert summary["title"] == "Say something sensible here"
 
 

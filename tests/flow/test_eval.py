@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import table
+
 ROOT = Path(__file__).resolve().parents[2]
 DAY = 86_400
 
@@ -50,9 +52,9 @@ def run(tmp_path: Path) -> Run:
 @pytest.fixture
 def sets(tmp_path: Path) -> Path:
     """Write two small sets; the second holds a conversation."""
-    for name, words, body in (
-        ("shop", ("cents", "invoices", "carts"), ""),
-        ("zoo", ("giraffes", "lions", "keepers"), "user: Always feed the {} first.\nassistant: Done."),
+    for name, words, place, body in (
+        ("shop", ("cents", "invoices", "carts"), "checkout", ""),
+        ("zoo", ("giraffes", "lions", "keepers"), "pasture", "user: Always feed the {} first.\nassistant: Done."),
     ):
         folder = tmp_path / "sets" / name
         folder.mkdir(parents=True)
@@ -61,14 +63,20 @@ def sets(tmp_path: Path) -> Path:
                 "id": word,
                 "kind": "decision",
                 "at": DAY,
-                "title": f"About {word} in the {name}",
+                "title": f"{word} belong to the {place}, because the audit counts them there",
                 "body": body.format(word),
                 "files": [f"{word}.py"],
             }
             for word in words
         ]
         queries = [
-            {"id": f"q-{word}", "at": 2 * DAY, "prompt": f"why {word}?", "files": [f"{word}.py"], "relevant": {word: 1}}
+            {
+                "id": f"q-{word}",
+                "at": 2 * DAY,
+                "prompt": f"what did we decide about {word} at {place}?",
+                "files": [f"{word}.py"],
+                "relevant": {word: 1},
+            }
             for word in words
         ]
         for file, rows in (("memories", memories), ("queries", queries)):
@@ -87,7 +95,7 @@ def test_all_measures_are_printed_and_kept_and_two_runs_agree(run: Run, sets: Pa
     assert [row["name"] for row in result["retrieval"]["sets"]] == ["shop", "zoo"]
     assert (result["retrieval"]["mean"]["ndcg_at_10"], result["retrieval"]["mean"]["silent"]) == (1.0, 0.0)
     assert result["retrieval"]["silence"]["curve"][0]["silent"] == 1.0  # strangers share no word with these sets
-    assert result["context"]["mean"]["relevant_share"] == 1.0
+    assert result["context"]["mean"]["relevant_share"] == 1.0  # prompts ask about the past, which is answered
     assert [(row["name"], row["extracted"]["answered"]) for row in result["extract"]["sets"]] == [("zoo", 1.0)]
     assert "Always feed the lions first" in first.stdout  # --show
     assert "FAILS" in first.stdout  # the samples claim ten tokens a word
@@ -108,8 +116,15 @@ def test_what_cannot_be_measured_is_said(run: Run, sets: Path) -> None:
     assert hint.startswith("hint: ")
 
 
-def test_make_passes_its_arguments_on() -> None:
-    told = subprocess.run(
-        ["make", "-n", "eval", "ARGS=DIR --only context"], cwd=ROOT, check=True, capture_output=True, text=True
+@table(
+    ("verb", "arguments", "command"),
+    [
+        ("eval", "DIR --only context", ".venv/bin/python -m bench.eval DIR --only context"),
+        ("eval-sessions", "--blocks 20", ".venv/bin/python -m bench.eval.replay --blocks 20"),
+    ],
+)
+def test_make_passes_its_arguments_on(verb: str, arguments: str, command: str) -> None:
+    printed = subprocess.run(
+        ["make", "-n", verb, f"ARGS={arguments}"], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    assert ".venv/bin/python -m bench.eval DIR --only context" in told.stdout.splitlines()
+    assert command in printed.stdout.splitlines()

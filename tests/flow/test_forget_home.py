@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from foreword.paths import Home
 from foreword.payloads import Delivery
 from foreword.spool import append
 from foreword.store import forgetting
-from foreword.types import Event, Link, Memory, Project
+from foreword.types import Event, Link, Memory
 from foreword.worker.keeper import Keeper
 from foreword.worker.projects import united
 from tests.canaries import noise, standing
@@ -181,11 +180,13 @@ def test_a_project_is_forgotten_by_the_folder_of_its_alias_and_others_stay(keepe
 
 
 def test_what_was_learned_of_it_goes_and_is_not_learned_again(home: Home, keeper: Keeper) -> None:
-    said = "The root cause was that `export_rows()` in payroll.py drops the last row without a trailing newline."
+    fixed = "Fixed `export_rows()`: all tests pass, and the nightly export holds the last row again. The root cause"
+    fixed += " was that `export_rows()` in payroll.py left out the row behind the last line end."
+    said = "The loader in ledger.py only works when lines have a trailing newline, because it counts line ends."
     base = ("s1", "a", "/", 5.0)
     keeper.store.append([
         prompt("k1", "the export loses a row, find out why", session="s1"),
-        Event("k2", "claude-code", "Stop", "stop", *base, {"last_assistant_message": f"Fixed the export. {said}"}),
+        Event("k2", "claude-code", "Stop", "stop", *base, {"last_assistant_message": f"{fixed} {said}"}),
     ])  # fmt: skip
     keeper.settled("s1")
     (one,) = keeper.store.of_kinds(("learning",))

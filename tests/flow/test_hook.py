@@ -32,6 +32,7 @@ from tests.flow.conftest import CLEAN, PATIENT, PYTHON, Host, end_worker, wait_f
 from tests.scratch import processes_in
 
 PROMPT = "why does the checkout transport time out?"
+DIGS = "the wombat digs under the harbour wall at night"
 
 
 def prompt(project: str, text: str = PROMPT, **more: str) -> dict[str, str]:
@@ -111,6 +112,7 @@ def test_a_plugin_that_tells_no_time_loses_nothing_and_keeps_nobody_waiting(fill
 
 
 def test_synonyms_work_with_the_worker_away_too_and_the_users_come_first(filled: Home, host: Host, project):
+    filled.config.write_text('prompt_style = "index"\n')
     host.write_hook()
     store = Store(filled.database, backups=filled.backups)
     owner = resolve(project)
@@ -398,14 +400,14 @@ def test_a_folder_whose_name_looks_like_a_secret_is_one_project_and_is_not_writt
     folder.mkdir(parents=True)
     (folder / "pyproject.toml").write_text("")
     client = start()
-    client.post("/api/memories", {"kind": "note", "title": "the wombat digs", "project_path": str(folder)})
+    client.post("/api/memories", {"kind": "note", "title": DIGS, "project_path": str(folder)})
     client.get("/api/context", project_path=str(folder), session_id=secret, prompt="wombat?")
     client.post("/api/events", {"host": secret, "event": secret, "payload": {"x": secret}})
     filled.config.write_text(f'log_level = "{secret}"\n')
     if worker == "away":
         end_worker(filled)
         host.write_hook()
-    assert "the wombat digs" in host.context("UserPromptSubmit", prompt(str(folder), "where is the wombat?"))
+    assert DIGS in host.context("UserPromptSubmit", prompt(str(folder), "why does the wombat dig?"))
     start()
     wait_for(lambda: host.spooled() == 0)
     wait_for(lambda: any("settings" in trouble.where for trouble in noted(str(filled.trouble))))
@@ -477,12 +479,12 @@ def test_folders_that_differ_only_in_what_looks_like_a_secret_are_two_projects(h
     for number, letters in enumerate(("Qx9", "Zk4")):
         folder = tmp_path / ("ghp_" + letters * 12)
         folder.mkdir()
-        client.post("/api/memories", {"kind": "note", "title": f"wombat {number}", "project_path": str(folder)})
+        client.post("/api/memories", {"kind": "note", "title": f"wombat {number}: {DIGS}", "project_path": str(folder)})
     for number, letters in enumerate(("Qx9", "Zk4")):
         folder = str(tmp_path / ("ghp_" + letters * 12))
         found = client.get("/api/search", q="wombat", project_path=folder)["results"]
-        assert [memory["title"] for memory in found] == [f"wombat {number}"]
-        seen = host.context("UserPromptSubmit", prompt(folder, "the wombat?", session_id=folder[-3:]))
+        assert [memory["title"] for memory in found] == [f"wombat {number}: {DIGS}"]
+        seen = host.context("UserPromptSubmit", prompt(folder, "why does the wombat dig?", session_id=folder[-3:]))
         assert f"wombat {number}" in seen
         assert f"wombat {1 - number}" not in seen
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from foreword.paths import Home
+from foreword.trouble import noted
 from tests.fixtures.make_store import FIXTURES, ROOMS
 from tests.flow.conftest import Host
 
@@ -16,10 +17,10 @@ from tests.flow.conftest import Host
 def test_a_hook_answers_from_the_store_of_an_earlier_version(home: Home, host: Host, fixture: Path) -> None:
     home.database.write_bytes(gzip.decompress(fixture.read_bytes()))
     host.write_hook()  # and no worker, which would migrate it
-    asked = {
-        "SessionStart": {"session_id": "s", "cwd": ROOMS, "source": "startup"},
-        "UserPromptSubmit": {"session_id": "another", "cwd": ROOMS, "prompt": "why keep bookings in SQLite?"},
-    }
-    for event, payload in asked.items():
-        assert "Keep bookings in SQLite" in host.context(event, payload)
+    start = host.context("SessionStart", {"session_id": "s", "cwd": ROOMS, "source": "startup"})
+    assert "- Open: show the price in the booking form" in start
+    assert "- Write prices as integer cents (you, " in start
+    asked = {"session_id": "another", "cwd": ROOMS, "prompt": "why keep bookings in SQLite?"}
+    assert "Keep bookings in SQLite" in host.context("UserPromptSubmit", asked)
+    assert noted(str(home.trouble)) == ()
     assert host.spooled() > 0

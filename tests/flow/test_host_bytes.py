@@ -63,17 +63,18 @@ CAPS = {
 
 @pytest.fixture
 def known(home: Home, project: str) -> Home:
-    """A store with something to say at every start and to every prompt about the checkout transport."""
+    """A store with something to say at every start and to every prompt about the checkout transport, none to a tool."""
     store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     now = time.time()
     about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
     titles = {
-        "decision": 'The checkout transport retries twice, "naïve" or not: 日本語 👍 <b>',
+        "decision": 'The checkout transport retries twice (#4107), "naïve" or not: 日本語 👍 <b>',
         "failure": "checkout transport timeout after 5 s",
         "preference": "Run the tests with make test",
     }
-    store.keep([Memory(kind=kind, title=title, **about) for kind, title in titles.items()])
+    why = {"why": "the bank's gateway drops the first call"}
+    store.keep([Memory(kind=kind, title=title, detail=why, **about) for kind, title in titles.items()])
     store.close()
     return home
 
@@ -174,7 +175,7 @@ def test_every_recorded_call_is_answered_with_what_its_host_accepts(known, host:
     answers += without_a_worker(known, [(each, each.raw) for each in rest])
     calls = [*alone, *rest]
     for call, answered in zip(calls, answers, strict=True):
-        assert_accepted(call, answered, expected=bool(call.moment))
+        assert_accepted(call, answered, expected=call.moment not in ("", "tool"))
     spoken = {call.host for call, (_, answer, _) in zip(calls, answers, strict=True) if answer}
     assert spoken == set(FILES)
     assert complaints(known) == []
@@ -227,7 +228,7 @@ def test_a_hook_that_is_sent_a_piece_of_a_payload_ends_well(known, host: Host, s
 @pytest.mark.parametrize("worker", ["up", "away"])
 def test_no_host_is_given_more_than_it_takes_however_high_the_budgets(home, host: Host, start, project, worker):
     home.config.write_text(
-        "[recipes.session_start]\nbudget = 10000\npast.limit = 200\nchanges.limit = 200\nsessions.limit_away = 10\n"
+        "[recipes.session_start]\nbudget = 10000\nknowledge.limit = 200\nsessions.limit = 200\nrules.limit = 200\n"
     )
     store, owner, now = Store(home.database, backups=home.backups), resolve(project), time.time()
     rand = random.Random(9)
@@ -280,4 +281,4 @@ def test_a_host_is_one_file_one_folder_of_payloads_and_one_page(name):
 
 
 # The same events by other names, which the shared payloads have.
-PASCAL = {"copilot": {"SessionStart", "UserPromptSubmit"}}
+PASCAL = {"copilot": {"SessionStart", "UserPromptSubmit", "PostToolUse"}}

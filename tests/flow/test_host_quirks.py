@@ -48,7 +48,8 @@ class Answering:
         owner = resolve(folder)
         about = {"project": owner.key, "scope": owner.scope, "created": self.now, "confirmed": self.now}
         store = self.keeper.store if self.keeper else Store(self.home.database, backups=self.home.backups)
-        store.keep([Memory(kind="decision", title=title, **about)])
+        why = {"why": "the bank's gateway drops the first call"}
+        store.keep([Memory(kind="decision", title=title, detail=why, **about)])
         if not self.keeper:
             store.close()
 
@@ -73,7 +74,7 @@ def answering(request: pytest.FixtureRequest) -> Iterator[Answering]:
 @pytest.fixture
 def answer(answering: Answering, project: str) -> Answering:
     """With a project that knows of its checkout transport."""
-    answering.keep(project, "The checkout transport retries twice")
+    answering.keep(project, "The checkout transport retries twice (#4107)")
     return answering
 
 
@@ -148,7 +149,7 @@ def test_only_a_start_and_a_prompt_are_answered_whatever_claude_tells(answer, pr
 
 def tempting(host: str, event: str, folder: str) -> Recorded:
     """A call with everything that a prompt or a start could be answered for, in a session of its own."""
-    told = {"session_id": f"{folder}-{host}-{event}", "prompt": "the checkout transport", "source": "startup"}
+    told = {"session_id": f"{folder}-{host}-{event}", "prompt": "the checkout transport, #4107", "source": "startup"}
     return Recorded(host, event, {**told, "cwd": folder, "directory": folder, "hook_event_name": event}, event)
 
 
@@ -165,7 +166,7 @@ def test_old_versions_of_claude_are_read_and_answered(answer, project, version):
 
 def test_what_a_slash_command_expands_to_is_not_answered_again(answer, project):
     """UserPromptExpansion comes behind the prompt itself: we do not register it, and are silent where somebody does."""
-    call = shared("claude.UserPromptExpansion", folder=project, prompt="/hey checkout transport")
+    call = shared("claude.UserPromptExpansion", folder=project, prompt="/hey checkout transport, #4107")
     assert answer(call) == b""
     assert kind_of(call) == "other"
 
@@ -174,12 +175,12 @@ def test_what_a_slash_command_expands_to_is_not_answered_again(answer, project):
     ("typed", "topic"),
     [
         ("/compact", False),
-        ("/compact keep the checkout transport", False),
+        ("/compact keep the checkout transport, #4107", False),
         ("/clear", False),
-        ("/foreword:search checkout transport", False),
+        ("/foreword:search checkout transport, #4107", False),
         ("/checkout", False),  # a name is no topic, whatever it is called
-        ("/fix the checkout transport", True),
-        ("<task-notification>the checkout transport is done</task-notification>", False),
+        ("/fix the checkout transport, #4107", True),
+        ("<task-notification>the checkout transport, #4107, is done</task-notification>", False),
     ],
 )
 def test_a_slash_command_brings_what_its_arguments_are_about(answer, project, typed, topic):

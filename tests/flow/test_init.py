@@ -89,21 +89,26 @@ def now() -> float:
     return time.time()
 
 
-def test_init_says_what_it_found_and_shows_what_an_agent_sees(person: Person):
+def test_init_says_what_it_found_and_prompts_and_searches_find_it(person: Person):
     person.history(30, now=now())
     (person.folder / "README.md").write_text("# Rooms\n\nRehearsal rooms by the hour, for bands that are loud.\n")
     (person.folder / "docs" / "adr").mkdir(parents=True)
     record = "# 1. Slots are in UTC\n\n## Status\n\nAccepted\n\n## Decision\n\nUTC, because clocks go back.\n"
     (person.folder / "docs" / "adr" / "0001-utc.md").write_text(record)
     before = _everything_in(person.folder)
-    said = person.run("init", "--yes").stdout
+    ended = person.run("init", "--yes")
+    said = ended.stdout
     assert "30 commits" in said
     assert "1 decision record" in said
     assert "30 observations" in said
-    assert "bands that are loud" in said
-    assert "Slots are in UTC, because clocks go back" in said
-    assert "Mend the booking of room 29" in said
+    assert "prompts and searches find all of this" in ended.stderr, "commits alone begin no session"
     assert "foreword install" in said
+    for words, found in (
+        ("rehearsal", "bands that are loud"),
+        ("slots UTC", "Slots are in UTC"),
+        ("room 29", "Mend the booking of room 29"),
+    ):
+        assert found in person.run("search", words).stdout
     assert _everything_in(person.folder) == before  # nothing is written into the repository
 
 

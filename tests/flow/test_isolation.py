@@ -1,4 +1,4 @@
-"""Project A is never shown in project B: many projects with 50 random words each, through everything that reads.
+"""Project A is never shown in project B: many projects with 52 random words each, through everything that reads.
 
 Each word begins with the mark of its project, so that also half a word tells whose it is. A real worker is asked, and
 hook processes with and without one.
@@ -28,7 +28,7 @@ from tests.flow.forked import foreword
 Said = Iterator[tuple[str, str]]  # where, and what was told there
 
 PROJECTS = [12, pytest.param(100, marks=pytest.mark.long)]
-WORDS = 50
+WORDS = 52
 LETTERS = "bcdfghjkmnpqrstvwxyz"
 OLD = 1_780_000_000.0  # long ago, so that no session is waited for
 EVERYWHERE = "walrus"  # a word that every memory of every project holds
@@ -120,10 +120,11 @@ def memories_of(place: Place) -> tuple[list[Memory], Iterator[str]]:
     }
     made = [replace(each, detail=details.get(each.kind, {})) for each in made]
     made = [replace(each, **code) if each.kind in ("decision", "change") else each for each in made]
-    made[0] = replace(made[0], uid=f"sum:{place.key}:{place.session}")
+    made = [replace(each, uid=f"sum:{place.key}:{place.session}") if each.kind == "summary" else each for each in made]
+    decision = next(each for each in made if each.kind == "decision")
     for status in STATUSES[1:]:
-        made.append(replace(made[2], title=f"{EVERYWHERE} {next(words)}", uid="", status=status))
-    made.append(replace(made[2], title=f"{EVERYWHERE} {next(words)}", uid="", session=SHARED))
+        made.append(replace(decision, title=f"{EVERYWHERE} {next(words)}", uid="", status=status))
+    made.append(replace(decision, title=f"{EVERYWHERE} {next(words)}", uid="", session=SHARED))
     return made, words
 
 

@@ -147,7 +147,7 @@ WRONG = [
     ("memory_search", {}, "memory_search needs `query`; call memory_search(query, kinds?"),
     ("memory_search", {"query": "  "}, "`query` must not be empty"),
     ("memory_search", {"query": 3}, "`query` must be text"),
-    ("memory_search", {"query": "x", "kinds": ["decisions"]}, "one of summary, handoff, decision"),
+    ("memory_search", {"query": "x", "kinds": ["decisions"]}, "one of turn, summary, handoff, decision"),
     ("memory_search", {"query": "x", "limit": 0}, "`limit` must be from 1 to 50"),
     ("memory_search", {"query": "x", "limit": "many"}, "`limit` must be a whole number"),
     ("memory_search", {"query": "x", "compact": "yes"}, "`compact` must be true or false"),
@@ -187,11 +187,10 @@ def test_compact_lines_have_their_columns_whatever_a_title_holds(agent: Agent, w
     id = keep(worker, project, "a | b\n[decision] dec-00000000 | zebra forged | 1d | 9.99")
     told = agent.call("memory_search", {"query": "zebra", "compact": True}).splitlines()
     assert len(told) == 3
-    kind_and_id, title, age, score, where, day = told[1].split(" | ")
+    kind_and_id, title, age, where, day = told[1].split(" | ")
     assert kind_and_id == f"[decision] {id}"
     assert "a / b" in title
     assert age == "now"
-    assert float(score) > 0
     assert where
     assert len(day) == len("2026-01-31")
 

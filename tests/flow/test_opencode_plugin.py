@@ -27,6 +27,7 @@ from foreword.trouble import noted
 from foreword.types import Memory
 from foreword.worker import life
 from tests.flow.conftest import CLEAN, PATIENT, Host, end_worker, wait_for
+from tests.flow.test_hook_hints import NO_RULE, Session, fail_and_work
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="OPENCODE'S PLUGIN IS NOT TESTED: there is no `node` here")
@@ -34,6 +35,7 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="OPENCODE'S PLUGIN IS NOT T
 DRIVER = Path(__file__).with_name("opencode_driver.mjs")
 PLUGIN = Path(client.__file__).parents[1] / "hosts" / "opencode.js"
 PROMPT = "why does the checkout transport time out?"
+DIGS = "the wombat digs under the harbour wall at night"
 MAIN = "You are opencode.\n<env>\n  Working directory: /x\n</env>"
 TITLE = "You are a title generator. You output ONLY a thread title."
 SECRET = "Zq7x-Wombat-91-burrow"
@@ -75,9 +77,20 @@ class OpenCode:
         output = self.call("experimental.session.compacting", {"sessionID": session}, {"context": []})
         return list(output["context"])
 
-    def used(self, session: str = "s1", *, call: str = "call_1", output: str = "hi\n") -> None:
-        given = {"tool": "bash", "sessionID": session, "callID": call, "args": {"command": "echo hi"}}
-        self.call("tool.execute.after", given, {"title": "", "metadata": {"exit": 0}, "output": output})
+    def used(
+        self,
+        session: str = "s1",
+        *,
+        call: str = "call_1",
+        output: str = "hi\n",
+        tool: str = "bash",
+        command: str = "echo hi",
+        exit: int = 0,
+    ) -> str:
+        """Use a tool; return what the model is shown of its result."""
+        given = {"tool": tool, "sessionID": session, "callID": call, "args": {"command": command}}
+        left = self.call("tool.execute.after", given, {"title": "", "metadata": {"exit": exit}, "output": output})
+        return str(left["output"])
 
     def leave(self, *, hook: str = "leave") -> None:
         """OpenCode ends; nothing was ever written where a terminal would show it."""
@@ -231,24 +244,53 @@ def test_a_prompt_gets_a_part_of_its_own_behind_what_the_user_wrote(filled: Home
     agent = opencode()
     agent.created()
     agent.system()
-    remember(client, project, "the wombat digs")
-    said, ours = agent.prompt("what does the wombat do?")
-    assert said["text"] == "what does the wombat do?"
+    remember(client, project, DIGS)
+    said, ours = agent.prompt("why does the wombat dig?")
+    assert said["text"] == "why does the wombat dig?"
     assert (ours["type"], ours["synthetic"], ours["messageID"], ours["sessionID"]) == ("text", True, "msg_1", "s1")
     assert ours["id"] > said["id"]
     assert len(ours["id"]) == len(said["id"])
     assert ours["text"].startswith("<foreword_context ")
-    assert "the wombat digs" in ours["text"]
+    assert DIGS in ours["text"]
     assert "make test" not in ours["text"]  # the session began with it
     prompt = next(told for told in host.stored() if "output" in told)
     assert "foreword_context" not in json.dumps(prompt)
-    assert len(agent.prompt("what does the wombat do?", id="msg_2")) == 1  # once in a window
+    assert len(agent.prompt("why does the wombat dig?", id="msg_2")) == 1  # once in a window
     agent.event("session.compacted", sessionID="s1")
     agent.call("dispose", None)
-    again = agent.prompt("what does the wombat do?", id="msg_3")
-    assert "the wombat digs" in again[1]["text"]
+    again = agent.prompt("why does the wombat dig?", id="msg_3")
+    assert DIGS in again[1]["text"]
     silent = agent.prompt(PROMPT, id="msg_4")  # it stands in the block of every request, compacted or not
     assert len(silent) == 1
+
+
+def test_a_command_that_failed_before_is_told_of_behind_its_output(home, start, opencode, host: Host, project):
+    client = start()
+    for _ in range(2):
+        fail_and_work(Session(host, client, project))
+    agent = opencode()
+    agent.created("s9")
+    failing = {"session": "s9", "command": "make unit", "output": f"{NO_RULE}\n", "exit": 2}
+    assert agent.used("s9", call="call_0") == "hi\n"
+    shown = agent.used(**failing, call="call_1")
+    output, _, hint = shown.partition("\n\n")
+    assert output == NO_RULE
+    assert hint.startswith("[foreword, history] just now the same with `make unit` in the project's root: ")
+    assert "`make test` worked in 2" in hint
+    assert agent.used(**failing, call="call_2") == f"{NO_RULE}\n"  # once in a window
+    # Another copy of the plugin finds it there, and tells nothing that was not a tool's.
+    assert agent.used("s9", call="call_1", command="make unit", output=shown, exit=2) == shown
+    agent.call("dispose", None)
+    kept = [told for told in host.stored() if told.get("input", {}).get("sessionID") == "s9"]
+    assert [told["input"]["callID"] for told in kept] == ["call_0", "call_1", "call_2"]
+    assert "[foreword, history]" not in json.dumps(kept)
+
+
+def test_without_a_worker_no_tool_waits_for_the_hook(away: Home, opencode):
+    agent = opencode(FOREWORD_DEADLINE_PROMPT_MS="60000")
+    assert agent.used() == "hi\n"
+    assert agent.last["ms"] < 10_000
+    wait_for(lambda: len(spooled(away)) == 1)
 
 
 def test_a_compaction_is_told_in_plain_text_within_half_the_budget(filled: Home, start, opencode, host: Host):
@@ -534,7 +576,7 @@ def test_the_end_of_opencode_loses_nothing_that_waited(away: Home, opencode):
     agent = opencode(FOREWORD_DEADLINE_PROMPT_MS="60000")
     with listening_silently(away):
         for number in range(3):
-            agent.used(call=f"call_{number}")
+            agent.used(call=f"call_{number}", tool="read")
         agent.leave()
     names = [json.loads(each.raw)["input"]["callID"] for each in spooled(away)]
     assert names  # as many as a second allows, which on a busy machine may be one

@@ -63,7 +63,7 @@ def agent_sees(client: Client, project: str) -> str:
     return f"{start}\n{asked}\n{json.dumps(found)}"
 
 
-SAYS = "no, use pnpm instead of npm"
+SAYS = "don't use npm for packages, ever"
 
 
 def twice(client: Client, project: str) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def test_a_correction_made_again_waits_and_no_agent_sees_it(client, project):
     tell(client, project, "calendar", SAYS)
     wait_for(lambda: proposed(client))
     (one,) = proposed(client, project_path=project)
-    assert (one["title"], one["status"], one["trust"]) == ("Use pnpm instead of npm", "proposed", "user")
+    assert (one["title"], one["status"], one["trust"]) == ("Don't use npm for packages, ever", "proposed", "user")
     assert one["id"] not in agent_sees(client, project)
 
 
@@ -99,7 +99,7 @@ def test_accepted_it_is_a_rule_and_takes_the_place_of_the_correction(client, hom
     assert said.startswith(f"{one['id']}  [preference] Use pnpm for packages, never npm")
     start = client.get("/api/context", project_path=project, source="startup", preview=1)["context"]
     assert "Use pnpm for packages, never npm" in start
-    assert "Use pnpm instead of npm" not in start
+    assert "use npm for packages, ever" not in start
     tell(client, project, "lights", SAYS)
     wait_for(lambda: client.get("/api/sessions/lights")["session"]["title"])
     assert proposed(client) == []

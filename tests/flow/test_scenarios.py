@@ -63,7 +63,8 @@ def test_over_an_empty_store_no_hook_prints_anything(home: Home, host: Host, sta
         for moment in ("session_start", "prompt", "compaction", "question"):
             got = client.get("/api/context", project_path=project, moment=moment, prompt="checkout", session_id="s1")
             assert (got["context"], got["tokens"], got["layers"], got["injection"]) == ("", 0, {}, "")
-            assert set(got["skipped"].values()) == {"empty"}
+            assert set(got["skipped"].values()) <= {"empty"}
+            assert got["why"]
         assert client.get("/api/injections")["injections"] == []
 
 
@@ -94,12 +95,12 @@ def test_a_layer_that_cannot_be_read_costs_only_itself_and_the_user_is_told(home
         home,
         project,
         Memory("handoff", "Half done"),
-        Memory("summary", "Retries added"),
-        Memory("change", "retry()"),
-        Memory("preference", "Answer in German"),
+        Memory("summary", "Retries added", "checkout() asks the bank twice"),
+        Memory("failure", "`make unit` fails"),
+        Memory("preference", "Answer in German", trust="user"),
     )
     connection = sqlite3.connect(home.database)
-    connection.execute("UPDATE memories SET detail = '{' WHERE kind = 'change'")
+    connection.execute("UPDATE memories SET detail = '{' WHERE kind = 'failure'")
     connection.commit()
     connection.close()
     client = start()
@@ -107,31 +108,32 @@ def test_a_layer_that_cannot_be_read_costs_only_itself_and_the_user_is_told(home
     titles, told = last(client)
     assert titles == ["Half done", "Retries added", "Answer in German"]
     assert told["text"] == seen
-    assert list(told["skipped"]) == ["changes", "knowledge", "past"]
-    assert told["skipped"]["changes"] != "empty"
-    (trouble,) = [each.what for each in noted(str(home.trouble)) if "changes" in each.what]
-    assert told["skipped"]["changes"] in trouble
+    assert told["skipped"]["failures"] != "empty"
+    (trouble,) = [each.what for each in noted(str(home.trouble)) if "failures" in each.what]
+    assert told["skipped"]["failures"] in trouble
 
 
 def test_a_window_of_claude_gets_each_memory_once_and_a_new_window_all_of_them(
     home: Home, host: Host, start, project, payload
 ):
-    filled(home, project, Memory("handoff", "Half done"), Memory("decision", "The label printer speaks ZPL"))
+    printer = "The label printer of the warehouse speaks ZPL and needs a cold start"
+    known = Memory("decision", printer, trust="user", source="user")
+    filled(home, project, Memory("handoff", "Half done"), known)
     client = start()
     model = payload("claude.SessionStart.startup").get("model", "")
-    prompt = payload("claude.UserPromptSubmit", prompt="what does the label printer speak?")
-    everything = ["Half done", "The label printer speaks ZPL"]
+    prompt = payload("claude.UserPromptSubmit", prompt="why does the label printer of the warehouse garble umlauts?")
 
     host.context("SessionStart", payload("claude.SessionStart.startup"))
-    assert last(client, model=model)[0] == everything
+    assert last(client, model=model)[0] == ["Half done", printer]
     assert host.context("UserPromptSubmit", prompt) == "", "it was given at the start"
     assert host.context("SessionStart", payload("claude.SessionStart.resume")) == "", "ages alone are not new"
 
-    told = {"kind": "failure", "title": "The label printer garbles umlauts", "project_path": project}
-    client.post("/api/memories", told)
+    scanner = "The belt scanner drops digits at dawn until somebody wipes its lens with warm water"
+    client.post("/api/memories", {"kind": "learning", "title": scanner, "project_path": project, "files": ["belt.py"]})
+    prompt["prompt"] = "why does the belt scanner drop digits at dawn?"
     host.context("UserPromptSubmit", {**prompt, "prompt_id": "2"})
     titles, given = last(client)
-    assert titles == ["The label printer garbles umlauts"]
+    assert titles == [scanner]
     assert given["tokens"] <= 475
     client.post("/api/memories", {"kind": "preference", "title": "Answer in German", "project_path": project})
     host.context("SessionStart", payload("claude.SessionStart.resume", context_tokens=1))
@@ -141,10 +143,10 @@ def test_a_window_of_claude_gets_each_memory_once_and_a_new_window_all_of_them(
     for source in ("compact", "clear"):
         host.context("SessionStart", payload(f"claude.SessionStart.{source}"))
         titles, given = last(client, limit=2000)
-        assert titles[:2] == ["Half done", "Answer in German"], source
-        assert set(titles[2:]) == {"The label printer speaks ZPL", "The label printer garbles umlauts"}
+        assert titles == ["Half done", "Answer in German", printer], source
         assert given["source"] == source
-        assert host.context("UserPromptSubmit", {**prompt, "prompt_id": source}) == ""
+        host.context("UserPromptSubmit", {**prompt, "prompt_id": source})
+        assert last(client)[0] == [scanner], "a new window has not seen it"
 
 
 def test_claudes_own_compaction_is_told_nothing_and_opencodes_what_this_session_established(
@@ -154,7 +156,7 @@ def test_claudes_own_compaction_is_told_nothing_and_opencodes_what_this_session_
         home,
         project,
         Memory("summary", "Refund dialog for support", session="older"),
-        Memory("decision", "Cents are integers", session="s1", detail={"why": "floats lost one"}),
+        Memory("decision", "Cents are integers", session="s1", trust="user", detail={"why": "floats lost one"}),
     )
     client = start()
     assert host.context("PreCompact", payload("claude.PreCompact.auto")) == ""
@@ -162,7 +164,7 @@ def test_claudes_own_compaction_is_told_nothing_and_opencodes_what_this_session_
     titles, told = last(client, limit=1000)
     assert titles == ["Cents are integers", "Refund dialog for support"]
     assert (got["context"], got["budget"]) == (told["text"], 1000)
-    assert got["context"].splitlines()[1] == "- Cents are integers, because floats lost one (decision, 1h ago)"
+    assert got["context"].splitlines()[1] == "- you, 1h ago: Cents are integers, because floats lost one"
     assert "##" not in got["context"]
 
 
@@ -171,11 +173,13 @@ def test_two_projects_with_the_same_prompt_each_get_their_own(home: Home, host: 
     for name, folder in folders.items():
         folder.mkdir(parents=True)
         (folder / "pyproject.toml").write_text("")
-        filled(home, str(folder), Memory("decision", f"The label printer of {name} speaks ZPL"))
+        says = f"The label printer in the warehouse of {name} speaks ZPL, garbles umlauts and jams on wet paper"
+        filled(home, str(folder), Memory("decision", says, trust="user", source="user"))
     client = start()
     for event in ("UserPromptSubmit", "SessionStart"):
         for name, folder in folders.items():
             told = {"session_id": f"{event} {name}", "cwd": str(folder), "source": "startup"}
-            seen = host.context(event, {**told, "prompt": "what does the label printer speak?"})
-            assert last(client)[0] == [f"The label printer of {name} speaks ZPL"]
+            seen = host.context(event, {**told, "prompt": "does the label printer in the warehouse speak ZPL?"})
             assert f"of {name} speaks" in seen
+            assert "of two" not in seen or name == "two"
+            assert len(last(client)[0]) == 1

@@ -16,7 +16,7 @@ from foreword.store.sqlite import Store
 from foreword.types import Memory
 from tests.flow.conftest import Host
 
-PROMPT = "why does the checkout transport time out?"
+PROMPT = "why does the checkout transport retry a timeout twice?"
 PAYLOADS = Path(__file__).resolve().parents[1] / "payloads" / "cursor"
 
 

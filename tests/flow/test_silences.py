@@ -19,12 +19,13 @@ from foreword.store.sqlite import Store
 from foreword.types import Memory
 from foreword.worker import life
 from tests.flow.conftest import Host, wait_for
+from tests.scratch import asking, fact
 
-PROMPT = "why does the checkout transport time out?"
-AGAIN = "so the checkout transport does time out?"
+FACT = "The checkout HTTPTransport retries every timeout twice, then it asks the second bank"
+PROMPT = "why does the checkout transport retry a timeout twice?"
+AGAIN = "so the checkout transport retries a timeout twice?"
 UNHEARD = "Translate Ozymandias into Esperanto verses please"
-NEEDED = 0.3
-PLANTED = "the retries of the Ozymandias ferry"
+NEAR = "paint the Ozymandias ferry, its second bank of oars and the harbour lantern"
 
 
 @pytest.fixture
@@ -33,9 +34,8 @@ def filled(home: Home, project: str) -> Home:
     store = Store(home.database, backups=home.backups)
     owner = resolve(project)
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
-    store.keep([Memory("decision", "The checkout HTTPTransport retries twice", body="because of the bank", **about)])
+    store.keep([Memory("decision", FACT, trust="user", source="user", **about)])
     store.close()
-    home.config.write_text(f"threshold_prompt = {NEEDED}\n")
     return home
 
 
@@ -50,18 +50,21 @@ def silences(client: Client, **asked: Any) -> list[dict[str, Any]]:
 def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(filled: Home, host: Host, start, project):
     client = start()
     assert prompted(host, project, UNHEARD) == ""
+    assert prompted(host, project, NEAR) == ""
     assert prompted(host, project, PROMPT)
-    for prompt in (AGAIN, "ok, go on", PLANTED):
+    for prompt in ("ok, go on", AGAIN):
         assert prompted(host, project, prompt) == ""
-    below, wordless, told, nothing = silences(client, session_id="s1")
-    assert [each["why"] for each in (nothing, told, wordless)] == ["nothing", "told", "wordless"]
-    assert told["says"] == "everything that fits was told already in this context window"
-    assert below["why"] == "below"
-    assert below["title"] == "The checkout HTTPTransport retries twice"
-    assert 0 < below["score"] < below["needed"]
+    again, reply, below, nothing = silences(client, session_id="s1")
+    assert [each["why"] for each in (nothing, below, reply)] == ["nothing", "below", "reply"]
+    assert again["why"] in ("repeated", "topic")
+    assert reply["says"] == "it answers or continues the running conversation"
+    assert below["title"] == FACT
+    (left,) = below["rejected"]
+    assert (left["memory"], left["title"]) == (below["nearest"], FACT)
+    assert left["why"]
     assert (below["moment"], below["host"], below["project"]) == ("prompt", "claude-code", resolve(project).key)
     assert below["build_ms"] > 0
-    assert [each["id"] for each in silences(client, project_path=project, limit=1)] == [below["id"]]
+    assert [each["id"] for each in silences(client, project_path=project, limit=1)] == [again["id"]]
     assert silences(client, project_path="/") == []
     story = client.get("/api/sessions/s1")
     assert len(story["silences"]) == 4
@@ -79,18 +82,16 @@ def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(fi
 
 
 def test_a_budget_that_is_used_up_and_a_start_that_was_given_are_told(filled: Home, host: Host, start, project):
-    filled.config.write_text("[recipes.ledger]\nprompt = 120\n")
+    filled.config.write_text("[recipes.ledger]\nprompt = 80\n")
     client = start()
-    for number in range(3):
-        told = {"kind": "decision", "title": f"Otters number {number} swim in the harbour", "project_path": project}
-        client.post("/api/memories", told)
+    client.post("/api/memories", {"kind": "decision", "title": fact("otter"), "project_path": project})
     asked = {"project_path": project, "session_id": "s1"}
-    assert client.get("/api/context", prompt="otters", **asked)["context"]
-    assert not client.get("/api/context", prompt="the checkout transport", **asked)["context"]
+    assert client.get("/api/context", prompt=asking("otter"), **asked)["context"]
+    assert not client.get("/api/context", prompt=PROMPT, **asked)["context"]
     (used,) = silences(client, session_id="s1")
     assert used["why"] == "used"
-    assert 0 < used["spent"] <= used["allowed"] == 120
-    assert f"({used['spent']} of 120 tokens)" in used["says"]
+    assert 0 < used["spent"] <= used["allowed"] == 80
+    assert f"({used['spent']} of 80 tokens)" in used["says"]
     start_of = {**asked, "moment": "question", "prompt": ""}
     assert client.get("/api/context", **start_of)["context"]
     assert not client.get("/api/context", **start_of)["context"]
@@ -141,19 +142,18 @@ def test_the_command_line_tells_a_silence_that_is_newer_than_what_was_given(
         return ended.output
 
     assert prompted(host, project, UNHEARD) == ""
-    assert "nothing was said: nothing that is remembered here has to do with it" in said("explain")
+    assert "nothing was injected: nothing that is remembered here has to do with it" in said("explain")
     assert json.loads(said("explain", "--json"))["injection"] is None
     assert prompted(host, project, PROMPT)
-    assert "nothing was said" not in said("explain")
+    assert "nothing was injected" not in said("explain")
     assert json.loads(said("explain", "--json"))["silence"] is None
-    assert prompted(host, project, PLANTED) == ""
+    assert prompted(host, project, NEAR) == ""
     told = said("explain")
-    assert "nothing was said: nothing fits well enough" in told
-    assert "The checkout HTTPTransport retries twice" in told
-    assert "needed" in told
+    assert "nothing was injected: nothing that is remembered here is close enough to it" in told
+    assert f"left out: {silences(client, session_id='s1', limit=1)[0]['nearest']}  [decision] {FACT}" in told
     answer = json.loads(said("explain", "--json"))
     assert answer["silence"]["why"] == "below"
+    assert answer["silence"]["rejected"]
     assert answer["injection"]["text"]
-    (silence,) = silences(client, session_id="s1", limit=1)
-    assert "nothing fits well enough" in said("explain", silence["id"])
+    assert "left out" in said("explain", answer["silence"]["id"])
     assert "2 times: 1 × nothing" in said("sessions", "s1")

@@ -18,7 +18,7 @@ from tests.flow.conftest import CLEAN, end_worker
 from tests.flow.forked import foreword
 
 SECRET = "quetzalcoatl"  # a word of another project
-PROMPT = "why does the transport time out?"
+PROMPT = "why does the checkout transport retry a timeout twice?"
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from foreword.web.now import LAYERS
 from tests.flow.conftest import Host, wait_for
 from tests.flow.viewing import Page
 
-PROMPT = "why does the checkout transport time out?"
+PROMPT = "why does the checkout transport retry a timeout twice?"
 DECIDED = "The checkout transport waits nine seconds"
 FACTORS = {"match", "recency", "importance", "reinforcement", "scope", "task"}
 
@@ -64,7 +64,7 @@ def filled(home: Home, project: str) -> Home:
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
     store.keep(
         [
-            Memory("decision", "The checkout HTTPTransport retries twice", files=("shop/bank.py",), **about),
+            Memory("decision", "The checkout HTTPTransport retries every timeout twice, then it asks the second bank", files=("shop/bank.py",), **about),
             Memory("preference", "Run the tests with make test", **about),
         ]
     )
@@ -144,7 +144,7 @@ def test_what_is_silent_says_why_and_what_was_among_it(page, host, project, fill
     resumed, told, start = page.get("/api/now")["moments"]
     assert (start["silent"], told["why"]) == (False, "told")
     assert told["says"] == "everything that fits was told already in this context window"
-    assert told["nearest"]["title"] == "The checkout HTTPTransport retries twice"
+    assert told["nearest"]["title"] == "The checkout HTTPTransport retries every timeout twice, then it asks the second bank"
     assert (resumed["source"], resumed["why"]) == ("resume", "told")
     filled.config.write_text("inject = false\n")
     wait_for(lambda: page.client.get("/api/line", project_path=project)["line"] == "foreword: silent")

@@ -10,7 +10,7 @@ from foreword.layout import RECIPES
 from foreword.recall.pipeline import STANDS_OUT, recall
 from foreword.recall.render import FORMS
 from foreword.tokens import DEAREST, FAMILIES, count
-from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Context
+from foreword.types import KINDS, MOMENTS, Context, Hit, Memory, Moment, Project
 from tests.tables import table
 
 NOW = 1_800_000_000.0

@@ -17,7 +17,7 @@ from foreword.recall import render
 from foreword.recall.budget import Layer, fit
 from foreword.recall.pipeline import caps, recall
 from foreword.tokens import count
-from foreword.types import KINDS, Cap, Memory, Moment, Context
+from foreword.types import KINDS, Cap, Context, Memory, Moment
 from tests.tables import table
 from tests.unit.test_budget import HERE, NOW, TITLES, InMemory, a_memory
 from tests.unit.test_fit import a_layer, a_line, chosen, is_part, words

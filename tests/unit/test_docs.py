@@ -14,23 +14,24 @@ from pathlib import Path
 
 from bench.eval.datasets import read_sets
 from foreword.cli.demo import load_story
-from foreword.config import SETTINGS
-from foreword.layout import RECIPES
+from foreword.config import SETTINGS, load
+from foreword.extract.hints import KnownFailure, hint_before
+from foreword.paths import Home
 from foreword.recall import rank
-from foreword.recall.pipeline import recall
+from foreword.recall.pipeline import REASONS, options_of, recall
 from foreword.routing import Routes
 from foreword.store.sqlite import Store
-from foreword.types import Moment, Project, Context
+from foreword.types import Context, Moment, Project
 from foreword.web import routes as viewer
 from foreword.worker import server as worker
 from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
-RANKING = (ROOT / "docs" / "ranking.md").read_text(encoding="utf-8")
+RECALL = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+BENCH = (ROOT / "bench" / "README.md").read_text(encoding="utf-8")
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "bench" / "README.md"])
 DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
-PLACES = {"finding": "foreword.store.finding"}  # modules that are not named by their last part alone
 
 
 def rows(page: str, *, width: int) -> Iterator[list[str]]:
@@ -48,67 +49,86 @@ def table_after(page: str, *, after: str, width: int) -> list[list[str]]:
     return list(rows("\n".join(lines[:end]), width=width))
 
 
-def told_weights() -> dict[str, tuple[float, ...]]:
-    """Every `NAME` or `module.NAME` with a number beside it."""
+def documented_constants() -> dict[str, tuple[float, ...]]:
+    """Every `NAME` of recall/rank.py, or `module.NAME`, with a number beside it."""
     names = {}
-    for name, number, _ in rows(RANKING, width=3):
-        if re.fullmatch(r"`([a-z]+\.)?[A-Z_]+`", name):
+    for name, number, _ in rows(RECALL, width=3):
+        if re.fullmatch(r"`([a-z_]+\.)*[A-Z_]+`", name):
             names[name.strip("`")] = tuple(float(each) for each in number.split(","))
     return names
 
 
-def test_the_ranking_page_tells_every_weight_as_it_is() -> None:
-    told = told_weights()
-    for name, numbers in told.items():
+def test_the_page_on_recall_has_every_constant_as_it_is() -> None:
+    documented = documented_constants()
+    for name, numbers in documented.items():
         module, _, constant = name.rpartition(".")
-        owner = importlib.import_module(PLACES.get(module, f"foreword.{module}") if module else "foreword.recall.rank")
-        meant = getattr(owner, constant)
-        assert numbers == (meant if isinstance(meant, tuple) else (meant,)), name
-    assert len(told) > 50
+        value = getattr(importlib.import_module(f"foreword.{module or 'recall.rank'}"), constant)
+        assert numbers == (value if isinstance(value, tuple) else (value,)), name
+    assert len(documented) > 70
 
 
-def test_the_ranking_page_misses_no_weight_of_rank() -> None:
+def test_the_page_on_recall_misses_no_weight_of_rank() -> None:
     numbers = {
         name
         for name, held in vars(rank).items()
         if name.isupper()
         and all(isinstance(each, int | float) for each in (held if isinstance(held, tuple) else (held,)))
     }
-    assert numbers - {"TYPE_CHECKING"} <= told_weights().keys()
+    assert numbers - {"TYPE_CHECKING"} <= documented_constants().keys()
 
 
-def test_the_ranking_page_tells_kinds_scopes_tasks_and_thresholds_as_they_are() -> None:
-    kinds = table_after(RANKING, after="| kind | importance |", width=3)
+def test_the_page_on_recall_has_kinds_scopes_tasks_and_thresholds_as_they_are() -> None:
+    kinds = table_after(RECALL, after="| kind | importance |", width=3)
     assert {kind: float(weight) for kind, weight, _ in kinds} == rank.IMPORTANCE
     assert {kind: float(days) for kind, _, days in kinds} == rank.HALF_LIFE
-    scopes = table_after(RANKING, after="| scope at session start |", width=2)
+    scopes = table_after(RECALL, after="| scope at session start |", width=2)
     assert {scope: float(factor) for scope, factor in scopes} == rank.SCOPE_AT_START
     tasks = {
         task: {kind: float(factor) for kind, factor in (each.split() for each in told.split(", "))}
-        for task, told in table_after(RANKING, after="| task | what is worth", width=2)
+        for task, told in table_after(RECALL, after="| task | what is worth", width=2)
     }
     assert tasks == rank.TASKS
-    for setting, default, _ in table_after(RANKING, after="| setting | default |", width=3):
+    for setting, default, _ in table_after(RECALL, after="| setting | default |", width=3):
         assert DEFAULTS[setting.strip("`")] == float(default), setting
 
 
-@table("prompt", ["", "What did we do about waiting, list and mail?"])
+def test_the_page_on_recall_explains_every_reason_for_silence() -> None:
+    """But those that only say that something went wrong, or that belong to other triggers."""
+    documented = {reason for reason, _ in table_after(RECALL, after="| it says | meaning |", width=2)}
+    said = {
+        key: text.format(of="prompts", so_far="", budget=500)
+        for key, text in REASONS.items()
+        if key not in ("given", "old", "failed", "unclear")
+    }
+    assert documented == set(said.values())
+
+
+@table("prompt", ["", "What did we decide about time zones?"])
 def test_the_readme_shows_what_an_agent_sees(tmp_path: Path, prompt: str) -> None:
-    """Ids are new every time, and scores are ranking's own affair."""
-    project = Project(key="dir:rooms", name="rooms", root=str(tmp_path))
+    """Ids are new every time."""
+    project = Project(key="dir:rooms", name="rooms", root="")
     moment = Moment(name="prompt" if prompt else "session_start", project=project, prompt=prompt, languages=())
+    options = options_of(load(Home(tmp_path), {}).settings, moment.name, synonyms={})
     now = time.time()
     with closing(Store(tmp_path / "foreword.db", backups=tmp_path / "backups")) as store:
         store.keep(load_story(project, now=now))
-        threshold = DEFAULTS[f"threshold_{moment.name}"]
-        got = recall(store, moment, recipe=RECIPES[moment.name], threshold=threshold, now=now)
+        got = recall(store, moment, options=options, now=now)
     assert isinstance(got, Context)
     assert prompt in README
     assert masked(got.text) in masked(README)
 
 
+def test_the_readme_shows_a_hint_as_it_is_given() -> None:
+    now = time.time()
+    story = load_story(Project(key="dir:rooms", name="rooms", root=""), now=now)
+    known = [KnownFailure("fai-2m7k1xq0", each.detail) for each in story if each.kind == "failure"]
+    hint = hint_before("make unit FILE=tests/test_mail.py", known, now=now)
+    assert hint is not None
+    assert hint.text in README
+
+
 def masked(text: str) -> str:
-    return re.sub(r"(\| )[01]\.\d\d$", r"\1score", re.sub(r"\b([a-z]{3})-[0-9a-z]{8}\b", r"\1-id", text), flags=re.M)
+    return re.sub(r"\b([a-z]{3})-[0-9a-z]{8}\b", r"\1-id", text)
 
 
 @table("page", PAGES)
@@ -153,7 +173,7 @@ def test_a_page_tells_every_route_that_there_is_and_no_other(page: str, routes: 
 
 
 def test_the_script_that_makes_a_set_makes_one(tmp_path: Path) -> None:
-    script = next(block for block in re.findall(r"```python\n(.*?)```", RANKING, re.S) if "make_set.py" in block)
+    script = next(block for block in re.findall(r"```python\n(.*?)```", BENCH, re.S) if "make_set.py" in block)
     (tmp_path / "make_set.py").write_text(script, encoding="utf-8")
     repository = tmp_path / "repository"
     repository.mkdir()

@@ -136,7 +136,7 @@ def test_three_turns_become_their_turns_summary_statements_failure_learning_and_
     assert decision.detail["instead_of"].startswith("Redis")
     assert decision.detail["why"] == "because one writer is enough"
     (learning,) = kinds["learning"]
-    assert "locked the row" in learning.title
+    assert "`book()` now inserts at once" in learning.title  # the cause is the outcome already
     assert (learning.trust, learning.files) == ("agent", first.files)
     (failure,) = kinds["failure"]
     assert "DeadlockDetected" in failure.title

@@ -1,6 +1,9 @@
-"""recall, over a real store: within its budget, only what is this project's, only what is new, or nothing at all."""
+"""Recall over a real store: within its budget, only what is this project's and new, or a reason for nothing."""
+
+from __future__ import annotations
 
 import itertools
+import random
 from dataclasses import replace
 
 import pytest
@@ -8,538 +11,619 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import StoreError
-from foreword.layout import RECIPES, merged
+from foreword.layout import RECIPES
 from foreword.recall import render
-from foreword.recall.pipeline import MOST_RECORDED, injection_of, left_open, meant, recall
+from foreword.recall.pipeline import (
+    MOST_RECORDED,
+    REASONS,
+    Window,
+    explain_nothing,
+    injection_of,
+    options_of,
+)
 from foreword.recall.query import query_of, scopes_of
+from foreword.recall.relevance import content_words
 from foreword.tokens import FAMILIES, count
-from foreword.types import KINDS, MOMENTS, Hit, Memory, Moment, Project, Context, NoContext
+from foreword.types import FORMS, KINDS, MOMENTS, Context, Hit, Moment, NoContext, Project
 from tests.tables import table
+from tests.unit.recalling import (
+    DAY,
+    HERE,
+    HOUR,
+    NOW,
+    SETTINGS,
+    TOPIC,
+    InMemory,
+    a_memory,
+    any_memory,
+    ask,
+    assert_whole,
+    shown,
+)
 
-NOW = 1_000_000.0
-HERE = Project(key="here", name="here", root="/nowhere")
-fresh = map("p{}".format, itertools.count())
-
-
-def a_memory(title, *, kind="decision", **more):
-    return Memory(kind, title, **{"project": "here", "created": NOW - 60, **more})
-
-
-def a_moment(name="prompt", *, prompt="", project=HERE, **more):
-    return Moment(name=name, project=project, prompt=prompt, **more)
-
-
-def asked(store, moment, *, threshold=0.0, shown=frozenset(), **more):
-    recipe = RECIPES[moment.name]
-    return recall(store, moment, recipe=recipe, threshold=threshold, now=NOW, shown=lambda: shown, **more)
-
-
-def shown_ids(got):
-    return [item.memory for item in got.items] if isinstance(got, Context) else []
-
-
-MEMORIES = st.lists(
-    st.builds(
-        a_memory,
-        st.text(max_size=60) | st.sampled_from(["walrus pool", "walrus " * 60, "版本 walrus", "## walrus\n- walrus"]),
-        kind=st.sampled_from(list(KINDS)),
-        body=st.text(max_size=100) | st.sampled_from(["", "walrus " * 200, "x" * 2000]),
-        scope=st.sampled_from(["", "universal"]),
-        confidence=st.floats(0, 1),
-        detail=st.sampled_from([{}, {"next": ["do walrus"] * 5}, {"why": "because " * 90}, {"signature": "f(x) -> y"}]),
-        files=st.sampled_from([(), ("src/walrus.py",)]),
-        session=st.sampled_from(["", "s"]),
-    ),
-    max_size=12,
+STORY = (
+    "The walrus pool opens at nine because the keepers feed the seals first. Opening hours of the pool are stored in "
+    "hours.toml, and `open_pool()` reads them once at the start."
 )
 
 
-@settings(deadline=None, max_examples=30)
+def a_turn(title="Walrus pool opening hours are read from hours.toml", **more):
+    asked = "where do the opening hours of the walrus pool come from?"
+    about = {
+        "session": "earlier",
+        "trust": "agent",
+        "source": "claude-code",
+        "files": ("pool/hours.py",),
+        "body": STORY.replace(". ", ".\n"),
+    }
+    detail = {"user": asked, "outcome": STORY, **more.pop("detail", {})}
+    return a_memory(title, kind="turn", detail=detail, **{**about, **more})
+
+
+def noise(many=30):
+    """Other memories, so that the words of the topic are rare."""
+    topics = ("invoices", "printer", "mail", "search", "login", "backup", "charts", "exports", "themes", "queues")
+    return [a_memory(f"The {topics[n % 10]} module {n} was cleaned up", kind="observation") for n in range(many)]
+
+
+# -- what is true of every store, trigger, form and style --------------------------------------------------------------
+@settings(deadline=None)
 @given(
-    memories=MEMORIES,
-    name=st.sampled_from(MOMENTS),
-    budget=st.integers(0, 700),
-    family=st.sampled_from(FAMILIES),
-    prompt=st.sampled_from(["walrus", "the walrus goals 版本", "src/walrus.py", ""]),
+    st.integers(0, 10**6),
+    st.integers(0, 30),
+    st.sampled_from(MOMENTS),
+    st.sampled_from(FORMS),
+    st.sampled_from(("notes", "index")),
+    st.sampled_from((0, 0, 0, 60, 100, 250, 900, 5000)),
+    st.sampled_from(FAMILIES),
+    st.sampled_from((TOPIC, "what are the goals of the walrus pool?", "commit", "src/walrus.py opening hours", "")),
 )
-def test_no_store_and_no_moment_ever_spends_more_than_the_budget(shared_store, memories, name, budget, family, prompt):
-    project = Project(key=next(fresh), name="here", root="/nowhere")
-    shared_store.keep([replace(each, project=project.key) for each in memories])
-    moment = a_moment(name, prompt=prompt, project=project, budget=budget, session="s")
-    got = asked(shared_store, moment, family=family)
-    limit = budget or RECIPES[name].budget
-    if isinstance(got, Context):
-        assert got.budget == limit
-        assert count(got.text, family=family) == got.tokens <= limit
-        assert got.text
-        assert got.items
-        assert sum(got.layers.values()) == sum(item.tokens for item in got.items)
-        kept = {memory.id: memory for memory in shared_store.by_id(shown_ids(got))}
-        assert {memory.scope for memory in kept.values()} <= {project.scope, "universal"}
-        assert all(memory.confidence >= 0.5 for memory in kept.values() if memory.kind == "learning")
-    else:
-        assert got.why
-        assert got.problems == ()
+def test_no_stored_text_leaves_the_budget_or_the_frame(seed, many, trigger, form, style, budget, family, prompt):
+    rand = random.Random(seed)
+    store = InMemory([any_memory(rand) for _ in range(many)])
+    got = ask(
+        store,
+        trigger,
+        prompt,
+        form=form,
+        budget=budget,
+        session="s",
+        overrides={"family": family, "style": style},
+        parallel=((NOW - 9e9, (any_memory(rand).title,)),),
+        touched=("src/walrus.py",),
+    )
+    if isinstance(got, NoContext):
+        assert got.reason in REASONS
+        assert got.problems == (), got.problems
+        return
+    name = "session_start" if trigger == "question" and not prompt else trigger
+    limit = min(budget or RECIPES[name].budget, RECIPES[name].total)
+    assert count(got.text, family=family) == got.tokens <= limit * 95 // 100
+    assert got.budget == limit
+    assert got.problems == (), got.problems
+    assert_whole(got.text, trigger=name, form=form)
+    # What is told is told once in a part, and each part within what it may have.
+    assert len({(item.layer, item.memory) for item in got.items}) <= len(got.items)
+    assert all(item.layer in got.layers for item in got.items)
 
 
-@table("prompt", ["unheard of", "", "the and of it", "😀", "?!"])
-def test_nothing_relevant_is_silence(store, prompt):
-    store.keep([a_memory("walrus pool")])
-    for name in ("prompt", "question"):
-        got = asked(store, a_moment(name, prompt=prompt))
-        assert isinstance(got, NoContext)
-        assert got.why
+def test_random_stores_are_told_at_every_trigger_and_in_every_form():
+    """The property above is worth something only where something is told."""
+    told = {
+        (trigger, form, style): isinstance(
+            ask(
+                InMemory([any_memory(random.Random(seed)) for seed in range(60)]),
+                trigger,
+                TOPIC,
+                form=form,
+                session="s",
+                overrides={"style": style},
+            ),
+            Context,
+        )
+        for trigger, form, style in itertools.product(MOMENTS, FORMS, ("notes", "index"))
+    }
+    assert all(told.values()), told
 
 
-def test_only_what_is_relevant_new_and_sure_is_shown(make_store):
-    # What is below the threshold is not shown.
-    store = make_store()
-    store.keep([a_memory("walrus pool")])
-    moment = a_moment(prompt="walrus")
-    assert isinstance(asked(store, moment, threshold=0.99), NoContext)
-    assert isinstance(asked(store, moment, threshold=0.1), Context)
-    # A hundred tokens are enough for a prompt and never passed.
-    store = make_store()
-    store.keep([a_memory(f"walrus pool number {n}", body="long " * 300) for n in range(20)])
-    for name in MOMENTS:
-        got = asked(store, a_moment(name, prompt="walrus", budget=100, session="s"))
-        assert isinstance(got, Context) or name != "prompt"
-        assert isinstance(got, NoContext) or got.tokens <= 100
+# -- prompts -----------------------------------------------------------------------------------------------------------
+def test_a_prompt_is_told_what_came_of_it_with_its_age_and_id(store):
+    turn, *_ = store.keep([a_turn(), *noise()])
+    got = ask(store, "prompt", "the walrus pool shows the wrong opening hours")
+    assert shown(got) == [turn.id]
+    head, *lines, end = got.text.split("\n")
+    assert (head, end) == (f"{render.BEGIN}: from earlier sessions ({render.HISTORY}) ---", render.END)
+    assert lines[-1].startswith("- yesterday: ")
+    assert lines[-1].endswith(f"[{turn.id}]")
+    assert "opens at nine because" in lines[-1] or "hours.toml" in lines[-1]
+    assert got.tokens < 200
 
 
-FAILED = {"message": "Port 8080 is taken"}
-FIXED = {**FAILED, "fixed_by": "ran `make down`"}
-PATTERN = {"problem": "Port 8080 is taken", "solution": "ran `make down`", "from": ["f1", "f2"]}
-TRAP = {"category": "gotcha", "by": "failure", "failure": "f1"}
-
-
-def a_failure(uid="f1", **more):
-    return a_memory("Port 8080 is taken", kind="failure", uid=uid, **{"detail": FIXED, **more})
-
-
-def a_pattern(**more):
-    return a_memory("Port 8080 is taken", kind="pattern", **{"detail": PATTERN, "confidence": 0.75, **more})
-
-
-def a_trap(**more):
-    return a_memory('"Port 8080 is taken" comes back, and no fix is known', kind="learning", detail=TRAP, **more)
-
-
-@table("name", ["session_start", "compaction"])
-def test_a_failure_and_what_was_promoted_from_it_are_told_once(store, name):
-    _, _, pattern, other = store.keep([a_failure(), a_failure("f2"), a_pattern(), a_failure("f3")])
-    assert set(shown_ids(asked(store, a_moment(name)))) == {pattern.id, other.id}
-
-
-def test_a_failure_and_its_pattern_are_told_once(make_store):
-    # A trap that nothing fixed is told once and the fix is told as soon as there is one.
-    store = make_store()
-    failure, trap = store.keep([a_failure(detail=FAILED), a_trap(confidence=0.67)])
-    assert shown_ids(asked(store, a_moment("session_start"))) == [trap.id]
-    store.keep([replace(failure, detail=FIXED)])
-    assert set(shown_ids(asked(store, a_moment("session_start")))) == {failure.id, trap.id}
-    # A trap that is not sure leaves its failure told.
-    store = make_store()
-    failure, _ = store.keep([a_failure(detail=FAILED), a_trap(confidence=0.4)])
-    assert shown_ids(asked(store, a_moment("session_start"))) == [failure.id]
-    # Where a pattern does not fit its failure has the place.
-    store = make_store()
-    long = {**PATTERN, "solution": "ran the whole of it again, " * 12}
-    failure, pattern = store.keep([a_failure(), a_pattern(detail=long)])
-    assert shown_ids(asked(store, a_moment("session_start"))) == [pattern.id]
-    assert shown_ids(asked(store, a_moment("session_start", budget=150))) == [failure.id]
-    # The place of a failure that is retold goes to the next memory.
-    store = make_store()
-    store.keep([a_failure(f"f{number}") for number in (1, 2)])
-    store.keep([a_pattern(), *(a_memory(f"note {number}", kind="note") for number in range(12))])
-    got = asked(store, a_moment("session_start"))
-    assert len(got.items) == RECIPES["session_start"].layers[-1].limit
-    assert got.text.count("Port 8080 is taken") == 1
-    # Who asks in words is told of the failure too.
-    store = make_store()
-    kept = store.keep([a_failure(), a_pattern()])
-    assert set(shown_ids(asked(store, a_moment(prompt="Port 8080 is taken")))) == {each.id for each in kept}
-    # A compaction tells what failed in its own session.
-    store = make_store()
-    failure, pattern = store.keep([a_failure(session="s"), a_pattern()])
-    assert set(shown_ids(asked(store, a_moment("compaction", session="s")))) == {failure.id, pattern.id}
-
-
-@table("aside", [{"status": "superseded"}, {"status": "discarded"}, {"project": "elsewhere"}])
-def test_a_failure_whose_pattern_is_not_told_is_told_itself(store, aside):
-    failure, _ = store.keep([a_failure(), a_pattern(**aside)])
-    assert shown_ids(asked(store, a_moment("session_start"))) == [failure.id]
-
-
-@table("odd", [{"from": "f1"}, {"from": 7}, {"from": {"f1": 1}}, {"from": [None, ["f1"], 1]}])
-def test_a_pattern_that_names_nothing_sensible_hides_no_failure(store, odd):
-    failure, pattern = store.keep([a_failure(), a_pattern(detail={**PATTERN, **odd})])
-    assert set(shown_ids(asked(store, a_moment("session_start")))) == {failure.id, pattern.id}
+def test_the_users_words_are_quoted_where_they_hold_more_of_the_topic(store):
+    words = "the walrus pool mail must tell opening hours in the zone of the venue, never of the member"
+    detail = {"user": words, "outcome": "Changed format_slot() and confirm.txt, three tests pass."}
+    store.keep([a_turn("Fixed it", detail=detail, body=""), *noise()])
+    got = ask(store, "prompt", "walrus pool mail has wrong opening hours")
+    assert isinstance(got, Context)
+    assert f'- you, yesterday: "{words}": Changed format_slot()' in got.text
 
 
 @table(
-    ("source", "repeats"), [("startup", True), ("clear", True), ("compact", True), ("resume", False), ("fork", False)]
+    ("prompt", "reason"),
+    [
+        ("yes", "reply"),
+        ("go on", "reply"),
+        ("commit", "reply"),
+        ("unheard of things about the narwhal", "nothing"),
+        ("the login module of the narwhal looks hungry", "below"),
+        ("<task-notification>walrus pool opening hours</task-notification>", "machine"),
+        ("Implement the following plan:\n\n# Plan: walrus pool\n\n## Steps\n" + "- change hours.py\n" * 40, "plan"),
+    ],
 )
-def test_a_new_window_is_told_everything_and_a_resumed_one_what_is_new(store, source, repeats):
-    old, new = store.keep([a_memory("walrus old"), a_memory("walrus new")])
-    got = asked(store, a_moment("session_start", source=source), shown=frozenset({old.id}))
-    assert set(shown_ids(got)) == ({old.id, new.id} if repeats else {new.id})
-
-
-class OneKindFails:
-    """A real store whose recency list fails for some kinds."""
-
-    def __init__(self, store, kind):
-        self.store, self.kind = store, kind
-
-    def by_words(self, query):
-        return self.store.by_words(query)
-
-    def by_code(self, query, votes, *, known):
-        return self.store.by_code(query, votes, known=known)
-
-    def by_recency(self, query):
-        if self.kind in query.kinds:
-            raise StoreError("a page cannot be read", hint="run `foreword doctor`")
-        return self.store.by_recency(query)
-
-
-def test_what_fails_costs_only_itself_and_is_told(make_store, monkeypatch):
-    # A broken words index is silence that tells why.
-    store = make_store()
-    store.keep([a_memory("walrus")])
-    store._write(lambda: store._db.execute("DROP TABLE words"))
-    got = asked(store, a_moment(prompt="walrus"))
+def test_most_prompts_are_told_nothing_for_a_reason(store, prompt, reason):
+    store.keep([a_turn(), *noise()])
+    got = ask(store, "prompt", prompt)
     assert isinstance(got, NoContext)
-    assert "foreword index" in " ".join(got.problems)
-    assert isinstance(asked(store, a_moment("session_start")), Context)
-    # A memory whose line cannot be built costs only its layer.
+    assert (got.reason, got.problems) == (reason, ())
+
+
+def test_every_reason_for_nothing_is_told(make_store):
     store = make_store()
-    (good,) = store.keep([a_memory("walrus", kind="preference")])
+    turn, *_ = store.keep([a_turn(), *noise()])
+    about = "the walrus pool shows the wrong opening hours"
+    told = {
+        "nothing": ask(make_store(), "session_start"),
+        "reply": ask(store, "prompt", "yes"),
+        "topic": ask(
+            store, "prompt", "the login of the charts", first=False, session_words=content_words("login charts")
+        ),
+        "repeated": ask(store, "prompt", about, session="s", window=Window(shown=lambda: frozenset({turn.id}))),
+        "given": ask(store, "question", session="s", window=Window(spent=lambda: {"session_start": 900})),
+        "old": ask(store, "session_start", source="resume", session="s", window=Window(began=lambda: NOW)),
+        "room": ask(store, "prompt", about, budget=30),
+        "used": ask(store, "prompt", about, session="s", window=Window(spent=lambda: {"prompt": 3000})),
+        "late": ask(store, "prompt", about, expired=lambda: True),
+        "wordless": ask(store, "question", "and the of it"),
+        "below": ask(store, "prompt", "the narwhal swims to the login of the aquarium"),
+    }
+    assert {name: got.reason for name, got in told.items() if isinstance(got, NoContext)} == {
+        name: name for name in told
+    }
+    assert (told["used"].spent, told["used"].allowed) == (3000, 3000)
+    for reason, trigger in itertools.product(REASONS, MOMENTS):
+        sentence = explain_nothing(trigger, reason, budget=500, spent=10, allowed=20)
+        assert sentence
+        assert "{" not in sentence
+        assert sentence[0].islower() or sentence.startswith("`")
 
-    class Odd(OneKindFails):
-        def by_recency(self, query):
-            hits = self.store.by_recency(query)
-            if "handoff" in query.kinds:
-                odd = a_memory("odd", kind="handoff", id="han-x", scope="project:here", created="long ago")
-                return (Hit(memory=odd, source="recency"),)
-            return hits
 
-    got = asked(Odd(store, ""), a_moment("session_start"))
-    assert shown_ids(got) == [good.id]
-    assert len(got.problems) == 1
+def test_what_was_told_in_full_is_not_told_again_and_a_mention_does_not_bar_it(make_store):
+    store = make_store()
+    turn, *_ = store.keep([a_turn(), *noise()])
+    about = {"session": "s", "prompt": "the walrus pool shows the wrong opening hours"}
+    first = ask(store, "prompt", **about)
+    assert shown(first) == [turn.id]
+    store.record(injection_of(Moment("prompt", HERE, session="s"), first, id="inj-1", at=NOW), at_once=True)
+    window = Window(shown=lambda: store.shown("s"), spent=lambda: store.spent("s"))
+    again = ask(store, "prompt", **about, window=window)
+    assert (type(again), again.reason) == (NoContext, "repeated")
+    # A line at session start names the session; what came of it may still be told at a prompt.
+    store = make_store()
+    summary, *_ = store.keep(
+        [
+            a_memory("Walrus pool opening hours", kind="summary", body=STORY, session="earlier", trust="agent"),
+            *noise(),
+        ]
+    )
+    start = ask(store, "session_start", session="s")
+    assert summary.id in shown(start)
+    store.record(injection_of(Moment("session_start", HERE, session="s"), start, id="inj-2", at=NOW), at_once=True)
+    window = Window(shown=lambda: store.shown("s"), spent=lambda: store.spent("s"))
+    assert summary.id in shown(ask(store, "prompt", **about, window=window))
+
+
+def test_what_is_superseded_unsure_or_anothers_is_never_told(make_store):
+    store = make_store()
+    kept = store.keep(
+        [
+            a_turn(),
+            a_turn("other", project="elsewhere", uid="x"),
+            a_memory("The walrus pool opening hours are in hours.toml", kind="learning", confidence=0.3, trust="agent"),
+            a_memory(
+                "The walrus pool opening hours are in pool.ini because of Bob", status="superseded", superseded_by="x"
+            ),
+            a_memory(
+                "The walrus pool opening hours are in red.ini because of Bob", status="proposed", kind="preference"
+            ),
+            *noise(),
+        ]
+    )
+    for trigger, style in itertools.product(MOMENTS, ("notes", "index")):
+        got = ask(store, trigger, TOPIC, session="s", overrides={"style": style})
+        assert set(shown(got)) <= {kept[0].id, *(each.id for each in kept[5:])}, trigger
+    # Its own session has it already; only a compaction brings that back.
+    store = make_store()
+    (own, *_) = store.keep([a_turn(session="s"), *noise()])
+    assert shown(ask(store, "prompt", TOPIC, session="s")) == []
+    assert own.id in shown(ask(store, "compaction", session="s"))
+
+
+def test_an_index_is_one_line_an_entry_and_holds_many(store):
+    store.keep(
+        [
+            a_memory(
+                f"walrus pool opening hours, part {n}",
+                age=n * DAY,
+                trust="agent",
+                source="codex",
+                kind="correction" if n % 2 else "note",
+            )
+            for n in range(30)
+        ]
+    )
+    got = ask(store, "prompt", "walrus pool opening hours", overrides={"style": "index"})
+    rows = got.text.split("\n")[1:-1]
+    assert len(rows) == len(got.items) >= 12
+    assert got.tokens <= 475
+    for row in rows:
+        kind, title, when = row.split(" | ")
+        assert title
+        # What reads like a rule says who said it.
+        assert when.endswith(", codex") == kind.startswith("[correction]")
+
+
+def test_what_changes_together_with_a_file_that_the_prompt_names_is_told(store):
+    both = ("pool/hours.py", "pool/walrus.py")
+    turns = [a_turn(f"Step {n}", uid=f"t{n}", session=f"s{n}", age=n * HOUR, files=both) for n in range(6)]
+    store.keep([*turns, *noise()])
+    got = ask(store, "prompt", "pool/hours.py shows the wrong opening hours of the walrus")
+    assert got.text.split("\n")[1] == "Changed together with pool/hours.py: pool/walrus.py (6 of 6 times)"
+    assert "Changed together" not in str(ask(store, "prompt", "the walrus pool shows the wrong opening hours"))
+
+
+def test_goals_and_facts_come_where_the_words_name_such(store):
+    goal, done, fact, *_ = store.keep(
+        [
+            a_memory("Members book by themselves", kind="goal"),
+            a_memory("Pay by card", kind="goal", detail={"status": "done"}),
+            a_memory("rooms is the booking tool of a club", kind="project", detail={"role": "backend"}),
+            *noise(),
+        ]
+    )
+    for name in ("prompt", "question"):
+        assert goal.id in shown(ask(store, name, "what are the goals of this quarter for bookings?"))
+        assert done.id not in shown(ask(store, name, "what are the goals of this quarter for bookings?"))
+        assert goal.id not in shown(ask(store, name, "members book rooms twice"))
+        assert fact.id in shown(ask(store, name, "which upstream dependencies does rooms have?"))
+
+
+# -- routines ----------------------------------------------------------------------------------------------------------
+def test_a_routine_is_told_what_is_known_about_just_that(store):
+    sessions = [
+        a_memory(
+            f"Session {n}",
+            kind="summary",
+            session=f"s{n}",
+            uid=f"sum{n}",
+            age=(n + 1) * DAY,
+            body="x",
+            detail={"uncommitted": ["a.py"]} if n == 0 else {},
+        )
+        for n in range(6)
+    ]
+    failure = a_memory(
+        "`git commit` fails: imports are not sorted",
+        kind="failure",
+        trust="tool",
+        detail={
+            "command": "git commit",
+            "error": "imports are not sorted",
+            "seen_in": {f"s{n}": 1 for n in range(4)},
+            "worked": {"make fmt": ["s0", "s1"]},
+            "routine_in": {f"s{n}": "commit" for n in range(4)},
+            "last": NOW,
+        },
+    )
+    kept = store.keep([*sessions, failure])
+    got = ask(store, "prompt", "commit")
+    assert set(shown(got)) == {kept[0].id, kept[-1].id}
+    assert "1 file edited yesterday and not committed: a.py" in got.text
+    assert "make fmt" in got.text
+    assert isinstance(ask(store, "prompt", "push it", first=False), NoContext)
+
+
+# -- session starts, resumed windows, compactions ----------------------------------------------------------------------
+def summaries(many=3):
+    return [
+        a_memory(
+            f"Session {n} moved the walrus{n}",
+            kind="summary",
+            body=f"Moved walrus{n} to the pool.",
+            age=(n + 1) * DAY,
+            uid=f"sum{n}",
+            session=f"s{n}",
+        )
+        for n in range(many)
+    ]
+
+
+@table(("source", "whole"), [("startup", True), ("clear", True), ("compact", True), ("resume", False), ("fork", False)])
+def test_a_new_window_is_told_everything_and_a_resumed_one_what_is_new(store, source, whole):
+    old, new = store.keep(
+        [
+            *summaries(1),
+            a_memory("Moved the seals too", kind="summary", body="They swim.", age=5.0, uid="n", session="n"),
+        ]
+    )
+    window = Window(shown=lambda: frozenset({old.id}), began=lambda: NOW - 60)
+    got = ask(store, "session_start", source=source, session="s", window=window)
+    assert set(shown(got)) == ({old.id, new.id} if whole else {new.id})
+
+
+def test_a_compaction_keeps_what_this_session_established(store):
+    (mine,) = store.keep([a_turn(session="s", age=900.0)])
+    store.keep([a_memory(f"walrus decided {n}", session="t", body="so") for n in range(300)])
+    got = ask(store, "compaction", session="s", form="plain")
+    assert [item.memory for item in got.items if item.layer == "session"] == [mine.id]
+    rows = got.text.split("\n")
+    assert rows[0].startswith("[foreword] Established in this session")
+    assert "Earlier:" in rows
+    assert not any("memory_get" in row for row in rows)  # a summariser can fetch nothing
+
+
+# -- budgets of a context window ---------------------------------------------------------------------------------------
+class Spending:
+    """One context window, which counts what it was given."""
+
+    def __init__(self, store):
+        self.store, self.spent, self.had = store, {}, set()
+
+    def ask(self, name, prompt="", **more):
+        window = Window(shown=lambda: frozenset(self.had), spent=lambda: self.spent)
+        got = ask(self.store, name, prompt, session="s", window=window, **more)
+        if isinstance(got, Context):
+            moment = "session_start" if name == "question" and not prompt else name
+            self.spent[moment] = self.spent.get(moment, 0) + got.tokens
+            self.had |= set(shown(got))
+        return got
+
+
+def test_a_window_never_gets_more_than_its_budgets(store):
+    store.keep(
+        [
+            *(
+                a_memory(f"walrus pool opening hours {n}", body="the walrus swims in the pool " * 6, uid=f"m{n}")
+                for n in range(90)
+            ),
+            *(
+                a_memory(
+                    f"walrus pool opening hours at {n}", kind="summary", body="a long story of it " * 6, uid=f"s{n}"
+                )
+                for n in range(20)
+            ),
+        ]
+    )
+    window = Spending(store)
+    assert isinstance(window.ask("session_start", source="startup"), Context)
+    answers = [window.ask("question", f"walrus pool opening hours {n}") for n in range(20)]
+    assert isinstance(answers[0], Context)
+    assert (type(answers[-1]), answers[-1].reason) == (NoContext, "used")
+    for _ in range(40):
+        window.ask("prompt", "walrus pool opening hours", overrides={"style": "index"})
+    assert window.spent["session_start"] <= 2000
+    assert 700 < window.spent["question"] <= 1000
+    assert window.spent["prompt"] <= 3000
+    # A new window has everything again; a question without words is given the start, once.
+    assert isinstance(
+        ask(store, "session_start", source="clear", session="s", window=Window(spent=lambda: window.spent)), Context
+    )
+    other = Spending(store)
+    assert isinstance(other.ask("question"), Context)
+    assert set(other.spent) == {"session_start"}
+    assert other.ask("question", "  ").reason == "given"
+    # Without a session nothing is counted.
+    assert isinstance(ask(store, "question", "walrus pool", window=Window(spent=lambda: 1 / 0)), Context)
+
+
+def test_a_question_is_answered_by_scope_and_one_scope_may_have_it_all(make_store):
+    store = make_store()
+    scopes = {"project": "", "language": "language:python", "universal": "universal"}
+    kept = {
+        name: store.keep(
+            [
+                a_memory(
+                    f"walrus pool opening hours {name} {n}", body="the walrus swims " * 9, scope=scope, uid=f"{name}{n}"
+                )
+                for n in range(20)
+            ]
+        )
+        for name, scope in scopes.items()
+    }
+    got = ask(store, "question", "walrus pool opening hours", languages=("python",))
+    spent = {
+        name: sum(item.tokens for item in got.items if item.memory in {each.id for each in some})
+        for name, some in kept.items()
+    }
+    assert spent["project"] > spent["language"] > 0
+    alone = ask(store, "question", "walrus pool opening hours", scope="universal")
+    assert set(shown(alone)) <= {each.id for each in kept["universal"]}
+    assert alone.tokens > 350
+
+
+# -- what goes wrong ---------------------------------------------------------------------------------------------------
+class Failing:
+    """A real store, in which reading memories of one kind fails."""
+
+    def __init__(self, store, kind, error):
+        self.store, self.kind, self.error = store, kind, error
+
+    def __getattr__(self, name):
+        def read(query, *more, **named):
+            if self.kind in getattr(query, "kinds", ()) and len(query.kinds) < 5:
+                raise self.error
+            return getattr(self.store, name)(query, *more, **named)
+
+        return read
+
+
+@table(
+    "error",
+    [StoreError("a page cannot be read"), ValueError("odd"), KeyError("x"), MemoryError(), RecursionError("deep")],
+)
+def test_a_layer_that_fails_costs_only_itself_and_is_told(store, error):
+    store.keep(
+        [
+            *summaries(2),
+            a_memory("Answer in German", kind="preference"),
+            a_memory(
+                "`make x` fails",
+                kind="failure",
+                trust="tool",
+                detail={
+                    "command": "make x",
+                    "error": "no rule",
+                    "worked": {"make y": ["a", "b"]},
+                    "seen_in": {"a": 1, "b": 1},
+                },
+            ),
+        ]
+    )
+    whole = ask(store, "session_start")
+    assert {"sessions", "rules", "failures"} <= set(whole.layers)
+    for kind, layer in (("preference", "rules"), ("failure", "failures")):
+        got = ask(Failing(store, kind, error), "session_start")
+        assert set(got.layers) == set(whole.layers) - {layer}
+        assert layer in got.skipped
+        (problem,) = got.problems
+        assert problem.startswith(f"{layer}: ")
+
+
+def test_what_fails_elsewhere_is_told_too_and_never_raised(make_store, monkeypatch):
+    # A broken words index costs the words.
+    store = make_store()
+    store.keep([a_turn(), *summaries(1)])
+    store._write(lambda: store._db.execute("DROP TABLE words"))
+    got = ask(store, "prompt", TOPIC)
+    assert (type(got), got.reason) == (NoContext, "failed")
+    assert "foreword index" in " ".join(got.problems)
+    assert isinstance(ask(store, "session_start"), Context)
     # A window that cannot be read is no reason for silence.
     store = make_store()
-    store.keep([a_memory("walrus")])
+    store.keep([a_turn(), *noise()])
 
     def broken():
         raise StoreError("a page cannot be read")
 
-    moment = a_moment(prompt="walrus", session="s")
-    got = recall(store, moment, recipe=RECIPES["prompt"], threshold=0.0, now=NOW, shown=broken, spent=broken)
+    got = ask(store, "prompt", TOPIC, session="s", window=Window(shown=broken, spent=broken))
     assert isinstance(got, Context)
-    assert len(got.problems) == 2
-    # A source that fails is told also where another answers.
+    assert got.problems
+    # A layer that cannot be rendered is left out.
     store = make_store()
-    store.keep([a_memory("walrus pool", files=("a.py",))])
-
-    class NoCode(OneKindFails):
-        def by_code(self, query, votes, **more):
-            raise StoreError("a page cannot be read")
-
-    got = asked(NoCode(store, ""), a_moment(prompt="walrus pool"))
-    assert isinstance(got, Context)
-    assert any("a page cannot be read" in problem for problem in got.problems)
-    # A layer that cannot be put into the block is left out.
-    store = make_store()
-    (good, _) = store.keep([a_memory("walrus", kind="preference"), a_memory("f", kind="change", files=("a.py",))])
+    store.keep([*summaries(2), a_memory("Answer in German", kind="preference")])
     whole = render.block
 
-    def fails_for_changes(layers, **more):
-        if any(layer.name == "changes" for layer in layers):
+    def fails_for_rules(layers, **more):
+        if any(layer.name == "rules" for layer in layers):
             raise ValueError("a line that nobody has seen before")
         return whole(layers, **more)
 
-    monkeypatch.setattr(render, "block", fails_for_changes)
-    got = asked(store, a_moment("session_start"))
-    assert shown_ids(got) == [good.id]
-    assert "changes" in got.skipped
-    assert any(problem.startswith("changes: ") for problem in got.problems)
+    monkeypatch.setattr(render, "block", fails_for_rules)
+    got = ask(store, "session_start")
+    assert "sessions" in got.layers
+    assert "rules" in got.skipped
+    assert any(problem.startswith("rules: ") for problem in got.problems)
 
 
-@table("layers", range(7))
+@table("layers", range(8))
 def test_a_deadline_brings_what_is_ready(store, layers):
-    store.keep([a_memory("walrus", kind=kind) for kind in KINDS])
-    left = iter([False] * layers + [True] * 10)
-    got = asked(store, a_moment("session_start"), expired=lambda: next(left))
+    store.keep([*summaries(3), a_memory("Answer in German", kind="preference")])
+    left = iter([False] * layers + [True] * 99)
+    got = ask(store, "session_start", expired=lambda: next(left))
     late = [layer.name for layer in RECIPES["session_start"].layers][layers:]
     assert [name for name, why in got.skipped.items() if why == "deadline"] == late
-    assert isinstance(got, Context) == (layers > 0)
-    if layers:
-        assert not set(got.layers) & set(late)
+    assert isinstance(got, Context) or layers < 2
+    assert got.problems == ()
 
 
-def test_a_compaction_keeps_what_this_session_established(make_store):
-    # A compaction finds what this session established however much came later.
-    store = make_store()
-    (mine,) = store.keep([a_memory("walrus mine", kind="note", session="s", created=NOW - 900)])
-    store.keep([a_memory(f"walrus {n}", kind="note", session="t") for n in range(500)])
-    got = asked(store, a_moment("compaction", session="s", form="plain"))
-    assert [item.memory for item in got.items if item.layer == "session"] == [mine.id]
-
-
-def test_a_moment_looks_into_its_project_its_languages_and_what_is_universal(tmp_path):
+# -- scopes, synonyms, what is recorded --------------------------------------------------------------------------------
+def test_a_trigger_looks_into_its_project_its_languages_and_what_is_universal(tmp_path):
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "go.mod").touch()
     project = Project(key="here", name="here", root=str(tmp_path))
-    assert scopes_of(a_moment(project=project)) == ("project:here", "language:python", "language:go", "universal")
-
-
-def test_layers_find_what_their_moment_wants(make_store):
-    # Synonyms are looked for too.
-    store = make_store()
-    (kept,) = store.keep([a_memory("the pipeline is slow")])
-    moment = a_moment(prompt="deploy")
-    assert isinstance(asked(store, moment), NoContext)
-    assert shown_ids(asked(store, moment, synonyms={"deploy": ("ci", "pipeline")})) == [kept.id]
-    query = query_of(moment, synonyms={"deploy": ("ci", "deploy")})
+    trigger = Moment("prompt", project)
+    assert scopes_of(trigger) == ("project:here", "language:python", "language:go", "universal")
+    assert scopes_of(replace(trigger, scope="language")) == ("language:python", "language:go")
+    query = query_of(Moment("prompt", HERE, prompt="deploy"), synonyms={"deploy": ("ci", "deploy")})
     assert (query.terms, query.synonyms) == (("deploy",), {"ci": "deploy"})
-    # The worker away shows fewer sessions.
+
+
+def test_kinds_narrow_every_layer(store):
+    decision, note = store.keep([a_memory("walrus pool hours"), a_memory("walrus pool hours too", kind="note")])
+    narrowed = options_of(SETTINGS, "question", synonyms={}, kinds=("note",))
+    assert {kind for layer in narrowed.layout.layers for kind in layer.kinds} == {"note"}
+    assert shown(ask(store, "question", "walrus pool hours", overrides={"layout": narrowed.layout})) == [note.id]
+    assert set(shown(ask(store, "question", "walrus pool hours"))) == {decision.id, note.id}
+
+
+def test_what_is_recorded_tells_the_words_and_the_text_and_never_the_prompt(store):
+    turn, *_ = store.keep([a_turn(), *noise()])
+    prompt = "why are the walrus pool opening hours wrong " + " ".join(f"word{n}" for n in range(60))
+    trigger = Moment("question", HERE, session="s", prompt=prompt, host="codex", languages=())
+    got = ask(store, "question", prompt)
+    record = injection_of(trigger, got, id="inj-1", at=5.0)
+    assert (record.text, record.tokens, record.host, record.at) == (got.text, got.tokens, "codex", 5.0)
+    assert turn.id in [item.memory for item in record.items]
+    assert set(record.items[0].why) >= {"match", "recency", "importance", "reinforcement", "scope", "task"}
+    assert {"walrus", "pool"} <= set(record.terms)
+    assert len(record.terms) <= MOST_RECORDED
+    assert prompt not in repr(record)
+    silent = injection_of(trigger, ask(store, "prompt", "yes"), id="inj-2", at=6.0)
+    assert (silent.text, silent.tokens, silent.items) == ("", 0, ())
+
+
+def test_the_same_store_and_trigger_give_the_same_text(make_store):
     store = make_store()
-    store.keep([a_memory(f"walrus {n}", kind="summary") for n in range(12)])
-    moment = a_moment("session_start")
-    assert len(shown_ids(asked(store, moment))) == 10
-    assert len(shown_ids(asked(store, moment, away=True))) == 5
-    # Recent sessions come by date however sure or useful they are.
+    store.keep([a_memory(f"walrus pool hours {n % 3}", kind=kind, body="so") for n, kind in enumerate(list(KINDS) * 3)])
+    for trigger, form in itertools.product(MOMENTS, FORMS):
+        one, other = (ask(store, trigger, TOPIC, session="s", form=form) for _ in range(2))
+        assert getattr(one, "text", one.reason if isinstance(one, NoContext) else "") == getattr(
+            other, "text", other.reason if isinstance(other, NoContext) else ""
+        )
+
+
+def test_what_is_not_told_is_told_with_its_reason(make_store):
     store = make_store()
-    made = [a_memory(f"session {n}", kind="summary", created=NOW - n * 60, confidence=n / 5) for n in (3, 1, 5, 2, 4)]
-    kept = {memory.title: memory.id for memory in store.keep(made)}
-    assert shown_ids(asked(store, a_moment("session_start"))) == [kept[f"session {n}"] for n in (1, 2, 3, 4, 5)]
-    # The same store and moment give the same text.
-    store = make_store()
-    store.keep([a_memory(f"walrus {n % 3}", kind=kind) for n, kind in enumerate(list(KINDS) * 3)])
-    for name in MOMENTS:
-        moment = a_moment(name, prompt="walrus", session="s")
-        assert asked(store, moment).text == asked(store, moment).text
-    # Goals do not keep the best from being shown in full.
+    turn, *_ = store.keep([a_turn(), a_turn("Feeding walruses", body="", detail={"outcome": ""}, uid="u2"), *noise()])
+    got = ask(store, "prompt", "the walrus pool shows the wrong opening hours")
+    assert shown(got) == [turn.id]
+    for each in got.rejected:
+        assert each.layer
+        assert each.reason
+        assert each.text
+    # What has no room says how much it needs.
     store = make_store()
     store.keep(
-        [a_memory("Ship by March", kind="goal"), a_memory("Walrus pool", kind="decision", body="the whole story")]
+        [a_memory(f"walrus pool hours {n}", body="a long story of the pool " * 20, uid=f"m{n}") for n in range(20)]
     )
-    assert "the whole story" in asked(store, a_moment(prompt="does the walrus pool hurt our goal?")).text
-    # A leftover of what was shown does not stand out.
-    store = make_store()
-    best, *_ = store.keep([a_memory("walrus walrus", body="the whole story " * 9) for _ in range(3)])
-    assert "the whole story" not in asked(store, a_moment(prompt="walrus")).text
-    others = frozenset(hit.memory.id for hit in store.by_recency(query_of(a_moment()))) - {best.id}
-    left = asked(store, a_moment(prompt="walrus"), shown=others)
-    assert shown_ids(left) == [best.id]
-    assert "the whole story" not in left.text
+    got = ask(store, "question", "walrus pool hours", budget=200)
+    assert any(each.reason == "room" and "tokens" in each.text for each in got.rejected)
 
 
-# -- the ledger of a context window -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("odd", [float("inf"), float("nan"), -1e300])
+def test_odd_times_break_nothing(odd):
+    store = InMemory([any_memory(random.Random(n), created=odd, confirmed=odd) for n in range(20)])
+    for trigger in MOMENTS:
+        got = ask(store, trigger, TOPIC, session="s")
+        assert got.problems == (), got.problems
 
 
-class Window:
-    """One context window: what it was given so far, as a store would tell."""
+def test_hits_without_a_title_or_of_an_unknown_kind_break_nothing():
+    class Odd(InMemory):
+        def by_words(self, query):
+            return [
+                replace(hit, memory=replace(hit.memory, kind="rumour", title="")) for hit in super().by_words(query)
+            ]
 
-    def __init__(self, store, *, recipes=RECIPES):
-        self.store, self.recipes = store, recipes
-        self.seen, self.spent = frozenset(), {}
-
-    def ask(self, moment):
-        moment = meant(replace(moment, session="s"))
-        got = recall(
-            self.store,
-            moment,
-            recipe=self.recipes[moment.name],
-            threshold=0.0,
-            now=NOW,
-            shown=lambda: self.seen,
-            spent=lambda: self.spent,
-        )
-        if isinstance(got, Context) and moment.name != "compaction":  # that one goes to the summariser
-            again = self.seen.intersection(shown_ids(got))
-            assert not again, "nothing is given twice"
-            self.seen |= frozenset(shown_ids(got))
-            self.spent = {**self.spent, moment.name: self.spent.get(moment.name, 0) + got.tokens}
-        return got
-
-
-@pytest.fixture(scope="module")
-def rich_store(shared_store):
-    """So many memories that every budget is spent before they are."""
-    shared_store.keep(
-        [
-            a_memory(f"walrus {kind} {n} {'pool ' * 12}", kind=kind, body="sea " * 60, project="rich")
-            for kind in KINDS
-            for n in range(40)
-        ]
-    )
-    return shared_store
-
-
-RICH = Project(key="rich", name="rich", root="/nowhere")
-
-
-@settings(deadline=None, max_examples=12)
-@given(
-    steps=st.lists(
-        st.tuples(
-            st.sampled_from(MOMENTS),
-            st.sampled_from(["walrus pool", "walrus sea", ""]),
-            st.sampled_from(["", "resume", "fork"]),
-            st.sampled_from([0, 50, 300, 5000]),
-        ),
-        max_size=14,
-    ),
-    table=st.dictionaries(
-        st.sampled_from(["session_start", "question", "together", "prompt"]), st.integers(0, 4000), max_size=3
-    ),
-)
-def test_no_window_is_ever_given_more_than_its_ledger(rich_store, steps, table):
-    recipes, wrong = merged({"ledger": table})
-    assert wrong == ()
-    window = Window(rich_store, recipes=recipes)
-    for name, prompt, source, budget in steps:
-        start = {"source": source} if name == "session_start" else {}
-        got = window.ask(a_moment(name, prompt=prompt, project=RICH, budget=budget, **start))
-        assert isinstance(got, Context) or got.why
-        spent = {moment: window.spent.get(moment, 0) for moment in MOMENTS}
-        for moment in ("session_start", "question", "prompt"):
-            assert spent[moment] <= recipes[moment].total
-        assert spent["session_start"] + spent["question"] <= recipes["question"].together
-
-
-def test_questions_share_the_ledger_of_their_window(rich_store):
-    # A question is cut to what is left and then told that searching is free.
-    window = Window(rich_store)
-    costs = []
-    for _ in range(20):
-        got = window.ask(a_moment("question", prompt="walrus pool", project=RICH))
-        if isinstance(got, NoContext):
-            break
-        costs.append(got.tokens)
-    assert len(costs) >= 2
-    assert 700 < sum(costs) <= 1000
-    assert "budget of this context window is used" in got.why
-    assert "memory_search is free" in got.why
-    assert isinstance(window.ask(a_moment(prompt="walrus", project=RICH)), Context), "prompts have their own allowance"
-    # Session start and questions share what they have together.
-    recipes, _ = merged({"ledger": {"together": 600}})
-    window = Window(rich_store, recipes=recipes)
-    start = window.ask(a_moment("session_start", source="startup", project=RICH))
-    assert 300 < start.tokens <= 600
-    for _ in range(9):
-        window.ask(a_moment("question", prompt="walrus pool", project=RICH))
-    assert sum(window.spent.values()) <= 600
-    # A question without words gives the start once where nobody gave it.
-    window = Window(rich_store)
-    got = window.ask(a_moment("question", project=RICH))
-    assert "continuity" in got.layers
-    assert window.spent.keys() == {"session_start"}
-    again = window.ask(a_moment("question", prompt="  ", project=RICH))
-    assert isinstance(again, NoContext)
-    assert "given already" in again.why
-    assert isinstance(window.ask(a_moment("question", prompt="walrus", project=RICH)), Context)
-
-
-def test_a_window_is_given_what_is_new_and_counts_it(make_store):
-    # A new window has its whole ledger.
-    store = make_store()
-    store.keep([a_memory("walrus")])
-    full = {"session_start": 2000, "question": 1000, "prompt": 3000}
-    for source, silent in (("startup", False), ("clear", False), ("compact", False), ("resume", True), ("fork", True)):
-        moment = a_moment("session_start", source=source, session="s")
-        got = asked(store, moment, spent=lambda: full)
-        assert isinstance(got, NoContext) == silent, source
-    # Without a session nothing is counted.
-    store = make_store()
-    store.keep([a_memory("walrus")])
-    for name in ("prompt", "question"):
-        assert isinstance(asked(store, a_moment(name, prompt="walrus"), spent=lambda: 1 / 0), Context)
-    # What did not fit the beginning is not new when a session is resumed.
-    store = make_store()
-    store.keep([a_memory(f"walrus {n}", kind="observation", created=NOW - 60) for n in range(60)])
-    start = asked(store, a_moment("session_start", session="s", source="startup"))
-    assert len(start.items) == 10
-
-    def resumed():
-        return recall(
-            store,
-            a_moment("session_start", session="s", source="resume"),
-            recipe=RECIPES["session_start"],
-            threshold=0.0,
-            now=NOW,
-            shown=lambda: frozenset(shown_ids(start)),
-            begun=lambda: NOW - 10,
-        )
-
-    assert isinstance(resumed(), NoContext)
-    (new,) = store.keep([a_memory("walrus news", kind="observation", created=NOW - 5)])
-    assert shown_ids(resumed()) == [new.id]
-
-
-# -- what goes wrong --------------------------------------------------------------------------------------------------
-
-
-@table("error", [ValueError("odd"), KeyError("x"), MemoryError(), RecursionError("deep")])
-def test_whatever_a_layer_raises_costs_only_itself_and_is_told(store, error):
-    kept = store.keep([a_memory("walrus", kind=kind) for kind in ("handoff", "summary", "preference", "decision")])
-
-    class OneKindRaises(OneKindFails):
-        def by_recency(self, query):
-            if self.kind in query.kinds:
-                raise error
-            return self.store.by_recency(query)
-
-    got = asked(OneKindRaises(store, "preference"), a_moment("session_start"))
-    assert set(shown_ids(got)) == {memory.id for memory in kept if memory.kind != "preference"}
-    assert type(error).__name__ in got.skipped["rules"]
-    (problem,) = got.problems
-    assert problem.startswith("rules: ")
-
-
-# -- what is recorded -------------------------------------------------------------------------------------------------
-
-
-def test_what_is_recorded_and_coded_tells_the_session(make_store):
-    # What is recorded tells the moment the words and the text and never the prompt.
-    store = make_store()
-    (kept,) = store.keep([a_memory("walrus pool")])
-    prompt = "why is the walrus in pool " + " ".join(f"word{n}" for n in range(100))
-    moment = a_moment(prompt=prompt, session="s", host="codex", form="markdown")
-    got = asked(store, moment)
-    given = injection_of(moment, got, id="inj-1", at=5.0)
-    assert (given.text, given.tokens, given.host, given.at) == (got.text, got.tokens, "codex", 5.0)
-    assert [item.memory for item in given.items] == [kept.id]
-    assert set(given.items[0].why) >= {"match", "recency", "importance", "reinforcement", "scope", "task"}
-    assert {"walrus", "pool"} <= set(given.terms)
-    assert len(given.terms) <= MOST_RECORDED
-    assert prompt not in repr(given)
-    silence = injection_of(moment, asked(store, replace(moment, prompt="unheard")), id="inj-2", at=6.0)
-    assert (silence.text, silence.tokens, silence.items) == ("", 0, ())
-    # A sessions codes say where things stand and its line what it was about.
-    store = make_store()
-    told = {"next": ["write the migration"], "done": "the table is designed"}
-    coded, plain = store.keep(
-        [
-            a_memory("Waiting list designed", kind="summary", detail=told, created=NOW - 1),
-            a_memory("Read the docs", kind="summary", created=NOW - 2),
-        ]
-    )
-    got = asked(store, a_moment("session_start"))
-    assert [(item.layer, item.memory) for item in got.items] == [
-        ("continuity", coded.id),
-        ("sessions", coded.id),
-        ("sessions", plain.id),
-    ]
-    assert "- next: write the migration (" in got.text
-
-
-def test_what_a_person_hands_over_closes_what_sessions_handed_over_by_themselves():
-    by_itself = a_memory("call offer_slot()", kind="handoff", trust="agent", created=10.0, detail={"next": ["x"]})
-    later = replace(by_itself, title="write the docs", created=30.0)
-    by_hand = a_memory("mail works", kind="handoff", trust="user", created=20.0)
-    assert left_open([by_itself, later]) == [by_itself, later]
-    assert left_open([by_itself, by_hand, later]) == [by_hand, later]
+    got = ask(Odd([a_memory("x", id="dec-00000001", body=STORY)]), "question", TOPIC)
+    assert isinstance(got, Context)
+    assert isinstance(Hit(a_memory("x"), "words"), Hit)

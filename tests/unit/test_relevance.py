@@ -8,10 +8,12 @@ from foreword.recall.relevance import (
     Candidate,
     PromptKind,
     RoutineNote,
+    anchors_of,
     choose,
     choose_for_routine,
     classify,
     content_words,
+    is_anchored,
     references,
     topic_words,
     word_weights,
@@ -165,7 +167,9 @@ def test_parts_of_a_word_do_not_count_beside_it() -> None:
 
 def test_a_note_on_the_same_issue_fits_whatever_else_it_says() -> None:
     weights, kind = asks("what about https://example.com/band/rooms/issues/41")
-    assert choose(weights, [note("a", "fixed in #41", "the sender is verified now")], kind=kind).notes
+    assert choose(weights, [note("a", "fixed in #41", "for #41 the sender is verified now")], kind=kind).notes
+    # Where the passage does not name it, the note may list ten of them.
+    assert not choose(weights, [note("a", "see #39, #40 and #41", "the sender is verified now")], kind=kind).notes
 
 
 def test_a_routine_brings_only_what_is_known_about_just_that() -> None:
@@ -174,7 +178,7 @@ def test_a_routine_brings_only_what_is_known_about_just_that() -> None:
         RoutineNote("rule", "commit", sessions=1, rule=True),
         RoutineNote("often", "commit", sessions=6, has_fix=True),
         RoutineNote("once", "commit", sessions=1, has_fix=True),
-        RoutineNote("unfixed", "commit", sessions=9),
+        RoutineNote("unfixed", "commit", sessions=4),
         RoutineNote("had", "commit", sessions=9, has_fix=True, in_context=True),
         RoutineNote("push", "push", sessions=9, has_fix=True),
     ]
@@ -182,6 +186,32 @@ def test_a_routine_brings_only_what_is_known_about_just_that() -> None:
     assert [each.id for each in choice.notes] == ["rule", "often"]
     assert set(choice.rejected) == {"once", "unfixed", "had", "push"}
     assert not choose_for_routine(commit, known[2:]).notes
+    # What nothing is known to help against is told only where it comes back all the time.
+    assert [each.id for each in choose_for_routine(commit, [RoutineNote("x", "commit", sessions=5)]).notes] == ["x"]
+
+
+def test_a_note_about_a_thing_that_the_prompt_names_needs_less() -> None:
+    prompt = "format_slot() in rooms/slots.py shows the wrong hour"
+    anchors = anchors_of(prompt, files=("rooms/slots.py",), functions=("format_slot",))
+    assert is_anchored(anchors, files=("app/rooms/slots.py",), words=())
+    assert is_anchored(anchors, files=(), words=content_words("format_slot takes the venue"))
+    assert not is_anchored(anchors, files=("rooms/mail.py",), words=content_words("the mail shows the wrong hour"))
+    assert is_anchored(anchors_of("see #41", files=(), functions=()), files=(), words=content_words("closes #41"))
+    # A file is named by all the words of its name too.
+    booking_mail = anchors_of("the booking mail is late", files=(), functions=())
+    assert is_anchored(booking_mail, files=("rooms/booking_mail.py",), words=())
+    weights, kind = asks()
+    weak = note("weak", "mail hour of some member", "the mail has the hour")
+    assert not choose(weights, [weak], kind=kind).notes
+    assert choose(weights, [replace(weak, anchored=True)], kind=kind).notes
+
+
+def test_an_article_is_no_answer() -> None:
+    kinds = {
+        prompt: classify(prompt, typed=prompt, author="typed", first=False, session_words=()).kind
+        for prompt in ("a member books twice in Lisbon", "a", "a.", "a and c please", "b sounds right for Lisbon")
+    }
+    assert list(kinds.values()) == ["new topic", "reply", "reply", "reply", "reply"]
 
 
 def test_long_texts_are_read_in_linear_time() -> None:

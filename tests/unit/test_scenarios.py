@@ -11,7 +11,7 @@ from foreword.paths import Home
 from foreword.recall.pipeline import injection_of, meant, recall, thresholds
 from foreword.store.sqlite import Store
 from foreword.tokens import count, family_of
-from foreword.types import KINDS, MOMENTS, Memory, Moment, Project, Context, NoContext
+from foreword.types import KINDS, MOMENTS, Context, Memory, Moment, NoContext, Project
 from tests.tables import table
 
 NOW = 1_750_000_000.0

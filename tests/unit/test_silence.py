@@ -13,7 +13,7 @@ from foreword.config import load, load_synonyms
 from foreword.paths import Home
 from foreword.recall.pipeline import recall, thresholds
 from foreword.store.sqlite import Store
-from foreword.types import Moment, Project, Context
+from foreword.types import Context, Moment, Project
 from tests.everyday import DAY, EVERYDAY, TOPICAL, remembered
 
 NOW = 1_750_000_000.0

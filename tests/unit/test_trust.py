@@ -16,7 +16,7 @@ from foreword.recall import render
 from foreword.recall.budget import Layer, Line
 from foreword.recall.pipeline import recall
 from foreword.store.sqlite import Store
-from foreword.types import FORMS, KINDS, TRUSTS, Memory, Moment, Project, Ranked, Context
+from foreword.types import FORMS, KINDS, TRUSTS, Context, Memory, Moment, Project, Ranked
 from foreword.worker.tools import _whole
 from tests.tables import table
 

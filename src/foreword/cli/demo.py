@@ -1,4 +1,4 @@
-"""A repository -> a scratch memory of its history -> exactly what an agent would be given there, and what it costs."""
+"""Show what an agent is given: at a session start, with a prompt, before a command; and why it mostly gets nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.errors import BadRequest, ForewordError
-from foreword.sizes import sized
 from foreword.types import Memory, Project
 
 if TYPE_CHECKING:
@@ -29,6 +28,10 @@ BARE_RUNS = 5  # of a bare interpreter; the median, because the first one warms 
 TRIED = 30  # commits whose subject may make the prompt, newest first
 RECORD_SECONDS = 1.0  # the next commit is milliseconds away
 HOOK_SECONDS = 10.0  # hosts give it five
+SESSION = "demo"
+PROMPT = "rooms/show.py shows a slot of the second venue in the wrong time zone"
+COMMAND = "make unit FILE=tests/test_slots.py"  # which failed in the story's sessions
+REPLY = "yes, do that"
 STORY = Path(__file__).with_name("demo_story.json")  # a few days of a service that rents out rehearsal rooms
 
 
@@ -41,14 +44,13 @@ class Given:
 
 
 def demo(
-    repo: Annotated[str, typer.Option(metavar="PATH", help="The repository to show it on; else this one.")] = "",
+    repo: Annotated[str, typer.Option(metavar="PATH", help="Show it on the git history of this repository.")] = "",
     keep: Annotated[bool, typer.Option("--keep", help="Leave the scratch memory there, to look around in it.")] = False,
 ) -> None:
-    """See what an agent would be given in this repository.
+    """See what an agent is given, on a made-up project.
 
-    Nothing is installed, and nothing is left behind: it fills a scratch memory from the git history,
-    starts a worker for it, runs the hook the way an agent does, prints what it answers and what that costs, and takes
-    everything away again.
+    Nothing is installed, and nothing is left behind: it fills a scratch memory, starts a worker for it, runs the hook
+    the way an agent does, prints what it answers and what that costs, and takes everything away again.
 
     \b
     Examples:
@@ -57,26 +59,38 @@ def demo(
     """
     from foreword.projects import resolve
 
-    folder = door.folder(repo)
-    if not os.path.isdir(folder):
+    folder = door.folder(repo) if repo else ""
+    if folder and not os.path.isdir(folder):
         raise BadRequest(f"{folder} is not a folder", hint="give the path of a repository with --repo")
-    project = resolve(folder)
     with _scratch(keep=keep) as home:
+        project = resolve(folder or _made_up(home))
         client = door.worker(home)
         memories = _filled(client, project)
         bare = _bare_ms()
-        start = _asked(home, "SessionStart", project, session="demo-start", source="startup")
-        _show("What an agent is given when a session starts", start, bare, client, session="demo-start")
-        prompt = _prompt(client, memories, project)
-        _heading("The user types")
-        screen.say(prompt)
-        given = _asked(home, "UserPromptSubmit", project, session="demo-prompt", prompt=prompt)
-        _show("What the agent is given with it", given, bare, client, session="demo-prompt")
-        _leave(home)
-        given = _asked(home, "UserPromptSubmit", project, session="demo-away", prompt=prompt)
-        _show("The same prompt with the worker stopped, from the database alone", given, bare)
-        screen.say(f"{_waiting(home)} wait in the spool for the next worker: the prompt's event, and what was given.")
+        given = _hook(home, "SessionStart", project, source="startup")
+        _show("What an agent is given when a session starts", given, bare, client)
+        prompt = PROMPT if not folder else _prompt(client, memories, project)
+        given = _hook(home, "UserPromptSubmit", project, prompt=prompt)
+        _show(f"With the prompt: {prompt}", given, bare, client)
+        if not folder:
+            tool = {"tool_name": "Bash", "tool_use_id": "demo", "tool_input": {"command": COMMAND}}
+            given = _hook(home, "PreToolUse", project, **tool)
+            _show(f"Before the command: {COMMAND}", given, bare, client)
+        given = _hook(home, "UserPromptSubmit", project, prompt=REPLY)
+        _show(f"With the prompt: {REPLY}", given, bare, client)
     _next_steps(home, keep=keep)
+
+
+def _made_up(home: Home) -> str:
+    """Make the folder of the made-up project, with the files that its story names."""
+    folder = home.root / "rooms"
+    for row in json.loads(STORY.read_text(encoding="utf-8")):
+        for file in row.get("files", ()):
+            path = folder / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+    (folder / "pyproject.toml").touch()
+    return str(folder)
 
 
 @contextmanager
@@ -140,15 +154,9 @@ def _filled(client: Client, project: Project) -> list[Memory]:
 def _history(project: Project) -> tuple[list[Memory], str]:
     from foreword.history import commits
 
-    try:
-        found = list(commits(project.root))
-        why = "has no commits yet"
-    except BadRequest as exc:
-        found, why = [], f"has no history to read ({exc})"
-    if found:
-        return found, f"commits of {project.name}"
-    screen.say(f"{project.name} {why}: a made-up story of a booking service stands in for it.")
-    return load_story(project, now=time.time()), "memories of the made-up story"
+    if project.root.endswith("/rooms") and not os.path.exists(os.path.join(project.root, ".git")):
+        return load_story(project, now=time.time()), "memories of a made-up project that rents out rehearsal rooms"
+    return list(commits(project.root)), f"commits of {project.name}"
 
 
 def load_story(project: Project, *, now: float) -> list[Memory]:
@@ -158,6 +166,8 @@ def load_story(project: Project, *, now: float) -> list[Memory]:
         uid, at = f"story:{project.key}:{row.pop('name')}", now - row.pop("hours_ago") * 3600
         told: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
         source = "user" if row["trust"] == "user" else "story"
+        if row["kind"] == "failure":
+            told["detail"] = {**row["detail"], "last": at}
         memories.append(
             Memory(**told, uid=uid, scope=project.scope, project=project.key, source=source, created=at, confirmed=at)
         )
@@ -168,11 +178,11 @@ def _told(memory: Memory, project: Project) -> dict[str, Any]:
     return {**vars(memory), "detail": dict(memory.detail), "scope": "project", "project_path": project.root}
 
 
-def _asked(home: Home, event: str, project: Project, *, session: str, **more: str) -> Given:
+def _hook(home: Home, event: str, project: Project, **more: Any) -> Given:
     """Run the hook as a host does: a payload on stdin, one JSON object or nothing on stdout."""
     from foreword.hook.build import command
 
-    payload = {"session_id": session, "cwd": project.root, "hook_event_name": event, **more}
+    payload = {"session_id": SESSION, "cwd": project.root, "hook_event_name": event, **more}
     began = time.perf_counter()
     ended = subprocess.run(  # noqa: S603 - our own hook
         command(home, host="claude-code", event=event),
@@ -213,30 +223,26 @@ def _prompt(client: Client, memories: Sequence[Memory], project: Project) -> str
     return asked or f"What happened last in {project.name}?"
 
 
-def _show(heading: str, given: Given, bare: float, client: Client | None = None, *, session: str = "") -> None:
-    from foreword.tokens import count
-
+def _show(heading: str, given: Given, bare: float, client: Client) -> None:
     _heading(heading)
+    record = _recorded(client, "injections" if given.text else "silences")
     if given.text:
         screen.exactly(given.text)
     else:
-        screen.say("(nothing: what is known here is too old or too far from it, and silence costs no tokens)")
-    found = _recorded(client, session) if client and given.text else []
-    cost = [f"{count(given.text)} tokens" if given.text else "0 tokens"]
-    if found:
-        cost = [f"{found[0]['tokens']} of {found[0]['budget']} tokens", f"built in {found[0]['build_ms']:.1f} ms"]
+        screen.say(f"(nothing: {record.get('says') or 'nothing that is remembered here has to do with it'})")
+    cost = [f"{record['tokens']} of {record['budget']} tokens" if given.text and record else "0 tokens"]
     cost.append(f"hook {given.wall_ms:.0f} ms; a bare interpreter takes {bare:.0f} ms here")
     _dim(", ".join(cost))
 
 
-def _recorded(client: Client, session: str) -> list[dict[str, Any]]:
-    """What the worker noted about its answer; it does so after answering."""
+def _recorded(client: Client, what: str) -> dict[str, Any]:
+    """What the worker noted about its last answer; it does so after answering."""
     found: list[dict[str, Any]] = []
     until = time.monotonic() + RECORD_SECONDS
     while not found and time.monotonic() < until:
-        found = client.get("/api/injections", session_id=session, limit=1)["injections"]
+        found = client.get(f"/api/{what}", session_id=SESSION, limit=1)[what]
         time.sleep(0 if found else 0.02)
-    return found
+    return found[0] if found else {}
 
 
 def _heading(text: str) -> None:
@@ -251,12 +257,6 @@ def _dim(text: str) -> None:
     from rich.text import Text
 
     screen.console().print(Text(text, style="dim"))
-
-
-def _waiting(home: Home) -> str:
-    from foreword.cli.status import waiting
-
-    return sized(waiting(home))
 
 
 def _next_steps(home: Home, *, keep: bool) -> None:

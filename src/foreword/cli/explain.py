@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -30,8 +31,8 @@ def explain(
     """Tell what an agent was given, and why, or why it was given nothing; or where a memory was shown.
 
     Without an id it is the last injection of this project: when and to whom, the text exactly as the agent saw it,
-    every factor of every score, whether each memory was used, and what was left out. Where the last moment was answered
-    with silence, it tells why first. For a memory: where it was shown, how often it was used, and what it weighs now.
+    every factor of every score, whether each memory was used, and what was left out and why. Where the last prompt got
+    nothing, it tells why first. For a memory: where it was shown, how often it was used, and what it weighs now.
 
     \b
     Examples:
@@ -86,12 +87,13 @@ def nearest_of(silence: dict[str, Any]) -> str:
     """The best that was weighed, with its score and the one that it needed."""
     if not silence["nearest"]:
         return ""
-    scores = f", {silence['score']:.3f}, needed {silence['needed']:.3f}" if silence["why"] == "below" else ""
+    scored = silence["why"] == "below" and silence["needed"]
+    scores = f", {silence['score']:.3f}, needed {silence['needed']:.3f}" if scored else ""
     return f"{silence['nearest']}  {silence['title'] or '(no longer there)'}{scores}"
 
 
 def _print_silence(silence: dict[str, Any]) -> None:
-    screen.say(f"nothing was said: {silence['says'] or silence['why']}")
+    screen.say(f"nothing was injected: {silence['says'] or silence['why']}")
     rows = (
         ("nearest", nearest_of(silence)),
         ("silence", silence["id"]),
@@ -101,6 +103,14 @@ def _print_silence(silence: dict[str, Any]) -> None:
         ("session", silence["session"]),
     )
     screen.rows((name, told) for name, told in rows if told)
+    _print_rejected(silence.get("rejected", ()))
+
+
+def _print_rejected(rejected: Iterable[dict[str, Any]]) -> None:
+    """What was weighed and left out, and why each."""
+    for each in rejected:
+        screen.say(f"left out: {screen.memory({**each, 'id': each['memory']})}")
+        screen.say(f"  {each['why']}")
 
 
 def _print_injection(given: dict[str, Any]) -> None:
@@ -130,8 +140,10 @@ def _print_injection(given: dict[str, Any]) -> None:
         )
         screen.say(f"  {factors(item['why'])} = {item['score']:.4f}")
         screen.say(f"  {told_use(item)}")
+    _print_rejected(given.get("rejected", ()))
     for layer, why in given["skipped"].items():
-        screen.say(f"skipped {layer}: {why}")
+        if why != "empty":
+            screen.say(f"skipped {layer}: {why}")
 
 
 def _print_memory(answer: dict[str, Any]) -> None:

@@ -127,7 +127,7 @@ def _picture(home: Home, folder: str) -> None:
         screen.exactly(answer["context"])
         screen.aside(f"{answer['tokens']} of {answer['budget']} tokens")
     else:
-        screen.aside("nothing of it is new enough to begin a session with; prompts and searches find it")
+        screen.aside("a session begins with what earlier sessions brought; prompts and searches find all of this")
     screen.say(
         "\nNext:\n"
         "  foreword install                  tell your agents: what they are asked next, they know this\n"

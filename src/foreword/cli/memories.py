@@ -14,7 +14,8 @@ from foreword.cli.speaker import speaker
 from foreword.errors import NotFound
 
 KINDS = {
-    "summary": "what a session was about: request, done, learned, next",
+    "turn": "one prompt and what came of it; sessions leave these behind by themselves",
+    "summary": "what a session was about, what came of it, and what is still open",
     "handoff": "where things stand, for whoever goes on: next steps, blockers, open questions",
     "decision": "a choice, and why it was made (--why)",
     "pattern": "a problem and the solution that works here",

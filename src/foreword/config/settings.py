@@ -134,6 +134,9 @@ SETTINGS: tuple[Setting, ...] = (
         "",
         "Say a line before a command that failed before, and after a failure that was solved.",
     ),
+    Setting(
+        "agent_notes", False, "bool", "", "Ask the agent for its own notes after substantial work, once a session."
+    ),
     # Off: it helps a little and weighs 146 MB (docs/log.md). Nothing leaves the machine unless it is `remote`.
     Setting(
         "meaning",
@@ -238,6 +241,7 @@ class Settings:
     threshold_question: float
     prompt_style: str
     hints: bool
+    agent_notes: bool
     meaning: str
     meaning_endpoint: str
     meaning_model: str

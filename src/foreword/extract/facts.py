@@ -12,6 +12,7 @@ from foreword.extract.failures import ended_badly
 from foreword.extract.turns import Turn
 
 CHECKS = ("test", "lint", "build")
+MOST_COMMAND = 4_000  # characters of a command line that are read
 MOST_SUBJECT = 140  # characters of a commit's subject
 
 
@@ -68,7 +69,7 @@ class _Reader:
         )
 
     def _run(self, action: Action) -> None:
-        command, output = action.command, action.output
+        command, output = _ends(action.command), action.output
         if _GIT.search(command):
             self._git(command, output, failed=action.failed is True)
         failed = ended_badly(output) if action.failed is None else action.failed
@@ -116,6 +117,13 @@ class _Reader:
         for file in list(self.uncommitted):
             if any(file == name or file.startswith(name.rstrip("/") + "/") for name in named):
                 del self.uncommitted[file]
+
+
+def _ends(command: str) -> str:
+    """Return a command line without the middle of a long one, which is a message or a script."""
+    return (
+        command if len(command) <= MOST_COMMAND else f"{command[: MOST_COMMAND // 2]}\n{command[-MOST_COMMAND // 2 :]}"
+    )
 
 
 def most_frequent(items: Iterable[str], *, most: int) -> list[str]:

@@ -11,6 +11,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from foreword.details import named, texts
+from foreword.details import text as text_under
 from foreword.extract.actions import Action
 from foreword.extract.commands import (
     Command,
@@ -208,7 +210,7 @@ _CLIENT = re.compile(
 )
 _NO_CAUSE = re.compile(
     r"^(?:exit (?:code|status)|command failed with exit code|command timed out|process exited|elifecycle|\$ |husky - |(?:error: )?script \""
-    r"|\[redacted|hint: |usage: |ran \d+ tests|ok\s|some (?:errors|warnings) were emitted|\(this error)"
+    r"|\[redacted|hint: |(?:error: )?usage: |ran \d+ tests|ok\s|some (?:errors|warnings) were emitted|\(this error)"
     r"|\b(?:pass|passed|ok)\b[^a-z]*$|^\[[a-z ]+\] warning|\twarning\b|\b0 (?:errors|failed)\b|\t(?:pass|pending)\t",
     re.IGNORECASE,
 )
@@ -612,8 +614,40 @@ def failure_detail(failure: Failure, session: str) -> dict[str, Any]:
     }
 
 
+_TEXTS = ("command", "text", "error", "key", "error_key", "cause", "fix")
+_LISTS = ("worked", "used_in", "fixes")  # each text with the sessions that saw it
+_COUNTS = ("seen_in", "succeeded_in")  # how often each session saw it
+
+
+def checked_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a failure's detail with only what makes sense under each name: an import may say anything."""
+    checked = dict(detail)
+    for name in _TEXTS:
+        checked[name] = text_under(detail, name)
+    for name in _LISTS:
+        found = named(detail, name)
+        checked[name] = {text: _strings(some) for text, some in found.items() if isinstance(some, list | tuple)}
+    for name in _COUNTS:
+        checked[name] = {session: times for session, times in named(detail, name).items() if type(times) is int}
+    checked["worked_in"] = {text: place for text, place in named(detail, "worked_in").items() if isinstance(place, str)}
+    checked["fixed_files"] = list(texts(detail, "fixed_files"))
+    checked["folder"] = detail.get("folder") if isinstance(detail.get("folder"), str) else None
+    for name in ("last", "last_success"):
+        at = detail.get(name)
+        checked[name] = float(at) if isinstance(at, int | float) and 0 <= at < _END_OF_TIME else 0.0
+    return checked
+
+
+_END_OF_TIME = 1e11  # seconds; the year 5138, which every calendar has
+
+
+def _strings(some: Sequence[Any]) -> list[str]:
+    return [each for each in some if isinstance(each, str)]
+
+
 def merge_failure_detail(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, Any]:
     """Return the evidence of both; the fix seen most often stays, and a later guess does not replace it."""
+    known, fresh = checked_detail(known), checked_detail(fresh)
     newer = fresh if float(fresh.get("last") or 0.0) >= float(known.get("last") or 0.0) else known
     merged = {**fresh, **known, "text": newer.get("text", ""), "open": bool(newer.get("open"))}
     merged["worked"] = _most_seen(known.get("worked"), fresh.get("worked"))
@@ -635,6 +669,9 @@ def merge_failure_detail(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> 
 
 def confirm_failure_detail(known: Mapping[str, Any], runs: Sequence[Run], session: str) -> dict[str, Any]:
     """Return a known failure with what a later session ran: the same call that succeeded, what worked used again."""
+    if not text_under(known, "command"):
+        return dict(known)  # written by hand: no command to compare with
+    known = checked_detail(known)
     shape, folder, worked = str(known.get("command", "")), known.get("folder"), known.get("worked") or {}
     places = known.get("worked_in") or {}
     fine = [run for run in runs if run.succeeded]
@@ -677,6 +714,7 @@ def failure_title(detail: Mapping[str, Any]) -> str:
 
 def failure_body(detail: Mapping[str, Any]) -> str:
     """Return the body of a failure's memory: as it was run, and what worked or fixed it."""
+    detail = checked_detail(detail)
     lines = [f"Run as `{detail['text']}`."] if detail.get("text") else []
     for command in list(detail.get("worked") or ())[:2]:
         place = where((detail.get("worked_in") or {}).get(command))

@@ -14,6 +14,7 @@ from foreword.extract.commands import commands_of, folders_of, likeness, word_se
 from foreword.extract.failures import (
     Failure,
     calls,
+    checked_detail,
     counted,
     failure_key,
     failure_of,
@@ -32,6 +33,7 @@ QUOTE = 100  # characters of an error
 ALTERNATIVE = 100  # characters of a command that worked
 ENOUGH = 2  # sessions in which an alternative must have succeeded, so that one odd session cannot choose it
 ALIKE = 0.3  # share of words that an alternative has in common with the command, to be named beside an advice
+SPECIFIC = 3  # words of a call that one failing session is enough to warn of
 RELIABLE = 4  # failing sessions for each one in which the same call succeeded
 
 
@@ -41,6 +43,9 @@ class KnownFailure:
 
     id: str
     detail: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "detail", checked_detail(self.detail))
 
 
 @dataclass(frozen=True)
@@ -106,16 +111,21 @@ def hint_after(
 
 
 def is_reliable(detail: Mapping[str, Any]) -> bool:
-    """Whether a call fails each time: what no edit can set right after one session, all else after two without success."""
+    """Return whether a call fails each time: all else after two sessions without success, what no edit can set right
+    sooner, provided that its words say enough: readers called hints on `git add` or `cd` of one session noise.
+    """
     failed, succeeded = sessions_seen(detail), sessions_succeeded(detail)
     if detail.get("cause") in ("usage", "folder") and not detail.get("minor"):
-        return failed >= 1 and succeeded * RELIABLE <= failed - 1
+        flagged = any(word.startswith("-") for word in str(detail.get("command", "")).split()[1:])
+        specific = detail["cause"] == "usage" and (flagged or len(str(detail.get("command", "")).split()) >= SPECIFIC)
+        return failed >= (1 if specific else ENOUGH) and succeeded * RELIABLE <= failed - 1
     return failed >= ENOUGH and not succeeded
 
 
 def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     """Return the line for what comes back at a session's start: the call, its error, and what works."""
-    often = f"{counted(sessions_seen(detail))}, last {age(detail.get('last'), now=now)}"
+    detail = checked_detail(detail)
+    often = f"{counted(sessions_seen(detail))}, last {age(detail['last'], now=now)}"
     line = f"{_call(detail)} fails ({often}): {quote(detail.get('error'))}"
     instead = _instead(detail, str(detail.get("text", "")))
     if not instead and detail.get("fix"):
@@ -136,7 +146,7 @@ def age(at: Any, *, now: float) -> str:
         return "yesterday"
     if days < 14:
         return f"{days} days ago"
-    return f"{days // 7} weeks ago" if days < 60 else f"on {time.strftime('%Y-%m-%d', time.gmtime(float(at)))}"
+    return f"{days // 7} weeks ago" if days < 60 else f"on {time.strftime('%Y-%m-%d', time.gmtime(float(at or 0.0)))}"
 
 
 def quote(error: Any) -> str:

@@ -33,6 +33,7 @@ RECENT_SESSIONS = 30
 # Two rare words are a topic. Three that neither user, tool nor agent had used before do not meet in a text by chance.
 RARE_WORDS = 3
 SHORTEST_WORD = 4  # letters of a word that tells anything
+LONGEST_ENDING = 10  # letters of a file's ending
 MOST_NAMED = 12  # files of a memory that are looked for: what names more is about everything
 
 # What is kept of one session; where something did not fit, nothing is said to be ignored.
@@ -114,7 +115,7 @@ class Activity:
     def first_mention(self, file: str) -> float:
         """Return when a file was first named, with or without its ending, or described in words by the user."""
         name = os.path.basename(file)
-        described = self.first_described(_parts(name.rpartition(".")[0] or name))
+        described = self.first_described(_stem_words(file))
         stem = self._words.get(_root(name.partition(".")[0].lower()), NEVER)
         return min(described, stem, self._names.get(name.lower(), NEVER))
 
@@ -122,10 +123,10 @@ class Activity:
         """Return when a command was first run that does what is wanted."""
         return min((at for run, at in self._runs.values() if wanted.is_run_by(run)), default=NEVER)
 
-    def first_failing_run(self, shape: str, *, unless: Wanted) -> float:
-        """Return when a command of this shape was first run, other than the alternative to it."""
-        runs = (at for run, at in self._runs.values() if has_shape(run, shape) and not unless.is_run_by(run))
-        return min(runs, default=NEVER)
+    def first_failing_run(self, wanted: Wanted) -> float:
+        """Return when the command was first run that the wanted one stands for."""
+        runs = ((run, at) for run, at in self._runs.values() if wanted.failing and has_shape(run, wanted.failing))
+        return min((at for run, at in runs if not wanted.is_run_by(run)), default=NEVER)
 
     def new_words(self, window: Window) -> list[set[str]]:
         """Return, for each text that the agent wrote in that time, the words that nobody had used before it."""
@@ -314,10 +315,10 @@ class _Evidence:
     ) -> None:
         self._memory, self._project = memory, project
         self._window, self._activity, self._rates = window, activity, rates
-        self._failing = text_in(memory.detail, "command") if memory.kind == "failure" else ""
+        failing = text_in(memory.detail, "command") if memory.kind == "failure" else ""
         named = (file for file in memory.files if os.path.basename(file) in shown)
         self._files = [file for file in islice(named, MOST_NAMED) if os.path.basename(file) not in EVERYDAY_FILES]
-        self._commands = _commands_in(shown, failing=self._failing)
+        self._commands = _commands_in(shown, failing=failing)
         self._words = _roots(shown)
 
     def use(self) -> str:
@@ -329,18 +330,21 @@ class _Evidence:
         return "words" if any(map(self._was_repeated, self._activity.new_words(self._window))) else ""
 
     def was_ignored(self) -> bool:
-        """Return whether the agent worked and did nothing that the memory names, rare things being among these."""
+        """Return whether the agent worked and left alone all that the memory names, though it names something rare.
+
+        What the user speaks of is left alone or touched for the user's sake.
+        """
         if not self._activity.is_complete(self._window):
             return False
-        firsts = [
-            *(
-                self._activity.first_touch(each, project=self._project)
-                for each in self._files
-                if self._is_rare_file(each)
-            ),
-            *(self._activity.first_run(each) for each in self._commands if self._is_rare_command(each)),
-        ]
-        return bool(firsts) and not any(first < NEVER and first <= self._window.end for first in firsts)
+        firsts = (
+            *(self._activity.first_touch(each, project=self._project) for each in self._files),
+            *(self._activity.first_run(each) for each in self._commands),
+            *(self._activity.first_described(_stem_words(each)) for each in self._files),
+            *(self._activity.first_described(each.words) for each in self._commands),
+        )
+        if any(first < NEVER and first <= self._window.end for first in firsts):
+            return False
+        return any(map(self._is_rare_file, self._files)) or any(map(self._is_rare_command, self._commands))
 
     def _was_opened(self, file: str) -> bool:
         """Return whether the agent went to a file that nobody had named."""
@@ -350,10 +354,9 @@ class _Evidence:
     def _was_followed(self, wanted: Wanted) -> bool:
         """Return whether the agent ran a command unasked, and not after the failure that leads everybody to it."""
         ran = self._activity.first_run(wanted)
-        words = _parts(" ".join((wanted.command.program, *wanted.command.targets)))
-        if ran not in self._window or self._activity.first_described(words) <= ran:
+        if ran not in self._window or self._activity.first_described(wanted.words) <= ran:
             return False
-        return not self._failing or self._activity.first_failing_run(self._failing, unless=wanted) > ran
+        return self._activity.first_failing_run(wanted) > ran
 
     def _was_repeated(self, new_words: set[str]) -> bool:
         """Return whether a text of the agent holds enough rare words of the memory that nobody had used before."""
@@ -378,12 +381,20 @@ class Wanted:
     """A command that a memory names; of an alternative to a failing command, the way of calling is what counts."""
 
     command: Command
-    shape: str = ""
+    shape: str = ""  # of an alternative
+    failing: str = ""  # the shape of the command that it stands for
+
+    @property
+    def words(self) -> set[str]:
+        """Return the words that name it."""
+        return _parts(" ".join((self.command.program, *self.command.targets)))
 
     def is_run_by(self, run: Command) -> bool:
         """Return whether *run* does it: the same program, on at least the same, with its options."""
-        if self.shape:
-            return has_shape(run, self.shape)
+        if self.shape:  # a call that is of both shapes is of the one that says more
+            return has_shape(run, self.shape) and not (
+                len(self.failing.split()) > len(self.shape.split()) and has_shape(run, self.failing)
+            )
         same = os.path.basename(self.command.program) == os.path.basename(run.program)
         return same and set(self.command.targets) <= set(run.targets) and _options(self.command) <= _options(run)
 
@@ -397,7 +408,7 @@ def _commands_in(shown: str, *, failing: str) -> list[Wanted]:
             if failing and failing in {quoted, shape}:
                 continue
             if _is_command(command) and (failing or _is_specific(command)):
-                found[command.text] = Wanted(command, shape if failing else "")
+                found[command.text] = Wanted(command, shape, failing) if failing else Wanted(command)
     return list(found.values())
 
 
@@ -426,7 +437,8 @@ def _is_command(command: Command) -> bool:
     """Return whether what stands in back-ticks is a command: code is quoted in the same way."""
     if not command.program or command.kind == "look":
         return False
-    return command.kind != "other" or bool(_SCRIPT.fullmatch(command.program)) or " --" in command.text
+    known = command.kind != "other" or " " in command.program  # a tool with its verb: `make sandbox`
+    return known or bool(_SCRIPT.fullmatch(command.program)) or " --" in command.text
 
 
 def _is_specific(command: Command) -> bool:
@@ -446,7 +458,7 @@ _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[^\W\d{_UNSPACED}][^\W{_UNSPACED}]{{{SHORTEST_WORD - 1},}}")
 _PAIR = re.compile(rf"(?=([{_UNSPACED}]{{2}}))")  # two characters are a word in scripts without spaces
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-_FILE_NAME = re.compile(r"[\w@+.-]+\.\w{1,10}(?!\w)")
+_TOKEN = re.compile(r"[\w@+.-]{3,200}")
 _ID = re.compile(rf"\b(?:{'|'.join(KINDS.values())})-[{BASE32}]{{8}}\b")
 _SHOW = re.compile(r"\bforeword\s+show\b([^;&|\n]*)")
 _root = lru_cache(1 << 14)(root)  # outputs repeat the same words
@@ -463,5 +475,13 @@ def _parts(text: str) -> set[str]:
     return {_root(word.lower()) for word in _PART.findall(text) if len(word) > 1}
 
 
+def _stem_words(file: str) -> set[str]:
+    """Return the words in a file's name, without its ending."""
+    name = os.path.basename(file)
+    return _parts(name.rpartition(".")[0] or name)
+
+
 def _file_names(text: str) -> set[str]:
-    return set(_FILE_NAME.findall(text.lower()))
+    """Return what looks like the name of a file: a token with an ending."""
+    tokens = (token.strip(".-") for token in _TOKEN.findall(text.lower()) if "." in token)
+    return {token for token in tokens if 1 <= len(token.rpartition(".")[2]) <= LONGEST_ENDING and "." in token}

@@ -43,6 +43,7 @@ class Host:
     used: Callable[[Mapping[str, Any]], dict[str, Any]] = (
         lambda _: {}
     )  # a tool's use -> the fields of `actions.ToolUse`
+    ask: Callable[[str], Mapping[str, Any]] | None = None  # a request -> what makes it go on after it stopped
     setup: Callable[[Place], Setup | None] = lambda _: None  # how it is found on a machine, and wired to us
     form: str = "markdown"  # of what it is given
     cap: Cap | None = None  # what it takes whole in one output; None where it takes all

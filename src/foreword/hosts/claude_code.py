@@ -49,6 +49,10 @@ def answer(event: str, text: str) -> Mapping[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
 
 
+def ask(text: str) -> Mapping[str, Any]:
+    return {"decision": "block", "reason": text}  # it becomes a message, and one more turn follows
+
+
 def setup(place: Place) -> Setup:
     """As entries of its settings, or as a plugin in a marketplace of our own."""
     from foreword.wiring import Setup
@@ -224,6 +228,7 @@ HOST = Host(
     },
     read=read,
     answer=answer,
+    ask=ask,
     used=used,
     setup=setup,
     variables=("CLAUDE_CODE_SESSION_ID",),

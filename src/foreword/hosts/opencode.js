@@ -117,7 +117,7 @@ export const Foreword = async ({ client, directory }) => {
       const answered = capture("tool.execute.after", input.sessionID, { directory, input, output });
       if (!isText || !HINTED.includes(input.tool)) return;
       const text = await within(answered, PROMPT);
-      if (text) output.output += `\n\n${text}`;
+      if (text) output.output = `${output.output.trimEnd()}\n\n${text}`;
     },
     "experimental.text.complete": async (input, output) => {
       if (summaries.has(input.messageID)) return; // what a compaction wrote, nobody said

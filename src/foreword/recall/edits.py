@@ -1,4 +1,4 @@
-"""Choose what to say before the first edit of a file: what the user laid down about it in earlier sessions."""
+"""Choose what to say before the first edit of a file: what the user laid down about just this file."""
 
 from __future__ import annotations
 
@@ -6,20 +6,32 @@ from collections.abc import Sequence
 
 from foreword.extract.hints import Hint
 from foreword.recall.notes import id_of
-from foreword.recall.sanitize import ago, neutral
+from foreword.recall.relevance import memory_words
+from foreword.recall.sanitize import ago, neutral, shown_path
 from foreword.types import Memory
 
 LAID_DOWN = ("preference", "correction", "decision", "learning")
 WIDTH = 240  # characters of what is quoted
+FEW = 3  # files of the turn in which it was said: then it was about these
 
 
 def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint | None:
-    """Return what the user laid down about *file*, newest first; None where nothing was."""
-    laid_down = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN]
-    chosen = max(laid_down, key=lambda each: each.created, default=None)
+    """Return what the user laid down about *file*, the newest of it; None where nothing was.
+
+    A turn may edit ten files: what was said in it counts for a file that it names, or where it edited hardly any other.
+    """
+    about = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and _is_about(each, file)]
+    chosen = max(about, key=lambda each: each.created, default=None)
     if chosen is None:
         return None
     when = ago(now - max(chosen.created, chosen.confirmed))
     quoted = neutral(chosen.title, width=WIDTH).replace('"', "'")
-    text = f'[foreword, history] {neutral(file, width=120)}: the user, {when}: "{quoted}" [{id_of(chosen)}]'
+    name = shown_path(file).replace('"', "'")
+    text = f'[foreword, history] {name}: the user, {when}: "{quoted}" [{id_of(chosen)}]'
     return Hint(text, chosen.id, "the user laid it down about this file")
+
+
+def _is_about(memory: Memory, file: str) -> bool:
+    name = file.rpartition("/")[2].partition(".")[0]
+    named = memory_words(name) & memory_words(memory.title)
+    return bool(named) or len(memory.files) <= FEW

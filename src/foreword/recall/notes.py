@@ -13,7 +13,7 @@ from foreword.recall.sanitize import ago, neutral, shown_path
 from foreword.types import EMPTY, KINDS, Memory
 
 SENTENCE = 240  # characters of one note; some 60 tokens
-OUTCOME = 160  # characters of what came of a session, in a list of sessions
+OUTCOME = 140  # characters of what came of a session, in a list of sessions
 QUOTE = 200  # characters of the user's own words
 TITLE = 160
 SIGNATURE = 140
@@ -94,7 +94,8 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     room = max(80, width - len(subject) - 2)
     answer = (passage(memory.body, weights, room=room) if weights else "") or outcome or memory.title
     text = f"{subject}: {answer}" if subject and not _repeats(subject, answer) else answer
-    if user and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
+    ours = memory.trust in ("user", "agent")  # extracted here: who imports a turn could put words into the user's mouth
+    if ours and user and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
         quoted = _quote(user)
         rest = neutral(outcome or answer, width=max(60, width - len(quoted)))
         return Note(text=f"{quoted}: {rest}", label=f"you, {_when(memory, now)}", files=_files(memory))
@@ -116,10 +117,13 @@ def _statement(memory: Memory, now: float, _: Mapping[str, float], width: int) -
     return Note(text=text, label=f"{kind_of(memory)} ({source_of(memory)}), {_when(memory, now)}", files=_files(memory))
 
 
-def _failure(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
+def _failure(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    # Without both it was written by hand, imported, or extracted by an earlier version.
+    if not (text_in(memory.detail, "error") and text_in(memory.detail, "command")):
+        return _plain_words(memory, now, weights, width)
     from foreword.extract.hints import failure_line  # compiles what a hook without failures does without
 
-    return Note(text=neutral(failure_line(memory.detail, now=now) or memory.title, width=width), label="failure")
+    return Note(text=neutral(failure_line(memory.detail, now=now), width=width), label="failure")
 
 
 def _learning(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
@@ -145,9 +149,9 @@ def _observation(memory: Memory, now: float, weights: Mapping[str, float], width
 
 
 def _plain_words(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
-    fix = text_in(memory.detail, "solution")
+    fix = text_in(memory.detail, "solution") or text_in(memory.detail, "fixed_by")
     text = _title_and_body(memory, weights, width)
-    text = neutral(f"{text}: {fix}", width=width) if fix else text
+    text = neutral(f"{text.rstrip('.')}: {fix}", width=width) if fix else text
     who = "" if memory.trust == "user" else f" ({source_of(memory)})"
     return Note(text=text, label=f"{kind_of(memory)}{who}, {_when(memory, now)}", files=_files(memory))
 

@@ -68,6 +68,7 @@ MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not 
 QUESTION = "question"  # the source of a session start that was asked for
 CANDIDATES = 12  # hits that are put into words and compared with a prompt
 OFFLINE_TURNS = 60  # turns that tell the likely files where no worker keeps them at hand
+ANSWERS = 0.5  # of the weight of a question about the past, that the best note must hold
 SURE = 0.7  # confidence of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
 NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
@@ -179,6 +180,7 @@ class _Recall:
         self.skipped: dict[str, str] = {}
         self.best: Ranked | None = None
         self.needed = 0.0
+        self.older = False  # whether something was there when the window began
         self.repeated = False  # whether something that fits was told in full before
         self.reason = ""  # of the decision to say nothing, where one was made
         query = query_of(trigger, synonyms=options.synonyms)
@@ -253,6 +255,9 @@ class _Recall:
                     continue
                 if rule.name != "standing":  # where things stand and what a session was about are two things
                     taken.add(memory.id)
+            elif since and entry.at <= since:
+                self.older = True
+                continue  # what is put together from several memories was told when the window began
             if len(lines) >= rule.limit * 3 // 2:
                 self._reject(entry, rule.name, "limit", f"this part shows at most {rule.limit}")
                 continue
@@ -264,7 +269,7 @@ class _Recall:
     def _texts(self, entry: Entry, rule: LayerRule) -> list[str]:
         if rule.name == "index" and entry.ranked:
             widths = render.INDEX_TITLES
-            return [render.compact(entry.ranked, now=self.now, width=width) for width in widths]
+            return [render.compact(entry.ranked, now=self.now, width=width, form=self.form) for width in widths]
         text = render.line(entry.note, form=self.form, layer=rule.name)
         return [text, *render.shorter_lines(entry.note, form=self.form, layer=rule.name)]
 
@@ -279,6 +284,7 @@ class _Recall:
             own = memory.session and memory.session == self.trigger.session
             return "shown", "it came up in this session itself" if own else "already shown in this context window"
         if max(memory.created, memory.confirmed) <= since:
+            self.older = True
             return "older", "it was there when this context window began"
         sure = SURE if layer == "notes" and memory.trust != "user" else CERTAIN
         if memory.kind == "learning" and memory.confidence < sure:
@@ -359,7 +365,8 @@ class _Recall:
         anchors = anchors_of(self.trigger.prompt, files=self.query.files, functions=self.query.functions)
         choice = choose(weights, [self._candidate(each, said, anchors) for each in entries.values()], kind=kind)
         chosen = [entries[match.id] for match in choice.notes]
-        self.reason = "" if chosen else "topic" if kind.kind == "same topic" else "below"
+        short = "topic" if kind.kind == "same topic" else "below"
+        self.reason = "" if chosen else short if entries else "nothing"
         for id, why in choice.rejected.items():
             self._reject(entries[id], "notes", "relevance", why)
         return {"files": self._companions(), "notes": chosen}
@@ -368,13 +375,15 @@ class _Recall:
         """Return what answers a question about the past: the best hits, where the search is sure of them."""
         weights = self._weights(kind.topic, typed)
         self.needed = least(ranked, threshold=self.options.threshold, moment="prompt")
+        whole = sum(weights.values())
+        best = max((_weight_of(each.memory, weights) for each in ranked), default=0.0)
         found: list[Entry] = []
         for each in ranked:
             entry = Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
-            if each.score >= self.needed or each.why.get("named"):
+            if each.why.get("named") or (best >= ANSWERS * whole and each.score >= self.needed):
                 found.append(entry)
             else:
-                below = f"its score of {each.score:.3f} is below {self.needed:.3f}"
+                below = f"its score is {each.score:.3f} of {self.needed:.3f}; the best note holds {best / whole:.0%}"
                 self._reject(entry, "notes", "threshold", below)
         self.reason = "" if found else "below"
         return found
@@ -580,13 +589,15 @@ class _Recall:
             return "repeated"
         if self.reason:
             return self.reason
+        if self.older:
+            return "old"
         if self.best is None:
             return "nothing"
         if self.best.score < self.needed:
             return "below"
         if any(each.reason == "unsure" for each in self.rejected):
             return "unsure"
-        return "old" if self.trigger.source in GOING_ON else "nothing"
+        return "nothing"
 
     def _nothing(self, reason: str, *, budget: int = 0, spent: int = 0, allowed: int = 0) -> NoContext:
         return NoContext(

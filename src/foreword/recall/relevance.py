@@ -185,7 +185,8 @@ _ANSWER = re.compile(
     r"|continue|proceed|carry on|keep going"
     r"|sounds? good|looks? good|let'?s (?:do|go|try)|try (?:it|again|that)|make it so"
     r"|pick up|start (?:with|on)|move (?:on|to the next)|next\b)"
-    r"|(?:option|number|the|#)? ?(?:\d{1,2}|[a-d])(?:$|[\s.,:;!)])(?!\w{0,20}\()"
+    r"|(?:option|number|the|#)? ?(?:\d{1,2}|[b-d])(?:$|[\s.,:;!)])(?!\w{0,20}\()"
+    r"|(?:option |number )?a(?:$|[.,:;!)]|\s+(?:and|or|please|sounds|seems|looks|is|then)\b)"  # and no article
     r"|(?:the )?(?:first|second|third|last|former|latter|both|all|none|neither)"
     r"(?: of (?:them|these|those)| one| option)?\b"
     r")",

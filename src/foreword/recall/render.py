@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from foreword.recall.budget import Layer
-from foreword.recall.notes import CODES, NO_ID, Note, id_of, kind_of, source_of, time_of
+from foreword.recall.notes import CODES, NO_ID, Note, day_of, id_of, kind_of, source_of, time_of
 from foreword.recall.sanitize import PLAIN_BEGIN, PLAIN_END, age, ago, brief, neutral
 from foreword.types import FORMS, Memory, Ranked
 
@@ -98,11 +98,16 @@ def shorter_lines(note: Note, *, form: str, layer: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for each in others if (text := line(each, form=form, layer=layer)) != whole))
 
 
-def compact(ranked: Ranked, *, now: float, width: int = INDEX_TITLES[0]) -> str:
-    """Return `[kind] id | title | age`: what fits an index of many."""
+def compact(ranked: Ranked, *, now: float, width: int = INDEX_TITLES[0], form: str = "markdown") -> str:
+    """Return `[kind] id | title | age`: what fits an index of many; in XML the same as an element."""
     memory = ranked.memory
     title = neutral(memory.title, width=160) or neutral(memory.body, width=160) or "(untitled)"
     by = source_of(memory) if memory.kind in ("preference", "correction") else ""
+    if form == "xml":
+        note = Note(
+            brief(title, width=width), id=id_of(memory), kind=kind_of(memory), day=day_of(memory.created), by=by
+        )
+        return _element(note, layer="index")
     when = ", ".join(filter(None, (age(now - time_of(memory)), by)))
     return f"[{kind_of(memory)}] {id_of(memory)} | {brief(title.replace('|', '/'), width=width)} | {when}"
 

@@ -28,7 +28,7 @@ def neutral(text: str, *, width: int) -> str:
     low = clean.lower()
     if "foreword" in low:
         clean = clean.replace("---", "\N{EN DASH}" * 3)
-        if PLAIN_BEGIN in low or PLAIN_END in low:
+        if "[foreword" in low or "[end foreword" in low:  # a block, or a hint
             clean = clean.replace("[", "(").replace("]", ")")
     while clean[:1] in _OPENERS:  # "## x", "- x", "---": what opens a heading, an item or a rule
         opener, _, rest = clean.partition(" ")

@@ -30,6 +30,7 @@ DAY = 86_400.0
 OPEN_DAYS = 14.0  # after so many days what a session left open is old news
 STANDING_DAYS = 7.0  # the same for branch and uncommitted files
 OPEN_ITEMS = 5
+EXTRACTED = "han:"  # how the uids of handoffs begin that nobody wrote: open to-dos of a session
 OPEN_SESSIONS = 5  # of which open items are listed
 TITLE = 160
 SESSIONS = 40  # summaries that tell how things are run here
@@ -40,7 +41,8 @@ UNSOLVED = 4  # the same where nothing is known to work instead
 FAILURE_DAYS = 45.0
 SURE_RULE = 0.7  # confidence of a rule that comes by itself after being said once
 LEARNED = 2  # notes among them that an agent wrote
-KNOWN = 4  # notes on the files in play
+SHOWN_SESSIONS = 4  # of which the files stand in the list of sessions
+KNOWN = 3  # notes on the files in play
 BY_HAND = 60  # memories, the newest, that are looked through for what the user pinned or wrote by hand
 PROJECTS = 5  # memories about projects that are looked through for the user's facts
 CERTAIN = 0.5  # learnings below this confidence never come by themselves
@@ -53,6 +55,7 @@ class Entry:
 
     note: Note
     ranked: Ranked | None = None
+    at: float = 0.0  # since when it is so, where no memory tells
 
 
 Recent = Callable[[tuple[str, ...], int], Sequence[Memory]]  # kinds, limit -> newest first
@@ -95,14 +98,18 @@ class SessionStart:
         for since, files in self._trigger.parallel:
             named = ", ".join(shown_path(each) for each in files[:MOST_FILES])
             text = f"Another session works in this folder since {ago(self._now - since).removesuffix(' ago')}"
-            found.append(Entry(Note(text=f"{text}: {named}" if named else text, kind="handoff")))
+            found.append(Entry(Note(text=f"{text}: {named}" if named else text, kind="handoff"), at=since))
         return found + self._open_items()
 
     def _open_items(self) -> list[Entry]:
         found: list[Entry] = []
         seen: list[Note] = []
         sources = sorted((*self._handoffs, *self._summaries[:OPEN_SESSIONS]), key=lambda each: -each.created)
+        written = (each.created for each in self._handoffs if not each.uid.startswith(EXTRACTED))
+        closed = max(written, default=0.0)  # whoever writes a handoff says what is open
         for memory in sources:
+            if memory.created < closed:
+                break
             by_hand = memory.kind == "handoff" and memory.trust == "user"
             if self._age(memory) > OPEN_DAYS * DAY and not by_hand:
                 continue
@@ -159,7 +166,7 @@ class SessionStart:
     def _project_facts(self) -> list[Entry]:
         """What the user laid down about the project itself: its role, contracts, dependencies."""
         for memory in self._recent(("project",), PROJECTS):
-            if facts_text(memory):
+            if memory.trust == "user" and facts_text(memory):
                 return [Entry(note_of(memory, now=self._now), Ranked(memory, 1.0, {}))]
         return []
 
@@ -199,10 +206,9 @@ class SessionStart:
 
     def _changes(self) -> list[Entry]:
         """The files that were worked on last, without those that are named already."""
-        if not self._files:
-            return []
-        named = ", ".join(shown_path(file) for file in self._files)
-        return [Entry(Note(text=named, kind="change"))]
+        shown = {file for entry in self._sessions()[:SHOWN_SESSIONS] for file in entry.note.files}
+        others = [path for file in self._files if (path := shown_path(file)) not in shown]
+        return [Entry(Note(text=", ".join(others), kind="change"))] if others else []
 
     # -- helpers ---------------------------------------------------------------------------------------------------
     def _in_play(self, memory: Memory) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from foreword import answers
@@ -29,10 +29,11 @@ class Given:
         catch_up: Callable[[], None],
         measuring: Measuring,
         off: Callable[[Project | None], Off],
+        rejected: Callable[[str], Mapping[str, str]],
         now: Callable[[], float],
     ) -> None:
         self._store, self._project_of, self._catch_up = store, project_of, catch_up
-        self._measuring, self._off, self._now = measuring, off, now
+        self._measuring, self._off, self._rejected, self._now = measuring, off, rejected, now
 
     def injections(
         self, *, session_id: str = "", project_path: str = "", memory: str = "", limit: int = 20, text: bool = False
@@ -55,7 +56,14 @@ class Given:
         titles = {memory.id: memory.title for memory in self._store().by_id([item.memory for item in found.items])}
         told = answers.injection(found, text=True)
         told["items"] = [{**item, "title": titles.get(item["memory"], "")} for item in told["items"]]
+        told["rejected"] = self.rejected(found.id)
         return {"injection": told}
+
+    def rejected(self, id: str) -> list[dict[str, Any]]:
+        """What was weighed for an answer and left out, best first, and why; empty where nobody knows any more."""
+        weighed = self._rejected(id)
+        known = {memory.id: memory for memory in self._store().by_id(list(weighed))} if weighed else {}
+        return [answers.rejected(known[id], why) for id, why in weighed.items() if id in known]
 
     def silences(self, *, session_id: str = "", project_path: str = "", limit: int = 20) -> dict[str, Any]:
         """The moments at which nothing was said, newest first, each with the reason."""
@@ -91,7 +99,7 @@ class Given:
     def _told(self, silences: Sequence[Silence]) -> list[dict[str, Any]]:
         near = [each.nearest for each in silences if each.nearest]
         known = {memory.id: memory for memory in self._store().by_id(near)}
-        return [answers.silence(each, known) for each in silences]
+        return [{**answers.silence(each, known), "rejected": self.rejected(each.id)} for each in silences]
 
     def _key(self, project_path: str) -> str:
         return self._project_of(project_path).key if project_path else ""

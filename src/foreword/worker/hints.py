@@ -140,7 +140,8 @@ class Hints:
             known = self._failures.get(project.key)
         if known is None:
             rows = self._store().of_kinds(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES)
-            known = tuple(KnownFailure(each.id, each.detail) for each in rows)
+            # Those without an error were written by hand, imported, or extracted by an earlier version.
+            known = tuple(KnownFailure(each.id, each.detail) for each in rows if each.detail.get("error"))
             with self._lock:
                 while len(self._failures) >= MOST_PROJECTS:
                     del self._failures[next(iter(self._failures))]

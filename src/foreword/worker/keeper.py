@@ -29,6 +29,7 @@ from foreword.trouble import Trouble, note, noted
 from foreword.types import Project
 from foreword.web import Viewer
 from foreword.worker import asked, reviewing
+from foreword.worker.agent_notes import AgentNotes
 from foreword.worker.callers import Callers
 from foreword.worker.extraction import ExtractionJob
 from foreword.worker.forgetting import Forgetting
@@ -133,6 +134,7 @@ class Keeper:
             catch_up=self._taking.catch_up,
             measuring=self._measuring,
             off=self.off,
+            rejected=self.recalling.rejected,
             now=now,
         )
         self._moments = Moments(
@@ -141,6 +143,7 @@ class Keeper:
             extraction=self._extraction,
             given=self._given,
             hints=self._hints,
+            agent_notes=AgentNotes(store=lambda: self.store, settings=lambda: self.settings, work=self._work),
             project_of=self._project,
             off=self.off,
         )

@@ -9,14 +9,16 @@ from typing import Any
 
 from foreword import answers
 from foreword.capture import capture, moment_of
-from foreword.encoding import storable
+from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest
 from foreword.hosts import FILES, find
 from foreword.payloads import Delivery
 from foreword.recall.pipeline import asked_trigger
 from foreword.redact import redact
+from foreword.remember import Read
 from foreword.switches import Off
 from foreword.types import FORMS, GOING_ON, MOMENTS, Event, Moment, NoContext, Project
+from foreword.worker.agent_notes import AgentNotes
 from foreword.worker.extraction import ExtractionJob
 from foreword.worker.given import Given
 from foreword.worker.hints import Hints
@@ -39,11 +41,13 @@ class Moments:
         extraction: ExtractionJob,
         given: Given,
         hints: Hints,
+        agent_notes: AgentNotes,
         project_of: Callable[[str], Project],
         off: Callable[[Project | None], Off],
     ) -> None:
         self._taking, self._recalling, self._extraction, self._given = taking, recalling, extraction, given
-        self._hints, self._project_of, self._off = hints, project_of, off
+        self._hints, self._agent_notes = hints, agent_notes
+        self._project_of, self._off = project_of, off
         self._answering = threading.Lock()
         self._answered: dict[str, float] = {}  # key of an event -> when it was told
         self._writing = ThreadPoolExecutor(8, thread_name_prefix="writing")
@@ -65,7 +69,7 @@ class Moments:
             return find(delivery.host).spoken(delivery.event, text)
         if moment is None or self._off(moment.project).inject:
             self._taking.remember([told])
-            return b""
+            return self._ask_for_notes(told, delivery)
         if not moment.stable and moment.source not in GOING_ON and self._is_echo(told.event):
             self._taking.remember([told])
             return b""
@@ -145,6 +149,14 @@ class Moments:
         if wanted.name == "session_start":
             self._extraction.settle(project.key)
         return answers.context(*self._recalling.recall(wanted, kinds=kinds), trigger=wanted.name)
+
+    def _ask_for_notes(self, told: Read, delivery: Delivery) -> bytes:
+        """Return what makes the agent write its own notes when it stops; nothing for almost all events."""
+        ask = find(delivery.host).ask if told.event.kind == "stop" else None
+        if ask is None or self._off(told.captured.project).inject:
+            return b""
+        text = self._agent_notes.request(told)
+        return dumps(ask(text)).encode() if text else b""
 
     def close(self) -> None:
         self._writing.shutdown()

@@ -21,7 +21,7 @@ from foreword.recall.pipeline import MOST_RECORDED, POOL, Window, caps, injectio
 from foreword.recall.query import query_of
 from foreword.store.silences import Silence
 from foreword.store.sqlite import Store
-from foreword.types import BASE32, KINDS, Context, Moment, NoContext, Project, Query, Ranked
+from foreword.types import BASE32, KINDS, Context, Moment, NoContext, Project, Query, Ranked, Rejected
 from foreword.worker.arrived import arrived
 from foreword.worker.meaning import Meaning
 from foreword.worker.measuring import Measuring
@@ -34,6 +34,8 @@ MOST_TURNS = 300  # of a project, which tell its likely files
 MOST_PROJECTS = 20  # whose turns are kept at hand
 SEARCH_SECONDS = 2.0  # somebody who searches waits so long for the vector of the question
 TURNS = 32  # sessions that share a lock wait for each other some milliseconds
+MOST_EXPLAINED = 500  # answers of which it is known what they left out; a busy day
+MOST_LEFT_OUT = 5  # memories of each
 BETWEEN = "\n\n"  # two blocks in one answer
 
 
@@ -65,6 +67,7 @@ class Recalling:
         self._meaning, self._work, self._measuring = meaning, work, measuring
         self._hush, self._tell, self._now = hush, tell, now
         self._history: dict[str, tuple[TurnRecord, ...]] = {}
+        self._rejected: dict[str, dict[str, str]] = {}  # by the id of an answer; never written: `explain` tells it
         # One answer at a time for a session: what the first is given, the second must know.
         self._turns = tuple(threading.RLock() for _ in range(TURNS))
 
@@ -140,12 +143,22 @@ class Recalling:
             self._measuring.recalled(moment.project.key, moment.name, silent=isinstance(got, NoContext))
             # Of a hook's call the time is the event's own, so that the window which it begins holds its answer.
             id, at = id or _new_id(), at or self._now()
+            self._note_rejected(id, got.rejected)
             if isinstance(got, NoContext):
                 if not again:
                     self._hush(moment.project, silence_of(moment, got, id=id, at=at))
                 return got, ""
             self._store().record(injection_of(moment, got, id=id, at=at))
             return got, id
+
+    def rejected(self, id: str) -> Mapping[str, str]:
+        """Return the memories that an answer left out, best first, each with the reason; while the worker knows it."""
+        return self._rejected.get(id, {})
+
+    def _note_rejected(self, id: str, rejected: Sequence[Rejected]) -> None:
+        while len(self._rejected) >= MOST_EXPLAINED:
+            self._rejected.pop(next(iter(self._rejected)), None)
+        self._rejected[id] = {each.ranked.memory.id: each.text for each in rejected[:MOST_LEFT_OUT]}
 
     def preview(self, moment: Moment) -> Context | NoContext:
         """Return what would be injected at a trigger, and what would not. Nothing is recorded or counted."""

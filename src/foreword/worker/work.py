@@ -26,6 +26,7 @@ EVENTS_SECONDS = 0.02  # that a prompt waits for them
 LATELY = 300.0  # seconds for which a tool use tells something about the next prompt
 TOOLS = ("tool", "tool_failure")
 READING = ("Read", "Grep", "Glob", "LS", "NotebookRead")  # tools that name files and change none
+MOST_LIVE = 200  # events that pass before the earlier ones of their session are read
 MOST_WORDS = 20_000  # of a session's conversation
 MOST_EDITED = 5  # files of another session that are named
 MOST_PARALLEL = 3  # other sessions
@@ -115,6 +116,12 @@ class Work:
             found = self._sessions.get(session)
             return "" if found is None else found.cwd_before if before_last else found.cwd
 
+    def done(self, session: str) -> tuple[int, int]:
+        """Return how many files a session edited, and how often it used tools, as far as this worker saw it."""
+        with self._lock:
+            found = self._sessions.get(session)
+            return (found.edits(), found.uses) if found else (0, 0)
+
     def forget(self, sessions: Sequence[str]) -> None:
         """Keep nothing of these in mind."""
         with self._lock:
@@ -149,7 +156,12 @@ class Work:
             events = self._earlier(id)
         except StoreError:
             return  # recall is told the same, and tells it
+        with self._lock:
+            live = self._session(id).begin_again()
+        known = {key for key, _, _ in live}
         for event in reversed(events):
+            if event.key in known:
+                continue  # it passed by while it was written
             try:
                 read = find(event.host).read(event.payload)
             except BadPayload:
@@ -157,6 +169,9 @@ class Work:
             with self._lock:
                 text = read.prompt if event.kind == "prompt" else read.answer
                 self._session(id).saw(event, read.files, text=text)
+        with self._lock:
+            for _, kind, text in live:
+                self._session(id).converse(kind, text)
 
     # -- projects -----------------------------------------------------------------------------------------------
     def _changed_in(self, root: str) -> dict[str, float] | None:
@@ -213,6 +228,7 @@ class _Session:
         self.whole = whole  # nothing of it is only in the store
         self.files: dict[str, float] = {}
         self.tools: list[tuple[float, str]] = []
+        self.uses = 0  # of tools
         self.words: set[str] = set()  # of its prompts and answers, without the newest prompt
         self.prompts = 0  # in the present context window
         self.project = self.cwd_before = self.cwd = ""
@@ -220,16 +236,22 @@ class _Session:
         self.ended = False
         self._edited: dict[str, None] = {}
         self._prompt = ""  # the newest, until something follows it
+        self._live: list[tuple[str, str, str]] = []  # key, kind and text of what passed before the rest was read
 
     def saw(self, event: Event, files: Sequence[str], *, text: str = "") -> None:
         self.project = event.project or self.project
-        self.cwd_before, self.cwd = self.cwd or event.cwd, event.cwd
-        self.began = self.began or event.at
-        self.last, self.ended = max(self.last, event.at), event.kind == "session_end"
+        if event.at >= self.last:  # what is read back is older than what passed by
+            self.cwd_before, self.cwd = self.cwd or event.cwd, event.cwd
+            self.last, self.ended = event.at, event.kind == "session_end"
+        self.began = min(self.began or event.at, event.at)
         goes_on = event.kind == "session_start" and event.payload.get("source") in GOING_ON
-        self._converse("" if goes_on else event.kind, text)
+        kind = "" if goes_on else event.kind
+        if not self.whole:
+            self._live = [*self._live, (event.key, kind, text)][-MOST_LIVE:]
+        self.converse(kind, text)
         if event.kind not in TOOLS:
             return
+        self.uses += 1
         if event.kind == "tool" and files and event.payload.get("tool_name") not in READING:
             for file in files:
                 path = os.path.join(event.cwd or "/", file)
@@ -243,7 +265,13 @@ class _Session:
             newest = sorted(self.files.items(), key=lambda item: -item[1])
             self.files = dict(newest[:MOST_TOUCHED])
 
-    def _converse(self, kind: str, text: str) -> None:
+    def begin_again(self) -> list[tuple[str, str, str]]:
+        """Return what passed by, and forget the conversation: what came before it is read now."""
+        live, self._live = self._live, []
+        self.words, self.prompts, self._prompt = set(), 0, ""
+        return live
+
+    def converse(self, kind: str, text: str) -> None:
         """Note the words of the conversation, which tell a new topic from one that goes on."""
         if kind in ("session_start", "compaction"):
             self.words, self.prompts, self._prompt = set(), 0, ""
@@ -261,6 +289,10 @@ class _Session:
     def is_active(self, now: float) -> bool:
         """Return whether something happened lately, and the session did not end."""
         return not self.ended and 0 <= now - self.last < ACTIVE
+
+    def edits(self) -> int:
+        """Return how many files it edited."""
+        return len(self._edited)
 
     def newest_edits(self) -> list[str]:
         """Return the files that it edited, newest first."""

@@ -1,4 +1,4 @@
-"""Judging goes on beside extraction: sessions without an end get one, and its failures are nobody else's."""
+"""Usage is decided beside extraction: sessions without an end get one, and its failures are nobody else's."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from foreword.extract.usage import Activity
 from foreword.store.judged import UNTOLD
 from foreword.store.sqlite import Store
 from foreword.types import Event, Injection, Item, Memory, Project
-from foreword.use import Footprint
-from foreword.worker import judging
+from foreword.worker import usage
 from foreword.worker.extraction import ExtractionJob
-from foreword.worker.judging import OVER
 from foreword.worker.refining import Refining
+from foreword.worker.usage import OVER, UsageTracker
 from tests.tables import table
 
 NOW = 1_800_000_000.0
@@ -23,7 +23,7 @@ PROJECT = Project(key="p", name="p", root="/p")
 
 
 class Stand:
-    """A store, a clock, and what distils and judges by it."""
+    """A store, a clock, and what extracts and decides by it."""
 
     def __init__(self, folder: Path, closing_at_end: ExitStack) -> None:
         self.now = NOW
@@ -31,7 +31,9 @@ class Stand:
         self.store = Store(folder / "a.db", backups=folder / "backups")
         closing_at_end.callback(self.store.close)
         self._closing = closing_at_end
-        (self.memory,) = self.store.keep([Memory("failure", "It broke", files=("a.py",), project="p", created=1.0)])
+        (self.memory,) = self.store.keep(
+            [Memory("failure", "It broke", files=("ledger.py",), project="p", created=1.0)]
+        )
         self.number = 0
 
     def extraction(self) -> ExtractionJob:
@@ -92,8 +94,8 @@ def looks(extraction: ExtractionJob) -> None:
     extraction.settle("p", seconds=20)  # one thread: when this is done, so is the look
 
 
-def test_a_session_without_an_end_is_judged_to_the_end_after_an_hour(stand, monkeypatch):
-    monkeypatch.setattr(judging, "EVERY", 0.0)
+def test_a_session_without_an_end_is_settled_after_an_hour(stand, monkeypatch):
+    monkeypatch.setattr(usage, "EVERY", 0.0)
     stand.works()
     stand.answers()
     extraction = stand.extraction()
@@ -106,7 +108,7 @@ def test_a_session_without_an_end_is_judged_to_the_end_after_an_hour(stand, monk
     assert (stand.verdict(), stand.counts()) == ((False, ""), (0, 1))
 
 
-def test_a_worker_that_was_away_for_that_hour_judges_when_it_comes_back(stand):
+def test_a_worker_that_was_away_for_that_hour_settles_it_when_it_comes_back(stand):
     stand.works()
     stand.answers()
     looks(stand.extraction())
@@ -122,7 +124,7 @@ def test_a_session_that_goes_on_after_all_takes_the_verdict_back(stand):
     looks(extraction)
     assert stand.counts() == (0, 1)
     stand.happens("SessionStart", "session_start", source="resume")
-    stand.reads("a.py")
+    stand.reads("ledger.py")
     stand.answers()
     looks(extraction)
     assert (stand.verdict(), stand.counts()) == ((True, "file"), (1, 0))
@@ -141,22 +143,22 @@ def test_what_an_agent_fetched_by_its_id_was_used(stand):
 
 def test_what_cannot_be_told_is_looked_at_once(stand):
     stand.works()
-    stand.happens("UserPromptSubmit", "prompt", prompt="leave a.py alone")
+    stand.happens("UserPromptSubmit", "prompt", prompt="leave the ledger alone")
     stand.happens("SessionEnd", "session_end", reason="exit")
     looks(stand.extraction())
     assert stand.verdict() == (None, UNTOLD)
     assert stand.store.overdue(since=0.0, before=stand.now + 1) == ()
 
 
-@table("broken", ["add", "judge"])
-def test_what_goes_wrong_in_judging_breaks_no_extraction(stand, monkeypatch, broken):
+@table("broken", ["add", "usage_of"])
+def test_what_goes_wrong_with_usage_breaks_no_extraction(stand, monkeypatch, broken):
     def fails(*_: object, **__: object) -> None:
         raise ValueError("no")
 
     if broken == "add":
-        monkeypatch.setattr(Footprint, "add", fails)
+        monkeypatch.setattr(Activity, "add", fails)
     else:
-        monkeypatch.setattr(judging, "judge", fails)
+        monkeypatch.setattr(usage, "usage_of", fails)
     stand.works()
     stand.answers()
     looks(stand.extraction())
@@ -167,9 +169,9 @@ def test_what_goes_wrong_in_judging_breaks_no_extraction(stand, monkeypatch, bro
 
 
 def test_a_look_for_silent_sessions_is_rare(stand, monkeypatch):
-    monkeypatch.setattr(judging, "EVERY", 1e9)
+    monkeypatch.setattr(usage, "EVERY", 1e9)
     asked = []
-    judge = judging.Judging(store=lambda: asked.append(1) or stand.store, tell=lambda *_: None)
+    tracker = UsageTracker(store=lambda: asked.append(1) or stand.store, tell=lambda *_: None)
     for _ in range(50):
-        judge.overdue()
+        tracker.overdue()
     assert len(asked) == 1

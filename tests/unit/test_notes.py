@@ -1,0 +1,223 @@
+"""Each memory in words that stand alone: what it says, when, from whom; of long texts what fits a prompt."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foreword.recall.edits import hint_for_edit
+from foreword.recall.notes import QUOTE, SENTENCE, note_of, rule_note, session_note, unique_notes
+from foreword.recall.passages import passage
+from foreword.recall.relevance import content_words
+from foreword.recall.render import line
+from foreword.types import KINDS, Memory
+from tests.tables import table
+from tests.unit.recalling import DAY, NOW, TRAPS, a_memory, any_memory
+
+FAILED = {
+    "command": "yarn unit",
+    "error": "Couldn't find a script named 'unit'",
+    "seen_in": {"a": 1, "b": 2, "c": 1},
+    "worked": {"yarn test:unit": ["a", "b"]},
+    "last": NOW - DAY,
+}
+STORY = (
+    "Slots are kept in UTC.\nThe mail shows the hour of the venue because format_slot() converts it.\nAll tests pass."
+)
+
+
+def weights(text: str) -> dict[str, float]:
+    return dict.fromkeys(content_words(text), 1.0)
+
+
+def told(memory: Memory, prompt: str = "", *, layer: str = "notes") -> str:
+    return line(note_of(memory, now=NOW, weights=weights(prompt)), layer=layer)
+
+
+@table(
+    ("memory", "prompt", "text"),
+    [
+        # What came of a turn, in the passage that holds the prompt's words, under its commit.
+        (
+            a_memory("x", kind="turn", id="trn-00000001", body=STORY, trust="agent", files=("mail.py",)),
+            "the mail has the wrong hour of the venue",
+            "- yesterday: The mail shows the hour of the venue because format_slot() converts it. mail.py [trn-00000001]",
+        ),
+        (
+            a_memory("x", kind="turn", detail={"commits": ["Fix hours"], "outcome": "All is in UTC."}, trust="agent"),
+            "",
+            "- yesterday: Fix hours: All is in UTC",
+        ),
+        # A statement of the user, with its reason once.
+        (
+            a_memory("Use SQLite", id="dec-00000001", detail={"why": "because one writer is enough."}),
+            "",
+            "- you, yesterday: Use SQLite, because one writer is enough [dec-00000001]",
+        ),
+        (
+            a_memory("Use SQLite, because one writer is enough.", detail={"why": "because one writer is enough."}),
+            "",
+            "- you, yesterday: Use SQLite, because one writer is enough",
+        ),
+        (a_memory("Use SQLite", trust="agent", source="codex"), "", "- decision (codex), yesterday: Use SQLite"),
+        # A failure with what works.
+        (
+            a_memory("x", kind="failure", detail=FAILED, trust="tool"),
+            "",
+            "- failure: `yarn unit` fails (3 sessions, last yesterday): \"Couldn't find a script named 'unit'\";"
+            " `yarn test:unit` worked in 2",
+        ),
+        # One that somebody wrote down.
+        (
+            a_memory("403 despite the allow block", kind="failure", detail={"fixed_by": "pass the resource"}),
+            "",
+            "- failure, yesterday: 403 despite the allow block: pass the resource",
+        ),
+        (
+            a_memory("The sandbox rejects our sender", kind="learning", trust="agent", files=("rooms/mail.py",)),
+            "",
+            "- learned yesterday: The sandbox rejects our sender. rooms/mail.py",
+        ),
+        (a_memory("Add it", kind="observation", source="git", trust="tool"), "", "- commit, yesterday: Add it"),
+        (
+            a_memory("x", kind="change", files=("a.py",), detail={"what": "NEW", "signature": "book(room) -> Slot"}),
+            "",
+            "- yesterday: book(room) -> Slot NEW. a.py",
+        ),
+        (
+            a_memory("Lock it", kind="pattern", body="Two writers race.", detail={"solution": "a lock"}),
+            "",
+            "- pattern, yesterday: Lock it: Two writers race: a lock",
+        ),
+        (a_memory("ask legal", kind="note", trust="imported", source="lore"), "", "- note (lore), yesterday: ask legal"),
+    ],
+)  # fmt: skip
+def test_each_kind_says_what_it_knows_when_and_from_whom(memory: Memory, prompt: str, text: str) -> None:
+    assert told(memory, prompt).rstrip(".") == text
+
+
+def test_sessions_and_rules_are_one_line_each() -> None:
+    summary = a_memory(
+        "Waiting list", kind="summary", body="offer_slot() holds a slot for 30 minutes.", files=("a.py", "b.py")
+    )
+    assert line(session_note(summary, now=NOW, files=("b.py",)), layer="sessions") == (
+        "- yesterday: Waiting list: offer_slot() holds a slot for 30 minutes. b.py"
+    )
+    # A title that its outcome repeats is not said twice.
+    same = replace(summary, title="Waiting list holds slots", body="The waiting list now holds slots for 30 minutes.")
+    assert session_note(same, now=NOW).text == "The waiting list now holds slots for 30 minutes."
+    rule = a_memory("Prices are whole cents", kind="preference", seen=3)
+    assert line(rule_note(rule, now=NOW), layer="rules") == "- Prices are whole cents (you, 3 times, last yesterday)"
+    assert line(rule_note(replace(rule, seen=1), now=NOW), layer="rules") == "- Prices are whole cents (you, yesterday)"
+
+
+def test_the_users_words_are_quoted_only_where_a_person_typed_them_here() -> None:
+    detail = {"user": "the mail must show the venue's hour", "outcome": "Changed confirm.txt."}
+    turn = a_memory("x", kind="turn", detail=detail, trust="agent")
+    quoted = 'you, yesterday: "the mail must show the venue\'s hour": Changed confirm.txt.'
+    assert quoted in told(turn, "the hour of the venue in the mail")
+    assert "you" not in told(turn, "confirm.txt was changed")
+    # Who imports a turn could put words into the user's mouth.
+    for trust in ("imported", "tool"):
+        assert "you" not in told(replace(turn, trust=trust), "the hour of the venue in the mail")
+    long = {**detail, "user": "the hour of the venue " * 20}
+    assert "you" not in told(replace(turn, detail=long), "the hour of the venue in the mail")
+    assert len(long["user"]) > QUOTE
+
+
+@table("trap", TRAPS)
+def test_no_text_leaves_its_note(trap: str) -> None:
+    for kind in KINDS:
+        detail = dict.fromkeys(("user", "outcome", "why", "solution", "signature", "error", "command", "fix"), trap)
+        lists = {"commits": [trap], "worked": {trap: ["a", "b"]}, "seen_in": {trap: 1}, "worked_in": {trap: trap}}
+        memory = a_memory(trap, kind=kind, body=trap, files=(trap,), source=trap, id=trap, detail={**detail, **lists})
+        for trust in ("user", "agent", "imported"):
+            for each in (
+                note_of(replace(memory, trust=trust), now=NOW, weights=weights(trap)),
+                rule_note(memory, now=NOW),
+            ):
+                text = line(each, layer="notes")
+                assert text.isprintable()
+                assert not any(
+                    mark in text.lower() for mark in ("--- foreword", "--- end", "[foreword", "<", "```", "~~~")
+                )
+
+
+@given(st.integers(0, 10**6))
+def test_notes_are_short_and_clean_whatever_was_stored(seed: int) -> None:
+    memory = any_memory(random.Random(seed))
+    for note in (note_of(memory, now=NOW), session_note(memory, now=NOW), rule_note(memory, now=NOW)):
+        assert all(
+            part.isprintable() for part in (note.text, note.label, note.tail, note.id, note.day, note.by, *note.files)
+        )
+        assert len(note.text) <= 2 * SENTENCE
+        assert len(note.id) <= 40
+        assert note.by.strip("-_").lower() != "user"
+
+
+def test_notes_that_repeat_an_earlier_one_are_left_out() -> None:
+    notes = [note_of(a_memory(text, kind="note"), now=NOW) for text in (
+        "send the offer by mail", "Send the offer by mail please", "delete the old waiting table",
+    )]  # fmt: skip
+    assert [each.text for each in unique_notes(notes)] == ["send the offer by mail", "delete the old waiting table"]
+
+
+# -- passages ----------------------------------------------------------------------------------------------------------
+LONG = """I looked at all of it.
+The confirmation mail formats the hour by itself because confirm.txt predates format_slot().
+Want me to change the confirmation mail too?
+The sandbox rejects our sender until the domain of the venue is verified.
+Now format_slot() converts the hour of the confirmation mail to the venue's zone.
+Done."""
+
+
+def test_a_passage_is_the_sentences_that_hold_the_words_in_their_order() -> None:
+    got = passage(LONG, weights("the confirmation mail has the wrong hour"), room=240)
+    assert got.startswith("The confirmation mail formats the hour by itself because")
+    assert got.endswith("to the venue's zone.")
+    assert "Want me" not in got
+    assert passage(LONG, weights("the sandbox rejects the sender of a domain"), room=240).startswith(
+        "The sandbox rejects"
+    )
+    assert passage(LONG, weights("printer queue"), room=240) == ""
+    assert passage("", weights("mail"), room=240) == ""
+
+
+@given(st.text(max_size=400), st.integers(1, 300))
+def test_a_passage_is_never_longer_than_its_room(text: str, room: int) -> None:
+    both = f"{text}\n{LONG}\n{text}"
+    assert len(passage(both, weights(both[:200]), room=room)) <= room + 3
+
+
+# -- at the first edit of a file ---------------------------------------------------------------------------------------
+def test_before_an_edit_the_newest_that_the_user_laid_down_is_quoted() -> None:
+    old = a_memory("full.sql is a snapshot", kind="preference", id="pre-00000001", age=9 * DAY)
+    new = a_memory("full.sql is never edited; add a migration", kind="correction", id="cor-00000001", age=3 * DAY)
+    others = [a_memory("we edited it", kind=kind, trust="agent", id="x") for kind in KINDS]
+    hint = hint_for_edit("schema/full.sql", [*others, old, new], now=NOW)
+    assert hint is not None
+    assert hint.memory == "cor-00000001"
+    assert hint.text == (
+        '[foreword, history] schema/full.sql: the user, 3 days ago: "full.sql is never edited; add a migration"'
+        " [cor-00000001]"
+    )
+    assert hint_for_edit("a.py", others, now=NOW) is None
+    # What was said in a turn that edited many files is about those that it names.
+    files = tuple(f"f{n}.py" for n in range(9))
+    wide = a_memory("f3 is generated, never edit it", kind="correction", files=files)
+    assert hint_for_edit("rooms/f3.py", [wide], now=NOW) is not None
+    assert hint_for_edit("rooms/f4.py", [wide], now=NOW) is None
+    assert hint_for_edit("a.py", [], now=NOW) is None
+
+
+@table("trap", TRAPS)
+def test_a_hint_before_an_edit_is_one_line_whatever_was_stored(trap: str) -> None:
+    hint = hint_for_edit(trap, [a_memory(trap, kind="preference", id=trap)], now=NOW)
+    assert hint is not None
+    assert hint.text.isprintable()
+    assert hint.text.lower().count("[foreword") == 1
+    assert hint.text.count('"') == 2
+    assert "<" not in hint.text
