@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
@@ -50,7 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     # A process for each project: each has its own environment, and all cores are used.
     with ProcessPoolExecutor(min(len(names), os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
-        results = list(pool.map(replay_project, [args.sessions / name for name in names]))
+        results = list(
+            pool.map(partial(replay_project, each_turn=args.each_turn), [args.sessions / name for name in names])
+        )
     print("\n".join(result["notes"] for result in results))
     print(table_of(results))
     if args.blocks:
@@ -75,6 +78,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("projects", nargs="*", metavar="PROJECT", help="Projects to replay (default: all).")
     add("--sessions", type=Path, default=SESSIONS, metavar="DIR", help="Folder of recorded projects.")
     add("--out", type=Path, metavar="DIR", help="Write each project's result to DIR/PROJECT.json.")
+    add("--each-turn", action="store_true", help="Wait for extraction after each turn: the same in every run.")
     add("--compare", type=Path, action="append", default=[], metavar="FILE", help="A result of session_replay.py.")
     add("--list", action="store_true", help="With --compare: print every figure and line that differs.")
     add("--blocks", type=int, default=0, metavar="N", help="Print N random prompts with their block and what followed.")
@@ -96,7 +100,8 @@ def load_tool(name: str) -> ModuleType:
 class InProcessWorker:
     """What session_replay.py asks of its worker process, answered by the routes themselves."""
 
-    def __init__(self, _binary: str, work: Path, project: Path) -> None:
+    def __init__(self, work: Path, project: Path, *, each_turn: bool) -> None:
+        self._each_turn = each_turn
         self.home, self.user, self.project = work / "home", work / "user", project
         self.memories: list[dict[str, Any]] = []  # all that is stored at the end
         self._now = self._tended = 0.0
@@ -148,7 +153,7 @@ class InProcessWorker:
         if code != 200:
             print(f"hook {event}: {code} {body[:200]!r}", file=sys.stderr)
         took = (time.perf_counter() - began) * 1000
-        if event == "Stop" and os.environ.get("FW_SETTLE", "1") == "1":  # agents pause here for longer than an extraction takes, the loop does not
+        if event == "Stop" and self._each_turn:
             self.settle(ended=False)
         return body if code == 200 else b"", took
 
@@ -164,12 +169,15 @@ class InProcessWorker:
         return False
 
 
-def replay_project(folder: Path) -> Result:
-    """Replay one project's recorded sessions; return what session_replay.py returns, and the scores of the notes."""
+def replay_project(folder: Path, *, each_turn: bool = False) -> Result:
+    """Replay one project's recorded sessions; return what session_replay.py returns, and the scores of the notes.
+
+    With *each_turn*, wait for extraction after each turn, as an agent's pace gives it time to: then two runs agree.
+    """
     tool, workers = load_tool("session_replay"), list[InProcessWorker]()
 
-    def make(binary: str, work: Path, project: Path) -> InProcessWorker:
-        workers.append(InProcessWorker(binary, work, project))
+    def make(_binary: str, work: Path, project: Path) -> InProcessWorker:
+        workers.append(InProcessWorker(work, project, each_turn=each_turn))
         return workers[-1]
 
     with tempfile.TemporaryDirectory(prefix="foreword-replay-") as name, scratch_environment(Path(name)):

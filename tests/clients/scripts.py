@@ -338,6 +338,29 @@ RUNS: dict[str, Callable[[str], Use]] = {
     "copilot": lambda command: Use("bash", {"command": command, "description": "Run it"}),
     "opencode": lambda command: Use("bash", {"command": command, "description": "Run it"}),
 }
+# A name that is not there, whose error names the file, and how each client's model puts it right.
+IMPORTED, MISSING = "from datetime import datetime\n", "from datetime import datetimes as datetime\n"
+_OLD, _NEW = MISSING.strip(), IMPORTED.strip()
+REPAIRS: dict[str, tuple[Use, ...]] = {
+    "claude-code": (
+        Use("Read", {"file_path": FILE}),
+        Use("Edit", {"file_path": FILE, "old_string": _OLD, "new_string": _NEW}),
+    ),
+    "codex": (
+        Use(
+            "apply_patch",
+            f"*** Begin Patch\n*** Update File: rooms/bookings.py\n@@\n-{_OLD}\n+{_NEW}\n*** End Patch",
+        ),
+    ),
+    "gemini": (
+        Use("replace", {"file_path": FILE, "instruction": "import it", "old_string": _OLD, "new_string": _NEW}),
+    ),
+    "copilot": (Use("edit", {"path": FILE, "old_str": _OLD, "new_str": _NEW}),),
+    "opencode": (
+        Use("read", {"filePath": FILE}),
+        Use("edit", {"filePath": FILE, "oldString": _OLD, "newString": _NEW}),
+    ),
+}
 _TODOS = [
     {"content": SHUT, "status": "completed", "priority": "high", "id": "1"},
     {"content": OPEN, "status": "pending", "priority": "low", "id": "2"},

@@ -67,14 +67,17 @@ def install(trial: Trial) -> str:
 
 
 def first_session(trial: Trial) -> str:
-    """An edit, commands that fail, what fixed them, a decision and a rule; nothing more is known, so nothing is said."""
+    """Edits, commands that fail, what fixed them, a decision and a rule; nothing more is known, so nothing is said."""
     script = scripts.SESSIONS[trial.host]
     first = next(at for at, step in enumerate(script.steps) if isinstance(step, Say)) + 1
     trial.talk()
     asked = trial.say(script.prompts[0], *script.steps[:first])
     asked += trial.say(script.prompts[1], *script.steps[first:])
     run = scripts.RUNS[trial.host]
-    asked += trial.say(QUICKLY, run(scripts.WRONG_CALL), run(scripts.RUN_TESTS), Say("Three tests pass."))
+    tests, wrong = run(scripts.RUN_TESTS), run(scripts.WRONG_CALL)
+    _spoil(trial)
+    asked += trial.say(RED, tests, *scripts.REPAIRS[trial.host], tests, Say("The import was wrong."))
+    asked += trial.say(QUICKLY, wrong, tests, Say("Three tests pass."))
     trial.hang_up()
     parts = [part for each in asked for part in said(each.body)]
     too_soon = [part.text[:200] for part in (*ours(parts), *holding(parts, HINT))]
@@ -189,13 +192,19 @@ def hints(trial: Trial) -> str:
     asked = trial.say(ONCE_MORE, run(scripts.WRONG_CALL), Say("Still none."))
     again = {part.text for part in turns(asked)[-1] if HINT in part.text}
     assert len(again) == 1, f"it was said again: {again}"
-    (trial.project / "rooms/bookings.py").write_text(scripts.BOOKINGS)  # somebody brings the bug back
-    asked = trial.say(RED, run(scripts.RUN_TESTS), Say("The comparison again."))
+    _spoil(trial)
+    asked = trial.say(RED, run(scripts.RUN_TESTS), Say("The import again."))
     fixed = trial.given("tool")
     assert "fixed then: edited rooms/bookings.py" in fixed["text"], f"no fix: {fixed['text']!r}"
     assert len(holding(turns(asked)[-1], fixed["text"])) == 1
     trial.hang_up()
     return f"{warned['tokens']} and {fixed['tokens']} tokens in {places.named(turns(asked)[-1], fixed['text'])}"
+
+
+def _spoil(trial: Trial) -> None:
+    """Somebody spoils a file of the project, behind the agent's back."""
+    file = trial.project / "rooms/bookings.py"
+    file.write_text(file.read_text().replace(scripts.IMPORTED, scripts.MISSING))
 
 
 def slash(trial: Trial) -> str:

@@ -62,7 +62,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_replay_scores_what_was_told_and_is_the_same_every_time(recorded: Path, shared: Path) -> None:
-    first, second = replay_project(recorded), replay_project(recorded)
+    first, second = replay_project(recorded, each_turn=True), replay_project(recorded, each_turn=True)
     figures = first["metrics"]
     assert (figures["prompts"], figures["starts"]) == (2, 2)
     (start,) = [row for row in first["records"] if row["session"] == "session-1" and row["moment"] == "SessionStart"]

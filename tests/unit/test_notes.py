@@ -42,9 +42,9 @@ def told(memory: Memory, prompt: str = "", *, layer: str = "notes") -> str:
     [
         # What came of a turn, in the passage that holds the prompt's words, under its commit.
         (
-            a_memory("x", kind="turn", id="trn-00000001", body=STORY, trust="agent", files=("mail.py",)),
+            a_memory("x", kind="turn", id="trn-00000001", body=STORY, trust="agent", files=("m.py",)),
             "the mail has the wrong hour of the venue",
-            "- yesterday: The mail shows the hour of the venue because format_slot() converts it. mail.py [trn-00000001]",
+            "- yesterday: The mail shows the hour of the venue because format_slot() converts it. m.py [trn-00000001]",
         ),
         (
             a_memory("x", kind="turn", detail={"commits": ["Fix hours"], "outcome": "All is in UTC."}, trust="agent"),
@@ -92,7 +92,7 @@ def told(memory: Memory, prompt: str = "", *, layer: str = "notes") -> str:
             "",
             "- pattern, yesterday: Lock it: Two writers race: a lock",
         ),
-        (a_memory("ask legal", kind="note", trust="imported", source="lore"), "", "- note (lore), yesterday: ask legal"),
+        (a_memory("ask law", kind="note", trust="imported", source="lore"), "", "- note (lore), yesterday: ask law"),
     ],
 )  # fmt: skip
 def test_each_kind_says_what_it_knows_when_and_from_whom(memory: Memory, prompt: str, text: str) -> None:

@@ -116,8 +116,10 @@ def is_reliable(detail: Mapping[str, Any]) -> bool:
     """
     failed, succeeded = sessions_seen(detail), sessions_succeeded(detail)
     if detail.get("cause") in ("usage", "folder") and not detail.get("minor"):
-        flagged = any(word.startswith("-") for word in str(detail.get("command", "")).split()[1:])
-        specific = detail["cause"] == "usage" and (flagged or len(str(detail.get("command", "")).split()) >= SPECIFIC)
+        words = str(detail.get("command", "")).split()
+        flagged = len(words) >= SPECIFIC or any(word.startswith("-") for word in words[1:])
+        advised = bool(detail.get("worked") or is_path_shape(str(detail.get("command", ""))))
+        specific = flagged if detail["cause"] == "usage" else advised
         return failed >= (1 if specific else ENOUGH) and succeeded * RELIABLE <= failed - 1
     return failed >= ENOUGH and not succeeded
 

@@ -25,8 +25,8 @@ from foreword.words import GENERIC, STOP_WORDS, root
 
 # The chance that a session does something without the memory: (sessions that did + 1) / (recent sessions + 10), without
 # the session that the memory came from. The 10 stand for sessions that nobody recorded: in a new project something is
-# rare until a second session did it. On recorded sessions whose agents saw no memory, 0.1, 0.15 and 0.2 credit 0.7, 1.0
-# and 1.5 % of the items, and without any limit 3.5 %.
+# rare until a second session did it. On recorded sessions whose agents saw no memory, 0.1, 0.15 and 0.2 credit 0.8, 1.2
+# and 1.7 % of the items, and without any limit 3.2 %.
 RARE = 0.15
 UNRECORDED = 10
 RECENT_SESSIONS = 30
