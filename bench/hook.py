@@ -29,9 +29,11 @@ from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.spool import deliveries
 from foreword.store.sqlite import Store
+from foreword.types import Memory
 from foreword.worker import life
 
 SMALL, LARGE = 5_000, 100_000
+FAILURES = 300  # known failures of a project, as many as the worker keeps at hand
 WARM = 300  # events before the first that counts: a new WAL grows at every commit, one that has gone round does not
 UP, DURABLE, AWAY = 1.25, 1.35, 12.0  # goals, as multiples of the bare interpreter
 AWAY_MS = 150.0
@@ -95,7 +97,7 @@ class Bench:
         self.runs: dict[str, Callable[[], tuple[list[str], bytes]]] = {"bare": self._bare}
         self.workers: dict[str, Home] = {}
         self.away: dict[str, Home] = {}
-        wanted = given.only or "abcde"
+        wanted = given.only or "abcdef"
         if "a" in wanted:
             self._with_pipe(running)
         if "b" in wanted or "c" in wanted:
@@ -117,6 +119,13 @@ class Bench:
         if "e" in wanted:
             spool = self._away("spool", memories=0)
             self.runs["e away, redact and spool"] = lambda: (self._hook(spool, "PostToolUse"), self._tool(secret=True))
+        if "f" in wanted:
+            tools, gone = self._with_failures(running), self._away("gone", memories=0)
+            line = place_of(tools, ENVIRON).command("claude-code", "PreToolUse")
+            self.runs["f before a command"] = lambda: (self._hook(tools, "PreToolUse"), self._command())
+            self.runs["f ... as agents run it"] = lambda: (["/bin/sh", "-c", line], self._command())
+            self.runs["f ... with a hint"] = lambda: (self._hook(tools, "PreToolUse"), self._command(known=True))
+            self.runs["f ... away"] = lambda: (self._hook(gone, "PreToolUse"), self._command())
 
     # -- what is run --------------------------------------------------------------------------------------------
     def run(self) -> None:
@@ -180,6 +189,14 @@ class Bench:
             duration_ms=2210,
         )
 
+    def _command(self, *, known: bool = False) -> bytes:
+        """A command that is about to run, one that failed before or one that nothing is known of."""
+        command = (
+            f"make missing-{self.chance.randrange(FAILURES)}" if known else "uv run pytest -q tests/unit | tail -5"
+        )
+        given = {"command": command, "description": "Run it"}
+        return self._payload("PreToolUse", tool_name="Bash", tool_input=given, tool_use_id=f"toolu_{self.number:08}")
+
     def _prompt(self, home: str) -> bytes:
         """A prompt about something that is known, in a session of its own, so that nothing was shown before."""
         return self._payload("UserPromptSubmit", prompt=self.chance.choice(self.prompts[home]))
@@ -208,8 +225,21 @@ class Bench:
         line = place_of(home, ENVIRON).command("claude-code", "PostToolUse")
         self.runs["a worker up, as agents run it"] = lambda: (["/bin/sh", "-c", line], self._tool())
 
+    def _with_failures(self, running: ExitStack) -> Home:
+        """A home with a worker that knows as many failures of the asked project as a command is compared with."""
+        home = self._home("tools")
+        store, now = Store(home.database, backups=home.backups), time.time()
+        about = {"project": self.key, "created": now, "confirmed": now}
+        store.keep(
+            [Memory("failure", f"make missing-{at} fails", detail=_failed(at, now), **about) for at in range(FAILURES)]
+        )
+        store.close()
+        return self._started(running, "tools", home)
+
     def _with_worker(self, running: ExitStack, name: str, size: int) -> Home:
-        home = self._filled(name, size)
+        return self._started(running, name, self._filled(name, size))
+
+    def _started(self, running: ExitStack, name: str, home: Home) -> Home:
         self._write_hook(home)
         running.callback(life.stop, home)
         life.start(home)
@@ -324,6 +354,20 @@ def _fill(path: Path, size: int, *, key: str, asked: int) -> list[str]:
     return prompts
 
 
+def _failed(number: int, now: float) -> dict[str, Any]:
+    """The detail of a failure, as extraction writes it."""
+    call = f"make missing-{number}"
+    return {
+        "command": call,
+        "text": call,
+        "error": f"make: *** No rule to make target 'missing-{number}'.  Stop.",
+        "key": str(number),
+        "cause": "usage",
+        "seen_in": {"s1": 1, "s2": 1},
+        "last": now - 86_400,
+    }
+
+
 @contextmanager
 def answering(path: str) -> Iterator[None]:
     """A server in a process of its own that answers everything at once with nothing."""
@@ -377,7 +421,7 @@ def report(result: dict[str, Any]) -> str:
     for name, found in result["variants"].items():
         goal = f"≤ {found['goal']:.2f}" if found["goal"] else ""
         verdict = "" if not goal else "met" if found["ratio"] <= found["goal"] else "missed"
-        answered = f"{found['answered']}" if name[0] in "cd" else ""
+        answered = f"{found['answered']}" if name[0] in "cdf" else ""
         lines.append(
             f"{name:<30} {found['min']:>7.2f} {found['p50']:>7.2f} {found['p90']:>7.2f} {found['max']:>7.2f} "
             f"{found['ratio']:>7.2f}  "

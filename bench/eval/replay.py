@@ -14,7 +14,6 @@ import io
 import json
 import os
 import random
-import re
 import sys
 import tempfile
 import time
@@ -30,6 +29,7 @@ from typing import Any
 from unittest.mock import patch
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from bench.eval.compare import replay_differences
 from bench.eval.sessions import SESSIONS, projects
 from foreword.http import Request
 from foreword.paths import Home
@@ -37,8 +37,6 @@ from foreword.worker.keeper import Keeper
 from foreword.worker.server import TEND_EVERY, handler
 
 TOOLS = SESSIONS.parents[1] / "tools"
-TIMINGS = re.compile(r"(^|\.)(start_)?ms_p\d+$")  # never the same twice
-MEMORY_ID = re.compile(r"\b[a-z]{3}-[0-9a-z]{8}\b")  # chosen at random, so not compared
 Result = dict[str, Any]  # of one project, as session_replay.py writes it; and `notes`, the report of score_notes.py
 
 
@@ -67,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         other = json.loads(path.read_text("utf-8"))
         for ours in results:
             if ours["project"] == other["project"]:
-                print("\n".join(differences(other, ours)[: None if args.list else 1]))
+                print("\n".join(replay_differences(other, ours)[: None if args.list else 1]))
     return 0
 
 
@@ -258,47 +256,6 @@ def describe(project: str, record: Mapping[str, Any]) -> str:
     return "\n".join(
         [top, record["block"] or "(no block)", *(f"  {name}: {text}" for name, text in lines.items() if text)]
     )
-
-
-# ---- comparing with session_replay.py
-
-
-def differences(other: Result, ours: Result) -> list[str]:
-    """Return a line with counts, then one for each figure and each told line that only one of the two has."""
-    theirs, mine = flat(other["metrics"]), flat(ours["metrics"])
-    figures = [name for name in sorted({*theirs, *mine}) if not TIMINGS.search(name)]
-    changed = [name for name in figures if theirs.get(name) != mine.get(name)]
-    texts, own = texts_of(other), texts_of(ours)
-    places = sorted({*texts, *own})
-    moved = {place: lines for place in places if (lines := changed_lines(texts.get(place, []), own.get(place, [])))}
-    return [
-        f"{ours['project']}: {len(figures) - len(changed)} of {len(figures)} figures and"
-        f" {len(places) - len(moved)} of {len(places)} answers are the same",
-        *(f"  {name}: {theirs.get(name)} there, {mine.get(name)} here" for name in changed),
-        *(f"  {what} at {at:.0f}, {line}" for (what, at), lines in moved.items() for line in lines),
-    ]
-
-
-def flat(tree: Mapping[str, Any], *, inside: str = "") -> dict[str, Any]:
-    """Return nested figures by their dotted names."""
-    found: dict[str, Any] = {}
-    for name, value in tree.items():
-        found |= flat(value, inside=f"{inside}{name}.") if isinstance(value, Mapping) else {f"{inside}{name}": value}
-    return found
-
-
-def texts_of(result: Result) -> dict[tuple[str, float], list[str]]:
-    """Return the lines of everything that was told, by event and time, without ids."""
-    told = {(record["moment"], record["at"]): record["block"] for record in result["records"]}
-    for hint in result["hints"]:
-        told |= {(f"{part} {hint['tool']}", hint["at"]): hint[part] for part in ("before", "after")}
-    return {place: MEMORY_ID.sub("id", text).splitlines() for place, text in told.items()}
-
-
-def changed_lines(there: Sequence[str], here: Sequence[str]) -> list[str]:
-    """Return the lines that only one of two texts has."""
-    gone = [f"only there: {line}" for line in there if line not in here]
-    return gone + [f"only here: {line}" for line in here if line not in there]
 
 
 if __name__ == "__main__":

@@ -102,7 +102,10 @@ def test_every_event_of_an_old_store_is_read(old):
 
 
 def test_the_sessions_of_an_old_store_can_be_extracted_again(old):
-    """Without the memories that came of them, and with all events unread, the same memories come of them."""
+    """Without the memories that came of them, and with all events unread, memories of the same kinds come of them.
+
+    What a session has one of has the same uid again; statements and failures are known by their words, which differ.
+    """
     db = apsw.Connection(str(old))
     made = "FROM memories WHERE session IN (SELECT id FROM sessions) AND session <> 'made-up-1'"
     before = {uid for (uid,) in db.execute(f"SELECT uid {made}")}
@@ -124,7 +127,11 @@ def test_the_sessions_of_an_old_store_can_be_extracted_again(old):
             extracting.look()
             wait_for(lambda: not store.undistilled())
         assert troubles == []
-        assert {memory.uid for memory in store.by_uid(sorted(before))} == before
+        same = {uid for uid in before if uid.startswith(("sum:", "han:", "chg:"))}
+        assert same
+        assert {memory.uid for memory in store.by_uid(sorted(same))} == same
+        kinds = {uid[:3] for uid in before} | {"trn"}
+        assert {memory.uid[:3] for _, memory in store.page(limit=1000) if memory.session} >= kinds
 
 
 def test_what_is_derived_is_rebuilt_as_it_was(old):

@@ -147,9 +147,9 @@ def test_any_memory_tidied_twice_loses_nothing_and_is_undone_to_the_last_field(s
         assert everything(store, project) == first
         assert not links(store, first)
         again = tidy.run([project])
-        assert set(again["by"]) <= {"learn"}, "what was taken back is not done again"
+        assert set(again["by"]) <= {"propose"}, "what was taken back is not done again"
         # Of two that are two again, the one that was put aside may be confirmed for the first time.
-        assert not did(store, again["run"]) & did(store, done["run"]), "nor is a learning confirmed again"
+        assert not did(store, again["run"]) & did(store, done["run"]), "nor is a rule proposed again"
 
 
 def test_what_was_done_is_logged_under_one_run_and_taken_back(make_store):
@@ -162,22 +162,19 @@ def test_what_was_done_is_logged_under_one_run_and_taken_back(make_store):
     entries = store.log(run=done["run"])
     assert [(each.who, each.what) for each in entries] == [("tidy", "merge")] * 2
     assert done["by"] == {"merge": 2}
-    # What was learned is logged as learning and taken back under either name.
+    # What is proposed is logged as learning, and what was taken back is not proposed again.
     store = make_store()
     project = new_project()
-    told = {"learned": ["The mail sandbox drops every attachment without a word"]}
-    for number in range(2):
-        kept(store, project, "summary", f"session {number}", session=f"s{number}", detail=told)
+    seen = {"seen_in": {"s1": 1, "s2": 1}, "instead_of": "npm"}
+    kept(store, project, "correction", "Use pnpm instead of npm", session="s1", trust="user", detail=seen)
     before = everything(store, project)
     done = tidying_of(store, project).run([project])
     (entry,) = store.log(run=done["run"])
-    assert (entry.who, entry.what) == ("learning", "learn")
+    assert (entry.who, entry.what) == ("learning", "propose")
     (made,) = (each for id, each in everything(store, project).items() if id not in before)
-    older = Amendment("learn", "confirmed", changed=((made, replace(made, confidence=0.9)),))
-    entries = (*store.amend([older], who="tidy", at=2.0), entry)
-    assert not store.undo(entries, who="user", at=3.0).refused
-    assert [each.status for each in everything(store, project).values() if each.status == "active"] == ["active"] * 2
-    assert tidying_of(store, project).run([project])["by"] == {}, "what was taken back is not learned again"
+    assert made.status == "proposed"
+    assert not store.undo([entry], who="user", at=3.0).refused
+    assert tidying_of(store, project).run([project])["by"] == {}, "what was taken back is not proposed again"
 
 
 def test_a_run_that_is_raced_ended_or_failing_loses_nothing(make_store, monkeypatch):

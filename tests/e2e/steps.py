@@ -72,12 +72,12 @@ def first_session(trial: Trial) -> str:
     first = next(at for at, step in enumerate(script.steps) if isinstance(step, Say)) + 1
     trial.talk()
     asked = trial.say(script.prompts[0], *script.steps[:first])
-    asked += trial.say(script.prompts[1], *script.steps[first:])
     run = scripts.RUNS[trial.host]
     tests, wrong = run(scripts.RUN_TESTS), run(scripts.WRONG_CALL)
     _spoil(trial)
     asked += trial.say(RED, tests, *scripts.REPAIRS[trial.host], tests, Say("The import was wrong."))
     asked += trial.say(QUICKLY, wrong, tests, Say("Three tests pass."))
+    asked += trial.say(script.prompts[1], *script.steps[first:])
     trial.hang_up()
     parts = [part for each in asked for part in said(each.body)]
     too_soon = [part.text[:200] for part in (*ours(parts), *holding(parts, HINT))]
@@ -197,7 +197,6 @@ def hints(trial: Trial) -> str:
     fixed = trial.given("tool")
     assert "fixed then: edited rooms/bookings.py" in fixed["text"], f"no fix: {fixed['text']!r}"
     assert len(holding(turns(asked)[-1], fixed["text"])) == 1
-    trial.hang_up()
     return f"{warned['tokens']} and {fixed['tokens']} tokens in {places.named(turns(asked)[-1], fixed['text'])}"
 
 
@@ -298,7 +297,7 @@ def plain_again(trial: Trial) -> str:
 
 # What the second session must be told, in words of the first one's script.
 REMEMBERED = {
-    "open item": ("show the price in the booking form",),
+    "open item": ("how the price in the booking form",),
     "session": ("so a booking that starts when another ends counted as a clash", "rooms/prices.py"),
     "decision": ("integer cents for prices", "17.50 / 3"),
     "rule": ("ever touch tests/conftest.py",),

@@ -216,9 +216,7 @@ def test_stored_text_cannot_steer_a_terminal(shell: Shell) -> None:
 def test_search_has_a_line_a_reason_and_a_filter_for_those_who_ask(shell: Shell) -> None:
     id = shell.add("pattern", "Let the constraint decide", "--body", "gigantic hippopotamus")
     [line] = shell.says("search", "hippopotamus", "--compact").splitlines()
-    assert re.fullmatch(
-        rf"\[pattern\] {id} \| Let the constraint decide \| now \| .+ \| \d{{4}}-\d\d-\d\d", line
-    )
+    assert re.fullmatch(rf"\[pattern\] {id} \| Let the constraint decide \| now \| .+ \| \d{{4}}-\d\d-\d\d", line)
     explained = shell.says("search", "hippopotamus", "--explain")
     assert all(factor in explained for factor in ("match", "recency", "importance", "reinforcement", "scope", "task"))
     assert [each["id"] for each in shell.json("search", "hippopotamus")["results"]] == [id]

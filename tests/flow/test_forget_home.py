@@ -239,18 +239,27 @@ def test_nothing_that_is_about_to_go_is_fetched_any_more(keeper: Keeper) -> None
 
 def test_what_a_forgotten_session_saw_and_fixed_of_anothers_memory_goes_with_it(home: Home, keeper: Keeper) -> None:
     fix, other = (noise(random.Random(seed)) for seed in (1, 2))
-    both = {"seen_in": {"gone": 2, "later": 1}, "fixed_by": fix}
+    both = {"seen_in": {"gone": 2, "later": 1}, "fix": fix, "fixed_files": ["a.py"]}
+    tells = f"Run as `make x`.\nFixed: {fix}."
     one, two = kept(
         keeper,
-        Memory("failure", "pool is closed", session="later", detail={**both, "fixed_in": {"gone": fix}}),
-        Memory("failure", "lock held", session="later", detail={**both, "fixed_in": {"later": other, "gone": fix}}),
+        Memory("failure", "pool is closed", tells, session="later", detail={**both, "fixes": {fix: ["gone"]}}),
+        Memory(
+            "failure",
+            "lock held",
+            session="later",
+            detail={**both, "fixes": {fix: ["gone"], other: ["later"]}, "worked": {"make y": ["gone", "later"]}},
+        ),
     )
     keeper.store.append([prompt("k", "hello", session="gone")])
     shown = forget(keeper, session="gone", dry_run=True)
     receipt = forget(keeper, session="gone")
     assert sorted(receipt["cut_memories"]) == sorted(shown["cut_memories"]) == sorted([one.id, two.id])
     first, second = keeper.store.by_id([one.id, two.id])
-    assert first.detail == {"seen_in": {"later": 1}}
-    assert second.detail == {"seen_in": {"later": 1}, "fixed_in": {"later": other}, "fixed_by": other}
+    assert first.body == "Run as `make x`."
+    assert first.detail == {"seen_in": {"later": 1}, "fix": "", "fixed_files": [], "fixes": {}}
+    assert second.detail == {
+        "seen_in": {"later": 1}, "fix": other, "fixed_files": [], "fixes": {other: ["later"]}, "worked": {"make y": ["later"]}
+    }  # fmt: skip
     keeper.close()
     assert standing(home.root, [fix]) == {}

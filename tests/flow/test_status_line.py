@@ -22,7 +22,11 @@ from tests.flow.conftest import CLEAN, Host, wait_for
 from tests.recorded import recorded
 from tests.scratch import processes_in
 
-PROMPT = {"session_id": "s1", "hook_event_name": "UserPromptSubmit", "prompt": "why does the checkout transport retry a timeout twice?"}
+PROMPT = {
+    "session_id": "s1",
+    "hook_event_name": "UserPromptSubmit",
+    "prompt": "why does the checkout transport retry a timeout twice?",
+}
 START = {"session_id": "s1", "hook_event_name": "SessionStart", "source": "startup"}
 
 

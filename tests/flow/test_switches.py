@@ -59,7 +59,12 @@ def fill(home: Home, *projects: str) -> None:
         about = {"project": owner.key, "scope": owner.scope, "created": now, "confirmed": now}
         store.keep(
             [
-                Memory(kind="decision", title="The checkout HTTPTransport retries every timeout twice, then it asks the second bank", body="the bank", **about),
+                Memory(
+                    kind="decision",
+                    title="The checkout HTTPTransport retries every timeout twice, then it asks the second bank",
+                    body="the bank",
+                    **about,
+                ),
                 Memory(kind="failure", title="checkout transport timeout", detail={"fixed_by": "raise it"}, **about),
             ]
         )
@@ -89,7 +94,12 @@ def test_a_hook_obeys_with_a_worker(home: Home, host: Host, start, switched):
         assert (len(host.stored()) > before) is kept, what
         event = {"host": "claude-code", "event": "Stop", "payload": {"session_id": what, "cwd": project}}
         assert client.post("/api/events", event)["stored"] == int(kept), what
-        got = client.get("/api/context", project_path=project, prompt="why does the checkout transport retry a timeout twice?", preview=1)
+        got = client.get(
+            "/api/context",
+            project_path=project,
+            prompt="why does the checkout transport retry a timeout twice?",
+            preview=1,
+        )
         assert bool(got["context"]) is told, what
         assert told or "switched off" in got["why"], what
 
@@ -214,11 +224,15 @@ def test_an_import_of_many_projects_leaves_out_those_that_are_off(filled: Home, 
 def test_a_project_is_off_when_the_command_says_so(filled: Home, start, project):
     client = start()
     assert run(filled, project, "project", "off").stdout.startswith("shop is off")
-    assert not client.get("/api/context", project_path=project, prompt="why does the checkout transport retry a timeout twice?")["context"]
+    assert not client.get(
+        "/api/context", project_path=project, prompt="why does the checkout transport retry a timeout twice?"
+    )["context"]
     with pytest.raises(BadRequest):
         client.post("/api/memories", {"kind": "note", "title": "a wombat", "project_path": project})
     run(filled, project, "project", "on")
-    assert client.get("/api/context", project_path=project, prompt="why does the checkout transport retry a timeout twice?")["context"]
+    assert client.get(
+        "/api/context", project_path=project, prompt="why does the checkout transport retry a timeout twice?"
+    )["context"]
 
 
 def test_on_tells_what_the_repository_itself_keeps_off(filled: Home, start, project):

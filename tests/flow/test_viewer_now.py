@@ -20,9 +20,11 @@ from foreword.types import Memory
 from foreword.web.now import LAYERS
 from tests.flow.conftest import Host, wait_for
 from tests.flow.viewing import Page
+from tests.scratch import asking, fact
 
 PROMPT = "why does the checkout transport retry a timeout twice?"
-DECIDED = "The checkout transport waits nine seconds"
+KNOWN = "The checkout HTTPTransport retries every timeout twice, then it asks the second bank"
+DECIDED = fact("otter")
 FACTORS = {"match", "recency", "importance", "reinforcement", "scope", "task"}
 
 
@@ -64,8 +66,14 @@ def filled(home: Home, project: str) -> Home:
     about: dict[str, Any] = {"project": owner.key, "scope": owner.scope, "created": time.time() - 60}
     store.keep(
         [
-            Memory("decision", "The checkout HTTPTransport retries every timeout twice, then it asks the second bank", files=("shop/bank.py",), **about),
-            Memory("preference", "Run the tests with make test", **about),
+            Memory(
+                "decision",
+                KNOWN,
+                files=("shop/bank.py",),
+                trust="user",
+                **about,
+            ),
+            Memory("preference", "Run the tests with make test", trust="user", **about),
         ]
     )
     store.close()
@@ -114,17 +122,20 @@ def test_a_hooks_prompt_makes_a_line_arrive_and_then_what_it_was_given_is_there(
 
 def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page, host, project):
     began = starts(host, project)
-    assert asks(host, project, "does the checkout transport time out?") == ""  # it was said at the start
+    assert asks(host, project, "is there tea in the kitchen of the office?") == ""  # nobody knows
     page.client.post("/api/memories", {"kind": "decision", "title": DECIDED, "project_path": project})
-    asked = asks(host, project, PROMPT)
+    asked = asks(host, project, asking("otter"))
     told = page.get("/api/now")
     session, (prompt, _, start) = told["session"], told["moments"]
     assert (session["id"], session["host"], session["goes_on"]) == ("s1", "claude-code", True)
-    assert (session["project_name"], session["title"]) == (Path(project).name, "does the checkout transport time out?")
+    assert (session["project_name"], session["title"]) == (
+        Path(project).name,
+        "is there tea in the kitchen of the office?",
+    )
     assert (start["text"], prompt["text"]) == (began, asked)
-    assert (start["moment"], prompt["moment"], prompt["prompt"]) == ("session_start", "prompt", PROMPT)
+    assert (start["moment"], prompt["moment"], prompt["prompt"]) == ("session_start", "prompt", asking("otter"))
     assert 0 < prompt["tokens"] <= prompt["budget"] == 500
-    assert {"checkout", "transport"} <= set(prompt["terms"])
+    assert {"otter", "cellar"} <= set(prompt["terms"])
     (item,) = prompt["items"]
     assert (item["title"], item["kind"]) == (DECIDED, "decision")
     assert set(item["why"]) == FACTORS
@@ -139,13 +150,19 @@ def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page
 
 def test_what_is_silent_says_why_and_what_was_among_it(page, host, project, filled):
     assert starts(host, project)
-    assert asks(host, project, "the checkout transport, please") == ""
+    assert asks(host, project, PROMPT)
+    assert asks(host, project, "so the checkout transport retries a timeout twice, at the second bank?") == ""
     assert starts(host, project, source="resume") == ""
-    resumed, told, start = page.get("/api/now")["moments"]
-    assert (start["silent"], told["why"]) == (False, "told")
-    assert told["says"] == "everything that fits was told already in this context window"
-    assert told["nearest"]["title"] == "The checkout HTTPTransport retries every timeout twice, then it asks the second bank"
-    assert (resumed["source"], resumed["why"]) == ("resume", "told")
+    assert asks(host, project, "paint the ferry, its second bank of oars and the harbour lantern") == ""
+    near, resumed, told, _, start = page.get("/api/now")["moments"]
+    assert (start["silent"], told["why"]) == (False, "repeated")
+    assert told["says"] == "everything that fits was shown already in this context window"
+    assert told["nearest"]["title"] == KNOWN
+    assert (resumed["source"], resumed["why"]) == ("resume", "repeated")
+    assert near["why"] == "below"
+    (left,) = near["rejected"]
+    assert left["title"] == KNOWN
+    assert left["why"]
     filled.config.write_text("inject = false\n")
     wait_for(lambda: page.client.get("/api/line", project_path=project)["line"] == "foreword: silent")
     assert asks(host, project, "and the wombats?") == ""
@@ -187,4 +204,4 @@ def test_what_is_used_is_told_with_how_it_was_known(page, host, project):
 
 
 def test_every_layer_of_every_recipe_has_words():
-    assert {layer.name for recipe in RECIPES.values() for layer in recipe.layers} <= set(LAYERS)
+    assert {layer.name for recipe in RECIPES.values() for layer in recipe.layers} | {"hint"} == set(LAYERS)

@@ -55,7 +55,7 @@ def run(id: str, command: str, *, error: str = "", output: str = "") -> tuple[st
 
 
 def work(project: str) -> tuple[tuple[str, dict[str, Any]], ...]:
-    error = "Exit code 1\nE   KeyError: 'sender'\nFAILED tests/test_mail.py::test_offer - KeyError"
+    error = "Exit code 1\nmail.py:2: KeyError\nE   KeyError: 'sender'\nFAILED tests/test_mail.py::test_offer - KeyError"
     write = {"file_path": f"{project}/mail.py", "content": "def send_offer(guest):\n    return guest\n"}
     return (
         ("SessionStart", {"source": "startup"}),
@@ -67,7 +67,7 @@ def work(project: str) -> tuple[tuple[str, dict[str, Any]], ...]:
             "type": "create", "filePath": write["file_path"], "content": write["content"], "structuredPatch": []}}),
         run("t4", "pytest -q", output="1 passed"),
         ("UserPromptSubmit", {"prompt": "Let's use UTC because venues lie in two zones", "prompt_id": "p2"}),
-        ("Stop", {"last_assistant_message": "Offers go through the queue now."}),
+        ("Stop", {"last_assistant_message": "Offers go through the queue now, and mail.py sends them at the full hour."}),
         ("SessionEnd", {"reason": "exit"}),
     )  # fmt: skip
 
@@ -91,11 +91,12 @@ def test_a_session_stands_in_the_timeline_with_all_that_came_of_it(client, ask, 
         ("mail.py", "send_offer", "NEW")
     ]
     (failure,) = told["failures"]
-    assert failure["title"] == "KeyError: 'sender' (test_offer)"
+    assert failure["title"] == "`pytest` fails: KeyError: 'sender'"
     assert "mail.py" in failure["fix"]
     assert not failure["open"]
-    assert [each["title"] for each in told["decisions"]] == ["Use UTC"]
-    assert told["next"] == ["Verify the sender's domain"]
+    assert [each["title"] for each in told["decisions"]] == ["Let's use UTC because venues lie in two zones"]
+    assert told["next"] == ["Verify the sender's domain", "Change not committed: mail.py"]
+    assert told["work"] == ""
     assert set(told["given"]) == {"injections", "items", "tokens", "used"}
 
 
@@ -131,9 +132,10 @@ def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decide
     told = ask("/api/sessions/one")
     moments = [each for each in told["moments"] if each["what"] != "given"]
     assert [each["what"] for each in moments] == [
-        "start", "prompt", "plan", "run", "edit", "run", "fixed", "prompt", "kept", "answer", "kept", "end",
+        "start", "prompt", "plan", "run", "edit", "run", "fixed", "prompt", "kept", "answer", "kept", "kept", "end",
     ]  # fmt: skip
     assert [each["at"] for each in told["moments"]] == sorted(each["at"] for each in told["moments"])
+    assert [each["memory"]["kind"] for each in moments if each["what"] == "kept"] == ["decision", "learning", "handoff"]
     _, asked, plan, failed, edit, passed, fixed, *_rest = moments
     assert asked["text"] == "make the waiting list send its offers by mail"
     assert plan["todos"] == [{"text": "Verify the sender's domain", "done": False}]
@@ -147,7 +149,11 @@ def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decide
     (given,) = (each for each in told["moments"] if each["what"] == "given")
     assert [item["title"] for item in given["items"]] == ["offers are sent by mail"]
     assert told["handoff"]["next"] == ["Verify the sender's domain"]
-    assert told["about"]["done"]
+    assert told["about"]["decisions"] == ["Let's use UTC because venues lie in two zones"]
+    second = next(each for each in moments if each["what"] == "prompt" and each["text"].startswith("Let's"))
+    assert (second["author"], bool(second["author_why"])) == ("typed", True)
+    assert second["outcome"].startswith("Offers go through the queue now")
+    assert second["turn"].startswith("trn-")
     assert (told["left_out"], told["silent"]) == (0, False)
 
 
@@ -172,7 +178,11 @@ def test_of_a_very_long_session_the_last_moments_are_told_and_texts_are_cut(clie
 
 
 def broke(id: str) -> tuple[str, dict[str, Any]]:
-    return run(id, "pytest -q", error="Exit code 1\nE   KeyError: 'sender'\nFAILED tests/test_mail.py::t - KeyError")
+    return run(
+        id,
+        "pytest -q",
+        error="Exit code 1\nmail.py:2: KeyError\nE   KeyError: 'sender'\nFAILED tests/test_mail.py::t - KeyError",
+    )
 
 
 def test_every_session_tells_a_failure_that_several_saw_and_which_of_them_fixed_it(client, ask, project):
@@ -216,3 +226,4 @@ def test_every_session_tells_a_failure_that_several_saw_and_which_of_them_fixed_
     client.post("/api/forget", {"session": "fixer"})
     left = {each["id"]: each["failures"] for each in ask("/api/timeline")["sessions"]}
     assert [(each["by"], each["fix"]) for some in left.values() for each in some] == [(None, None)] * 2
+    assert "edited" not in json.dumps(client.get("/api/sessions/first")["memories"])

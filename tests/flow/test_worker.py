@@ -148,7 +148,18 @@ def test_answers_have_the_shapes_of_the_specification(home: Home, start, project
     context = client.get(
         "/api/context", project_path=project, session_id="s", moment="prompt", prompt="wombats?", budget=200
     )
-    assert set(context) == {"context", "tokens", "budget", "layers", "skipped", "build_ms", "injection", "why", "reason", "ms"}
+    assert set(context) == {
+        "context",
+        "tokens",
+        "budget",
+        "layers",
+        "skipped",
+        "build_ms",
+        "injection",
+        "why",
+        "reason",
+        "ms",
+    }
     assert "wombats dig" in context["context"]
     assert 0 < context["tokens"] <= context["budget"] == 200
     wait_for(lambda: client.get("/api/injections", session_id="s")["injections"])

@@ -16,9 +16,9 @@ from tests.month.story import GONE, LINES, Choice
 ALIKE = 0.9  # share of the words that two memories have in common, from which on they count as one said twice
 HALF = 15  # the day that ends the first half
 # Layers whose order is that of the calendar, whatever was used: no measure of ranking.
-BY_DATE = ("sessions", "changes", "continuity")
+BY_DATE = ("standing", "sessions", "changes")
 # Kinds that tell what happened on a day, not what holds.
-HISTORY = ("summary", "observation", "failure", "change")
+HISTORY = ("summary", "turn", "observation", "failure", "change")
 
 
 # -- duplicates ---------------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def _telling(given: Given, choice: Choice) -> Iterator[str]:
     section = ""
     for line in given.injection.text.splitlines():
         section = line if line.startswith("## ") else section
-        if ("dec:" in line or section == "## Rules") and says(line, choice):
+        if section in ("## Rules", "## For the files in play") and says(line, choice):
             yield line
 
 
@@ -89,10 +89,10 @@ def _naming(text: str, name: str) -> Iterator[str]:
     section = ""
     for line in text.splitlines():
         section = line if line.startswith("## ") else section
-        of_code = section == "## Recently changed code" or line.startswith("[change]")
+        of_code = section == "## Recently changed code"
         if of_code and whole.search(line) and "deleted" not in line.lower():
             yield line
-        if section == "## Known here" and whole.search(line):
+        if section == "## For the files in play" and whole.search(line):
             yield line
 
 

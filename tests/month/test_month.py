@@ -98,14 +98,6 @@ def test_used_memories_rank_better_than_ignored_ones(month: Month):
     assert fate.better < fate.worse, fate
 
 
-def test_what_failed_three_times_with_one_fix_has_become_a_pattern(month: Month):
-    patterns = [f"{each.title} {each.body} {each.detail}" for each in month.active if each.kind == "pattern"]
-    assert any("havn.migrate" in each for each in patterns)
-    assert any("npm run types" in each for each in patterns)
-    assert not any("address already in use" in each for each in patterns), "it was mended in three ways"
-    assert not any("met office" in each for each in patterns), "it was never mended"
-
-
 def test_what_was_never_mended_is_still_told(month: Month):
     assert "met office" in month.scene["start"] + month.scene["prompt 1"]
 

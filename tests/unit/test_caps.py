@@ -19,8 +19,8 @@ from foreword.recall.pipeline import caps, recall
 from foreword.tokens import count
 from foreword.types import KINDS, Cap, Context, Memory, Moment
 from tests.tables import table
-from tests.unit.test_budget import HERE, NOW, TITLES, InMemory, a_memory
-from tests.unit.test_fit import a_layer, a_line, chosen, is_part, words
+from tests.unit.recalling import HERE, NOW, SCRIPTS, InMemory, any_memory, options
+from tests.unit.test_budget import a_layer, a_line, chosen, is_part, words
 
 COUNTS = ("characters", "utf-16", "utf-8")
 ENDS = {
@@ -67,16 +67,17 @@ def test_hosts_say_what_they_take(tmp_path):
         cap_of("nobody", raised={})
 
 
-def told(memories, *, moment, form, budget, cap, recipes=GENEROUS):
-    wanted = Moment(name=moment, project=HERE, prompt="walrus", budget=budget, form=form)
-    return recall(InMemory(memories), wanted, recipe=recipes[moment], threshold=0.0, now=NOW, cap=cap)
+def told(memories, *, trigger, form, budget, cap, style="notes"):
+    wanted = Moment(trigger, HERE, prompt="walrus pool opening hours", budget=budget, form=form, languages=())
+    chosen_options = options(trigger, layout=GENEROUS[trigger], cap=cap, style=style, threshold=0.0)
+    return recall(InMemory(memories), wanted, options=chosen_options, now=NOW)
 
 
-def assert_whole(got, *, moment, form, budget, cap):
+def assert_whole(got, *, trigger, form, budget, cap):
     """Within cap and budget, in its frame, and every memory in lines that its renderer wrote."""
     assert cap.size(got.text) <= cap.most
-    assert count(got.text) == got.tokens <= (budget or GENEROUS[moment].budget) * 95 // 100
-    begin, end = ENDS["plain" if moment == "compaction" else form]
+    assert count(got.text) == got.tokens <= (budget or GENEROUS[trigger].budget) * 95 // 100
+    begin, end = ENDS["plain" if trigger == "compaction" else form]
     assert got.text.startswith(begin)
     assert got.text.endswith(end)
     assert got.items
@@ -93,18 +94,18 @@ def assert_whole(got, *, moment, form, budget, cap):
     st.sampled_from(COUNTS),
     st.sampled_from((700, 3000, 10_000, 10_240)),
 )
-def test_no_store_and_no_budget_ever_passes_the_cap(seed, many, moment, form, budget, counts, most):
+def test_no_store_and_no_budget_ever_passes_the_cap(seed, many, trigger, form, budget, counts, most):
     rand, cap = random.Random(seed), Cap(most, counts)
-    memories = [a_memory(rand) for _ in range(many)]
-    got = told(memories, moment=moment, form=form, budget=budget, cap=cap)
-    free = told(memories, moment=moment, form=form, budget=budget, cap=None)
+    memories = [any_memory(rand) for _ in range(many)]
+    got = told(memories, trigger=trigger, form=form, budget=budget, cap=cap)
+    free = told(memories, trigger=trigger, form=form, budget=budget, cap=None)
     if not isinstance(free, Context):
         assert not isinstance(got, Context)
     elif cap.size(free.text) <= most:
         assert isinstance(got, Context)
         assert got.text == free.text  # byte for byte
     elif isinstance(got, Context):
-        assert_whole(got, moment=moment, form=form, budget=budget, cap=cap)
+        assert_whole(got, trigger=trigger, form=form, budget=budget, cap=cap)
 
 
 @table(
@@ -115,13 +116,12 @@ def test_a_host_that_takes_ten_thousand_gets_nearly_as_much_whatever_the_script(
     rand, cap = random.Random(7), cap_of(host, raised={})
     kinds = [kind for kind in KINDS if kind != "goal"]
     memories = [
-        replace(a_memory(rand), kind=kinds[at % len(kinds)], title=TITLES[script](rand), confidence=1.0, detail={})
+        replace(any_memory(rand), kind=kinds[at % len(kinds)], title=SCRIPTS[script](rand), confidence=1.0, detail={})
         for at in range(400)
     ]
-    got = told(memories, moment="session_start", form="markdown", budget=100_000, cap=cap)
-    assert_whole(got, moment="session_start", form="markdown", budget=100_000, cap=cap)
+    got = told(memories, trigger="question", form="markdown", budget=100_000, cap=cap)
+    assert_whole(got, trigger="question", form="markdown", budget=100_000, cap=cap)
     assert cap.size(got.text) > 0.9 * cap.most
-    assert {layer.name for layer in RECIPES["session_start"].layers} - {"continuity"} <= set(got.layers)
 
 
 LINES = st.builds(
@@ -133,7 +133,7 @@ LINES = st.builds(
 LAYERS = st.lists(
     st.builds(
         Layer,
-        name=st.sampled_from(["continuity", "changes", "rules", "past", "else"]),
+        name=st.sampled_from(["standing", "changes", "rules", "knowledge", "else"]),
         lines=st.lists(LINES, max_size=12).map(tuple),
         cap=st.integers(-1, 2000),
         limit=st.integers(0, 12),
@@ -144,7 +144,7 @@ LAYERS = st.lists(
 
 
 def real(layers):
-    return render.block(layers, moment="session_start", project="datasette")
+    return render.block(layers, trigger="session_start", project="rooms")
 
 
 @settings(deadline=None)
@@ -186,5 +186,5 @@ def test_lines_share_a_cap_whole_or_shorter():
         Memory("decision", "walrus " * 200_000, id=f"dec-{at:08}", scope=HERE.scope, created=NOW) for at in range(9)
     ]
     cap = Cap(900, "utf-16")
-    got = told(memories, moment="session_start", form="markdown", budget=100_000, cap=cap)
-    assert_whole(got, moment="session_start", form="markdown", budget=100_000, cap=cap)
+    got = told(memories, trigger="session_start", form="markdown", budget=100_000, cap=cap)
+    assert_whole(got, trigger="session_start", form="markdown", budget=100_000, cap=cap)

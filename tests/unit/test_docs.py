@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.eval.datasets import read_sets
 from foreword.cli.demo import load_story
 from foreword.config import SETTINGS, load
-from foreword.extract.hints import KnownFailure, hint_before
+from foreword.recall.hints import KnownFailure, hint_before
 from foreword.paths import Home
 from foreword.recall import rank
 from foreword.recall.pipeline import REASONS, options_of, recall

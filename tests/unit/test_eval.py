@@ -17,17 +17,16 @@ from bench.eval import context, metrics, retrieval
 from bench.eval.baseline import PlainIndex, plain_words
 from bench.eval.compare import print_comparison
 from bench.eval.datasets import Dataset, read_samples, read_sets
-from bench.eval.scratch import Product, open_scratch
+from bench.eval.scratch import open_scratch
 from bench.eval.silence import measure_silence
 from bench.eval.tokens import measure_estimates
 from foreword.errors import BadRequest
 from foreword.layout import RECIPES
+from foreword.recall.pipeline import Options
 from foreword.tokens import count
 
 DAY = 86_400
-PRODUCT = Product(
-    recipe=RECIPES["prompt"], threshold=0.06, synonyms={}, most_terms=10, postings=5000, family="claude-4.7"
-)
+OPTIONS = Options(layout=RECIPES["prompt"], threshold=0.06, family="claude-4.7")
 
 Write = Callable[..., Path]
 
@@ -61,7 +60,7 @@ def write(tmp_path: Path) -> Write:
 
 
 def ask(dataset: Dataset) -> retrieval.Result:
-    with open_scratch(dataset, product=PRODUCT) as scratch:
+    with open_scratch(dataset, options=OPTIONS) as scratch:
         return retrieval.ask(scratch)
 
 
@@ -183,7 +182,7 @@ def test_no_question_sees_the_future(write: Write) -> None:
     before, after = ask(dataset).answers
     assert ([hit.uid for hit in before.found], before.plain) == (["old"], ("old",))
     assert {hit.uid for hit in after.found} == {"old", "new"}
-    with open_scratch(dataset, product=PRODUCT) as scratch:
+    with open_scratch(dataset, options=OPTIONS) as scratch:
         blocks = context.build_blocks(scratch, budgets=(500,))
     assert [[one.uid for one in block.memories] for block in blocks["recency", 500]] == [["old"], ["new", "old"]]
 
@@ -199,14 +198,14 @@ def test_strange_prompts_are_silenced_at_the_price_of_own_ones(write: Write) -> 
     zoo = [query("lions", "lions sleep?", {"y": 1}), query("none", "zebra", {})]
     with ExitStack() as stack:
         sets = read_sets([write("shop", SHOP, shop), write("zoo", ZOO, zoo)])
-        scratches = [stack.enter_context(open_scratch(each, product=PRODUCT)) for each in sets]
+        scratches = [stack.enter_context(open_scratch(each, options=OPTIONS)) for each in sets]
         silence = measure_silence(scratches, [retrieval.ask(each) for each in scratches])
     assert silence["prompts"] == 4
     # Of the four only "do prices sleep?" finds anything in the zoo.
     first, last = silence["curve"][0], silence["curve"][-1]
     assert (first["threshold"], first["silent"], first["r_at_10_kept"]) == (0.0, 0.75, 1.0)
     assert (last["silent"], last["silent_unanswerable"]) == (1.0, 1.0)
-    assert [point["threshold"] for point in silence["curve"] if "product" in point] == [PRODUCT.threshold]
+    assert [point["threshold"] for point in silence["curve"] if "product" in point] == [OPTIONS.threshold]
     for curve in (silence["curve"], silence["baseline"]["curve"]):
         assert [point["silent"] for point in curve] == sorted(point["silent"] for point in curve)
         kept = [point["r_at_10_kept"] for point in curve]
@@ -222,11 +221,11 @@ def test_a_block_is_worth_what_it_names(write: Write) -> None:
         memory("b", "Releases go out on Mondays", files=["Makefile"], at=2 * DAY),
     ]
     queries = [
-        query("q", "how many cents?", {"a": 1}, files=["shop/price.py", "shop/cart.py"]),
+        query("q", "which prices are whole cents?", {"a": 1}, files=["shop/price.py", "shop/cart.py"]),
         query("none", "zebra", {}),
     ]
     (dataset,) = read_sets([write("s", memories, queries)])
-    with open_scratch(dataset, product=PRODUCT) as scratch:
+    with open_scratch(dataset, options=OPTIONS) as scratch:
         blocks = context.build_blocks(scratch, budgets=(100, 500))
     result = context.summarize([(dataset.name, dataset.group, blocks)], budget=500)
     (row,) = result["sets"]
@@ -242,12 +241,12 @@ def test_a_block_is_worth_what_it_names(write: Write) -> None:
 def test_no_block_of_any_method_exceeds_its_budget(write: Write) -> None:
     memories = [memory(f"m{number}", f"cents of price {number}") for number in range(30)]
     (dataset,) = read_sets([write("s", memories, [query("q", "cents of a price", {"m1": 1})])])
-    with open_scratch(dataset, product=PRODUCT) as scratch:
+    with open_scratch(dataset, options=OPTIONS) as scratch:
         blocks = context.build_blocks(scratch, budgets=(60, 77, 100, 333, 500, 1500))
     for (_, budget), given_blocks in blocks.items():
         for block in given_blocks:
             assert count(block.text) <= budget
-            assert len(block.memories) <= RECIPES["prompt"].layers[0].limit
+            assert len(block.memories) <= RECIPES["prompt"].layers[-1].limit
 
 
 # ---- tokens, and the comparison of two runs

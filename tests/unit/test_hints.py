@@ -9,7 +9,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.extract.hints import (
+from foreword.recall.hints import (
     MOST_CHARACTERS,
     KnownFailure,
     age,
@@ -64,8 +64,10 @@ def test_a_call_that_failed_before_is_told_with_what_worked():
 @table(
     ("more", "reliable"),
     [
-        ({"seen_in": {"s1": 1}}, True),
-        ({"seen_in": {"s1": 1}, "succeeded_in": {"s2": 1}}, False),
+        ({"seen_in": {"s1": 1}}, False),  # two words say too little after one session
+        ({"seen_in": {"s1": 1}, "command": "shopctl --all bun"}, True),
+        ({"seen_in": {"s1": 1, "s2": 1}}, True),
+        ({"seen_in": {"s1": 1, "s2": 1}, "succeeded_in": {"s3": 1}}, False),
         ({"seen_in": {str(each): 1 for each in range(9)}, "succeeded_in": {"x": 4}}, True),
         ({"seen_in": {str(each): 1 for each in range(9)}, "succeeded_in": {"x": 1, "y": 1, "z": 1}}, False),
         ({"cause": "content", "seen_in": {"s1": 3}}, False),
@@ -76,7 +78,8 @@ def test_a_call_that_failed_before_is_told_with_what_worked():
     ],
 )
 def test_only_a_call_that_fails_each_time_is_warned_of(more, reliable):
-    assert is_reliable(detail("shopctl bun", "error: unrecognized subcommand 'bun'", **more)) is reliable
+    known = detail("shopctl bun", "error: unrecognized subcommand 'bun'", **{"command": "shopctl bun", **more})
+    assert is_reliable(known) is reliable
 
 
 def test_a_check_that_passes_with_other_errors_is_not_warned_of():

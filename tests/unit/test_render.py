@@ -20,6 +20,7 @@ from foreword.recall.render import (
     PLAIN_END,
     block,
     compact,
+    form_at,
     line,
     shorter_lines,
 )
@@ -32,17 +33,8 @@ from tests.unit.recalling import DAY, HOUR, NOW, TRAPS, a_memory, any_memory, as
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 TEXT = st.sampled_from(TRAPS) | st.text(st.characters(exclude_categories=()), max_size=60)
 LAYERS = (
-    "standing",
-    "sessions",
-    "failures",
-    "commands",
-    "rules",
-    "knowledge",
-    "changes",
-    "notes",
-    "answer",
-    "session",
-    "else",
+    *("standing", "sessions", "failures", "commands", "rules", "knowledge", "changes", "notes", "answer"),
+    *("session", "else"),
 )
 
 
@@ -97,9 +89,7 @@ def test_neutral_text_is_one_harmless_line_and_stays_as_it_is(text, width):
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=6), st.sampled_from(MOMENTS), st.sampled_from(FORMS), TEXT)
 def test_a_block_has_one_frame_and_only_lines_of_ours_whatever_was_stored(seeds, trigger, form, project):
 
-    shape = (
-        "plain" if trigger == "compaction" else "markdown" if form == "codes" and trigger != "session_start" else form
-    )
+    shape = form_at(trigger, form)
     names = ("index",) if trigger == "prompt" and len(seeds) % 2 else LAYERS[: len(seeds)]
     layers = [
         a_layer(name, any_memory(random.Random(seed)), form=shape) for name, seed in zip(names, seeds, strict=False)
@@ -144,24 +134,16 @@ def test_hostile_texts_stay_in_their_place_in_every_form():
     assert len(texts) > 2000
     for text in texts:
         assert_harmless("- " + neutral(text, width=160), lines=1)
-        detail = {
-            "error": text,
-            "command": text,
-            "next": [text],
-            "user": text,
-            "outcome": text,
-            "why": text,
-            "fix": text,
-        }
+        names = ("error", "command", "user", "outcome", "why", "fix")
+        detail = {"next": [text], **dict.fromkeys(names, text)}
+        memories = [
+            a_memory(text, kind=kind, body=text, files=(text,), source=text, trust="tool", detail=detail)
+            for kind in KINDS
+        ]
         for form in FORMS:
-            layers = [
-                a_layer(name, a_memory(text, kind=kind, body=text, files=(text,), source=text, trust="tool", detail=detail),
-                        form=form)
-                for name, kind in zip(LAYERS, KINDS, strict=False)
-            ]  # fmt: skip
-            assert_whole(
-                block(layers[:7], trigger="session_start", project=text, form=form), trigger="session_start", form=form
-            )
+            layers = [a_layer(name, each, form=form) for name, each in zip(LAYERS[:7], memories, strict=False)]
+            told = block(layers, trigger="session_start", project=text, form=form)
+            assert_whole(told, trigger="session_start", form=form)
 
 
 # ---- characters
@@ -338,17 +320,14 @@ Earlier:
 @table("layer", ["rules", "standing", "failures"])
 @table("form", FORMS)
 def test_ids_are_shown_only_where_there_is_more_to_fetch(form, layer):
-    assert "pre-00000001" not in line(note_of(RULE, now=NOW), form=form, layer=layer) or (form, layer) == (
-        "xml",
-        "failures",
-    )
+    there = "pre-00000001" in line(note_of(RULE, now=NOW), form=form, layer=layer)
+    assert there == ((form, layer) == ("xml", "failures"))
     assert ("pre-00000001" in line(note_of(RULE, now=NOW), form=form, layer="notes")) == (form in ("markdown", "xml"))
 
 
 def test_shorter_lines_cost_less_and_keep_when_and_who():
-    note = session_note(
-        a_memory("Waiting list", kind="summary", body="x " * 60, files=("a.py", "b.py", "c.py")), now=NOW
-    )
+    long = a_memory("Waiting list", kind="summary", body="x " * 60, files=("a.py", "b.py", "c.py"))
+    note = session_note(long, now=NOW)
     for form in FORMS:
         texts = [line(note, form=form, layer="sessions"), *shorter_lines(note, form=form, layer="sessions")]
         assert len(texts) > 1

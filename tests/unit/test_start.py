@@ -197,6 +197,13 @@ def test_only_the_users_words_become_rules_and_only_sure_ones(store):
         )
 
 
+def test_a_rule_for_all_projects_is_not_hidden_by_a_project_that_is_corrected_all_day(store):
+    rules = [a_memory(f"Rule {n}: so it is", kind="correction", uid=f"c{n}", age=HOUR) for n in range(90)]
+    store.keep([a_memory("Answer in German", kind="preference", scope="universal", age=300 * DAY), *rules])
+    for budget in (0, 300):
+        assert "- Answer in German (you, 9 months ago)" in told(store, budget=budget)
+
+
 def test_decisions_and_facts_come_for_the_files_in_play_only(store):
     turn = a_memory("x", kind="turn", files=("rooms/mail.py",), trust="agent", session="s1", detail={"outcome": "x"})
     store.keep(
@@ -225,7 +232,7 @@ def test_decisions_and_facts_come_for_the_files_in_play_only(store):
 
 def test_recent_files_are_those_of_most_and_newest_turns() -> None:
     def turn(ended: float, *edited: str, read: tuple[str, ...] = ()) -> TurnRecord:
-        return TurnRecord("s", ended, frozenset(), frozenset(), edited=edited, read=read)
+        return TurnRecord(session="s", ended=ended, edited=edited, read=read)
 
     often = [turn(n, "often.py") for n in range(20)]
     assert recent_files([*often, turn(99.0, "new.py")])[:2] == ["often.py", "new.py"]

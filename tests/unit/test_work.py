@@ -190,3 +190,76 @@ def test_a_folder_without_git_is_asked_nothing(folder, works, monkeypatch):
     work.close()
     assert told == []
     assert work.around(a_moment(folder)).touched == ()  # closed, and no harm done
+
+
+# -- the conversation --------------------------------------------------------------------------------------------------
+def a_prompt(folder, text, *, session="s", **more):
+    return an_event(folder, name="UserPromptSubmit", session=session, prompt=text, **more)
+
+
+def an_answer(folder, text, *, session="s", **more):
+    return an_event(folder, name="Stop", session=session, last_assistant_message=text, **more)
+
+
+def test_the_words_of_a_conversation_are_known_without_the_newest_prompt(folder, works):
+    work = works()
+    work.saw(an_event(folder, name="SessionStart", source="startup"))
+    work.saw(a_prompt(folder, "the walrus pool is closed"))
+    first = work.around(a_moment(folder))
+    assert first.first
+    assert first.session_words == frozenset()
+    work.saw(an_answer(folder, "The keepers feed the seals first."))
+    work.saw(a_prompt(folder, "open the aquarium"))
+    second = work.around(a_moment(folder))
+    assert not second.first
+    assert {"pool", "keeper", "seal"} <= second.session_words
+    assert not any(word.startswith("aquari") for word in second.session_words)
+    # Of another session nothing is known, and a window that begins anew knows nothing either.
+    assert work.around(a_moment(folder, session="other")).session_words == frozenset()
+    for begins in ({"name": "SessionStart", "source": "clear"}, {"name": "PreCompact", "trigger": "auto"}):
+        work.saw(a_prompt(folder, "the walrus again"))
+        work.saw(an_event(folder, **begins))
+        work.saw(a_prompt(folder, "hello there"))
+        anew = work.around(a_moment(folder))
+        assert (anew.first, anew.session_words) == (True, frozenset()), begins
+    # One that is resumed goes on.
+    work.saw(an_answer(folder, "The gate is open."))
+    work.saw(an_event(folder, name="SessionStart", source="resume"))
+    work.saw(a_prompt(folder, "and now?"))
+    resumed = work.around(a_moment(folder))
+    assert not resumed.first
+    assert "open" in resumed.session_words
+
+
+def test_parallel_sessions_of_a_project_are_told_with_the_files_that_they_edited(folder, works, tmp_path):
+    work = works()
+    work.saw(an_event(folder, file=folder / "a.py", session="other", at=NOW - 600))
+    work.saw(an_event(folder, file=folder / "b.py", session="other", at=NOW - 30))
+    work.saw(an_event(folder, file=folder / "read.py", session="other", at=NOW - 20, tool_name="Read"))
+    work.saw(an_event(folder, file=folder / "mine.py", at=NOW - 10))
+    work.saw(an_event(folder, session="talking", at=NOW - 5))  # it edited nothing
+    ((since, files),) = work.around(a_moment(folder)).parallel
+    assert (round(NOW - since), files) == (600, ("b.py", "a.py"))
+    assert [each[1] for each in work.around(a_moment(folder, session="other")).parallel] == [("mine.py",)]
+    # One that is over, one that is idle and one of another project are not at work here.
+    work.saw(an_event(folder, name="SessionEnd", session="other", at=NOW))
+    assert work.around(a_moment(folder)).parallel == ()
+    work.saw(an_event(folder, file=folder / "old.py", session="idle", at=NOW - 7200))
+    away = tmp_path / "away"
+    away.mkdir()
+    (away / "go.mod").touch()
+    work.saw(an_event(away, file=away / "x.go", session="away", at=NOW))
+    assert work.around(a_moment(folder)).parallel == ()
+    # Who is nobody's session is told of nobody.
+    assert work.around(a_moment(folder, session="")).parallel == ()
+
+
+def test_the_folder_of_a_shell_is_known_before_and_after_its_last_command(folder, works):
+    work = works()
+    assert work.folder("s", before_last=True) == ""
+    work.saw(an_event(folder))
+    work.saw(an_event(folder / "app"))
+    assert work.folder("s", before_last=True) == str(folder)
+    assert work.folder("s", before_last=False) == str(folder / "app")
+    work.forget(["s"])
+    assert work.folder("s", before_last=False) == ""

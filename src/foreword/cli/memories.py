@@ -29,9 +29,13 @@ KINDS = {
     "note": "a raw line, to be sorted later",
     "project": "what this project is: its role, contracts, dependencies",
 }
-NAMES = {"status": "goal"}  # of a detail, where a memory has a word of its own for something else
-TIMES = ("seen_in", "against")  # of a detail: sessions, and how often in each
+# Of a detail, where its name says too little or a memory has a word of its own for something else.
+NAMES = {"status": "goal", "user": "you typed", "author": "prompt", "next": "open", "done_since": "done since"}
+TIMES = ("seen_in", "against", "also", "succeeded_in")  # of a detail: sessions, and how often in each
+WORKED = ("worked", "used_in", "fixes")  # of a detail: what worked, and the sessions
+OURS = ("from", "key", "error_key", "minor", "last", "last_success", "worked_in", "fix", "folder", "routine_in")
 ASLEEP = ": asleep, not given by itself until it is confirmed"
+AUTHORS = {"typed": "typed by a person", "mixed": "typed, with something pasted", "pasted": "pasted", "machine": "written by a program"}
 AS_TEXT = "  " + "\n  ".join(f"{kind:<12} {what}" for kind, what in KINDS.items())
 
 Project = Annotated[str, typer.Option("--project", metavar="PATH", help="A folder of the project; else this one.")]
@@ -172,7 +176,7 @@ def _print_all(memory: dict[str, Any], *, links: list[dict[str, str]], apart: bo
     detail = [
         (NAMES.get(name, name.replace("_", " ")), _part(name, told))
         for name, told in memory["detail"].items()
-        if name != "from"  # a uid; the links tell it by its id
+        if name not in OURS and told not in ({}, [], "")
     ]
     screen.rows(
         (name, told)
@@ -204,9 +208,18 @@ def _part(name: str, told: object) -> str:
     """A part of a detail as people say it."""
     if name in TIMES and isinstance(told, dict):
         return ", ".join(each if times == 1 else f"{each} {times}x" for each, times in told.items())
+    if name in WORKED and isinstance(told, dict):
+        return "\n".join(f"{what} ({screen.counted(len(_several(by)), 'sessions')})" for what, by in told.items())
+    if name == "author" and isinstance(told, str):
+        author, _, why = told.partition(": ")
+        return f"{AUTHORS.get(author, author)} ({why})" if why else AUTHORS.get(author, author)
     if name == "code_gone" and isinstance(told, dict):
         return f"since {screen.minute(told['since'])}; its confidence was {told['confidence']:g}"
     return ("yes" if told else "no") if isinstance(told, bool) else _listed(told)
+
+
+def _several(told: object) -> list[object]:
+    return told if isinstance(told, list) else [told]
 
 
 def _use(memory: dict[str, Any]) -> str:

@@ -16,11 +16,11 @@ STORY = (  # kinds in the order that a story is told, each with what it is calle
     ("decision", "decided"),
     ("preference", "rules"),
     ("correction", "corrected"),
+    ("learning", "learned"),
     ("failure", "failures"),
     ("observation", "also"),
     ("handoff", "handed over"),
 )
-TOLD = ("request", "done", "learned", "next", "block", "decisions")
 
 
 def sessions(
@@ -33,8 +33,8 @@ def sessions(
 ) -> None:
     """List the sessions of this project, or tell the whole story of one.
 
-    What a session was about, what came of it, the functions it changed, what failed and what fixed it, what was
-    decided, and what is left to do.
+    What a session was about, what came of each prompt, the functions it changed, what failed and what worked instead,
+    what was learned and decided, and what is still open.
 
     \b
     Examples:
@@ -123,6 +123,7 @@ def _print_story(story: dict[str, Any]) -> None:
     from foreword.recall.render import ago
 
     session, memories = story["session"], story["memories"]
+    active = [each for each in memories if each["status"] == "active"]
     summary = next((each for each in memories if each["kind"] == "summary"), None)
     lasted = screen.lasting(session["last"] - session["started"])
     when = f"{screen.minute(session['started'])}, {lasted}"
@@ -132,22 +133,40 @@ def _print_story(story: dict[str, Any]) -> None:
         ("host", session["host"]),
         ("when", f"{when} ({ago(time.time() - session['last'])})"),
         ("about", session["title"]),
-        *((name, "\n".join(told[name])) for name in TOLD if told.get(name)),
+        ("outcome", summary["body"] if summary else ""),
+        ("work", _work(told)),
+        ("still open", "\n".join(story["open"])),
+        ("turns", "\n".join(_turn(each) for each in active if each["kind"] == "turn")),
         ("changed", "\n".join(_change(each) for each in story["changes"])),
         ("files", "\n".join(summary["files"]) if summary else ""),
     ]
     for kind, name in STORY:
-        rows.append(
-            (name, "\n".join(_point(each) for each in memories if each["kind"] == kind and each["status"] == "active"))
-        )
+        rows.append((name, "\n".join(_point(each) for each in active if each["kind"] == kind)))
     given = sum(each["tokens"] for each in story["injections"])
     rows.append(("was given", f"{len(story['injections'])} blocks, {given} tokens" if story["injections"] else ""))
-    rows.append(("was told nothing", _silent(story["silences"])))
+    rows.append(("was given nothing", _silent(story["silences"])))
     screen.rows((name, text) for name, text in rows if text)
 
 
+def _work(detail: dict[str, Any]) -> str:
+    """Where the work was done and what became of it: branch, pull request, whether that was merged, commits."""
+    branch, pull, fate = (detail.get(name, "") for name in ("branch", "pull_request", "fate"))
+    parts = (f"branch {branch}" if branch else "", f"pull request {pull}" if pull else "", fate)
+    lines = (", ".join(filter(None, parts)), *detail.get("commits", ()))
+    return "\n".join(filter(None, lines))
+
+
+def _turn(memory: dict[str, Any]) -> str:
+    """The user's words, who wrote them, and what came of it."""
+    detail = memory["detail"]
+    author = str(detail.get("author", "")).partition(":")[0]
+    words = str(detail.get("user") or "").split("\n")[0]
+    asked = f'"{words}"' if words else f"({author or 'no'} prompt)"
+    return f"{memory['id']}  {asked}\n  → {detail.get('outcome') or memory['title']}"
+
+
 def _silent(silences: list[dict[str, Any]]) -> str:
-    """How often nothing was said, and why, the most frequent reason first."""
+    """How often nothing was injected, and why, the most frequent reason first."""
     times = "once" if len(silences) == 1 else f"{len(silences)} times"
     whys = Counter(each["says"] or each["why"] for each in silences)
     return f"{times}: {'; '.join(f'{many} × {why}' for why, many in whys.most_common())}" if silences else ""
@@ -168,4 +187,4 @@ def _fate(here: dict[str, Any]) -> str:
     times = f", {here['times']} times" if here["times"] > 1 else ""
     where = f" later in {here['by'][:8]}" if here["later"] else f" before in {here['by'][:8]}" if here["by"] else ""
     back = "; it came back" if here["open"] else ""
-    return f"{times}; fixed{where}: {here['fix']}{back}" if here["fix"] else times
+    return f"{times}; what worked{where}: {here['fix']}{back}" if here["fix"] else times

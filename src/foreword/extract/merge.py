@@ -134,18 +134,13 @@ def counts_of(detail: Mapping[str, Any], name: str = "seen_in") -> dict[str, int
 
 
 def fixes_of(detail: Mapping[str, Any]) -> dict[str, str]:
-    """Return which session got past a failure by what: the command that worked there, else the edit that fixed it."""
-    return {**_by_session(named(detail, "fixes"), "{}"), **_by_session(named(detail, "worked"), "`{}`")}
-
-
-def _by_session(found: Mapping[str, Any], form: str) -> dict[str, str]:
-    return {
-        session: form.format(text)
-        for text, sessions in found.items()
-        if isinstance(sessions, list)
-        for session in sessions
-        if isinstance(session, str)
-    }
+    """Return which session got past a failure by what: the command that worked there, else the edit or the change."""
+    found: dict[str, str] = {}
+    for name, form in (("fixes", "{}"), ("worked", "`{}`")):
+        for text, sessions in named(detail, name).items():
+            some = sessions if isinstance(sessions, list) else ()
+            found |= {session: form.format(text) for session in some if isinstance(session, str)}
+    return found
 
 
 def _evidence(known: Mapping[str, Any], fresh: Mapping[str, Any]) -> dict[str, int]:

@@ -205,6 +205,14 @@ CUES = (
         ),
     ),
     _Cue("decision", 0.75, _any(r"\blet'?s (?:only|use|stick|avoid|keep (?!going|it\b)|not (?!worry))")),
+    _Cue(  # a choice with its reason
+        "decision",
+        0.75,
+        _any(
+            r"\b(?:let'?s|we'?ll|we will|we) (?:store|save|put|send|serve|host|deploy|cache|name|write|run|start) "
+            r"[^.?!\n]{3,160}\b(?:because|since)\b"
+        ),
+    ),
     _Cue(
         "preference",
         0.75,

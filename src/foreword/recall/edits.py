@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foreword.extract.hints import Hint
+from foreword.recall.hints import Hint
 from foreword.recall.notes import id_of
 from foreword.recall.relevance import memory_words
 from foreword.recall.sanitize import ago, neutral, shown_path

@@ -121,7 +121,7 @@ def _failure(memory: Memory, now: float, weights: Mapping[str, float], width: in
     # Without both it was written by hand, imported, or extracted by an earlier version.
     if not (text_in(memory.detail, "error") and text_in(memory.detail, "command")):
         return _plain_words(memory, now, weights, width)
-    from foreword.extract.hints import failure_line  # compiles what a hook without failures does without
+    from foreword.recall.hints import failure_line  # compiles what a hook without failures does without
 
     return Note(text=neutral(failure_line(memory.detail, now=now), width=width), label="failure")
 

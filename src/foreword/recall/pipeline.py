@@ -18,7 +18,7 @@ from foreword.layout import LayerRule, Recipe
 from foreword.recall import render
 from foreword.recall.budget import Fitted, Layer, Line, fit
 from foreword.recall.files import TurnRecord, changed_together, record_of
-from foreword.recall.notes import Note, id_of, note_of
+from foreword.recall.notes import Note, id_of, note_of, unique_notes
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, least, rank, votes, weighed
 from foreword.recall.relevance import (
@@ -258,13 +258,15 @@ class _Recall:
             elif since and entry.at <= since:
                 self.older = True
                 continue  # what is put together from several memories was told when the window began
-            if len(lines) >= rule.limit * 3 // 2:
+            group = memory.scope.partition(":")[0] if memory else ""
+            # Of each scope that has its own share: one must not hide the others.
+            if sum(each.group == group or not rule.groups for each in lines) >= rule.limit * 3 // 2:
                 self._reject(entry, rule.name, "limit", f"this part shows at most {rule.limit}")
                 continue
             text, *shorter = self._texts(entry, rule)
-            group = memory.scope.partition(":")[0] if memory else ""
             lines.append(Line(text=text, ranked=entry.ranked, group=group, shorter=tuple(shorter)))
-        return Layer(name=rule.name, lines=tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups)
+        least = render.INDEX_LEAST if rule.name == "index" else 0
+        return Layer(rule.name, tuple(lines), cap=rule.cap, limit=rule.limit, groups=rule.groups, least=least)
 
     def _texts(self, entry: Entry, rule: LayerRule) -> list[str]:
         if rule.name == "index" and entry.ranked:
@@ -380,7 +382,10 @@ class _Recall:
         found: list[Entry] = []
         for each in ranked:
             entry = Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
-            if each.why.get("named") or (best >= ANSWERS * whole and each.score >= self.needed):
+            fits = each.why.get("named") or (best >= ANSWERS * whole and each.score >= self.needed)
+            if fits and len(unique_notes([*(one.note for one in found), entry.note])) == len(found):
+                self._reject(entry, "notes", "relevance", "another note says the same")
+            elif fits:
                 found.append(entry)
             else:
                 below = f"its score is {each.score:.3f} of {self.needed:.3f}; the best note holds {best / whole:.0%}"
@@ -415,7 +420,7 @@ class _Recall:
             at=memory.created,
             words=words,
             shown=shown,
-            anchored=is_anchored(anchors, files=memory.files, words=words),
+            anchored=_is_written(memory) or is_anchored(anchors, files=memory.files, words=words),
             substance=_says_something(memory, shown, prompt, asks="?" in self.trigger.prompt),
             superseded=memory.status != "active",
             in_context=bool(memory.session) and memory.session == self.trigger.session,
@@ -478,6 +483,8 @@ class _Recall:
         ranked, wrong = look(self.store, query, now=self.now, moment="compaction", expired=self.expired)
         self.problems += wrong
         entries = [Entry(replace(note_of(each.memory, now=self.now), id=""), each) for each in ranked]
+        kept = unique_notes([each.note for each in entries])  # a turn, its session and what was learned may say the same
+        entries = [each for each in entries if each.note in kept]
         return [each for each in entries if own or (each.ranked and each.ranked.memory.session != self.trigger.session)]
 
     def _answer(self, rule: LayerRule) -> list[Entry]:
@@ -790,7 +797,10 @@ def _says_something(memory: Memory, shown: frozenset[str], prompt: frozenset[str
     What an agent only thought about is worth telling to somebody who *asks*; a change needs what was done, and a
     failure of one session is told where it comes back.
     """
-    if memory.kind == "failure" and not asks and len(named(memory.detail, "seen_in")) < 2:
+    if _is_written(memory):
+        return True
+    once = memory.kind == "failure" and memory.trust != "user" and len(named(memory.detail, "seen_in")) < 2
+    if once and not asks:
         return False
     if memory.kind == "turn" and not (memory.detail.get("outcome") or memory.detail.get("commits")):
         return False
@@ -799,6 +809,15 @@ def _says_something(memory: Memory, shown: frozenset[str], prompt: frozenset[str
     if memory.kind == "summary" and not memory.body:
         return False
     return len(shown - prompt) >= NEW_WORDS * len(shown)
+
+
+WRITTEN = ("decision", "pattern", "failure", "learning", "preference", "correction", "note")
+
+
+def _is_written(memory: Memory) -> bool:
+    """Return whether somebody wrote a memory down to be told again; what extraction finds has a uid of its kind."""
+    extracted = memory.uid.startswith(f"{memory.kind[:3]}:")
+    return memory.kind in WRITTEN and memory.trust in ("user", "agent") and not extracted
 
 
 def _hit(memory: Memory) -> Hit:

@@ -39,6 +39,7 @@ FILES = 11  # that a session start names; with ten to twelve, 3 of 4 sessions fi
 COMES_BACK = 2  # sessions in which something failed
 UNSOLVED = 4  # the same where nothing is known to work instead
 FAILURE_DAYS = 45.0
+RULES = 240  # that are looked through: a project that is corrected all day must not hide what holds everywhere
 SURE_RULE = 0.7  # confidence of a rule that comes by itself after being said once
 LEARNED = 2  # notes among them that an agent wrote
 SHOWN_SESSIONS = 4  # of which the files stand in the list of sessions
@@ -174,7 +175,7 @@ class SessionStart:
         """Standing rules; only what the user said becomes one."""
         rules = [
             each
-            for each in self._recent(("preference", "correction"), 60)
+            for each in self._recent(("preference", "correction"), RULES)
             if each.trust == "user" and (each.confidence >= SURE_RULE or each.seen > 1 or each.pinned)
         ]
         return [Entry(rule_note(each.memory, now=self._now), each) for each in rank(rules)]

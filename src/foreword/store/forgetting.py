@@ -174,8 +174,8 @@ def texts(execute: Execute, going: Doomed) -> Iterator[str]:
                 yield prompt[:room]
                 room -= len(prompt)
     if going.sessions:
-        for (detail,) in execute("SELECT detail FROM memories WHERE detail LIKE '%\"fixed_in\"%'"):
-            yield from _fixes(_as_object(detail), going.sessions)
+        for (detail,) in execute("SELECT detail FROM memories WHERE kind = 'failure'"):
+            yield from _known_by(_as_object(detail), frozenset(going.sessions))
 
 
 def preview(execute: Execute, going: Doomed) -> Preview:
@@ -229,6 +229,8 @@ class Cutter:
         if name not in TEXTS or row["uid"] in self._uids or self.going.spares(row):
             return text
         clean = _without_sessions(text, self._sessions) if name == "detail" else text
+        if name == "body" and row["kind"] == "failure":
+            clean = _without_texts(clean, _known_by(_as_object(row["detail"]), self._sessions))
         clean = self.sentences.cut_json(clean)
         if name == "detail" and row["session"] in self._near:
             clean = each_string(clean, lambda each: MARK if each in self._short else each)
@@ -252,19 +254,33 @@ def _given(execute: Execute, going: Doomed) -> frozenset[str]:
     )
 
 
+# What a detail has of each session, and texts with the sessions that knew them.
+_BY_SESSION = ("seen_in", "also", "succeeded_in", "routine_in")
+_KNOWN_BY = ("worked", "used_in", "fixes")
+
+
 def _without_sessions(detail: str, sessions: Set[str]) -> str:
     """Return a memory's detail without what these sessions saw and fixed; another's fix takes the place of theirs."""
     fields = _as_object(detail) if sessions and '_in"' in detail else {}
-    theirs = _fixes(fields, sessions)
-    named = [name for name in ("seen_in", "also", "fixed_in") if isinstance(fields.get(name), dict)]
-    if all(sessions.isdisjoint(fields[name]) for name in named):
-        return detail
-    for name in named:
+    before = to_json(fields)
+    for name in (name for name in _BY_SESSION if isinstance(fields.get(name), dict)):
         fields[name] = {key: each for key, each in fields[name].items() if key not in sessions}
-    if fields.get("fixed_by") in theirs:
-        fields["fixed_by"] = next(reversed(fields["fixed_in"].values()), "")
-    kept = {name: each for name, each in fields.items() if each or name not in (*named, "fixed_by")}
-    return to_json(kept)
+    gone = _known_by(fields, sessions)
+    for name in (name for name in _KNOWN_BY if isinstance(fields.get(name), dict)):
+        fields[name] = {
+            text: [each for each in some if each not in sessions] if isinstance(some, list) else some
+            for text, some in fields[name].items()
+            if text not in gone
+        }
+    if fields.get("fix") in gone:
+        fields["fix"] = next(iter(fields["fixes"]), "")
+        fields["fixed_files"] = []
+    return detail if to_json(fields) == before else to_json(fields)
+
+
+def _without_texts(body: str, gone: Sequence[str]) -> str:
+    """Return the body of a failure without the lines that say what only forgotten sessions knew."""
+    return "\n".join(line for line in body.split("\n") if not any(each in line for each in gone)) if gone else body
 
 
 def _rekey(execute: Execute, tombstones: Tombstones, *, at: float) -> None:
@@ -538,10 +554,14 @@ def as_list(names: Iterable[str]) -> str:
     return json.dumps(list(names))
 
 
-def _fixes(detail: Mapping[str, Any], sessions: Iterable[str]) -> list[str]:
-    """Return what these sessions fixed a failure by."""
-    fixes = detail.get("fixed_in")
-    return [fixes[each] for each in sessions if isinstance(fixes.get(each), str)] if isinstance(fixes, dict) else []
+def _known_by(detail: Mapping[str, Any], sessions: Set[str]) -> list[str]:
+    """Return what worked against a failure, or fixed it, in these sessions and in no other."""
+    found = [each for name in _KNOWN_BY if isinstance(each := detail.get(name), dict)]
+    every: dict[str, set[str]] = {}
+    for texts_of_one in found:
+        for text, some in texts_of_one.items():
+            every.setdefault(text, set()).update(each for each in some if isinstance(each, str))
+    return [text for text, some in every.items() if some and some <= sessions]
 
 
 def _as_object(text: str) -> dict[str, Any]:

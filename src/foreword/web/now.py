@@ -13,6 +13,7 @@ from foreword.layout import ledger_of
 from foreword.store.registry import names
 from foreword.types import Project
 from foreword.web.timeline import goes_on
+from foreword.worker.hints import WINDOW_BUDGET as HINTS_BUDGET
 
 if TYPE_CHECKING:
     from foreword.types import Event, Injection, Memory
@@ -26,15 +27,20 @@ SETTLING = 2.0  # seconds: a prompt is kept at once, what it was given a moment 
 PROMPT = 600  # characters that are shown of a prompt
 TITLE = 90  # characters of one that stands for a title
 LAYERS = {
-    "continuity": "where things stand",
+    "standing": "where things stand",
     "sessions": "recent sessions",
-    "changes": "changed code",
+    "failures": "what comes back",
+    "commands": "how things are run",
     "rules": "rules",
-    "knowledge": "knowledge",
-    "past": "relevant past work",
-    "index": "what fits the prompt",
+    "knowledge": "for the files in play",
+    "changes": "changed code",
+    "files": "files",
+    "notes": "notes on the prompt",
+    "index": "index of what fits",
     "session": "what this session established",
+    "past": "relevant past work",
     "answer": "what answers the question",
+    "hint": "hint",
 }
 SKIPPED = {
     "empty": "nothing fits this moment",
@@ -156,8 +162,9 @@ def _totals(keeper: Keeper, id: str) -> dict[str, int]:
 def _ledger(keeper: Keeper, id: str) -> list[dict[str, Any]]:
     """What its context window was given so far, of what it may be given, by moment."""
     spent = keeper.store.spent(id)
-    allowed = ledger_of(keeper.settings.recipes)
-    rows = [(moment, spent.get(moment, 0), allowed[moment]) for moment in ("session_start", "prompt", "question")]
+    allowed = {**ledger_of(keeper.settings.recipes), "tool": HINTS_BUDGET}
+    moments = ("session_start", "prompt", "question", "tool")
+    rows = [(moment, spent.get(moment, 0), allowed[moment]) for moment in moments]
     return [{"moment": moment, "spent": used, "of": most} for moment, used, most in rows]
 
 
@@ -195,7 +202,7 @@ def _silence(kept: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, Any
     """A moment that nothing was said at, and why; what came nearest, where that fell short."""
     nearest = {name: kept[name] for name in ("title", "score", "needed")}
     return {
-        **{name: kept[name] for name in ("id", "moment", "source", "at", "why", "says", "away")},
+        **{name: kept[name] for name in ("id", "moment", "source", "at", "why", "says", "away", "rejected")},
         **asked,
         "silent": True,
         "pending": False,
@@ -216,6 +223,7 @@ def _untold(event: Event, *, now: float, off: str) -> dict[str, Any]:
         "pending": 0 <= now - event.at < SETTLING and not off,
         "why": "off" if off else "",
         "says": f"injection is switched off in this project ({off})" if off else "",
+        "rejected": [],
         "nearest": None,
         "text": None,
         "items": [],

@@ -9,12 +9,12 @@ from foreword.details import text, texts
 from foreword.extract.actions import Action, Todo, action_of, todos_after
 from foreword.extract.commands import command_of
 from foreword.extract.failures import failure_key, failure_of, run_of
-from foreword.extract.merge import fixes_of
+from foreword.extract.merge import fixes_of, open_items
 from foreword.extract.session import failure_uid
 from foreword.store.registry import names
 from foreword.store.timeline import Given
 from foreword.types import KINDS, Change, Event, Injection, Memory, Session
-from foreword.web.timeline import CAME, change, failure, fixing, head, named, places, summary_of
+from foreword.web.timeline import CAME, change, failure, fixing, head, named, places, summary_of, work_of
 
 if TYPE_CHECKING:
     from foreword.store.sqlite import Store
@@ -28,7 +28,6 @@ ITEMS = 30  # memories that a moment of giving names
 CHANGES = 300  # as many as the distiller keeps of a session
 SAID, OUTPUT, COMMAND = 1_200, 700, 300  # characters that are shown of each
 TODOS = 20
-ABOUT = ("request", "done", "learned", "next", "block", "decisions")
 TOLD = tuple(kind for kind in KINDS if kind not in ("summary", "change"))  # the head and the changes tell these
 # At one time, in this order: what was answered with something comes first, what came of it after.
 ORDER = {name: at for at, name in enumerate(("start", "prompt", "given", "plan", "edit", "run", "fixed", "kept"))}
@@ -74,6 +73,7 @@ class _Telling:
         self._fixed = fixing(keeper, {session.id: came})
         self._ran: dict[float, dict[str, Any]] = {}  # by its time, what an observation may be of
         self._shown: set[str] = set()  # failures that runs tell of
+        self._turns = {memory.uid: memory for memory in came if memory.kind == "turn"}  # that no prompt tells of yet
 
     def actions(self, actions: Sequence[Action]) -> list[dict[str, Any]]:
         """What was said and run."""
@@ -82,7 +82,9 @@ class _Telling:
         plan: tuple[Todo, ...] = ()
         for action in actions:
             moment: dict[str, Any] = {"at": action.at, "what": action.kind}
-            if action.kind in ("prompt", "answer"):
+            if action.kind == "prompt":
+                moments.append({**moment, **_short(action.text, SAID), **self._turn(action)})
+            elif action.kind == "answer":
                 moments.append({**moment, **_short(action.text, SAID)})
             elif action.kind == "start":
                 moments.append({**moment, "source": action.source})
@@ -99,6 +101,11 @@ class _Telling:
                 moments.append({**moment, "what": "plan", "todos": todos, "more": max(0, len(plan) - TODOS)})
         self._name_failures(failed)
         return moments
+
+    def _turn(self, prompt: Action) -> dict[str, Any]:
+        """Who wrote a prompt, and what came of its turn, where that is kept."""
+        memory = self._turns.pop(f"trn:{self._session.project}:{self._session.id}:{prompt.id}", None)
+        return turn(memory) if memory else {}
 
     def edits(self, actions: Iterable[Action], changes: Iterable[Change]) -> Iterator[dict[str, Any]]:
         """What was edited, file by file, with the functions that changed there for the last time."""
@@ -151,9 +158,11 @@ class _Telling:
         """What came of it, at the time when it was said or seen."""
         for memory in self._came:
             at = self._at(memory)
-            if memory.kind == "summary":
+            if memory.kind == "summary" or (memory.kind == "turn" and memory.uid not in self._turns):
                 continue
-            if memory.kind == "observation" and memory.created in self._ran:
+            if memory.kind == "turn":
+                yield {"at": at, "what": "turn", **_short(text(memory.detail, "user"), SAID), **turn(memory)}
+            elif memory.kind == "observation" and memory.created in self._ran:
                 self._ran[memory.created]["memory"] = named(memory)
             elif memory.kind == "failure":
                 told = self._failure(memory)
@@ -161,7 +170,7 @@ class _Telling:
                     yield {"at": at, "what": "failure", "memory": told, "command": text(memory.detail, "command")}
                 elif fix := fixes_of(memory.detail).get(self._session.id):
                     yield {
-                        "at": self._at(memory, last=not told["open"]),
+                        "at": self._passed_after(self._at(memory, last=True)),
                         "what": "fixed",
                         "memory": told,
                         **_short(fix, SAID),
@@ -181,6 +190,11 @@ class _Telling:
 
     def _failure(self, memory: Memory) -> dict[str, Any]:
         return failure(memory, session=self._session, fixed=self._fixed)
+
+    def _passed_after(self, at: float) -> float:
+        """When a command first ran well after *at*: what had failed until then was fixed."""
+        passed = [when for when, run in self._ran.items() if when > at and not run["failed"]]
+        return min(passed, default=at)
 
     def _at(self, memory: Memory, *, last: bool = False) -> float:
         """When this session said it, or said it *last*: what was said again is as old as its first time."""
@@ -256,11 +270,26 @@ def _together(one: Sequence[dict[str, Any]], other: Sequence[dict[str, Any]]) ->
     return [{"file": file, "functions": functions} for file, functions in files.items()]
 
 
+def turn(memory: Memory) -> dict[str, Any]:
+    """Who wrote the prompt of a turn and why we think so, and what came of it."""
+    author, _, why = text(memory.detail, "author").partition(": ")
+    outcome = text(memory.detail, "outcome") or memory.title
+    return {"turn": memory.id, "author": author, "author_why": why, "outcome": _short(outcome, SAID)["text"]}
+
+
 def _about(session: Session, came: Sequence[Memory]) -> dict[str, Any]:
+    """What a session came to: its outcome, what it learned and decided, what it left open."""
     summary = summary_of(session, came)
-    detail: Mapping[str, Any] = summary.detail if summary else {}
-    told = {name: list(each) for name in ABOUT if (each := texts(detail, name))}
-    return {"memory": summary.id if summary else "", "text": summary.body if summary else "", **told}
+    active = [memory for memory in came if memory.status == "active"]
+    points = {
+        "learned": [memory.title for memory in active if memory.kind == "learning"],
+        "decisions": [memory.title for memory in active if memory.kind == "decision"],
+        "next": list(open_items(summary)) if summary else [],
+        "commits": list(texts(summary.detail, "commits")) if summary else [],
+    }
+    told = {name: some for name, some in points.items() if some}
+    about = {"memory": summary.id if summary else "", "text": summary.body if summary else ""}
+    return {**about, "work": work_of(summary), **told}
 
 
 def _handoff(came: Sequence[Memory]) -> dict[str, Any] | None:
@@ -269,6 +298,8 @@ def _handoff(came: Sequence[Memory]) -> dict[str, Any] | None:
         return None
     memory = found[-1]
     points = {name: list(texts(memory.detail, name)) for name in ("next", "blockers", "questions")}
+    still = open_items(memory)
+    points |= {name: [each for each in points[name] if each in still] for name in ("next", "blockers")}
     return {**named(memory), "text": memory.body, **points}
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from foreword.details import texts
+from foreword.details import text
 from foreword.errors import BadRequest
 from foreword.extract.actions import action_of
 from foreword.extract.changes import is_test
 from foreword.extract.fixes import elsewhere, fate_of
-from foreword.extract.merge import fixes_of
-from foreword.extract.text import capitalised, cut
+from foreword.extract.merge import fixes_of, open_items
+from foreword.extract.text import cut
 from foreword.store.registry import counts_as, names
 from foreword.store.timeline import Changed, Given
 from foreword.types import Change, Event, Memory, Session
@@ -139,10 +139,9 @@ def _told(
     of = {kind: [memory for memory in came if memory.kind == kind] for kind in KINDS}
     failures = [failure(memory, session=session, fixed=fixed) for memory in of["failure"][:FEW]]
     rules = [named(memory) for kind in ("preference", "correction") for memory in of[kind]]
-    said = texts(summary.detail, "learned") if summary else ()
-    learned = [*map(named, of["learning"]), *({"id": "", "title": cut(each, TITLE)} for each in said)]
+    learned = [named(memory) for memory in of["learning"]]
     left = [*of["handoff"], *([summary] if summary else [])]
-    steps = [step for memory in left for step in texts(memory.detail, "next")]
+    steps = [step for memory in left for step in open_items(memory)]
     # What a test is called says less than the function that it tests.
     code = sorted(changed.changes, key=lambda each: is_test(each.file))
     several: dict[str, tuple[list[Any], int]] = {
@@ -154,20 +153,19 @@ def _told(
         "next": (list(dict.fromkeys(steps)), len(set(steps))),
     }
     return {
-        "summary": _summary(summary, changed=changed.count > 0),
+        "summary": cut(summary.body, SUMMARY) if summary else "",
+        "work": work_of(summary),
         **{name: items[:FEW] for name, (items, _) in several.items()},
         "more": {name: count - FEW for name, (_, count) in several.items() if count > FEW},
     }
 
 
-def _summary(memory: Memory | None, *, changed: bool) -> str:
-    """What was done, in a few words; which functions that changed is not said twice."""
-    if memory is None:
-        return ""
-    done = [part for each in texts(memory.detail, "done") for part in each.split("; ")]
-    rest = [each for each in done if not (changed and each.startswith(("new ", "changed ")))]
-    told = cut(memory.body or ". ".join(map(capitalised, rest)), SUMMARY)
-    return f"{told}." if told[-1:].isalnum() or told.endswith((")", "`")) else told
+def work_of(summary: Memory | None) -> str:
+    """Where a session's work was done and what became of it: branch, pull request, whether that was merged."""
+    detail: Mapping[str, Any] = summary.detail if summary else {}
+    branch, pull, fate = (text(detail, name) for name in ("branch", "pull_request", "fate"))
+    parts = [f"branch {branch}" if branch else "", f"pull request {pull}" if pull else "", fate]
+    return ", ".join(filter(None, parts))
 
 
 def _counting_as(project: str, registry: Mapping[str, Known]) -> tuple[str, ...]:

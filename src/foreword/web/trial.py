@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from foreword.encoding import storable
@@ -69,7 +69,8 @@ def _answer(
     found = got if isinstance(got, Context) else None
     numbers = {} if isinstance(got, Context) else {"spent": got.spent, "allowed": got.allowed}
     why = "" if isinstance(got, Context) else explain_nothing(trigger, got.reason, budget=got.budget, **numbers)
-    items = [_item(each, known[each.memory]) for each in (found.items if found else ()) if each.memory in known]
+    lines = found.text.splitlines() if found else []
+    items = [_item(each, known[each.memory], lines) for each in (found.items if found else ()) if each.memory in known]
     return {
         "text": found.text if found else "",
         "tokens": found.tokens if found else 0,
@@ -101,9 +102,10 @@ def _layer(rule: LayerRule, got: Context | NoContext) -> dict[str, Any]:
     }
 
 
-def _item(item: Item, memory: Memory) -> dict[str, Any]:
+def _item(item: Item, memory: Memory, lines: Sequence[str]) -> dict[str, Any]:
     about = {"layer": item.layer, "score": item.score, "tokens": item.tokens, "why": dict(item.why)}
-    return {**about, **_memory(memory), "line": "", "reason": "", "says": ""}
+    line = next((each for each in lines if memory.id in each), "")
+    return {**about, **_memory(memory), "line": line, "reason": "", "says": ""}
 
 
 def _rejected(each: Rejected) -> dict[str, Any]:

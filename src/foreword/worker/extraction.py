@@ -24,6 +24,7 @@ from foreword.extract.usage import Activity
 from foreword.redact import redact
 from foreword.redact.files import MARK, denied
 from foreword.revise import REVISED, said_again
+from foreword.rollouts import LATER
 from foreword.store.sqlite import Store
 from foreword.types import Change, Edit, Memory, Project, Query, Session
 from foreword.worker.learning import learn_from
@@ -146,6 +147,9 @@ class ExtractionJob:
 
     def _is_due(self, session: Session) -> bool:
         if self._aside.get(session.id) == session.newest:
+            return False
+        # Copilot writes an answer into its transcript behind the hook that tells of it.
+        if session.host == "copilot" and 0 <= self._now() - session.last < LATER:
             return False
         # A clock that jumped makes a session old or from the future; both are taken.
         due = session.id in self._due or not 0 <= self._now() - session.last < IDLE

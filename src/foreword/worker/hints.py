@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from foreword.capture import injection_id
 from foreword.config import Settings
 from foreword.extract.actions import Action, ToolUse, tool_action
-from foreword.extract.failures import run_of
-from foreword.extract.hints import Hint, KnownFailure, hint_after, hint_before
+from foreword.extract.failures import failure_key, failure_of, run_of
 from foreword.hosts import find
 from foreword.payloads import Delivery
 from foreword.recall.edits import hint_for_edit
+from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before
 from foreword.redact import redact
 from foreword.remember import Read
 from foreword.store.sqlite import Store
@@ -109,14 +109,12 @@ class Hints:
         now = self._now()
         if call.before:
             return hint_before(action.command, known, now=now, cwd=call.cwd, root=root)
-        failed = run_of(action, root=root, cwd=call.cwd).failed  # also where a pipe hides it
-        if action.failed is False and not failed:
+        if not _failed(call, known):
             return None
-        # Where the exit code is not known (Codex), the same error of the same call tells that it failed again.
         hint = hint_after(action.command, action.output, known, now=now, cwd=call.cwd, root=root)
-        if hint is None and failed:  # with no fix known: that it never works, whatever was wrong this time
-            known = tuple(each for each in known if each.detail.get("cause") in ("usage", "folder"))
-            hint = hint_before(action.command, known, now=now, cwd=call.cwd, root=root)
+        if hint is None:  # no fix is known; that it never works may be, whatever was wrong this time
+            never = [each for each in known if each.detail.get("cause") in ("usage", "folder")]
+            hint = hint_before(action.command, never, now=now, cwd=call.cwd, root=root)
         return hint
 
     def _edit_hint(self, call: _Call) -> Hint | None:
@@ -178,3 +176,16 @@ class Hints:
             store.record(injection)
         self._measuring.recalled(call.project.key, "tool", silent=False)
         return text
+
+
+def _failed(call: _Call, known: Sequence[KnownFailure]) -> bool:
+    """Return whether a command failed, also where a pipe hides it.
+
+    Where the exit code is not known (Codex), the error of a known failure of the same call tells that it failed again.
+    """
+    action, root = call.action, call.project.root
+    run = run_of(action, root=root, cwd=call.cwd)
+    if run.failed or action.failed is not None:
+        return run.failed
+    failure = failure_of(run_of(replace(action, failed=True), root=root, cwd=call.cwd))
+    return failure is not None and failure_key(failure) in {each.detail.get("key") for each in known}

@@ -8,6 +8,7 @@ from typing import Any
 from foreword import answers
 from foreword.errors import NotFound
 from foreword.extract.fixes import elsewhere
+from foreword.extract.merge import open_items
 from foreword.extract.session import session_uid
 from foreword.store.sqlite import Store
 from foreword.types import Project, Session
@@ -46,6 +47,7 @@ class Sessions:
         return {
             "session": self.described([found])[0],
             "memories": [answers.seen_by(found, memory, ended=ended) for memory in came],
+            "open": list(dict.fromkeys(item for each in came if each.status == "active" for item in open_items(each))),
             "changes": [vars(each) for each in store.changed(found.project, session=found.id, limit=MOST_CHANGES)],
             "injections": [answers.injection(each, text=False) for each in given],
             "silences": self._given.silences(session_id=found.id, limit=MOST_GIVEN)["silences"],

@@ -19,7 +19,7 @@ from typing import Any
 
 from foreword.amendments import About, Amendment, Planner
 from foreword.config import Settings
-from foreword.details import texts
+from foreword.details import named, text, texts
 from foreword.errors import Conflict, ForewordError, StoreError
 from foreword.extract.text import stems
 from foreword.maintenance import proposals
@@ -75,12 +75,12 @@ def settle_choices(store: Store, memories: Sequence[Memory], *, at: float) -> li
                 gone = [after for _, after in amendment.changed if after.status == "superseded"]
                 superseded += [memory.id for memory in gone]
                 for memory in gone:
-                    _retell_summaries(store, memory, at=at)
+                    _retell(store, memory, at=at)
     return superseded
 
 
-def _retell_summaries(store: Store, gone: Memory, *, at: float) -> None:
-    """Let the summary of a session no longer tell a decision of it that was superseded as what holds."""
+def _retell(store: Store, gone: Memory, *, at: float) -> None:
+    """Let no summary and no turn of its session tell a decision that was superseded as what holds."""
     parents = [link.target for link in store.linked(gone.id) if link.relation == "part-of" and link.source == gone.id]
     for summary in store.by_id(parents):
         told = texts(summary.detail, "decisions")
@@ -90,6 +90,12 @@ def _retell_summaries(store: Store, gone: Memory, *, at: float) -> None:
             after = replace(after, title=REPLACED + summary.title, confidence=summary.confidence * LESS_SURE)
         if after != summary and not summary.pinned:
             _amend(store, Amendment("retell", "a later choice took it back", changed=((summary, after),)), at=at)
+    sessions = filter(None, {gone.session: None, **named(gone.detail, "seen_in")})
+    for turn in (each for session in sessions for each in store.of_session(session)):
+        # What came of a turn that was about this choice is out of date with it: better no note than a false one.
+        if turn.kind == "turn" and turn.status == "active" and stems(gone.title) <= stems(text(turn.detail, "user")):
+            after = replace(turn, status="stale")
+            _amend(store, Amendment("retell", "a later choice took it back", changed=((turn, after),)), at=at)
 
 
 def _tells(decision: str, title: str) -> bool:

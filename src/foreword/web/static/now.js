@@ -304,7 +304,7 @@ const sums = ({ tokens, shown, memories, used, ignored, unjudged }) =>
   });
 
 function ledger(rows) {
-  const meters = rows.filter((each) => each.spent || each.moment !== "question");
+  const meters = rows.filter((each) => each.spent || !["question", "tool"].includes(each.moment));
   const figures = (each) => make("span", { class: "n" }, `${number(each.spent)} of ${number(each.of)}`);
   const row = (each) =>
     make("p", {}, make("span", {}, momentIn("all", each.moment)), line(each.spent, each.of), figures(each));

@@ -74,6 +74,7 @@ const MOMENTS = {
   session_start: { one: "session start", at: "at session start", all: "session start" },
   compaction: { one: "compaction", at: "for a compaction", all: "compactions" },
   question: { one: "question of the agent", at: "for a question", all: "questions" },
+  tool: { one: "tool use", at: "around a tool use", all: "hints" },
 };
 export const momentIn = (form, name) => MOMENTS[name]?.[form] ?? name;
 

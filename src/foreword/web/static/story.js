@@ -40,13 +40,12 @@ const KEPT = {
   project: "Project",
 };
 const ABOUT = [
-  ["Asked", "request"],
-  ["Done", "done"],
   ["Learned", "learned"],
   ["Decided", "decisions"],
-  ["Still fails", "block"],
-  ["Next", "next"],
+  ["Committed", "commits"],
+  ["Still open", "next"],
 ];
+const AUTHORS = { typed: "a person typed this", mixed: "typed, with something pasted", pasted: "pasted", machine: "written by a program" };
 
 export async function tell(root, page, id) {
   const back = () => (history.state?.from === "timeline" ? history.back() : page.go("/timeline"));
@@ -253,6 +252,7 @@ function headOf(told) {
       about.memory ? memory(about.memory, "Its summary") : null,
     ),
     about.text ? make("p", { class: "said" }, about.text) : null,
+    about.work ? make("p", { class: "dim" }, `${about.work.charAt(0).toUpperCase()}${about.work.slice(1)}.`) : null,
     points.length || handoff
       ? make(
           "dl",
@@ -326,7 +326,8 @@ const TELL = {
   start: (told) => ["Started", "quiet", SOURCES[told.source] || null],
   end: () => ["Ended", "quiet", null],
   compaction: () => ["Compacted", "quiet", "the context window was summed up, and began again"],
-  prompt: (told) => ["Asked", "asked", said(told)],
+  prompt: (told) => ["Asked", "asked", [said(told), turnOf(told)]],
+  turn: (told) => ["Asked", "asked", [told.text ? said(told) : null, turnOf(told)]],
   answer: (told) => ["Answered", "answered", said(told)],
   plan: (told) => [
     "Planned",
@@ -393,6 +394,15 @@ const TELL = {
 
 // Whether the session itself fixed it: a moment of its own tells that.
 const made = ({ fix, by }) => Boolean(fix && !by);
+
+// Who wrote the prompt, and why we think so; what came of the turn.
+const turnOf = ({ turn, author, author_why, outcome }) =>
+  turn
+    ? [
+        author ? make("p", { class: "dim" }, `${AUTHORS[author] ?? author}: ${author_why}`) : null,
+        make("p", {}, make("span", { class: "dim" }, "What came of it: "), memory(turn, outcome)),
+      ]
+    : null;
 
 const said = (told) => [
   make("p", { class: "said" }, told.text, told.more ? "…" : ""),

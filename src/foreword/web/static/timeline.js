@@ -241,6 +241,7 @@ function content(session, open) {
     make("h3", {}, link),
     make("p", { class: "figures" }, standing(session.running, session.ended), figures, given(session)),
     session.summary ? make("p", {}, session.summary) : null,
+    session.work ? make("p", { class: "dim" }, session.work) : null,
     lines(session),
   ];
 }

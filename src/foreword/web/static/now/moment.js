@@ -24,7 +24,7 @@ import {
 
 const FEW = 4; // items that are shown without being asked for, and of the newest moment or one that comes while one looks
 const SOME = 12;
-const UNKNOWN = "Nothing was said. The reason was not kept: no worker was running, or it was too long ago.";
+const UNKNOWN = "Nothing was injected. The reason was not kept: no worker was running, or it was too long ago.";
 const SOURCES = {
   resume: "when the session was resumed",
   clear: "after a clear",
@@ -32,6 +32,7 @@ const SOURCES = {
   fork: "when the session was forked",
   question: "for an agent that asked how things stand",
 };
+const AROUND = { before: "before a tool use", after: "after a failure" };
 
 export function moment(told, { isNew, folds, page, first, last, session }) {
   const about = make(
@@ -91,16 +92,25 @@ function silence(told, session, page) {
   if (told.pending) return make("p", { class: "dim" }, "Looking for what is worth saying.");
   const { nearest } = told;
   const scores =
-    nearest && told.why === "below" ? ` ${nearest.score.toFixed(3)}, needed ${nearest.needed.toFixed(3)}` : "";
+    nearest?.needed && told.why === "below" ? ` ${nearest.score.toFixed(3)}, needed ${nearest.needed.toFixed(3)}` : "";
   return make(
     "div",
     { class: "silence" },
-    make("p", {}, told.says ? `Nothing was said: ${told.says}.` : UNKNOWN),
-    nearest
+    make("p", {}, told.says ? `Nothing was injected: ${told.says}.` : UNKNOWN),
+    told.rejected?.length
+      ? make(
+          "ul",
+          { class: "dim rejected" },
+          told.rejected.map((each) =>
+            make("li", {}, chip(each.kind), " ", memory(each.memory, each.title), `: ${each.why}`),
+          ),
+        )
+      : null,
+    nearest && !told.rejected?.length
       ? make(
           "p",
           { class: "dim" },
-          told.why === "told" ? "Among it: " : "Nearest: ",
+          told.why === "repeated" ? "Among it: " : "Nearest: ",
           nearest.title ? memory(nearest.memory, nearest.title) : "a memory that is no longer there",
           scores,
         )
@@ -220,11 +230,12 @@ export function toggle(details) {
 }
 
 // When it was given, and at a start how the session came to it.
-const nameOf = ({ moment, source }) => (moment === "session_start" && SOURCES[source]) || momentIn("at", moment);
+const nameOf = ({ moment, source }) =>
+  (moment === "session_start" && SOURCES[source]) || (moment === "tool" && AROUND[source]) || momentIn("at", moment);
 
 export function inWords(told) {
   const what = told.silent
-    ? `nothing was said${told.says ? `, ${told.says}` : ""}`
+    ? `nothing was injected${told.says ? `, ${told.says}` : ""}`
     : `${many(told.items.length, "item")}, ${tokens(told.tokens)}`;
   return `${nameOf(told)}${told.prompt ? ` ${shorten(told.prompt, 60)}` : ""}: ${what}`;
 }
