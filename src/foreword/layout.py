@@ -11,6 +11,8 @@ from foreword.types import KINDS
 MOST_TOKENS = 10_000  # five times the biggest recipe; beyond it memory would crowd out the work
 MOST_TOTAL = 100_000  # of one context window; half of the most that models hold
 MOST_ITEMS = 200
+HINT_TOKENS = 120  # of one hint around a tool use
+HINTS_TOKENS = 1_500  # of all hints in one context window
 UNCOUNTED = 1 << 30  # tokens; of a moment that no ledger counts
 
 

@@ -73,7 +73,7 @@ def test_a_session_becomes_memory_and_the_next_begins_with_it(client, project):
         "summary": "Make the waiting list send its offers by mail",
         "handoff": "Verify the sender's domain",
         "turn": "Offers go through the queue now, and worker.py sends them at the full hour.",
-        "decision": "use the queue instead of sending it directly",
+        "correction": "use the queue instead of sending it directly",
         "failure": "`pytest` fails: KeyError: 'sender'",
     }
     start = client.get("/api/context", project_path=str(project), session_id="two", source="startup")["context"]

@@ -177,13 +177,13 @@ def test_what_an_output_says_never_chooses_a_command(told_by, worker, tmp_path, 
 
 def test_hints_are_dated_lines_within_their_budgets_and_recorded(session, worker):
     first = session()
-    first.prompt("try all the targets of the makefile")
-    for number in range(40):
-        error = f"make: *** No rule to make target 'target-{number}'.  Stop."
-        first.run(f"make target-{number}-{'x' * 60}", error=error)
+    first.prompt("try all the options of shopctl")
+    options = [f"--{one}{other}{'x' * 50}" for one in "abcde" for other in "abcdefgh"]
+    for option in options:
+        first.run(f"shopctl list {option}", error=f"error: unknown option '{option}'")
     first.end()
     later = session()
-    said = [later.before("Bash", command=f"make target-{number}-{'x' * 60}") for number in range(40)]
+    said = [later.before("Bash", command=f"shopctl list {option}") for option in options]
     given = worker.get("/api/injections", session_id=later.id, text=1, limit=100)["injections"]
     records = [each for each in given if each["moment"] == "tool"]
     assert sorted(each["text"] for each in records) == sorted(filter(None, said))

@@ -523,9 +523,7 @@ class TestRecipes:
         # Nothing said changes nothing.
         assert merged({}) == (RECIPES, ())
         # Takes the users numbers.
-        recipes, wrong = merged(
-            {"session_start": {"sessions": {"cap": 10, "limit": 2}, "rules": {"universal": 7}}}
-        )
+        recipes, wrong = merged({"session_start": {"sessions": {"cap": 10, "limit": 2}, "rules": {"universal": 7}}})
         layers = {layer.name: layer for layer in recipes["session_start"].layers}
         assert wrong == ()
         assert (layers["sessions"].cap, layers["sessions"].limit) == (10, 2)

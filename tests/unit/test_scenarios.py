@@ -205,7 +205,10 @@ def test_more_than_fits_leaves_the_best_and_nothing_old_hides_it(installed):
 
 def test_a_compaction_keeps_this_sessions_own_first(installed):
     own = installed.keep(
-        *(a_memory(f"Decided {n}: {'so it is ' * 8}", session="s", uid=f"d{n}", age=n) for n in range(40))
+        *(
+            a_memory(f"Decided that thing{n} has part{n} and colour{n} of kind{n}", session="s", uid=f"d{n}", age=n)
+            for n in range(40)
+        )
     )
     installed.keep(*past())
     got = installed.ask("compaction")

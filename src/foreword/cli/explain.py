@@ -87,7 +87,7 @@ def nearest_of(silence: dict[str, Any]) -> str:
     """The best that was weighed, with its score and the one that it needed."""
     if not silence["nearest"]:
         return ""
-    scored = silence["why"] == "below" and silence["needed"]
+    scored = silence["why"] == "below" and silence["score"] < silence["needed"]
     scores = f", {silence['score']:.3f}, needed {silence['needed']:.3f}" if scored else ""
     return f"{silence['nearest']}  {silence['title'] or '(no longer there)'}{scores}"
 

@@ -35,7 +35,12 @@ TIMES = ("seen_in", "against", "also", "succeeded_in")  # of a detail: sessions,
 WORKED = ("worked", "used_in", "fixes")  # of a detail: what worked, and the sessions
 OURS = ("from", "key", "error_key", "minor", "last", "last_success", "worked_in", "fix", "folder", "routine_in")
 ASLEEP = ": asleep, not given by itself until it is confirmed"
-AUTHORS = {"typed": "typed by a person", "mixed": "typed, with something pasted", "pasted": "pasted", "machine": "written by a program"}
+AUTHORS = {
+    "typed": "typed by a person",
+    "mixed": "typed, with something pasted",
+    "pasted": "pasted",
+    "machine": "written by a program",
+}
 AS_TEXT = "  " + "\n  ".join(f"{kind:<12} {what}" for kind, what in KINDS.items())
 
 Project = Annotated[str, typer.Option("--project", metavar="PATH", help="A folder of the project; else this one.")]

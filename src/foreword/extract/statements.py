@@ -268,6 +268,8 @@ LONGEST = 280  # characters of a text; at 240, main clauses of dictated sentence
 MOST_READ = 1_000  # characters of a sentence; who has no full stop in a page has no rule in it
 FEWEST = 4  # words of a sentence that says something
 NAMES_ITSELF = 8  # words from which a sentence names what it is about
+REJECTS = re.compile(r"\s*(?:no|nope)\b[\s,.:;!-]", re.IGNORECASE)
+CORRECTED = 0.65  # of "no, do it so": mostly about one task, and a rule only when it is said again
 LONG_ENOUGH = 14  # words from which "that default" is explained by the rest of its sentence
 
 
@@ -280,15 +282,16 @@ def _from_typed(turn: Turn) -> Iterator[Statement]:
         cue = None if doubtful else _cue(text)
         if cue and (whole := _standing_alone(text, before)):
             why, unwanted = REASON.search(text), UNWANTED.search(text)
+            corrects = cue.kind == "decision" and REJECTS.match(sentence)
             yield Statement(
-                cue.kind,
+                "correction" if corrects else cue.kind,
                 whole,
                 turn.began,
                 turn.number,
                 why=why[0] if why else "",
                 instead_of=unwanted[1].strip() if unwanted else "",
                 quote="" if whole == sentence.strip() else sentence.strip(),
-                confidence=cue.confidence,
+                confidence=min(cue.confidence, CORRECTED) if corrects else cue.confidence,
             )
         before = text
 

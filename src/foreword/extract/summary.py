@@ -401,6 +401,7 @@ def _outcome_weight(text: str, *, item: bool, place: int) -> float:
         or _is_talk(text)
         or _TO_THE_USER.match(text)
         or _GIT_TALK.match(text)
+        or _STILL_OPEN.match(text)
     ):
         return 0.0
     weight = 2.0 if _DONE.match(text) else 1.0 * bool(_WAS_DONE.match(text))
@@ -411,6 +412,10 @@ def _outcome_weight(text: str, *, item: bool, place: int) -> float:
     weight += 0.8 * names_code(text) + 0.05 * min(words, 20)
     weight -= 0.5 * item + 1.0 * bool(_TRIVIAL.search(text)) + 1.5 * bool(_DANGLING.match(text))
     return max(0.1, weight - 0.02 * min(place, 30))
+
+
+# What is left to do is no outcome.
+_STILL_OPEN = re.compile(r"(?:still (?:open|missing|to do)|open|to-?do|next(?: steps?)?|remaining)\s*:", re.IGNORECASE)
 
 
 def _fate(turns: Sequence[Turn]) -> str:

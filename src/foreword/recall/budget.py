@@ -201,7 +201,7 @@ class _Fitting:
             layer = self.layers[place]
             mine = sum(key[0] == place for key in taken)
             left = layer.limit - mine if layer.cap > 0 else 0  # a cap of 0 switches a layer off
-            places = dict.fromkeys(groups or (), max(1, layer.limit // max(1, len(groups or ()))))  # of each group
+            seats = dict.fromkeys(groups or (), max(1, layer.limit // max(1, len(groups or ()))))  # of each group
             heading = 0 if mine else self.headings.get(place, 0)
             for key in self._best_first(place):
                 if left <= 0:
@@ -211,7 +211,7 @@ class _Fitting:
                 line = layer.lines[key[1]]
                 most = room - heading
                 if groups and line.group in groups:
-                    most = min(most, groups[line.group]) if places[line.group] else -1
+                    most = min(most, groups[line.group]) if seats[line.group] else -1
                 cost = self._cost(key)
                 while shorter and cost > most and self._is_longer(key):
                     cost = self._resize(key, self.sizes.get(key, 0) + 1)
@@ -221,7 +221,7 @@ class _Fitting:
                 heading = 0
                 if groups and line.group in groups:
                     groups[line.group] -= cost
-                    places[line.group] -= 1
+                    seats[line.group] -= 1
                 left -= 1
                 more.append(key)
         return more

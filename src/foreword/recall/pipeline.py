@@ -383,8 +383,8 @@ class _Recall:
         for each in ranked:
             entry = Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
             fits = each.why.get("named") or (best >= ANSWERS * whole and each.score >= self.needed)
-            if fits and len(unique_notes([*(one.note for one in found), entry.note])) == len(found):
-                self._reject(entry, "notes", "relevance", "another note says the same")
+            if fits and _is_told(entry, found):
+                self._reject(entry, "notes", "relevance", "another note of its session says the same")
             elif fits:
                 found.append(entry)
             else:
@@ -483,7 +483,7 @@ class _Recall:
         ranked, wrong = look(self.store, query, now=self.now, moment="compaction", expired=self.expired)
         self.problems += wrong
         entries = [Entry(replace(note_of(each.memory, now=self.now), id=""), each) for each in ranked]
-        kept = unique_notes([each.note for each in entries])  # a turn, its session and what was learned may say the same
+        kept = unique_notes([each.note for each in entries])  # a turn, its session and what was learned repeat it
         entries = [each for each in entries if each.note in kept]
         return [each for each in entries if own or (each.ranked and each.ranked.memory.session != self.trigger.session)]
 
@@ -581,7 +581,7 @@ class _Recall:
             problems=tuple(self.problems),
             terms=self.query.terms[:MOST_RECORDED],
             files=self.query.files[:MOST_RECORDED],
-            rejected=tuple(self.rejected[:MOST_REJECTED]),
+            rejected=self._best_rejected(),
         )
 
     # -- saying nothing ------------------------------------------------------------------------------------------
@@ -619,7 +619,7 @@ class _Recall:
             needed=self.needed,
             spent=spent,
             allowed=allowed,
-            rejected=tuple(self.rejected[:MOST_REJECTED]),
+            rejected=self._best_rejected(),
         )
 
     def _used_up(self, used: Mapping[str, int]) -> NoContext:
@@ -633,6 +633,9 @@ class _Recall:
         if entry.ranked is not None and len(self.rejected) < 4 * MOST_REJECTED:
             line = entry.note.text
             self.rejected.append(Rejected(entry.ranked, layer=layer, reason=reason, text=text, line=line))
+
+    def _best_rejected(self) -> tuple[Rejected, ...]:
+        return tuple(sorted(self.rejected, key=lambda each: -each.ranked.score)[:MOST_REJECTED])
 
     # -- going wrong ---------------------------------------------------------------------------------------------
     def _safely(self, read: Callable[[], T], otherwise: T) -> T:
@@ -818,6 +821,13 @@ def _is_written(memory: Memory) -> bool:
     """Return whether somebody wrote a memory down to be told again; what extraction finds has a uid of its kind."""
     extracted = memory.uid.startswith(f"{memory.kind[:3]}:")
     return memory.kind in WRITTEN and memory.trust in ("user", "agent") and not extracted
+
+
+def _is_told(entry: Entry, others: Sequence[Entry]) -> bool:
+    """Return whether a note of the same session says the same: a turn, and the session that it is part of."""
+    session = entry.ranked.memory.session if entry.ranked else ""
+    same = [each.note for each in others if each.ranked and session and each.ranked.memory.session == session]
+    return len(unique_notes([*same, entry.note])) < len(same) + 1
 
 
 def _hit(memory: Memory) -> Hit:

@@ -273,7 +273,7 @@ def _together(one: Sequence[dict[str, Any]], other: Sequence[dict[str, Any]]) ->
 def turn(memory: Memory) -> dict[str, Any]:
     """Who wrote the prompt of a turn and why we think so, and what came of it."""
     author, _, why = text(memory.detail, "author").partition(": ")
-    outcome = text(memory.detail, "outcome") or memory.title
+    outcome = text(memory.detail, "outcome") or next(iter(texts(memory.detail, "commits")), "")
     return {"turn": memory.id, "author": author, "author_why": why, "outcome": _short(outcome, SAID)["text"]}
 
 

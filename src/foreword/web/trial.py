@@ -53,7 +53,7 @@ def trial(keeper: Keeper, told: Mapping[str, Any]) -> dict[str, Any]:
     got = keeper.recalling.preview(moment)
     known = keeper.store.by_id([item.memory for item in got.items]) if isinstance(got, Context) else ()
     nearest = None
-    if isinstance(got, NoContext) and got.reason == "below" and got.nearest and got.needed:
+    if isinstance(got, NoContext) and got.reason == "below" and got.nearest and got.nearest.score < got.needed:
         nearest = {"score": got.nearest.score, "needed": got.needed}
     return {
         **about,

@@ -15,6 +15,7 @@ from foreword.config import Settings
 from foreword.extract.actions import Action, ToolUse, tool_action
 from foreword.extract.failures import failure_key, failure_of, run_of
 from foreword.hosts import find
+from foreword.layout import HINT_TOKENS, HINTS_TOKENS
 from foreword.payloads import Delivery
 from foreword.recall.edits import hint_for_edit
 from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before
@@ -31,8 +32,6 @@ MOST_PROJECTS = 50
 MOST_SESSIONS = 200
 ABOUT_FILE = ("preference", "correction", "decision", "learning", "pattern", "turn")
 MOST_ABOUT_FILE = 40
-BUDGET = 120  # tokens of one hint
-WINDOW_BUDGET = 1_500  # tokens of all hints in one context window
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ class Hints:
             host=delivery.host,
             at=delivery.at,
             tokens=tokens,
-            budget=BUDGET,
+            budget=HINT_TOKENS,
             build_ms=0.0,
             layers={"hint": tokens},
             skipped=EMPTY,
@@ -169,9 +168,9 @@ class Hints:
             text=text,
         )
         with self._giving:
-            if tokens > BUDGET or hint.memory in store.shown(call.session):
+            if tokens > HINT_TOKENS or hint.memory in store.shown(call.session):
                 return ""
-            if store.spent(call.session).get("tool", 0) + tokens > WINDOW_BUDGET:
+            if store.spent(call.session).get("tool", 0) + tokens > HINTS_TOKENS:
                 return ""
             store.record(injection)
         self._measuring.recalled(call.project.key, "tool", silent=False)

@@ -90,7 +90,7 @@ def _retell(store: Store, gone: Memory, *, at: float) -> None:
             after = replace(after, title=REPLACED + summary.title, confidence=summary.confidence * LESS_SURE)
         if after != summary and not summary.pinned:
             _amend(store, Amendment("retell", "a later choice took it back", changed=((summary, after),)), at=at)
-    sessions = filter(None, {gone.session: None, **named(gone.detail, "seen_in")})
+    sessions = filter(None, dict.fromkeys((gone.session, *named(gone.detail, "seen_in"))))
     for turn in (each for session in sessions for each in store.of_session(session)):
         # What came of a turn that was about this choice is out of date with it: better no note than a false one.
         if turn.kind == "turn" and turn.status == "active" and stems(gone.title) <= stems(text(turn.detail, "user")):

@@ -45,7 +45,12 @@ const ABOUT = [
   ["Committed", "commits"],
   ["Still open", "next"],
 ];
-const AUTHORS = { typed: "a person typed this", mixed: "typed, with something pasted", pasted: "pasted", machine: "written by a program" };
+const AUTHORS = {
+  typed: "a person typed this",
+  mixed: "typed, with something pasted",
+  pasted: "pasted",
+  machine: "written by a program",
+};
 
 export async function tell(root, page, id) {
   const back = () => (history.state?.from === "timeline" ? history.back() : page.go("/timeline"));
@@ -400,7 +405,12 @@ const turnOf = ({ turn, author, author_why, outcome }) =>
   turn
     ? [
         author ? make("p", { class: "dim" }, `${AUTHORS[author] ?? author}: ${author_why}`) : null,
-        make("p", {}, make("span", { class: "dim" }, "What came of it: "), memory(turn, outcome)),
+        make(
+          "p",
+          {},
+          make("span", { class: "dim" }, outcome ? "What came of it: " : "Kept as "),
+          memory(turn, outcome || turn),
+        ),
       ]
     : null;
 

@@ -267,7 +267,7 @@ function lines(session) {
     ["Decided", "decisions", (some) => some.map(link)],
     ["Rules", "rules", (some) => some.map(link)],
     ["Learned", "learned", (some) => some.map(link)],
-    ["Next", "next", (some) => some.map((each) => make("li", {}, each))],
+    ["Still open", "next", (some) => some.map((each) => make("li", {}, each))],
   ];
   const told = sorts.filter(([, name]) => session[name].length);
   return told.length

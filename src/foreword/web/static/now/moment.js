@@ -92,7 +92,9 @@ function silence(told, session, page) {
   if (told.pending) return make("p", { class: "dim" }, "Looking for what is worth saying.");
   const { nearest } = told;
   const scores =
-    nearest?.needed && told.why === "below" ? ` ${nearest.score.toFixed(3)}, needed ${nearest.needed.toFixed(3)}` : "";
+    nearest && told.why === "below" && nearest.score < nearest.needed
+      ? ` ${nearest.score.toFixed(3)}, needed ${nearest.needed.toFixed(3)}`
+      : "";
   return make(
     "div",
     { class: "silence" },

@@ -1,4 +1,4 @@
-"""The worker distils every session that is due, and reads of files that events name no more than it may."""
+"""The worker extracts every session that is due, and reads of files that events name no more than it may."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_hidden_and_odd_files_are_not_read(tmp_path_factory):
     assert _text(str(tmp_path / "fine.py")) == "\ufffdx\r\n"
 
 
-def test_sessions_that_cannot_be_distilled_hide_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_sessions_that_cannot_be_extracted_hide_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     taken = []
 
     def distil(_: ExtractionJob, session: Session) -> None:
