@@ -83,6 +83,7 @@ def first_session(trial: Trial) -> str:
     too_soon = [part.text[:200] for part in (*ours(parts), *holding(parts, HINT))]
     assert not too_soon, f"something was said though nothing was known: {too_soon[0]!r}"
     wanted = {"failure", "decision", "preference", "summary"}
+    wait_for(lambda: is_extracted(trial))
     kinds = wait_for(lambda: kinds_of(trial) if wanted <= set(kinds_of(trial)) else None)
     assert kinds, f"what became of it: {kinds_of(trial)}"
     return ", ".join(f"{many} {kind}" for kind, many in sorted(kinds.items()))
@@ -340,6 +341,12 @@ def _seen_long_ago(trial: Trial) -> None:
     """Let the project have a failure from years ago, with its fix."""
     told = {"kind": "failure", "title": FAILURE, "detail": {"fixed_by": FIX}, "project_path": str(trial.project)}
     trial.tell("/api/memories", {**told, "created": time.time() - 3 * YEAR, "confirmed": time.time() - 3 * YEAR})
+
+
+def is_extracted(trial: Trial) -> bool:
+    """Whether the newest session has become memory to its last event."""
+    session = trial.ask(f"/api/sessions/{trial.sessions()[0]['id']}")["session"]
+    return bool(session["distilled"] == session["newest"])
 
 
 def kinds_of(trial: Trial) -> dict[str, int]:

@@ -259,7 +259,8 @@ def test_what_a_forgotten_session_saw_and_fixed_of_anothers_memory_goes_with_it(
     assert first.body == "Run as `make x`."
     assert first.detail == {"seen_in": {"later": 1}, "fix": "", "fixed_files": [], "fixes": {}}
     assert second.detail == {
-        "seen_in": {"later": 1}, "fix": other, "fixed_files": [], "fixes": {other: ["later"]}, "worked": {"make y": ["later"]}
+        "seen_in": {"later": 1}, "fix": other, "fixed_files": [], "fixes": {other: ["later"]},
+        "worked": {"make y": ["later"]},
     }  # fmt: skip
     keeper.close()
     assert standing(home.root, [fix]) == {}

@@ -23,6 +23,7 @@ from foreword.paths import Home
 from foreword.types import KINDS
 from foreword.worker import life
 from tests.flow.conftest import Host, end_worker, wait_for
+from tests.scratch import asking, fact
 
 
 def test_socket_and_folders_are_private_whatever_the_umask(home: Home, start):
@@ -142,11 +143,9 @@ def test_every_kind_can_be_added_shown_and_found(home: Home, start, project):
 
 def test_answers_have_the_shapes_of_the_specification(home: Home, start, project):
     client = start()
-    client.post(
-        "/api/memories", {"kind": "decision", "title": "wombats dig", "project_path": project, "body": "at night"}
-    )
+    client.post("/api/memories", {"kind": "decision", "title": fact("wombat"), "project_path": project})
     context = client.get(
-        "/api/context", project_path=project, session_id="s", moment="prompt", prompt="wombats?", budget=200
+        "/api/context", project_path=project, session_id="s", moment="prompt", prompt=asking("wombat"), budget=200
     )
     assert set(context) == {
         "context",
@@ -160,13 +159,13 @@ def test_answers_have_the_shapes_of_the_specification(home: Home, start, project
         "reason",
         "ms",
     }
-    assert "wombats dig" in context["context"]
+    assert fact("wombat") in context["context"]
     assert 0 < context["tokens"] <= context["budget"] == 200
     wait_for(lambda: client.get("/api/injections", session_id="s")["injections"])
     (injection,) = client.get("/api/injections", session_id="s")["injections"]
     assert injection["id"] == context["injection"]
     assert set(injection["items"][0]["why"]) == {"match", "recency", "importance", "reinforcement", "scope", "task"}
-    again = client.get("/api/context", project_path=project, session_id="s", moment="prompt", prompt="wombats?")
+    again = client.get("/api/context", project_path=project, session_id="s", moment="prompt", prompt=asking("wombat"))
     assert again["context"] == ""  # shown already in this window
     explained = client.get("/api/search", q="wombats", project_path=project, explain=1)["results"][0]
     score = 1.0

@@ -162,7 +162,8 @@ def _turn(memory: dict[str, Any]) -> str:
     author = str(detail.get("author", "")).partition(":")[0]
     words = str(detail.get("user") or "").split("\n")[0]
     asked = f'"{words}"' if words else f"({author or 'no'} prompt)"
-    return f"{memory['id']}  {asked}\n  → {detail.get('outcome') or memory['title']}"
+    edited = f"edited {', '.join(memory['files'])}" if memory["files"] else ""
+    return f"{memory['id']}  {asked}\n  → {detail.get('outcome') or ', '.join(detail.get('commits', ())) or edited}"
 
 
 def _silent(silences: list[dict[str, Any]]) -> str:
@@ -177,7 +178,8 @@ def _change(change: dict[str, Any]) -> str:
 
 
 def _point(memory: dict[str, Any]) -> str:
-    why = memory["detail"].get("why")
+    why = str(memory["detail"].get("why") or "").removeprefix("because ")
+    why = "" if why in memory["title"] else why
     more = _fate(memory["here"]) if "here" in memory else f", because {why}" if why else ""
     return f"{memory['id']}  {memory['title']}{more}"
 

@@ -22,6 +22,7 @@ from foreword.recall.notes import Note, id_of, note_of, unique_notes
 from foreword.recall.query import query_of
 from foreword.recall.rank import CERTAIN, WORDED, least, rank, votes, weighed
 from foreword.recall.relevance import (
+    NO_WORD,
     Anchors,
     Candidate,
     PromptKind,
@@ -68,6 +69,7 @@ MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not 
 QUESTION = "question"  # the source of a session start that was asked for
 CANDIDATES = 12  # hits that are put into words and compared with a prompt
 OFFLINE_TURNS = 60  # turns that tell the likely files where no worker keeps them at hand
+CLEARLY = 0.25  # score of a hit that answers a question, whatever share of its words it holds
 ANSWERS = 0.5  # of the weight of a question about the past, that the best note must hold
 SURE = 0.7  # confidence of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
 NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
@@ -370,7 +372,8 @@ class _Recall:
         short = "topic" if kind.kind == "same topic" else "below"
         self.reason = "" if chosen else short if entries else "nothing"
         for id, why in choice.rejected.items():
-            self._reject(entries[id], "notes", "relevance", why)
+            if why != NO_WORD:
+                self._reject(entries[id], "notes", "relevance", why)
         return {"files": self._companions(), "notes": chosen}
 
     def _recollections(self, kind: PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
@@ -382,7 +385,8 @@ class _Recall:
         found: list[Entry] = []
         for each in ranked:
             entry = Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
-            fits = each.why.get("named") or (best >= ANSWERS * whole and each.score >= self.needed)
+            sure = best >= ANSWERS * whole or ranked[0].score >= CLEARLY
+            fits = each.why.get("named") or (sure and each.score >= self.needed)
             if fits and _is_told(entry, found):
                 self._reject(entry, "notes", "relevance", "another note of its session says the same")
             elif fits:

@@ -167,7 +167,7 @@ _PAST = re.compile(
     r"|\b(?:what|which|where|how|when) (?:was|were|did (?:we|i))\b|\bwas there (?:a|any|some)\b"
     r"|\b(?:last|the other|the previous) (?:time|week|month|day|session)\b|\byesterday\b"
     r"|\ba (?:few )?(?:days?|weeks?) ago\b"
-    r"|\b(?:do you )?(?:remember|recall) (?:when|how|what|why|the|that)\b"
+    r"|\b(?:do you )?(?:remember|recall) (?:when|how|what|why|the|that)\b|\bremind me\b|\bwalk me through\b"
     r"|\bwe (?:already )?(?:decided|agreed|discussed|talked|settled|investigated|tried)\b"
     r"|\bis [^.?!\n]{0,80}\balready (?:logged|done|there|implemented|planned|scoped|fixed|solved)\b",
     re.I,
@@ -177,7 +177,7 @@ _PAST_TENSE = re.compile(
     r"|^\s*(?:did|has|have|had|was|were) \w[^?\n]{0,200}\?",
     re.I,
 )
-_QUESTION = re.compile(r"\s*(?:what|which|where|how|when|who|whose|why)\b[^\n]{10,240}\?\s*$", re.I)
+_QUESTION = re.compile(r"\s*(?:what|which|where|how|when|who|whose|why|does|do|is|are)\b[^\n]{10,240}\?\s*$", re.I)
 _ANSWER = re.compile(
     r"\s*(?:[-*\"'(]\s*)?(?:"
     r"(?:y|n|yes|yeah|yep|yup|no|nope|sure|lgtm|thanks?|thank you|perfect|great|nice|cool|correct|exactly|agreed)\b"
@@ -215,7 +215,7 @@ def classify(prompt: str, *, typed: str, author: str, first: bool, session_words
     past_tense = (first or len(fresh) >= FRESH) and _PAST_TENSE.search(typed[:1000])
     if topic and (past_tense or _PAST.search(typed[:1000])):
         return PromptKind("past", "it asks about something that was done before", topic, fresh)
-    if first and len(topic) >= FRESH and _QUESTION.match(typed):
+    if first and topic and _QUESTION.match(typed):
         return PromptKind("past", "a question that opens the conversation", topic, fresh)
     routine = routine_of(typed)
     if routine and len(fresh) < FRESH and len(topic) <= FRESH:
@@ -259,6 +259,7 @@ NEXT_ANSWER = 0.4  # the same for a question about the past, which several notes
 NEXT = 0.8  # of the best note's score that a further one needs
 ALIKE = 0.5  # share of common words from which two passages say the same; the newer one stays
 MOST_NOTES = 4
+NO_WORD = "shares no word with the prompt"  # why a candidate is left out that nobody need be told of
 
 
 def word_weights(words: Iterable[str], holders: Mapping[str, int], size: int) -> dict[str, float]:
@@ -326,7 +327,7 @@ def _match(
     if each.in_context:
         return match, "the agent has it already"
     if not held:
-        return match, "shares no word with the prompt"
+        return match, NO_WORD
     if not same_thing and (coverage < least or len(shown) < distinct or score < enough):
         return match, f"holds {coverage:.0%} of what the prompt is about, score {score:.2f} of {enough:.2f}"
     return match, "" if each.substance else "says nothing of what came of it"

@@ -148,9 +148,6 @@ class ExtractionJob:
     def _is_due(self, session: Session) -> bool:
         if self._aside.get(session.id) == session.newest:
             return False
-        # Copilot writes an answer into its transcript behind the hook that tells of it.
-        if session.host == "copilot" and 0 <= self._now() - session.last < LATER:
-            return False
         # A clock that jumped makes a session old or from the future; both are taken.
         due = session.id in self._due or not 0 <= self._now() - session.last < IDLE
         return due and (session.ended > 0 or not self._rests(session.id))
@@ -226,6 +223,10 @@ class ExtractionJob:
             del self._drafts[next(iter(self._drafts))]
         while events := store.events(session.id, after=going.number, limit=PAGE):
             for event in events:
+                # Copilot writes an answer into its transcript behind the hook that tells of it: read it a second later.
+                if event.kind == "stop" and event.host == "copilot" and 0 <= self._now() - event.at < LATER:
+                    self._due[session.id] = None
+                    return going
                 # A session may go into another project's folder: what happens there is that project's alone.
                 project = self._counts_as(event.project or session.project)
                 draft = self._draft(going, session, project=project, cwd=event.cwd)
