@@ -26,7 +26,7 @@ from foreword.projects import resolve
 from foreword.spool import deliveries
 from foreword.store.sqlite import Store
 from foreword.trouble import noted
-from foreword.types import Memory, Moment, Context
+from foreword.types import Context, Memory, Moment
 from foreword.worker import life
 from tests.flow.conftest import CLEAN, PATIENT, PYTHON, Host, end_worker, wait_for
 from tests.scratch import processes_in

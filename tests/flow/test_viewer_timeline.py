@@ -67,7 +67,7 @@ def work(project: str) -> tuple[tuple[str, dict[str, Any]], ...]:
             "type": "create", "filePath": write["file_path"], "content": write["content"], "structuredPatch": []}}),
         run("t4", "pytest -q", output="1 passed"),
         ("UserPromptSubmit", {"prompt": "Let's use UTC because venues lie in two zones", "prompt_id": "p2"}),
-        ("Stop", {"last_assistant_message": "Offers go through the queue now, and mail.py sends them at the full hour."}),
+        ("Stop", {"last_assistant_message": "Offers go through the queue now, and mail.py sends them each full hour."}),
         ("SessionEnd", {"reason": "exit"}),
     )  # fmt: skip
 

@@ -98,6 +98,11 @@ def test_used_memories_rank_better_than_ignored_ones(month: Month):
     assert fate.better < fate.worse, fate
 
 
+def test_what_the_users_keep_correcting_is_a_rule_at_the_start(month: Month):
+    rules = month.scene["start"].partition("## Rules\n")[2].partition("\n\n")[0]
+    assert all(words in rules for words in ("Never commit to main", "uv run pytest", "British spelling")), rules
+
+
 def test_what_was_never_mended_is_still_told(month: Month):
     assert "met office" in month.scene["start"] + month.scene["prompt 1"]
 
