@@ -15,9 +15,9 @@ from pathlib import Path
 from bench.eval.datasets import read_sets
 from foreword.cli.demo import load_story
 from foreword.config import SETTINGS, load
-from foreword.recall.hints import KnownFailure, hint_before
 from foreword.paths import Home
 from foreword.recall import rank
+from foreword.recall.hints import KnownFailure, hint_before
 from foreword.recall.pipeline import REASONS, options_of, recall
 from foreword.routing import Routes
 from foreword.store.sqlite import Store
