@@ -19,7 +19,7 @@ from foreword.extract.commands import (
 )
 from tests.tables import table
 
-ROOT = "/work/shop"
+ROOT = "/srv/shop"
 
 
 @table(
@@ -31,7 +31,7 @@ ROOT = "/work/shop"
         ("pnpm --filter shop test -- cart", "pnpm test", "test"),
         ("ruff check . && mypy", "ruff", "lint"),
         ("pip install -r requirements.txt", "pip install", "install"),
-        ("git -C /work/shop commit -m 'x; y && z'", "git commit", "git"),
+        ("git -C /srv/shop commit -m 'x; y && z'", "git commit", "git"),
         ("grep -rn foo . | head", "grep", "look"),
         ("gh pr checks 41", "gh pr checks", "look"),
         ("FOO=1 python manage.py migrate", "manage.py migrate", "migrate"),
@@ -49,8 +49,8 @@ def test_a_line_is_known_by_the_command_that_matters(line, program, kind):
     ("line", "shape"),
     [
         ("uv run pytest -n auto tests/test_a.py -q", "uv run pytest"),
-        ("shopctl bun run test 2>&1", "shopctl bun run test"),
-        ("git -C /work/shop add a.py b.py", "git add -C"),
+        ("shopctl yarn run test 2>&1", "shopctl yarn run test"),
+        ("git -C /srv/shop add a.py b.py", "git add -C"),
         ("pnpm --filter shop test -- --testPathPattern=cart", "pnpm test"),
         ("python3 -c 'print(1)\nprint(2)'", "python -c (multi-line)"),
         ("python -c 'print(1)'", "python -c"),
@@ -69,8 +69,8 @@ def test_a_shape_leaves_out_what_a_command_works_on(line, shape):
 @table(
     ("shape", "line", "fits"),
     [
-        ("shopctl bun", "shopctl bun run lint", True),
-        ("shopctl bun", "shopctl test bun run lint", False),
+        ("shopctl yarn", "shopctl yarn run lint", True),
+        ("shopctl yarn", "shopctl test yarn run lint", False),
         ("cat -A", "cat -nA notes.txt", True),
         ("cat -A", "cat notes.txt", False),
         ("git -C", "git -C /x status", True),
@@ -90,8 +90,8 @@ def test_a_shape_fits_the_calls_that_hold_all_its_words(shape, line, fits):
     [
         ("cd web && npm test", ROOT, ("", "web")),
         ("(cd web && npm test); ls", ROOT, ("", "web", "")),
-        ("cd /work/shop/api && go test", f"{ROOT}/web", ("web", "api")),
-        ("git -C /work/shop status && ls", f"{ROOT}/web", ("", "web")),
+        ("cd /srv/shop/api && go test", f"{ROOT}/web", ("web", "api")),
+        ("git -C /srv/shop status && ls", f"{ROOT}/web", ("", "web")),
         ('cd "$X" && ls', ROOT, ("", None)),
         ("cd .. && ls", f"{ROOT}/web", ("web", "")),
         ("ls", "", (None,)),

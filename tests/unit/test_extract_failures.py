@@ -32,7 +32,7 @@ from foreword.extract.turns import turns_of
 from foreword.types import Edit
 from tests.tables import table
 
-ROOT = "/work/shop"
+ROOT = "/srv/shop"
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ NO_MODULE = "pattern ./...: directory prefix . does not contain main module or i
     ("command", "output", "shape", "cause", "error"),
     [
         # A call that never works, by the words that made it fail.
-        ("cd /work/shop && shopctl bun run test 2>&1", "error: unrecognized subcommand 'bun'\n\nUsage: shopctl", "shopctl bun", "usage", "error: unrecognized subcommand 'bun'"),
-        ("git -C /work/shop add a.py", "error: unexpected argument '-C' found", "git -C", "usage", "error: unexpected argument '-C' found"),
+        ("cd /srv/shop && shopctl yarn run test 2>&1", "error: unrecognized subcommand 'yarn'\n\nUsage: shopctl", "shopctl yarn", "usage", "error: unrecognized subcommand 'yarn'"),
+        ("git -C /srv/shop add a.py", "error: unexpected argument '-C' found", "git -C", "usage", "error: unexpected argument '-C' found"),
         ("sed -n 1,3p a.txt | cat -A", "cat: illegal option -- A\nusage: cat [-belnstuv]", "cat -A", "usage", "cat: illegal option -- A"),
         ("docker compose up -d", "zsh: command not found: docker", "docker", "usage", "zsh: command not found: docker"),
         ("pnpm --filter web typecheck", 'ERR_NO_SCRIPT None of the selected packages has a "typecheck" script', "pnpm --filter web typecheck", "usage", 'ERR_NO_SCRIPT None of the selected packages has a "typecheck" script'),
@@ -112,7 +112,7 @@ def test_messages_of_the_client_looking_around_and_bare_counts_are_no_failures(c
     [
         ("pytest -q | tail -3", "FAILED tests/test_a.py::test_b - ValueError: no cart\n1 failed in 0.2s", True),
         ("make test || true", "error: cart is empty\nmake: *** [test] Error 1", True),
-        ("shopctl bun run test 2>&1 | head", "error: unrecognized subcommand 'bun'", True),
+        ("shopctl yarn run test 2>&1 | head", "error: unrecognized subcommand 'yarn'", True),
         ("npm test -- --testPathPattern=cart", "No tests found, exiting with code 0", True),
         ("npx markdownlint-cli2 '.x/*.md'", "Linting: 0 file(s)\nSummary: 0 error(s)", True),
         ("strings a.bin; echo done", "bash: line 1: strings: command not found\ndone", True),
@@ -128,11 +128,11 @@ def test_hidden_failures_count_by_what_the_output_says(command, output, fails):
 
 def test_a_similar_command_that_succeeds_next_is_what_worked():
     (failure,) = found(
-        run("shopctl bun run test", "error: unrecognized subcommand 'bun'", failed=True),
-        run("bun run lint"),
-        run("bun run test", "12 pass\n0 fail"),
+        run("shopctl yarn run test", "error: unrecognized subcommand 'yarn'", failed=True),
+        run("yarn run lint"),
+        run("yarn run test", "12 pass\n0 fail"),
     )
-    assert (failure.worked, failure.open) == ("bun run test", False)
+    assert (failure.worked, failure.open) == ("yarn run test", False)
 
 
 def test_what_was_left_out_is_the_fix_where_nothing_else_changed():
@@ -167,7 +167,7 @@ def test_the_edit_of_a_file_that_the_error_names_is_the_fix():
 
 
 def test_a_command_works_in_another_folder():
-    (failure,) = found(run("cargo test", "error: could not find `Cargo.toml` in `/work/shop`", failed=True), run("cd app && cargo test", cwd=f"{ROOT}/app"))  # fmt: skip
+    (failure,) = found(run("cargo test", "error: could not find `Cargo.toml` in `/srv/shop`", failed=True), run("cd app && cargo test", cwd=f"{ROOT}/app"))  # fmt: skip
     assert (failure.folder, failure.worked, failure.worked_in) == ("", "cargo test", "app")
 
 
@@ -198,22 +198,22 @@ def test_a_skill_that_the_project_does_not_have_is_a_failure():
 
 def details():
     (one,) = found(
-        run("shopctl bun run test", "error: unrecognized subcommand 'bun'", failed=True), run("bun run test")
+        run("shopctl yarn run test", "error: unrecognized subcommand 'yarn'", failed=True), run("yarn run test")
     )
-    return one, lambda name, worked="bun run test": failure_detail(replace(one, worked=worked), name)
+    return one, lambda name, worked="yarn run test": failure_detail(replace(one, worked=worked), name)
 
 
 def test_the_fix_seen_most_often_stays():
     one, of = details()
     known = of("s1")
-    for name, worked in (("s2", "bun run test"), ("s3", "bun test"), ("s3", "bun test"), ("s4", "")):
+    for name, worked in (("s2", "yarn run test"), ("s3", "bun test"), ("s3", "bun test"), ("s4", "")):
         known = merge_failure_detail(known, of(name, worked))
-    assert known["worked"] == {"bun run test": ["s1", "s2"], "bun test": ["s3"]}
+    assert known["worked"] == {"yarn run test": ["s1", "s2"], "bun test": ["s3"]}
     assert known["seen_in"] == {"s1": 1, "s2": 1, "s3": 1, "s4": 1}
     assert merge_failure_detail(known, of("s4", "")) == known
     assert known["key"] == failure_key(one)
-    assert failure_title(known) == "`shopctl bun` fails: error: unrecognized subcommand 'bun'"
-    assert "Worked instead: `bun run test` (2 sessions)." in failure_body(known)
+    assert failure_title(known) == "`shopctl yarn` fails: error: unrecognized subcommand 'yarn'"
+    assert "Worked instead: `yarn run test` (2 sessions)." in failure_body(known)
 
 
 def test_a_memory_names_fifty_sessions_and_counts_the_rest():
@@ -228,12 +228,12 @@ def test_a_memory_names_fifty_sessions_and_counts_the_rest():
 
 def test_later_sessions_confirm_what_works_and_what_no_longer_fails():
     _, of = details()
-    known = confirm_failure_detail(of("s1"), runs_of(session(run("bun run test -t cart"))), "s2")
-    assert sessions_worked(known, "bun run test") == 2
+    known = confirm_failure_detail(of("s1"), runs_of(session(run("yarn run test -t cart"))), "s2")
+    assert sessions_worked(known, "yarn run test") == 2
     assert known["succeeded_in"] == {}
-    known = confirm_failure_detail(known, runs_of(session(run("shopctl bun run test"))), "s3")
+    known = confirm_failure_detail(known, runs_of(session(run("shopctl yarn run test"))), "s3")
     assert known["succeeded_in"] == {"s3": 1}
-    skipped = runs_of(session(run("shopctl bun run lint", "Sibling tool call errored", failed=True)))
+    skipped = runs_of(session(run("shopctl yarn run lint", "Sibling tool call errored", failed=True)))
     assert confirm_failure_detail(known, skipped, "s4") == known
 
 

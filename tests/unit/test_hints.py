@@ -22,7 +22,7 @@ from foreword.recall.hints import (
 )
 from tests.tables import table
 
-ROOT = "/work/shop"
+ROOT = "/srv/shop"
 DAY = 86_400.0
 NOW = 1_800_000_000.0
 NO_SCRIPT = "Couldn't find a script named 'unit'"
@@ -65,7 +65,7 @@ def test_a_call_that_failed_before_is_told_with_what_worked():
     ("more", "reliable"),
     [
         ({"seen_in": {"s1": 1}}, False),  # two words say too little after one session
-        ({"seen_in": {"s1": 1}, "command": "shopctl --all bun"}, True),
+        ({"seen_in": {"s1": 1}, "command": "shopctl --all yarn"}, True),
         ({"seen_in": {"s1": 1, "s2": 1}}, True),
         ({"seen_in": {"s1": 1, "s2": 1}, "succeeded_in": {"s3": 1}}, False),
         ({"seen_in": {str(each): 1 for each in range(9)}, "succeeded_in": {"x": 4}}, True),
@@ -78,7 +78,7 @@ def test_a_call_that_failed_before_is_told_with_what_worked():
     ],
 )
 def test_only_a_call_that_fails_each_time_is_warned_of(more, reliable):
-    known = detail("shopctl bun", "error: unrecognized subcommand 'bun'", **{"command": "shopctl bun", **more})
+    known = detail("shopctl yarn", "error: unrecognized subcommand 'yarn'", **{"command": "shopctl yarn", **more})
     assert is_reliable(known) is reliable
 
 
@@ -105,7 +105,7 @@ def test_a_path_that_repeats_the_folder_of_the_shell_is_told():
     assert hint is not None
     assert "leave `src/` out or use absolute paths" in hint.text
     assert hint_before("cat src/cart.py", some, now=NOW, cwd=ROOT, root=ROOT) is None
-    assert hint_before("git -C /work/shop add src/cart.py", some, now=NOW, cwd=f"{ROOT}/src", root=ROOT) is None
+    assert hint_before("git -C /srv/shop add src/cart.py", some, now=NOW, cwd=f"{ROOT}/src", root=ROOT) is None
 
 
 @table(
@@ -136,16 +136,16 @@ def test_what_is_unproven_or_unsafe_is_never_named(worked, sessions):
 
 def test_the_alternative_most_like_the_command_is_named_without_foreign_paths():
     some = known(
-        "shopctl bun",
-        "error: unrecognized subcommand 'bun'",
-        worked={"bun run test": ["s1", "s2", "s3"], "bun run lint src/cart.ts": ["s1", "s2"]},
+        "shopctl yarn",
+        "error: unrecognized subcommand 'yarn'",
+        worked={"yarn run test": ["s1", "s2", "s3"], "yarn run lint src/cart.ts": ["s1", "s2"]},
     )
-    lint = hint_before("shopctl bun run lint src/api.ts", some, now=NOW)
-    test = hint_before("shopctl bun run test", some, now=NOW)
+    lint = hint_before("shopctl yarn run lint src/api.ts", some, now=NOW)
+    test = hint_before("shopctl yarn run test", some, now=NOW)
     assert lint is not None
-    assert "`bun run lint …` worked in 2" in lint.text
+    assert "`yarn run lint …` worked in 2" in lint.text
     assert test is not None
-    assert "`bun run test` worked in 3" in test.text
+    assert "`yarn run test` worked in 3" in test.text
 
 
 FAILED = "make lint", "src/cart.ts\n  × The imports are not sorted.\n"
