@@ -51,8 +51,9 @@ def main() -> None:
     until, worker_until = began + limit, began + limit * WORKER_SHARE
     try:
         answer = answer_offline(call, until=until, why=why) if asked else ask_worker(call, until=worker_until)
-    except (FileNotFoundError, ConnectionRefusedError):
-        answer = answer_offline(call, until=until, why="")  # no worker yet: the ordinary case of a first call
+    except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError):
+        # No worker yet, or one that leaves and resets whoever still waits in its queue: both are ordinary.
+        answer = answer_offline(call, until=until, why="")
     except Exception as exc:
         answer = answer_offline(call, until=until, why=f"{type(exc).__name__}: {exc}")
     while answer:
