@@ -53,9 +53,13 @@ def main(argv: Sequence[str]) -> int:
 def replay_usage(folder: Path) -> Usage:
     """Replay one project's recorded sessions and return what counts as used."""
     tool = load_tool("session_replay")
+
+    def make(_binary: str, work: Path, project: Path) -> InProcessWorker:
+        return InProcessWorker(work, project, each_turn=False)
+
     with tempfile.TemporaryDirectory(prefix="foreword-usage-") as work, scratch_environment(Path(work)):
         options = {"foreword": "", "sessions_dir": str(folder), "work": work, "name": "", "sessions": 0, "keep": True}
-        with patch.object(tool, "Worker", InProcessWorker):
+        with patch.object(tool, "Worker", make):
             tool.replay(argparse.Namespace(**options, git_dir="", import_git=False))
         return usage_in(Path(work) / "home")
 

@@ -98,9 +98,9 @@ LONG = (
 
 TYPED = [
     "yes", "no", "7", "go on", "commit", "do both", "option 2", "the second one", "commit and push", "why?",
-    "fix the failing test", "run the tests again please", "ok lets get back to main", "use tabs, not spaces",
+    "fix the failing test", "run the tests again please", "ok switch to main again", "use tabs, not spaces",
     "never edit the generated files", "always run make fmt before you commit",
-    "hmm, I think it's better not to store mail addresses in the browser",
+    "hmm, it's better not to keep prices as floats in the cart",
     "can we maybe always sort the rooms by name?", "why would you create the table twice?",
     "at the top of the page, make the total always visible", "remember that prices are whole cents",
     "review https://example.org/rooms/pull/41 for me", "look at @src/rooms.py and tell me what it does",

@@ -12,7 +12,6 @@ from foreword.extract.commands import (
     commands_of,
     folders_of,
     has_shape,
-    is_retry,
     message_of,
     shape_of,
     shown,
@@ -116,19 +115,6 @@ def test_the_folder_of_each_command_follows_cd(line, cwd, folders):
 )
 def test_what_hides_a_failure_is_known(line, tells):
     assert [each.tells for each in commands_of(line)] == tells
-
-
-@table(
-    ("failed", "later", "again"),
-    [
-        ("pytest -q", "python -m pytest -q -x", True),
-        ("pytest tests/test_a.py::test_b", "uv run pytest tests/test_a.py", True),
-        ("pytest", "pytest tests/test_z.py", False),
-        ("cargo test", "cargo build", False),
-    ],
-)
-def test_a_later_command_tries_the_same_again_or_not(failed, later, again):
-    assert is_retry(command_of(failed), command_of(later)) is again
 
 
 @table(

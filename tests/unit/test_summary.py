@@ -13,13 +13,11 @@ from foreword.extract.summary import (
     learned_with_turns,
     outcome_of,
     outcome_of_session,
-    passages,
     pull_requests_of,
     title_of,
 )
-from foreword.extract.text import blocks, cut, plain_text, sentences
+from foreword.extract.text import blocks, cut, sentences
 from foreword.extract.turns import Turn, turns_of
-from foreword.tokens import count
 from tests.tables import table
 
 HEREDOC = "git add a.py && git commit -m \"$(cat <<'EOF'\n{}\n\n{}\n\nCo-Authored-By: Agent <a@example.org>\nEOF\n)\""
@@ -73,7 +71,7 @@ def test_knows_headings_and_boxes_of_items() -> None:
         ("item", "cents only", "prices", None),
         ("text", "Plain text.", "Still to do", None),
     ]
-    assert plain_text("# Head\n*soft* and **hard**") == "Head\nsoft and hard"
+    assert [each.text for each in blocks("# Head\n*soft* and **hard**")] == ["Head", "soft and hard"]
 
 
 @table("width", range(12, 120, 9))
@@ -218,22 +216,6 @@ def test_learns_little_and_nothing_twice() -> None:
     assert sum(map(len, learned)) <= LEARNED_ALL
 
 
-def test_cuts_a_note_to_the_passages_that_fit() -> None:
-    note = (
-        "The menu was restyled. `format_slot()` takes the zone of the venue because members travel. "
-        "The zone stands in `venues.toml`. Prices are cents."
-    )
-    assert passages(note, {"zone", "venue"}) == [
-        "`format_slot()` takes the zone of the venue because members travel.",
-        "The zone stands in `venues.toml`.",
-    ]
-    assert passages(note, {"zone", "venue"}, most=1) == [
-        "`format_slot()` takes the zone of the venue because members travel."
-    ]
-    assert passages(note, {"accordion"}) == []
-    assert sum(map(count, passages("zone and venue, " * 30 + "end.", {"zone"}))) <= 60
-
-
 @table(
     "text",
     [
@@ -255,5 +237,5 @@ def test_cuts_a_note_to_the_passages_that_fit() -> None:
 def test_reads_any_text_in_linear_time(text: str) -> None:
     turns = session(prompt(text), edit("a.py"), run(f"git commit -m '{text}'", text), answer(text))
     began = time.process_time()
-    title_of(turns), outcome_of_session(turns), learned_from(turns), passages(text, {"zone", "a"})
+    title_of(turns), outcome_of_session(turns), learned_from(turns)
     assert time.process_time() - began < 3

@@ -37,7 +37,7 @@ def todos(*entries: tuple[str, bool]) -> Action:
             ("`confirm.txt` has not been tested with Lisbon.",),
         ),
         (
-            [answer("Two minor findings left as-is (wrong label, odd colour), your call if you want those too.")],
+            [answer("Two minor findings left as-is (wrong label, odd colour), up to you whether they matter.")],
             ("Two minor findings left as-is (wrong label, odd colour)",),
         ),
         ([answer("Want me to test `confirm.txt` with Lisbon as well?")], ()),

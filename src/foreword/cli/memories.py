@@ -32,6 +32,7 @@ KINDS = {
 # Of a detail, where its name says too little or a memory has a word of its own for something else.
 NAMES = {"status": "goal", "user": "you typed", "author": "prompt", "next": "open", "done_since": "done since"}
 TIMES = ("seen_in", "against", "also", "succeeded_in")  # of a detail: sessions, and how often in each
+MOST_SESSIONS = 4  # that are listed; of more, the newest
 WORKED = ("worked", "used_in", "fixes")  # of a detail: what worked, and the sessions
 OURS = ("from", "key", "error_key", "minor", "last", "last_success", "worked_in", "fix", "folder", "routine_in")
 ASLEEP = ": asleep, not given by itself until it is confirmed"
@@ -212,7 +213,9 @@ def _print_all(memory: dict[str, Any], *, links: list[dict[str, str]], apart: bo
 def _part(name: str, told: object) -> str:
     """A part of a detail as people say it."""
     if name in TIMES and isinstance(told, dict):
-        return ", ".join(each if times == 1 else f"{each} {times}x" for each, times in told.items())
+        named = [each if times == 1 else f"{each} {times}x" for each, times in told.items()]
+        more = f"{screen.counted(len(named), 'sessions')}, the last of them " if len(named) > MOST_SESSIONS else ""
+        return more + ", ".join(named[-MOST_SESSIONS:])
     if name in WORKED and isinstance(told, dict):
         return "\n".join(f"{what} ({screen.counted(len(_several(by)), 'sessions')})" for what, by in told.items())
     if name == "author" and isinstance(told, str):

@@ -101,19 +101,10 @@ def message_of(line: str) -> str:
 
 
 _MESSAGE = re.compile(
-    r"\b(?:git\b[^\n;|&]*?\bcommit|gh pr create)\b[^;|&]*?\s(?:-[a-zA-Z]*m|--message|-t|--title)[ =]?\s*"
+    r"\b(?:git\b[^\n;|&]{0,80}?\bcommit|gh pr create)\b[^;|&]{0,300}?\s(?:-[a-zA-Z]*m|--message|-t|--title)[ =]?\s*"
     r"(?P<quote>[\"'])(?P<message>(?:\\.|(?!(?P=quote)).)+|\$\(cat <<.*)",
     re.DOTALL,
 )
-
-
-def is_retry(failed: Command, later: Command, *, tests: tuple[str, ...] = ()) -> bool:
-    """Whether *later* tries again what *failed*: the same program, on all of it, on the same of it, or on its *tests*."""
-    if not failed.program or _core(failed.program) != _core(later.program):
-        return False
-    if not later.targets or set(failed.targets) == set(later.targets):
-        return True
-    return _covers(later.targets, failed.targets) or _covers(later.targets, tests)
 
 
 def shape_of(command: Command, *, narrow: bool = False) -> str:
@@ -274,15 +265,6 @@ def _verbs(words: tuple[str, ...]) -> int:
 def _name(word: str) -> str:
     name = word.rpartition("/")[2] if "/" in word and not word.startswith("./") else word
     return {"python3": "python", "pip3": "pip"}.get(name, name)
-
-
-def _covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
-    """Whether everything in *narrow* lies in something of *wide*: tests/ covers tests/test_a.py::test_b."""
-    return bool(narrow) and all(any(each.startswith(top.rstrip("/")) for top in wide) for each in narrow)
-
-
-def _core(program: str) -> str:
-    return program.rpartition("/")[2].replace("py.test", "pytest").replace("pip3", "pip")
 
 
 @dataclass(frozen=True)

@@ -273,8 +273,8 @@ def failure_of(run: Run) -> Failure | None:
         shape = _shape_up_to(command, culprits) if culprits else shape
     if not shape or name.startswith(("$", "[", "^", "*")):
         return None
-    looks = command.kind == "look" and name != "cd"
-    minor = looks and not doubled and (cause != "usage" or name in ("grep", "rg", "find", "ls"))
+    only_reads = command.kind == "look" and name != "cd"
+    minor = only_reads and not doubled and (cause != "usage" or name in ("grep", "rg", "find", "ls"))
     return Failure(
         shape=shape,
         command=shown(run.action.command),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from foreword.extract.actions import Action
@@ -14,15 +14,11 @@ from foreword.extract.text import (
     holds,
     names_code,
     plain_line,
-    plain_text,
     sentences,
     split_sentences,
-    stem,
     stems,
 )
 from foreword.extract.turns import Turn
-from foreword.tokens import count
-from foreword.words import terms as words_of
 
 TITLE = 110  # characters; two commit subjects
 OUTCOME = 300  # characters of what came of one turn
@@ -36,7 +32,6 @@ WRITTEN_FOR_LATER = 0.5  # for the body of a commit or a pull request
 TOPIC = 0.4  # for each of up to three words of the session's title
 COMMIT_BODY = 1.0  # what a sentence of a commit's body is worth as outcome before its own marks count
 SAME = 0.6  # share of words from which on a sentence says again what another has said
-PASSAGE_TOKENS = 60  # of a note in front of a prompt
 
 
 # --- commits and pull requests -------------------------------------------------------------------------------------
@@ -180,8 +175,8 @@ def title_of(turns: Sequence[Turn]) -> str:
         if turn.edited and (points := _outcome_points(turn)):
             return cut(_headline(max(points, key=lambda point: point.weight).text), TITLE)
     for turn in turns:
-        if asked := request_of(turn):
-            return cut(asked, TITLE)
+        if request := request_of(turn):
+            return cut(request, TITLE)
     for turn in reversed(worked):
         if points := _outcome_points(turn):
             return cut(_headline(max(points, key=lambda point: point.weight).text), TITLE)
@@ -326,7 +321,7 @@ class _Point:
 
 def outcome_of(turn: Turn) -> str:
     """Return what came of one turn, in one or two sentences of its final message; empty where it brought nothing."""
-    return _told(_outcome_points(turn) or _commit_points(turn), OUTCOME)
+    return _best_points(_outcome_points(turn) or _commit_points(turn), OUTCOME)
 
 
 def outcome_of_session(turns: Sequence[Turn]) -> str:
@@ -339,8 +334,8 @@ def outcome_of_session(turns: Sequence[Turn]) -> str:
         for each in (*_outcome_points(turn), *_commit_points(turn)):
             weight = each.weight + TOPIC * min(3, len(stems(each.text) & about))
             points.append(_Point(each.text, weight, turn.number * 1000 + each.place))
-    said = _told(points, SESSION_OUTCOME - len(fate) - 1)
-    return " ".join(each for each in (said, fate) if each)
+    outcome = _best_points(points, SESSION_OUTCOME - len(fate) - 1)
+    return " ".join(each for each in (outcome, fate) if each)
 
 
 def _commit_points(turn: Turn) -> list[_Point]:
@@ -360,7 +355,7 @@ def _commit_points(turn: Turn) -> list[_Point]:
     return found
 
 
-def _told(points: Sequence[_Point], room: int) -> str:
+def _best_points(points: Sequence[_Point], room: int) -> str:
     """Return the two heaviest points that fit, in their order."""
     taken: list[_Point] = []
     for point in sorted(points, key=lambda each: -each.weight):
@@ -421,18 +416,18 @@ _STILL_OPEN = re.compile(r"(?:still (?:open|missing|to do)|open|to-?do|next(?: s
 def _fate(turns: Sequence[Turn]) -> str:
     """Return what became of the work, from the session's own commands: committed, pushed, pull request, tests."""
     commits, pulls = commits_of(turns), pull_requests_of(turns)
-    told = []
+    parts = []
     if commits:
         last = commits[-1]
         pushed = any(_PUSHES.search(run.command) and not run.failed and run.at >= last.at for run in _runs(turns))
         some = f"Committed {last.hash[:8]}".strip() if len(commits) == 1 else f"{len(commits)} commits"
         where = f" {'to' if pushed else 'on'} {last.branch}" if last.branch and not pulls else ""
-        told.append(f"{some}{(' and pushed' if len(commits) == 1 else ' pushed') if pushed else ''}{where}")
+        parts.append(f"{some}{(' and pushed' if len(commits) == 1 else ' pushed') if pushed else ''}{where}")
     if pulls:
-        told.append(" and ".join(f"PR #{each.number}" if each.number else "a pull request" for each in pulls[-3:]))
+        parts.append(" and ".join(f"PR #{each.number}" if each.number else "a pull request" for each in pulls[-3:]))
     if tests := _tests_pass(turns):
-        told.append(tests)
-    return f"{', '.join(told)}." if told else ""
+        parts.append(tests)
+    return f"{', '.join(parts)}." if parts else ""
 
 
 def _tests_pass(turns: Sequence[Turn]) -> str:
@@ -659,35 +654,3 @@ _LABEL = re.compile(
     r"|bug)(?: found| confirmed)?(?: and fixed)?\s*[:—–-]\s*",
     re.IGNORECASE,
 )
-
-
-# --- passages ------------------------------------------------------------------------------------------------------
-
-
-def passages(text: str, terms: Collection[str], *, most: int = 2) -> list[str]:
-    """Return the sentences of *text* that hold most of the terms, in their order, within `PASSAGE_TOKENS` in all."""
-    wanted = {each.lower() for each in terms} | {stem(each.lower()) for each in terms}
-    ranked = []
-    for place, sentence in enumerate(sentences(text) or sentences(plain_text(text))):
-        held = len({stem(each) for each in wanted & set(words_of(sentence, limit=200))} | (wanted & stems(sentence)))
-        if held and not sentence.endswith("?") and not OFFER.search(sentence):
-            # A cause is worth half a term: with equal terms the sentence that explains is the better one.
-            ranked.append((-held - 0.5 * bool(_CAUSE.search(sentence)), place, sentence))
-    taken: list[tuple[int, str]] = []
-    room = PASSAGE_TOKENS
-    for _, place, sentence in sorted(ranked)[: most * 3]:
-        cost = count(sentence)
-        if cost <= room and len(taken) < most:
-            taken.append((place, sentence))
-            room -= cost
-        elif not taken:
-            taken.append((place, _within(sentence, room)))
-            room = 0
-    return [sentence for _, sentence in sorted(taken)]
-
-
-def _within(sentence: str, tokens: int) -> str:
-    width = len(sentence)
-    while count(short := cut(sentence, width)) > tokens and width > 40:
-        width -= 20
-    return short

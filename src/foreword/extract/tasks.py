@@ -144,9 +144,9 @@ def _not_reached(turns: Sequence[Turn]) -> Iterator[str]:
     if last.edited and last.answer and not _BROKEN_OFF.search(_last_sentence(last.answer)):
         return
     if not last.answer or _BROKEN_OFF.search(_last_sentence(last.answer)):
-        asked = request_of(last)
-        if asked and not _NO_ORDER.match(asked):
-            yield f"Not finished: {asked}"
+        request = request_of(last)
+        if request and not _NO_ORDER.match(request):
+            yield f"Not finished: {request}"
 
 
 def _last_plan(turns: Sequence[Turn]) -> str:

@@ -84,11 +84,6 @@ def sentences(text: str) -> list[str]:
     return [each for each in found[:MOST_SENTENCES] if len(each) <= LONGEST]
 
 
-def plain_text(markdown: str) -> str:
-    """Return *markdown* as plain text, one block a line."""
-    return "\n".join(block.text for block in blocks(markdown))
-
-
 def split_sentences(line: str) -> list[str]:
     """Split one line of plain text; a full stop in code, a file name, a number or an abbreviation ends nothing."""
     masked = _CODE.sub(lambda code: "`" + "x" * (len(code[0]) - 2) + "`", line)

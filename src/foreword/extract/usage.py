@@ -421,7 +421,7 @@ def _sessions_running(wanted: Wanted, memory: Memory, rates: BaseRates) -> set[s
     used = memory.detail.get("used_in")
     for line, sessions in used.items() if isinstance(used, dict) else ():
         if any(wanted.is_run_by(each) for each in commands_of(str(line))):
-            ran.update(map(str, sessions))
+            ran.update(_names(sessions))
     return ran - failed
 
 

@@ -88,7 +88,7 @@ def rule_note(memory: Memory, *, now: float) -> Note:
 
 # -- by kind ---------------------------------------------------------------------------------------------------------
 def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
-    """The user's own words where they hold more of what is looked for, else what came of the turn."""
+    """Return the user's own words where they hold more of what is looked for, else what came of the turn."""
     user, outcome = text_in(memory.detail, "user"), text_in(memory.detail, "outcome")
     subject = next(iter(texts_in(memory.detail, "commits")), "").rstrip(".")
     room = max(80, width - len(subject) - 2)
@@ -108,7 +108,7 @@ def _summary(memory: Memory, now: float, _: Mapping[str, float], width: int) -> 
 
 
 def _statement(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
-    """A rule, correction or decision: whose it is, and why."""
+    """Return a rule, correction or decision: whose it is, and why."""
     why = neutral(text_in(memory.detail, "why"), width=TITLE).removeprefix("because ").rstrip(".")
     text = neutral(memory.title, width=width).rstrip(".")
     text = f"{text}, because {why}" if why and why not in memory.title else text
@@ -118,8 +118,9 @@ def _statement(memory: Memory, now: float, _: Mapping[str, float], width: int) -
 
 
 def _failure(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
-    # Without both it was written by hand, imported, or extracted by an earlier version.
-    if not (text_in(memory.detail, "error") and text_in(memory.detail, "command")):
+    # Without both it was written by hand or by an earlier version; an import may claim that anything worked.
+    extracted = text_in(memory.detail, "error") and text_in(memory.detail, "command")
+    if not extracted or memory.trust == "imported":
         return _plain_words(memory, now, weights, width)
     from foreword.recall.hints import failure_line  # compiles what a hook without failures does without
 

@@ -63,7 +63,6 @@ from foreword.words import root, terms
 T = TypeVar("T")
 
 POOL = 60  # candidates where words are looked for and code votes; with 40, LoCoMo loses half a percent of R@10
-MOST_CANDIDATES = 400
 MOST_REJECTED = 20  # a screen full, best first
 MOST_RECORDED = 32  # terms of a long prompt that its record names: it must not become the prompt
 QUESTION = "question"  # the source of a session start that was asked for
@@ -365,9 +364,9 @@ class _Recall:
         weights = self._weights(kind.topic, typed)
         nearest = sorted(ranked, key=lambda each: -_weight_of(each.memory, weights))[:CANDIDATES]
         entries = {each.memory.id: Entry(self._note(each, weights), each) for each in nearest}
-        said = content_words(self.trigger.prompt)
+        prompt_words = content_words(self.trigger.prompt)
         anchors = anchors_of(self.trigger.prompt, files=self.query.files, functions=self.query.functions)
-        choice = choose(weights, [self._candidate(each, said, anchors) for each in entries.values()], kind=kind)
+        choice = choose(weights, [self._candidate(each, prompt_words, anchors) for each in entries.values()], kind=kind)
         chosen = [entries[match.id] for match in choice.notes]
         short = "topic" if kind.kind == "same topic" else "below"
         self.reason = "" if chosen else short if entries else "nothing"
@@ -408,10 +407,14 @@ class _Recall:
         return [Entry(Note(text=f"Changed together with {shown_path(named[0])}: {paths}", kind="change"))]
 
     def _weights(self, topic: Sequence[str], typed: str) -> dict[str, float]:
-        """Return what each word of a prompt's topic weighs: the fewer memories hold it, the more."""
-        asked = {root(term).strip(): term for term in terms(typed[:MOST_TYPED], limit=MOST_WEIGHED)}
-        counts, size = self.store.holders([asked[word] for word in topic if word in asked], self.query.scopes)
-        holders = {word: counts[asked[word]] for word in topic if word in asked}
+        """Return what each word of a prompt's topic weighs: the fewer memories hold it, the more.
+
+        Of a long prompt only the first words count: what compares them takes time by the square of their number.
+        """
+        topic = topic[:MOST_WEIGHED]
+        term_of = {root(term).strip(): term for term in terms(typed[:MOST_TYPED], limit=MOST_WEIGHED)}
+        counts, size = self.store.holders([term_of[word] for word in topic if word in term_of], self.query.scopes)
+        holders = {word: counts[term_of[word]] for word in topic if word in term_of}
         return word_weights(topic, holders, max(1, size))
 
     def _candidate(self, entry: Entry, prompt: frozenset[str], anchors: Anchors) -> Candidate:
@@ -478,7 +481,7 @@ class _Recall:
         return note_of(ranked.memory, now=self.now, weights=weights)
 
     def _compaction(self, rule: LayerRule) -> list[Entry]:
-        """What this session established, then earlier sessions."""
+        """Return what this session established, then earlier sessions."""
         own = rule.name == "session"
         if own and not self.trigger.session:
             return []
@@ -492,13 +495,13 @@ class _Recall:
         return [each for each in entries if own or (each.ranked and each.ranked.memory.session != self.trigger.session)]
 
     def _answer(self, rule: LayerRule) -> list[Entry]:
-        """What answers a question, in full text."""
+        """Return what answers a question, in full text."""
         if not self.query.terms:
             self.reason = "wordless"
             return []
         ranked = self._search("question", rule.kinds, limit=max(POOL, rule.limit * 2))
         self.needed = least(ranked, threshold=self.options.threshold, moment="question")
-        weights = self._weights(tuple(content_words(self.trigger.prompt)), self.trigger.prompt)
+        weights = self._weights(sorted(content_words(self.trigger.prompt)), self.trigger.prompt)
         entries = [
             Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
             for each in (*self._asked_for(), *ranked)

@@ -29,11 +29,6 @@ class PromptKind:
     fresh: tuple[str, ...] = ()  # those of them that this session has not used
     routine: str = ""  # commit, push, test ...: what a known failure or rule may be about
 
-    @property
-    def opens_topic(self) -> bool:
-        """Whether the agent may lack what the prompt is about; then likely files may come without a note."""
-        return self.kind in ("new topic", "past")
-
 
 @dataclass(frozen=True)
 class Candidate:

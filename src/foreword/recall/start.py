@@ -91,7 +91,7 @@ class SessionStart:
 
     # -- layers --------------------------------------------------------------------------------------------------
     def _standing(self) -> list[Entry]:
-        """Open items, uncommitted leftovers, parallel sessions, branch and pull request."""
+        """Return open items, uncommitted leftovers, parallel sessions, branch and pull request."""
         found: list[Entry] = []
         newest = next((each for each in self._summaries if self._age(each) < STANDING_DAYS * DAY), None)
         if newest is not None and (text := work_in_progress(newest, self._trigger, now=self._now)):
@@ -141,11 +141,12 @@ class SessionStart:
         return [Entry(session_note(each, now=self._now, files=self._files), Ranked(each, 1.0, {})) for each in worth]
 
     def _failures(self) -> list[Entry]:
-        """What failed in several sessions, those of most sessions first."""
+        """Return what failed in several sessions, those of most sessions first."""
         failing = [
             (len(_sessions_of(each)), each)
             for each in self._recent(("failure",), 200)
-            if len(_sessions_of(each)) >= (COMES_BACK if _has_advice(each) else UNSOLVED)
+            if each.trust != "imported"  # it may claim that anything worked
+            and len(_sessions_of(each)) >= (COMES_BACK if _has_advice(each) else UNSOLVED)
             and self._now - each.confirmed < FAILURE_DAYS * DAY
         ]
         failing.sort(key=lambda pair: (-pair[0], -pair[1].confirmed))
@@ -155,7 +156,7 @@ class SessionStart:
         ]
 
     def _commands(self) -> list[Entry]:
-        """How tests, linters and builds are run here, and where the repository is."""
+        """Return how tests, linters and builds are run here, and where the repository is."""
         checks = most_frequent((shape for each in self._summaries for shape in texts_in(each.detail, "checks")), most=3)
         parts = [f"`{neutral(shape, width=80)}`" for shape in checks]
         for name, label in (("repository", "repository"), ("default_branch", "default branch")):
@@ -165,14 +166,14 @@ class SessionStart:
         return [*self._project_facts(), *ways]
 
     def _project_facts(self) -> list[Entry]:
-        """What the user laid down about the project itself: its role, contracts, dependencies."""
+        """Return what the user laid down about the project itself: its role, contracts, dependencies."""
         for memory in self._recent(("project",), PROJECTS):
             if memory.trust == "user" and facts_text(memory):
                 return [Entry(note_of(memory, now=self._now), Ranked(memory, 1.0, {}))]
         return []
 
     def _rules(self, rank: Callable[[Sequence[Memory]], Sequence[Ranked]]) -> list[Entry]:
-        """Standing rules; only what the user said becomes one."""
+        """Return standing rules; only what the user said becomes one."""
         rules = [
             each
             for each in self._recent(("preference", "correction"), RULES)
@@ -181,7 +182,7 @@ class SessionStart:
         return [Entry(rule_note(each.memory, now=self._now), each) for each in rank(rules)]
 
     def _knowledge(self) -> list[Entry]:
-        """Decisions, facts and gotchas about the files that are worked on now; before them what the user pinned.
+        """Return decisions, facts and gotchas about the files that are worked on now; before them what the user pinned.
 
         What the user wrote down by hand, and about no file, is about the whole project.
         """
@@ -206,7 +207,7 @@ class SessionStart:
         return [Entry(note, Ranked(memory, 1.0, {})) for note, memory in notes if note in kept]
 
     def _changes(self) -> list[Entry]:
-        """The files that were worked on last, without those that are named already."""
+        """Return the files that were worked on last, without those that are named already."""
         shown = {file for entry in self._sessions()[:SHOWN_SESSIONS] for file in entry.note.files}
         others = [path for file in self._files if (path := shown_path(file)) not in shown]
         return [Entry(Note(text=", ".join(others), kind="change"))] if others else []

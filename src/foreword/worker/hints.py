@@ -63,11 +63,13 @@ class Hints:
         self._lock = threading.Lock()
         self._giving = threading.Lock()  # of two tool uses at once, the second must know what the first was told
         self._failures: dict[str, tuple[KnownFailure, ...]] = {}
+        self._changes = 0  # how often something was to be read again
         self._edited: dict[str, set[str]] = {}
 
     def refresh(self, project: str) -> None:
         """Read the failures of a project again: a session changed them."""
         with self._lock:
+            self._changes += 1
             self._failures.pop(project, None)
 
     def new_window(self, session: str) -> None:
@@ -136,10 +138,19 @@ class Hints:
         with self._lock:
             known = self._failures.get(project.key)
         if known is None:
-            rows = self._store().of_kinds(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES)
-            # Those without an error were written by hand, imported, or extracted by an earlier version.
-            known = tuple(KnownFailure(each.id, each.detail) for each in rows if each.detail.get("error"))
             with self._lock:
+                read_at = self._changes
+            rows = self._store().of_kinds(("failure",), scopes=(project.scope,), statuses=("active",), limit=FAILURES)
+            # Those without an error were written by hand or by an earlier version; an import may claim that anything
+            # worked, so that it must not choose a command.
+            known = tuple(
+                KnownFailure(each.id, each.detail)
+                for each in rows
+                if each.detail.get("error") and each.trust != "imported"
+            )
+            with self._lock:
+                if self._changes != read_at:
+                    return known  # a session changed them meanwhile: the next call reads again
                 while len(self._failures) >= MOST_PROJECTS:
                     del self._failures[next(iter(self._failures))]
                 self._failures[project.key] = known

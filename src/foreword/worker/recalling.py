@@ -67,6 +67,8 @@ class Recalling:
         self._meaning, self._work, self._measuring = meaning, work, measuring
         self._hush, self._tell, self._now = hush, tell, now
         self._history: dict[str, tuple[TurnRecord, ...]] = {}
+        self._history_lock = threading.Lock()
+        self._changes = 0  # how often turns were to be read again
         self._rejected: dict[str, dict[str, str]] = {}  # by the id of an answer; never written: `explain` tells it
         # One answer at a time for a session: what the first is given, the second must know.
         self._turns = tuple(threading.RLock() for _ in range(TURNS))
@@ -194,17 +196,22 @@ class Recalling:
 
     def refresh(self, project: str) -> None:
         """Read the turns of a project again: a session changed them."""
-        self._history.pop(project, None)
+        with self._history_lock:
+            self._changes += 1
+            self._history.pop(project, None)
 
     def _turns_of(self, project: Project) -> tuple[TurnRecord, ...]:
         """Return the newest turns of a project, newest first, from memory: every prompt needs them."""
-        known = self._history.get(project.key)
+        with self._history_lock:
+            known, read_at = self._history.get(project.key), self._changes
         if known is None:
             hits = self._store().by_recency(Query(scopes=(project.scope,), kinds=("turn",), limit=MOST_TURNS))
             known = tuple(record_of(hit.memory) for hit in hits)
-            while len(self._history) >= MOST_PROJECTS:
-                self._history.pop(next(iter(self._history)), None)
-            self._history[project.key] = known
+            with self._history_lock:
+                if self._changes == read_at:  # else a session changed them meanwhile: the next prompt reads again
+                    while len(self._history) >= MOST_PROJECTS:
+                        del self._history[next(iter(self._history))]
+                    self._history[project.key] = known
         return known
 
     def _turn(self, moment: Moment) -> AbstractContextManager[object]:
