@@ -58,6 +58,9 @@ def end_worker(home: Home, *, how: int = signal.SIGKILL) -> None:
         return "foreword.worker" in each.command or each.pid == life.pid_of(home)
 
     end_processes(home.root, how=how, which=is_worker)
+    # A killed process has no command any more while the kernel still closes its files: its socket would take a
+    # connection, and reset it.
+    wait_for(lambda: not life.pid_of(home), seconds=GOES)
 
 
 def end_processes(

@@ -69,23 +69,32 @@ class Refining:
         wanted = (*named, settings.model_daily_tokens, settings.model_seconds, key)
         if wanted == self._chosen or self._closed:
             return
-        old, self._model, self._ledger, self._problem = self._model, None, None, None
         self._chosen, self._settings, self._environ = wanted, settings, environ
+        old, (model, ledger, problem) = self._model, self._make(settings, environ)
+        # The new one is there before the old one ends: what waits must not find none in between.
+        self._model, self._ledger, self._problem = model, ledger, problem
         if old is not None:
             old.close()
         if settings.model_provider == "off":
             with self._changed:
                 self._waiting.clear()
-            return
+        if problem is not None:
+            self._say(problem)
+
+    def _make(
+        self, settings: Settings, environ: Mapping[str, str]
+    ) -> tuple[Model | None, Ledger | None, ModelError | None]:
+        """Return the model that the settings choose, the ledger of what it costs, and what is wrong with the choice."""
+        if settings.model_provider == "off":
+            return None, None, None
         from foreword.models import chosen
         from foreword.models.ledger import Ledger
 
-        self._ledger = Ledger(store=self._store, daily=settings.model_daily_tokens)
+        ledger = Ledger(store=self._store, daily=settings.model_daily_tokens)
         try:
-            self._model = chosen(settings, environ)
+            return chosen(settings, environ), ledger, None
         except ModelError as exc:
-            self._problem = exc
-            self._say(exc)
+            return None, ledger, exc
 
     def submit(
         self,
