@@ -102,7 +102,7 @@ def _runs(turns: Sequence[Turn]) -> Iterator[Action]:
     return (run for turn in turns for run in turn.runs)
 
 
-COMMITS = re.compile(r"(?:^|[\n;&|(]|\b(?:rtk|command|env) )[ \t]*git(?:\s+-[Cc]\s+(?:\"[^\"\n]*\"|\S+))*\s+commit\b")
+COMMITS = re.compile(r"(?:^|[\n;&|(])[ \t]*(?:[\w./-]{1,20} )?git(?:\s+-[Cc]\s+(?:\"[^\"\n]*\"|\S+))*\s+commit\b")
 _AMENDS = re.compile(r"\bcommit\b[^\n;&|]{0,400}--amend\b")
 MADE = re.compile(r"^\[([^\]\s]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE)
 REFUSED = re.compile(
