@@ -29,7 +29,7 @@ from foreword.extract.failures import (
     sessions_worked,
 )
 from foreword.extract.turns import turns_of
-from foreword.types import Edit
+from foreword.models import Edit
 from tests.tables import table
 
 ROOT = "/srv/shop"

@@ -11,8 +11,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from foreword.details import named, texts
-from foreword.details import text as text_under
 from foreword.extract.actions import Action
 from foreword.extract.commands import (
     Command,
@@ -26,7 +24,8 @@ from foreword.extract.commands import (
     word_set,
 )
 from foreword.extract.turns import Turn
-from foreword.types import Edit
+from foreword.models import Edit, named, texts
+from foreword.models import text as text_under
 
 MOST_OUTPUT = 40_000  # characters of an output; of more, the beginning and the end are read
 MESSAGE = 160  # characters of an error

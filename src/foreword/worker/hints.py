@@ -10,22 +10,21 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from foreword.capture import injection_id
+from foreword.agents import find
+from foreword.capture.parse import CapturedEvent, injection_id
+from foreword.capture.payload import HookCall
 from foreword.config import Settings
 from foreword.extract.actions import Action, ToolUse, tool_action
 from foreword.extract.failures import failure_key, failure_of, run_of
-from foreword.hosts import find
 from foreword.layout import HINT_TOKENS, HINTS_TOKENS
-from foreword.payloads import Delivery
+from foreword.models import EMPTY, TOOL_BEGIN, Injection, Item, Memory, Project, Query
 from foreword.recall.edits import hint_for_edit
 from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before
+from foreword.recall.tokens import count
 from foreword.redact import redact
-from foreword.remember import Read
 from foreword.store.sqlite import Store
-from foreword.tokens import count
-from foreword.types import EMPTY, TOOL_BEGIN, Injection, Item, Memory, Project, Query
-from foreword.worker.measuring import Measuring
-from foreword.worker.work import Work
+from foreword.worker.stats import Measuring
+from foreword.worker.working_set import Work
 
 FAILURES = 300  # of a project, the newest, that a command is compared with
 MOST_PROJECTS = 50
@@ -77,25 +76,25 @@ class Hints:
         with self._lock:
             self._edited.pop(session, None)
 
-    def answer(self, event: Read, delivery: Delivery) -> str:
+    def answer(self, event: CapturedEvent, hook_call: HookCall) -> str:
         """Return the line for a tool use, recorded; nothing where nothing is known, and where anything goes wrong."""
         if not self._settings().hints:
             return ""
         try:
-            call = self._call(event, delivery)
+            call = self._call(event, hook_call)
             hint = self._hint(call) if call else None
-            return self._give(hint, call, delivery) if call and hint else ""
+            return self._give(hint, call, hook_call) if call and hint else ""
         except Exception as exc:  # noqa: BLE001 - a hint must never break the agent
             self._tell("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
             return ""
 
-    def _call(self, event: Read, delivery: Delivery) -> _Call | None:
-        parsed = event.captured
+    def _call(self, event: CapturedEvent, hook_call: HookCall) -> _Call | None:
+        parsed = event.parsed
         if parsed.project is None or not parsed.told.session or parsed.told.inner:
             return None
-        use = ToolUse(**find(delivery.host).used(parsed.payload))
+        use = ToolUse(**find(hook_call.host).used(parsed.payload))
         root = parsed.project.root
-        action = tool_action(use, at=delivery.at, cwd=parsed.told.cwd, root=root)
+        action = tool_action(use, at=hook_call.at, cwd=parsed.told.cwd, root=root)
         session = parsed.told.session
         before = parsed.kind == TOOL_BEGIN
         cwd = self._work.folder(session, before_last=not before) or parsed.told.cwd
@@ -156,19 +155,19 @@ class Hints:
                 self._failures[project.key] = known
         return known
 
-    def _give(self, hint: Hint, call: _Call, delivery: Delivery) -> str:
+    def _give(self, hint: Hint, call: _Call, hook_call: HookCall) -> str:
         """Record the hint and return it, unless this matter came up already or the window's budget is used."""
         store = self._store()
         text = redact(hint.text)
         tokens = count(text)
         item = Item(memory=hint.memory, layer="hint", score=1.0, tokens=tokens, why=EMPTY)
         injection = Injection(
-            id=injection_id(delivery),
-            moment="tool",
+            id=injection_id(hook_call),
+            trigger="tool",
             session=call.session,
             project=call.project.key,
-            host=delivery.host,
-            at=delivery.at,
+            host=hook_call.host,
+            at=hook_call.at,
             tokens=tokens,
             budget=HINT_TOKENS,
             build_ms=0.0,
