@@ -23,7 +23,7 @@ from foreword.store.audit import Audit
 from foreword.store.database import Database
 from foreword.store.memories import MemoryReader
 from foreword.store.memories import as_json as to_json
-from foreword.store.migrations import check_version
+from foreword.store.migrations import check_version, upgrade
 from foreword.store.sql import ReadOnly
 from foreword.store.tombstones import KEY, Tombstones, texts_of
 from foreword.store.verbatim import MARK, Sentences, each_string
@@ -311,7 +311,7 @@ def remove(execute: Execute, going: Doomed) -> Counter[str]:
         removed[table] += _count(execute, table, where, parameters)
         execute(f"DELETE FROM {table} WHERE {where}", parameters)
     _strip_log(execute, going)
-    execute(f"UPDATE silences SET nearest = '', score = 0 WHERE nearest IN {LIST}", (ids,))
+    execute(f"UPDATE no_context SET nearest = '', score = 0 WHERE nearest IN {LIST}", (ids,))
     execute(f"UPDATE memories SET superseded_by = '' WHERE superseded_by IN {LIST}", (ids,))
     return +removed
 
@@ -338,7 +338,7 @@ def _conditions(going: Doomed) -> dict[str, tuple[str, tuple[Any, ...]]]:
         "injection_texts": (telling, (ids, *both)),
         "injection_items": (f"memory IN {LIST} OR {theirs}", (ids, *both)),
         "injections": (here, both),
-        "silences": (here, both),
+        "no_context": (here, both),
         "events": (here, both),
         "changes": (here, both),
         "ledger": (f"session IN {LIST}", (sessions,)),
@@ -348,7 +348,6 @@ def _conditions(going: Doomed) -> dict[str, tuple[str, tuple[Any, ...]]]:
         "projects": (f"key IN {LIST}", (projects,)),
         "tallies": (f"project IN {LIST}", (projects,)),
         "marks": (naming, (named,)),
-        "moved": (f"what = 'memories' AND row IN {LIST}", (ids,)),
     }
 
 
@@ -506,6 +505,7 @@ class Copy:
         """Remove its rows and copies, and take over the tombstones, all or nothing; return how many rows changed."""
         db = self._db
         db.pragma("journal_mode", "delete")
+        upgrade(db)
         tombstones = Tombstones(db.execute, failures=(apsw.Error,))
         with db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (KEY, stones[0]))

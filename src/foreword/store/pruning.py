@@ -118,8 +118,8 @@ PARTS = (
         "true",
     ),
     Part(
-        "silences",
-        "silences q",
+        "no_context",
+        "no_context q",
         "q.id",
         f"{ROW}",
         "q.at",

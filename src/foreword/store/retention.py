@@ -15,7 +15,7 @@ KEPT_KINDS = ("preference", "correction", "decision", "pattern", "goal", "learni
 ASIDE = ("superseded", "stale", "discarded")
 # By size, in this order and the oldest first; what is not named goes by age alone.
 BY_SIZE = ("events", "texts", "aside", "observations", "changes")
-CLASSES = (*BY_SIZE, "access", "silences", "undo")
+CLASSES = (*BY_SIZE, "access", "no_context", "undo")
 WHAT = {
     "events": "raw events of sessions that were distilled",
     "texts": "exact texts of what was injected",
@@ -23,7 +23,7 @@ WHAT = {
     "observations": "observations",
     "changes": "changed functions",
     "access": "notes of who fetched what",
-    "silences": "reasons why nothing was said",
+    "no_context": "reasons why no context was given",
     "undo": "what it takes to undo entries of the log",
 }
 ENOUGH = 0.9  # of the cap, to which a store is brought down that has passed it: not a little every day
@@ -37,7 +37,7 @@ SETTINGS = {
     "observations": "observations_keep_days",
     "changes": "observations_keep_days",
     "access": "traces_keep_days",
-    "silences": "traces_keep_days",
+    "no_context": "traces_keep_days",
     "undo": "traces_keep_days",
 }
 

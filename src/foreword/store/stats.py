@@ -46,8 +46,8 @@ class Items:
 class Statistics:
     """What happened in a span of days, as rows that were put together by the database."""
 
-    injections: tuple[tuple[str, str, int, int], ...] = ()  # day, moment, how many, tokens
-    # Moment -> each, the quickest first
+    injections: tuple[tuple[str, str, int, int], ...] = ()  # day, trigger, how many, tokens
+    # by trigger, each, the quickest first
     build_ms: Mapping[str, Sequence[float]] = field(default_factory=dict, hash=False)
     build_ms_by_day: Mapping[str, Sequence[float]] = field(default_factory=dict, hash=False)
     away: int = 0  # of the injections, those that a hook gave itself
@@ -165,7 +165,7 @@ class Stats(DayReader):
         sql = "SELECT id FROM sessions WHERE host = ? AND newest > 0 ORDER BY last DESC, id LIMIT ?"
         latest = [id for (id,) in self._all(sql, (host, LATELY))]
         event = self._newest("at, name, session, project FROM events", latest, order="number")
-        injection = self._newest("at, moment, tokens FROM injections", latest, order="at", only="AND tokens > 0")
+        injection = self._newest("at, trigger, tokens FROM injections", latest, order="at", only="AND tokens > 0")
         return AgentActivity(host, sessions, events, *(event or (0.0, "", "", "")), *(injection or (0.0, "", 0)))
 
     def _newest(self, what: str, sessions: Sequence[str], *, order: str, only: str = "") -> tuple[Any, ...]:
@@ -181,13 +181,13 @@ class Stats(DayReader):
         span = f"tokens > 0 AND at >= ? AND at < ? {here}"  # a silence that is kept to stay one cost nothing
         span_of = (since, until, *of_project)
         by_trigger = self._all(
-            f"""SELECT {LOCAL.format("at")}, moment, count(*), sum(tokens), sum(away) FROM injections
+            f"""SELECT {LOCAL.format("at")}, trigger, count(*), sum(tokens), sum(away) FROM injections
             WHERE {span} GROUP BY 1, 2 ORDER BY 1, 2""",
             span_of,
         )
         build: dict[str, list[float]] = {}
         by_day: dict[str, list[float]] = {}
-        built = f"SELECT {LOCAL.format('at')}, moment, build_ms FROM injections WHERE {span} ORDER BY build_ms"
+        built = f"SELECT {LOCAL.format('at')}, trigger, build_ms FROM injections WHERE {span} ORDER BY build_ms"
         for day, trigger, took in self._all(built, span_of):
             build.setdefault(trigger, []).append(took)
             by_day.setdefault(day or "", []).append(took)
