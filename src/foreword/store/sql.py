@@ -117,9 +117,9 @@ def chunks(values: Sequence[Any], *, size: int = MOST_PARAMETERS) -> Iterator[Se
 
 def where(conditions: Mapping[str, Any], *always: str) -> tuple[str, tuple[Any, ...]]:
     """Return a WHERE clause of the conditions that have a value and those of *always*, and these values."""
-    given = {condition: value for condition, value in conditions.items() if value}
-    every = (*given, *always)
-    return f"WHERE {' AND '.join(every)}" if every else "", tuple(given.values())
+    set_ones = {condition: value for condition, value in conditions.items() if value}
+    every = (*set_ones, *always)
+    return f"WHERE {' AND '.join(every)}" if every else "", tuple(set_ones.values())
 
 
 def json_list(numbers: Iterable[int]) -> str:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from foreword.models import KINDS, AgentActivity, ModelCall
-from foreword.store.retention import Day
 from foreword.store.sql import TABLES, Reader, chunks, marks
 
 if TYPE_CHECKING:
@@ -20,6 +19,15 @@ LOCAL = "date({}, 'unixepoch', 'localtime')"  # the day on which that was, where
 KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
 LATELY = 20  # sessions of an agent whose injections are read: a walk through all of them takes seconds at a million
 _CALL = "at, provider, model, purpose, session, tokens_in, tokens_out, ms, outcome, number"
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day on which a worker ran; *number* is its place in the order in which days came."""
+
+    number: int
+    name: str  # 2026-11-16, where the user is
+    events: int  # the highest number of an event that had arrived when it began
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class Statistics:
     items: tuple[Items, ...] = ()
     tallies: tuple[tuple[str, str, float], ...] = ()  # day, what, how many
     memories: tuple[tuple[str, int], ...] = ()  # kind, how many there are
-    aside: tuple[tuple[str, int], ...] = ()  # status, how many have it that are not active
+    inactive: tuple[tuple[str, int], ...] = ()  # status, how many have it that are not active
     new: tuple[tuple[str, str, int], ...] = ()  # day, kind, how many are of that day
     sessions: tuple[tuple[str, int], ...] = ()  # host, how many were told of
     model: tuple[tuple[str, int, int, int, int], ...] = ()  # day, calls, refused ones, tokens in, tokens out
@@ -204,7 +212,7 @@ class Stats(DayReader):
                 (first, last, *of_project),
             ),
             memories=self._by_kind(project, of_project),
-            aside=self._rows(
+            inactive=self._rows(
                 f"""SELECT status, count(*) FROM memories
                 INDEXED BY {"memories_aside" if project else "memories_newest"}
                 WHERE status <> 'active' {_own(project)} GROUP BY 1 ORDER BY 1""",
