@@ -281,6 +281,32 @@ def test_what_changes_together_with_a_file_that_the_prompt_names_is_told(store):
     assert "Changed together" not in str(ask(store, "prompt", "the walrus pool shows the wrong opening hours"))
 
 
+def test_a_pull_request_that_is_meant_and_not_named_is_named(store):
+    work = {"branch": "waiting-list", "pull_request": "#41", "repository": "band/rooms"}
+    about = {"kind": "summary", "trust": "agent", "session": "earlier", "files": ("rooms/waiting.py",)}
+    store.keep([*noise(), a_memory("Offer waiting slots", age=HOUR, detail=work, **about)])
+    asked = "there are some valid comments from the reviewer on that pr"
+    got = ask(store, prompt=asked, session="s", first=True)
+    line = "last worked on 1h ago: Pull request #41, branch waiting-list, repository band/rooms: Offer waiting slots"
+    assert f"- {line}. rooms/waiting.py [" in got.text
+    # The running conversation has one, or it is over.
+    assert isinstance(ask(store, prompt=asked, session="s", session_words=frozenset(("#44",))), NoContext)
+    assert isinstance(ask(store, prompt=asked, session="s", first=True, now=NOW + 9 * DAY), NoContext)
+    merged = a_memory("Offer more slots", age=60.0, detail={**work, "fate": "merged"}, **{**about, "session": "later"})
+    store.keep([merged])
+    assert isinstance(ask(store, prompt=asked, session="s", first=True), NoContext)
+
+
+def test_what_is_not_sure_does_not_push_out_what_is(make_store):
+    told = make_store()
+    unsure = a_memory(
+        f"{TOPIC} walrus pool opening hours", kind="learning", trust="agent", confidence=0.6, session="earlier"
+    )
+    told.keep([*noise(), a_turn(), unsure])
+    got = ask(told, prompt="the opening hours of the walrus pool are wrong", first=True)
+    assert "hours.toml" in got.text
+
+
 def test_goals_and_facts_come_where_the_words_name_such(store):
     goal, done, fact, *_ = store.keep(
         [

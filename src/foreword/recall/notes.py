@@ -8,7 +8,7 @@ from time import gmtime, strftime
 from typing import Any
 
 from foreword.recall.passages import passage
-from foreword.recall.relevance import content_words
+from foreword.recall.relevance import content_words, references
 from foreword.recall.sanitize import ago, neutral, shown_path
 from foreword.types import EMPTY, KINDS, Memory
 
@@ -92,10 +92,11 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     user, outcome = text_in(memory.detail, "user"), text_in(memory.detail, "outcome")
     subject = next(iter(texts_in(memory.detail, "commits")), "").rstrip(".")
     room = max(80, width - len(subject) - 2)
-    answer = (passage(memory.body, weights, room=room) if weights else "") or outcome or memory.title
+    asked_for = any(each in weights for each in references(user))  # then all that came of it is about this issue
+    answer = (passage(memory.body, weights, room=room) if weights and not asked_for else "") or outcome or memory.title
     text = f"{subject}: {answer}" if subject and not _repeats(subject, answer) else answer
     ours = memory.trust in ("user", "agent")  # extracted here: who imports a turn could put words into the user's mouth
-    if ours and user and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
+    if ours and user and not asked_for and len(user) <= QUOTE and _held(user, weights) > _held(answer, weights):
         quoted = _quote(user)
         rest = neutral(outcome or answer, width=max(60, width - len(quoted)))
         return Note(text=f"{quoted}: {rest}", label=f"you, {_when(memory, now)}", files=_files(memory))

@@ -257,6 +257,31 @@ def work_in_progress(summary: Memory, trigger: Moment, *, now: float) -> str:
     return "; ".join(parts)
 
 
+def pull_request_note(summaries: Sequence[Memory], *, now: float, within: float) -> tuple[Note, Memory] | None:
+    """Return which pull request, branch and repository were worked on last; None where that is not known.
+
+    *summaries* are those of earlier sessions, newest first; what is older than *within* seconds is over.
+    """
+    for memory in summaries:
+        if now - memory.created > within:
+            return None
+        branch, pull = text_in(memory.detail, "branch"), text_in(memory.detail, "pull_request")
+        if branch in ("main", "master", "HEAD", text_in(memory.detail, "default_branch")):
+            branch = ""
+        if not branch and not pull:
+            continue
+        if text_in(memory.detail, "fate") == "merged":
+            return None
+        parts = [f"Pull request {neutral(pull, width=20)}"] if pull else []
+        parts += [f"branch {neutral(branch, width=80)}"] if branch else []
+        named = most_frequent((text for each in summaries for text in texts_in(each.detail, "repository")), most=1)
+        parts += [f"repository {neutral(named[0], width=80)}"] if named else []
+        text = f"{', '.join(parts)}: {neutral(memory.title, width=TITLE)}"
+        files = tuple(shown_path(file) for file in memory.files[:MOST_FILES])
+        return Note(text=text, label=f"last worked on {ago(now - memory.created)}", files=files, kind="summary"), memory
+    return None
+
+
 def file_exists(root: str, file: str) -> bool:
     """Return whether a file of the project is still there, where that can be told."""
     return not root or not os.path.isdir(root) or os.path.exists(os.path.join(root, file))
