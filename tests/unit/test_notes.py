@@ -234,6 +234,9 @@ def test_before_an_edit_the_newest_that_the_user_laid_down_is_quoted() -> None:
     assert hint_for_edit("rooms/f3.py", [wide], now=NOW) is not None
     assert hint_for_edit("rooms/f4.py", [wide], now=NOW) is None
     assert hint_for_edit("a.py", [], now=NOW) is None
+    # A file and its tests are one thing.
+    pairs = ("a.py", "test_a.py", "b.ts", "b.test.ts", "c.go", "c_test.go")
+    assert hint_for_edit("a.py", [a_memory("cents, never floats", kind="correction", files=pairs)], now=NOW) is not None
 
 
 @table("trap", TRAPS)

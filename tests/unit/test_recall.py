@@ -297,6 +297,18 @@ def test_a_pull_request_that_is_meant_and_not_named_is_named(store):
     assert isinstance(ask(store, prompt=asked, session="s", first=True), NoContext)
 
 
+def test_a_release_is_told_how_the_last_one_went(store):
+    outcome = "Tagged `v0.3`; the upload failed first because the token of the registry had expired."
+    last = a_turn("Release 0.3", body=outcome, detail={"user": "cut release 0.3 please", "outcome": outcome})
+    kept, *_ = store.keep([last, a_turn("Other", uid="o"), *noise()])
+    for asked in ("release it", "please publish version 0.4", "ok make a release, with notes"):
+        got = ask(store, prompt=asked, session="s")
+        assert shown(got) == [kept.id], asked
+        assert outcome in got.text
+    assert isinstance(ask(store, prompt="the release notes page is slow", session="s"), NoContext)
+    assert isinstance(ask(store, prompt="release it", session="earlier"), NoContext)
+
+
 def test_what_is_not_sure_does_not_push_out_what_is(make_store):
     told = make_store()
     unsure = a_memory(

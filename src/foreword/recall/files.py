@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
@@ -38,13 +37,20 @@ HALF = 8  # turns after which a file counts half; between 4 and 16 the figures h
 def recent_files(records: Sequence[TurnRecord]) -> list[str]:
     """Return the files that were worked on lately, most first: each turn counts, the newer the more."""
     scores: defaultdict[str, float] = defaultdict(float)
+    sessions: defaultdict[str, set[str]] = defaultdict(set)
     for number, turn in enumerate(sorted(records, key=lambda each: -each.ended)):
         for path, share in _shares(turn).items():
             if is_source(path):
                 scores[path] += share * 0.5 ** (number / HALF)
+        for path in turn.edited:
+            sessions[path].add(turn.session)
+    for path in scores:
+        scores[path] *= 1.0 + AGAIN * max(0, len(sessions[path]) - 1)
     return sorted(scores, key=lambda path: (-scores[path], path))
 
 
+AGAIN = 0.1  # more for each further session that edited a file; with CROWD, better than 0 and ½ on each project alone
+CROWD = 0.3  # power of the number of a turn's files by which each counts less
 READ = 0.4  # of a vote for an edited file
 
 
@@ -93,4 +99,4 @@ class _Known:
 def _shares(turn: TurnRecord) -> dict[str, float]:
     """Return a turn's vote for each of its files: a turn of fifty files must not outvote one of two."""
     acts = dict.fromkeys(turn.edited, 1.0) | {path: READ for path in turn.read if path not in turn.edited}
-    return {path: act / math.sqrt(len(acts)) for path, act in acts.items()}
+    return {path: act / len(acts) ** CROWD for path, act in acts.items()}

@@ -28,6 +28,7 @@ from foreword.recall.relevance import (
     PromptKind,
     RoutineNote,
     anchors_of,
+    asks_for_release,
     choose,
     choose_for_routine,
     classify,
@@ -79,6 +80,7 @@ SAYS_LITTLE = 60  # characters of an outcome without a file: what an agent was a
 NEW_WORDS = 0.4  # of a note's words that the prompt does not say itself
 MOST_TYPED = 3_000  # characters of a prompt whose words are weighed
 MOST_WEIGHED = 60  # words
+RELEASES = 240  # turns, the newest, among which the last release is looked for
 LATELY = 6  # sessions; a failure that comes back was seen in half of them
 PROGRESS_SECONDS = 3 * 86_400.0  # after which it is old news
 SPEAKING = ("new topic", "past", "same topic")  # kinds of prompts that may be given notes
@@ -334,7 +336,8 @@ class _Recall:
             first=self.trigger.first,
             session_words=self.trigger.session_words,
         )
-        meant = self._pull_request(author.typed) if self.options.style == "notes" else []
+        meant = self._pull_request(author.typed) or self._last_release(author.typed)
+        meant = meant if self.options.style == "notes" else []
         if kind.kind == "routine" and self.options.style == "notes":
             return {"notes": meant} if meant else self._routine(kind)
         if kind.kind not in SPEAKING:
@@ -510,6 +513,18 @@ class _Recall:
         others = [each for each in summaries if each is not own]
         found = pull_request_note(others, now=self.now, within=PROGRESS_SECONDS)
         return [Entry(replace(found[0], id=id_of(found[1])), Ranked(found[1], 1.0, {}))] if found else []
+
+    def _last_release(self, typed: str) -> list[Entry]:
+        """Return how the last release went, for a prompt that asks for one."""
+        if not asks_for_release(typed):
+            return []
+        for turn in self._recent(("turn",), RELEASES):
+            asked, outcome = str(turn.detail.get("user", "")), str(turn.detail.get("outcome", ""))
+            own = bool(turn.session) and turn.session == self.trigger.session
+            if not own and len(outcome) >= SAYS_LITTLE and asks_for_release(asked):
+                ranked = Ranked(turn, 1.0, {})
+                return [Entry(self._note(ranked, EMPTY), ranked)]
+        return []
 
     def _note(self, ranked: Ranked, weights: Mapping[str, float]) -> Note:
         return note_of(ranked.memory, now=self.now, weights=weights)

@@ -209,6 +209,19 @@ def means_pull_request(typed: str) -> bool:
     return not references(typed) and bool(_SOME_PULL_REQUEST.search(typed[:1000]))
 
 
+_RELEASE = re.compile(
+    r"\b(?:create|cut|make|do|prepare|draft|tag|ship|publish|push|run|test)\b[^.?!\n]{0,30}\b(?:releases?|deploy(?:ment)?)\b"
+    r"|\b(?:release|tag)[ /]v?\d+\.\d+|^\W*(?:(?:please|now|then|ok(?:ay)?|and) )*(?:release|publish|deploy|ship)\b",
+    re.I,
+)
+MOST_RELEASE = 300  # characters of a prompt that asks for a release and not for a change of how one is made
+
+
+def asks_for_release(typed: str) -> bool:
+    """Return whether a prompt asks to release, publish or deploy: seldom done, and nearly the same each time."""
+    return len(typed) <= MOST_RELEASE and bool(_RELEASE.search(typed))
+
+
 def classify(prompt: str, *, typed: str, author: str, first: bool, session_words: Collection[str]) -> PromptKind:
     """Return what kind of prompt this is.
 

@@ -35,7 +35,7 @@ OPEN_SESSIONS = 5  # of which open items are listed
 TITLE = 160
 SESSIONS = 40  # summaries that tell how things are run here
 TURNS = 60  # that tell which files are worked on
-FILES = 11  # that a session start names; with ten to twelve, 3 of 4 sessions find a file of theirs, at precision 0.12
+FILES = 10  # that a session start names: 3 of 4 sessions find a file of theirs; each further one is seldom right
 COMES_BACK = 2  # sessions in which something failed
 UNSOLVED = 4  # the same where nothing is known to work instead
 FAILURE_DAYS = 45.0
@@ -47,6 +47,12 @@ KNOWN = 4  # notes on the files in play
 BY_HAND = 60  # memories, the newest, that are looked through for what the user pinned or wrote by hand
 PROJECTS = 5  # memories about projects that are looked through for the user's facts
 CERTAIN = 0.5  # learnings below this confidence never come by themselves
+TWICE = 0.7  # the same of what was said in two sessions
+_GOTCHA = re.compile(
+    r"\b(?:because|root cause|caused by|due to|turns? out|only (?:works?|when|if|runs?)|must|never|unless|silently"
+    r"|fails? (?:when|if|with)|requires?|cannot|can'?t|otherwise|wrong(?:ly)?|broken|breaks?)\b",
+    re.IGNORECASE,
+)
 _UNCOMMITTED = re.compile(r"Changes? not committed: ")
 
 
@@ -193,7 +199,7 @@ class SessionStart:
             *(
                 each
                 for each in self._about(self._files[:6], kinds)
-                if each.kind != "learning" or each.trust == "user" or each.confidence >= CERTAIN
+                if each.kind != "learning" or each.trust == "user" or _is_worth_knowing(each)
             ),
             *(each for each in by_hand if each.source == each.trust == "user" and not each.files),
         ]
@@ -221,6 +227,12 @@ class SessionStart:
 
     def _exists(self, file: str) -> bool:
         return file_exists(self._trigger.project.root, file)
+
+
+def _is_worth_knowing(learned: Memory) -> bool:
+    """Return whether what an agent found out is a gotcha, or was found out twice; most of it retells what it built."""
+    twice = learned.confidence >= TWICE
+    return twice or (learned.confidence >= CERTAIN and bool(_GOTCHA.search(f"{learned.title} {learned.body}")))
 
 
 def _names_another(source: str) -> bool:
