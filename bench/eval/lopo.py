@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def record(folder: Path) -> Recorded:
     """Replay one project and keep what notes and session starts were chosen from."""
     kept = Recorded()
-    choose, candidate, begin = pipeline.choose, pipeline._Recall._candidate, start.SessionStart.__init__
+    choose, candidate, begin = relevance.choose, pipeline._Recall._candidate, start.SessionStart.__init__
     asked: dict[str, Any] = {}
 
     def keep_candidate(self: Any, entry: Any, **more: Any) -> Any:

@@ -67,7 +67,10 @@ COMMITTED = "[waiting-list 1a2b3c4] Offer waiting slots\n 2 files changed, 20 in
             {"repository": "band/rooms"},
         ),
         # Pull requests: of one's own, not any that is named.
-        ((run("gh pr list --head prices --json number,title", '[{"number":44,"title":"x"}]'),), {"pull_request": "#44"}),
+        (
+            (run("gh pr list --head prices --json number,title", '[{"number":44,"title":"x"}]'),),
+            {"pull_request": "#44"},
+        ),
         ((run("gh pr view --json number --jq .number", "44\n"),), {"pull_request": "#44"}),
         ((run("gh pr view 12 --json number", '{"number":12}'),), {"pull_request": ""}),
         ((run("gh pr list --json number", '[{"number":44}]'),), {"pull_request": ""}),

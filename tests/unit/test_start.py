@@ -230,7 +230,9 @@ def test_decisions_and_facts_come_for_the_files_in_play_only(store):
     assert "Charts" not in text
     assert "Unsure" not in text
     assert "writes a row" not in text  # what was built, not what to know about it
-    store.keep([a_memory("`send()` reads two rows", kind="learning", trust="agent", confidence=0.7, files=("rooms/mail.py",))])
+    store.keep(
+        [a_memory("`send()` reads two rows", kind="learning", trust="agent", confidence=0.7, files=("rooms/mail.py",))]
+    )
     assert "reads two rows" in told(store)  # found out twice
 
 

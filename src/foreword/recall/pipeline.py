@@ -352,10 +352,10 @@ class _Recall:
             self.needed = least(ranked, threshold=self.options.threshold, moment="prompt")
             shown = [each for each in ranked if each.score >= self.needed]
             return {"index": [Entry(_unwritten(each), each) for each in (*special, *shown)]}
-        ranked = self._sure(ranked)
+        sure = self._sure(ranked)
         if kind.kind == "past":
-            return {"notes": self._recollections(kind, author.typed, [*special, *ranked])}
-        found = self._notes(kind, author.typed, ranked)
+            return {"notes": self._recollections(kind, author.typed, [*special, *sure])}
+        found = self._notes(kind, author.typed, sure)
         found["notes"] = [*meant, *(Entry(self._note(each, EMPTY), each) for each in special), *found["notes"]]
         return found
 

@@ -276,7 +276,9 @@ ANCHORED = 0.5  # factor on the score that is enough
 TITLED = 0.45  # the same where a feature is named: a word of the prompt in the note's title and in the name of its file
 COVERAGE, TITLED_COVERAGE, UNANCHORED_COVERAGE = 0.25, 0.5, 0.45  # of the prompt's weight, at least
 DISTINCT, UNANCHORED_DISTINCT = 2, 3  # different words of the prompt in the passage
-NUMBERED = 1.5  # factor for the number of an issue that is known: it names one thing, so one sentence about it is enough
+NUMBERED = (
+    1.5  # factor for the number of an issue that is known: it names one thing, so one sentence about it is enough
+)
 UNKNOWN = 0.5  # weight of a word that no memory holds: a slip of the pen, or something new
 HEAVIEST = 12  # words that count as the whole of a prompt, so that long and short ones compare
 # Factors on the score that is enough. A question about the past wants notes; a running conversation has most of its
@@ -294,7 +296,9 @@ def word_weights(words: Iterable[str], holders: Mapping[str, int], size: int) ->
     """Return what each word of a prompt weighs: 1.0 if one memory of *size* holds it, less the more hold it."""
     one = rarity(1, size)
     known = {word: rarity(held, size) / one for word in words if (held := holders.get(word, 0))}
-    return {word: known.get(word, UNKNOWN) * (NUMBERED if is_reference(word) and word in known else 1.0) for word in words}
+    return {
+        word: known.get(word, UNKNOWN) * (NUMBERED if is_reference(word) and word in known else 1.0) for word in words
+    }
 
 
 def choose(
@@ -431,7 +435,9 @@ def is_anchored(anchors: Anchors, *, files: Iterable[str], words: Collection[str
 def is_titled(topic: Collection[str], *, title: str, files: Iterable[str]) -> bool:
     """Return whether a word of the prompt's *topic* names what a note is about: in its *title* and in a file's name."""
     named = [word for word in topic if word in memory_words(title)]
-    return bool(named) and any(word in memory_words(file.rpartition("/")[2].partition(".")[0]) for word in named for file in files)
+    return bool(named) and any(
+        word in memory_words(file.rpartition("/")[2].partition(".")[0]) for word in named for file in files
+    )
 
 
 NAME_WORDS = 2  # of a file's name that the prompt must all say, where it does not write the name itself
