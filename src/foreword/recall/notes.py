@@ -54,14 +54,16 @@ def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY,
     )
 
 
-def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None) -> Note:
+def session_note(
+    memory: Memory, *, now: float, files: Collection[str] | None = None, room: int = OUTCOME
+) -> Note:
     """Return a session in a line: its title and outcome; of its files those in *files* (None: the first)."""
     title = neutral(memory.title, width=TITLE).rstrip(".")
-    outcome = neutral(memory.body, width=OUTCOME)
+    outcome = neutral(memory.body, width=room)
     text = f"{title}: {outcome}" if outcome and not _repeats(title, outcome) else outcome or title
     named = [file for file in memory.files if files is None or file in files][:MOST_FILES]
     return Note(
-        text=neutral(text, width=OUTCOME + TITLE),
+        text=neutral(text, width=room + TITLE),
         label=ago(now - memory.created),
         files=tuple(shown_path(file) for file in named),
         id=id_of(memory),
@@ -103,8 +105,11 @@ def _turn(memory: Memory, now: float, weights: Mapping[str, float], width: int) 
     return Note(text=neutral(text, width=width), label=_when(memory, now), files=_files(memory))
 
 
-def _summary(memory: Memory, now: float, _: Mapping[str, float], width: int) -> Note:
-    note = session_note(memory, now=now)
+def _summary(memory: Memory, now: float, weights: Mapping[str, float], width: int) -> Note:
+    """Return a session's title with the sentences of its outcome that hold what is looked for."""
+    room = max(80, width - len(memory.title))
+    told = passage(memory.body, weights, room=room) if weights else ""
+    note = session_note(replace(memory, body=told) if told else memory, now=now, room=room)
     return replace(note, text=neutral(note.text, width=width))
 
 

@@ -386,7 +386,7 @@ class _Recall:
         prompt_words = content_words(self.trigger.prompt)
         anchors = anchors_of(self.trigger.prompt, files=self.query.files, functions=self.query.functions)
         candidates = [
-            self._candidate(each, topic=kind.topic, prompt=prompt_words, anchors=anchors) for each in entries.values()
+            self._candidate(each, weights=weights, prompt=prompt_words, anchors=anchors) for each in entries.values()
         ]
         choice = choose(weights, candidates, kind=kind)
         chosen = [entries[match.id] for match in choice.notes]
@@ -441,7 +441,7 @@ class _Recall:
         return word_weights(topic, holders, max(1, size))
 
     def _candidate(
-        self, entry: Entry, *, topic: Collection[str], prompt: frozenset[str], anchors: Anchors
+        self, entry: Entry, *, weights: Mapping[str, float], prompt: frozenset[str], anchors: Anchors
     ) -> Candidate:
         assert entry.ranked is not None
         memory, shown = entry.ranked.memory, content_words(entry.note.text)
@@ -455,7 +455,7 @@ class _Recall:
             words=words,
             shown=shown,
             anchored=_is_written(memory) or is_anchored(anchors, files=memory.files, words=words),
-            titled=memory.kind in ("turn", "summary") and is_titled(topic, title=memory.title, files=memory.files),
+            titled=memory.kind in ("turn", "summary") and is_titled(weights, title=memory.title, files=memory.files),
             same_thing=bool(subject),
             substance=_says_something(memory, shown, prompt, asks="?" in self.trigger.prompt or bool(subject)),
             superseded=memory.status != "active",

@@ -432,14 +432,15 @@ def is_anchored(anchors: Anchors, *, files: Iterable[str], words: Collection[str
     return False
 
 
-def is_titled(topic: Collection[str], *, title: str, files: Iterable[str]) -> bool:
-    """Return whether a word of the prompt's *topic* names what a note is about: in its *title* and in a file's name."""
-    named = [word for word in topic if word in memory_words(title)]
+def is_titled(weights: Mapping[str, float], *, title: str, files: Iterable[str]) -> bool:
+    """Return whether a word of the prompt names what a note is about: in its *title* and in a file's name."""
+    named = [word for word, weight in weights.items() if weight >= NAMES and word in memory_words(title)]
     return bool(named) and any(
         word in memory_words(file.rpartition("/")[2].partition(".")[0]) for word in named for file in files
     )
 
 
+NAMES = 0.35  # weight of a word that names a feature; below, half of the project's notes hold it
 NAME_WORDS = 2  # of a file's name that the prompt must all say, where it does not write the name itself
 
 # --- routines --------------------------------------------------------------------------------------------------------
