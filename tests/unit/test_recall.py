@@ -297,6 +297,12 @@ def test_a_pull_request_that_is_meant_and_not_named_is_named(store):
     assert isinstance(ask(store, prompt=asked, session="s", first=True), NoContext)
 
 
+def test_a_question_about_what_was_never_spoken_of_is_not_answered(store):
+    store.keep([a_turn(), *noise()])
+    assert isinstance(ask(store, prompt="where did we read the opening hours of the walrus pool?"), Context)
+    assert isinstance(ask(store, prompt="where did we sell the dolphin opera tickets of the walrus?"), NoContext)
+
+
 def test_a_release_is_told_how_the_last_one_went(store):
     outcome = "Tagged `v0.3`; the upload failed first because the token of the registry had expired."
     last = a_turn("Release 0.3", body=outcome, detail={"user": "cut release 0.3 please", "outcome": outcome})

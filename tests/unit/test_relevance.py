@@ -89,6 +89,7 @@ PLAN = (
         ("how do I reset the sandbox again?", "typed", True, "", "past"),
         ("didn't we store slots in utc?", "typed", False, "slots utc", "past"),
         ("we decided on cents last week, apply that to vouchers", "typed", True, "", "past"),
+        ("replace the sandbox logo, which was a screenshot, by the poster", "typed", True, "", "new topic"),
         ("Implement the following plan:\n\n" + PLAN, "machine", True, "", "plan"),
         (PLAN, "pasted", True, "", "plan"),
         ("<event>check failed</event>", "machine", False, "", "machine"),

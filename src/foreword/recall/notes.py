@@ -54,9 +54,7 @@ def note_of(memory: Memory, *, now: float, weights: Mapping[str, float] = EMPTY,
     )
 
 
-def session_note(
-    memory: Memory, *, now: float, files: Collection[str] | None = None, room: int = OUTCOME
-) -> Note:
+def session_note(memory: Memory, *, now: float, files: Collection[str] | None = None, room: int = OUTCOME) -> Note:
     """Return a session in a line: its title and outcome; of its files those in *files* (None: the first)."""
     title = neutral(memory.title, width=TITLE).rstrip(".")
     outcome = neutral(memory.body, width=room)

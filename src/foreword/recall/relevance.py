@@ -138,7 +138,7 @@ _TALK = """absolute absolutely accept acceptable achieve active address adjust a
     particular per percent perfect perform play plenty pop popular possibility potential practical practice
     pragmatic presence present pretty prior priority produce promising proof proposal propose prove purpose
     quality raw reach realistic reality realize receive refer reflect regard regarding relate relevant relies
-    remain remains remember represent respect reuse reverse rework risk rough select sense serious seven several
+    remain remains remember remind represent respect reuse reverse rework risk rough select sense serious seven several
     shift sign significant situation six slight smaller somebody someone sorted special spend stable stand
     statement stick straight straightforward strategy strong success sudden sufficient suit suppose surface
     technical ten tend thorough thoroughly thought thoughts tiny topic total towards tradeoff trouble twice
@@ -162,7 +162,8 @@ _PAST = re.compile(
     r"\bwhy (?:did|do|were|was|have|had|don't|didn't) (?:we|i)\b"
     r"|\b(?:didn'?t|haven'?t|hadn'?t) we\b|\b(?:did|have|had) we (?:already|ever|not)\b|\bhave there been\b"
     r"|\bhow (?:do|did) (?:i|we)\b[^.?!\n]{0,80}\bagain\b"
-    r"|\b(?:what|which|where|how|when) (?:was|were|did (?:we|i))\b|\bwas there (?:a|any|some)\b"
+    r"|(?:^|[.,;:!?\n]\s*|\b(?:so|and|but|know|see|tell me) )(?:what|where|how|when|which \w+) (?:was|were|did (?:we|i))\b"
+    r"|\bwas there (?:a|any|some)\b"
     r"|\b(?:last|the other|the previous) (?:time|week|month|day|session)\b|\byesterday\b"
     r"|\ba (?:few )?(?:days?|weeks?) ago\b"
     r"|\b(?:do you )?(?:remember|recall) (?:when|how|what|why|the|that)\b|\bremind me\b|\bwalk me through\b"
