@@ -289,10 +289,14 @@ def test_a_pull_request_that_is_meant_and_not_named_is_named(store):
     got = ask(store, prompt=asked, session="s", first=True)
     line = "last worked on 1h ago: Pull request #41, branch waiting-list, repository band/rooms: Offer waiting slots"
     assert f"- {line}. rooms/waiting.py [" in got.text
+    # A later session on the same branch did not ask for its number.
+    later = a_memory("Round prices", age=60.0, detail={"branch": "waiting-list"}, **{**about, "session": "later"})
+    store.keep([later])
+    assert "ago: Pull request #41, branch waiting-list" in ask(store, prompt=asked, session="s", first=True).text
     # The running conversation has one, or it is over.
     assert isinstance(ask(store, prompt=asked, session="s", session_words=frozenset(("#44",))), NoContext)
     assert isinstance(ask(store, prompt=asked, session="s", first=True, now=NOW + 9 * DAY), NoContext)
-    merged = a_memory("Offer more slots", age=60.0, detail={**work, "fate": "merged"}, **{**about, "session": "later"})
+    merged = a_memory("Offer more slots", age=30.0, detail={**work, "fate": "merged"}, **{**about, "session": "last"})
     store.keep([merged])
     assert isinstance(ask(store, prompt=asked, session="s", first=True), NoContext)
 

@@ -284,6 +284,8 @@ def pull_request_note(summaries: Sequence[Memory], *, now: float, within: float)
             continue
         if text_in(memory.detail, "fate") == "merged":
             return None
+        same = [each for each in summaries if branch and text_in(each.detail, "branch") == branch]
+        pull = pull or next((found for each in same if (found := text_in(each.detail, "pull_request"))), "")
         parts = [f"Pull request {neutral(pull, width=20)}"] if pull else []
         parts += [f"branch {neutral(branch, width=80)}"] if branch else []
         named = most_frequent((text for each in summaries for text in texts_in(each.detail, "repository")), most=1)
