@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from foreword.extract.text import cut, split_sentences
 from foreword.recall.relevance import memory_words, references, without_parts
@@ -56,13 +57,9 @@ def _section_on(lines: Sequence[str], weights: Mapping[str, float], *, room: int
         named = references(line[:HEAD])
         if len(named) != 1 or named[0] not in weights:
             continue
-        taken: list[str] = []
-        for after in lines[place + 1 :]:
-            if references(after[:HEAD]) or _OFFER.search(after) or len(line) + sum(map(len, taken)) + len(after) > room:
-                break
-            taken.append(after)
-        if taken:
-            return f"{line.rstrip('.:')}: {' '.join(taken)}"
+        following = list(takewhile(lambda after: not references(after[:HEAD]), lines[place + 1 :]))
+        if told := " ".join(after for after in following if not _OFFER.search(after)):
+            return cut(f"{line.rstrip('.:')}: {told}", room)
     return ""
 
 

@@ -77,7 +77,7 @@ OFFLINE_TURNS = 60  # turns that tell the likely files where no worker keeps the
 CLEARLY = 0.25  # score of a hit that answers a question, whatever share of its words it holds
 ANSWERS = 0.5  # of the weight of a question about the past, that the best note must hold
 # Words of a question that nothing here holds, from which on it is about something that was never spoken of, unless a
-# note holds this share of its weight: silences 5 more of devmem's 25 questions without an answer, loses 1 of 175 others.
+# note holds this share of its weight: silences 5 more of devmem's 25 questions without an answer, loses 1 of 175.
 UNHEARD, HEARD = 2, 0.65
 SURE = 0.7  # confidence of what an agent wrote before it comes with a prompt: said in two sessions, or by the user
 SAYS_LITTLE = 60  # characters of an outcome without a file: what an agent was about to do when it was stopped
