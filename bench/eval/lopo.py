@@ -36,7 +36,6 @@ STARTS: Grid = {
     (files, "HALF"): (4, 8, 16),
     (files, "READ"): (0.0, 0.2, 0.4, 0.7),
     (files, "AGAIN"): (0.0, 0.1, 0.2, 0.5, 1.0),
-    (files, "CROWD"): (0.0, 0.3, 0.5, 0.7),
 }
 
 

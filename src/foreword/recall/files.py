@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
@@ -49,8 +50,7 @@ def recent_files(records: Sequence[TurnRecord]) -> list[str]:
     return sorted(scores, key=lambda path: (-scores[path], path))
 
 
-AGAIN = 0.1  # more for each further session that edited a file; with CROWD, better than 0 and ½ on each project alone
-CROWD = 0.3  # power of the number of a turn's files by which each counts less
+AGAIN = 0.2  # more for each further session that edited a file: better than 0 on each project left out
 READ = 0.4  # of a vote for an edited file
 
 
@@ -99,4 +99,4 @@ class _Known:
 def _shares(turn: TurnRecord) -> dict[str, float]:
     """Return a turn's vote for each of its files: a turn of fifty files must not outvote one of two."""
     acts = dict.fromkeys(turn.edited, 1.0) | {path: READ for path in turn.read if path not in turn.edited}
-    return {path: act / len(acts) ** CROWD for path, act in acts.items()}
+    return {path: act / math.sqrt(len(acts)) for path, act in acts.items()}
