@@ -206,6 +206,7 @@ def test_a_rule_for_all_projects_is_not_hidden_by_a_project_that_is_corrected_al
 
 def test_decisions_and_facts_come_for_the_files_in_play_only(store):
     turn = a_memory("x", kind="turn", files=("rooms/mail.py",), trust="agent", session="s1", detail={"outcome": "x"})
+    found_out = {"kind": "learning", "trust": "agent", "confidence": 0.6, "files": ("rooms/mail.py",), "uid": "lea:1"}
     store.keep(
         [
             turn,
@@ -218,7 +219,7 @@ def test_decisions_and_facts_come_for_the_files_in_play_only(store):
                 files=("rooms/mail.py",),
             ),
             a_memory("Unsure of the sender", kind="learning", trust="agent", confidence=0.4, files=("rooms/mail.py",)),
-            a_memory("`send()` writes a row", kind="learning", trust="agent", confidence=0.6, files=("rooms/mail.py",)),
+            a_memory("`send()` writes a row", **found_out),
             a_memory("Charts are drawn in SVG", files=("rooms/charts.py",)),
         ]
     )
@@ -230,9 +231,7 @@ def test_decisions_and_facts_come_for_the_files_in_play_only(store):
     assert "Charts" not in text
     assert "Unsure" not in text
     assert "writes a row" not in text  # what was built, not what to know about it
-    store.keep(
-        [a_memory("`send()` reads two rows", kind="learning", trust="agent", confidence=0.7, files=("rooms/mail.py",))]
-    )
+    store.keep([a_memory("`send()` reads two rows", **{**found_out, "seen": 2, "uid": "lea:2"})])
     assert "reads two rows" in told(store)  # found out twice
 
 

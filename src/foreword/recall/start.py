@@ -30,6 +30,7 @@ DAY = 86_400.0
 OPEN_DAYS = 14.0  # after so many days what a session left open is old news
 STANDING_DAYS = 7.0  # the same for branch and uncommitted files
 OPEN_ITEMS = 5
+FOUND_OUT = "lea:"  # how the uids of learnings begin that nobody wrote down
 EXTRACTED = "han:"  # how the uids of handoffs begin that nobody wrote: open to-dos of a session
 OPEN_SESSIONS = 5  # of which open items are listed
 TITLE = 160
@@ -47,10 +48,9 @@ KNOWN = 4  # notes on the files in play
 BY_HAND = 60  # memories, the newest, that are looked through for what the user pinned or wrote by hand
 PROJECTS = 5  # memories about projects that are looked through for the user's facts
 CERTAIN = 0.5  # learnings below this confidence never come by themselves
-TWICE = 0.7  # the same of what was said in two sessions
 _GOTCHA = re.compile(
-    r"\b(?:because|root cause|caused by|due to|turns? out|only (?:works?|when|if|runs?)|must|never|unless|silently"
-    r"|fails? (?:when|if|with)|requires?|cannot|can'?t|otherwise|wrong(?:ly)?|broken|breaks?)\b",
+    r"\b(?:because|root cause|caused by|due to|turns? out|only (?:works?|when|if|runs?)|never|unless|silently"
+    r"|fails? (?:when|if|with)|requires?|cannot|can'?t)\b",
     re.IGNORECASE,
 )
 _UNCOMMITTED = re.compile(r"Changes? not committed: ")
@@ -230,9 +230,14 @@ class SessionStart:
 
 
 def _is_worth_knowing(learned: Memory) -> bool:
-    """Return whether what an agent found out is a gotcha, or was found out twice; most of it retells what it built."""
-    twice = learned.confidence >= TWICE
-    return twice or (learned.confidence >= CERTAIN and bool(_GOTCHA.search(f"{learned.title} {learned.body}")))
+    """Return whether what an agent found out is a gotcha, was found out twice, or was written down as a note.
+
+    Most of the rest retells what a session built.
+    """
+    if learned.confidence < CERTAIN:
+        return False
+    noted = not learned.uid.startswith(FOUND_OUT)
+    return noted or learned.seen > 1 or bool(_GOTCHA.search(f"{learned.title} {learned.body}"))
 
 
 def _names_another(source: str) -> bool:
