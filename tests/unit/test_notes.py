@@ -191,7 +191,7 @@ TRIAGE = """I looked at all the open issues.
 The sender is not verified, so `send_offer()` is skipped.
 It needs the key of the domain first.
 #44 — Prices in cents
-Already works today."""
+Done since May."""
 
 
 def test_of_a_list_of_issues_the_part_on_the_one_that_is_asked_for_is_told() -> None:
@@ -199,7 +199,7 @@ def test_of_a_list_of_issues_the_part_on_the_one_that_is_asked_for_is_told() -> 
         "#41 — Mails for waiting guests: The sender is not verified, so `send_offer()` is skipped. "
         "It needs the key of the domain first."
     )
-    assert passage(TRIAGE, {"#44": 1.3}, room=240) == "#44 — Prices in cents: Already works today."
+    assert passage(TRIAGE, {"#44": 1.3}, room=240) == "#44 — Prices in cents: Done since May."
     assert passage(TRIAGE, {"#45": 1.3}, room=240) == ""
 
 

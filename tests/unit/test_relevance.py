@@ -56,12 +56,12 @@ def test_replies_and_routines_mean_no_earlier_pull_request(prompt: str) -> None:
     [
         ("there are some comments on that pr", True),
         ("address the review comments please", True),
-        ("coderabbit came back with three findings", True),
+        ("coderabbit found three things", True),
         ("the migration pull request needs a rebase", True),
         ("new comments from the reviewer, have a look", True),
         ("review https://example.com/band/rooms/pull/41, the PR of Ann", False),
         ("there is a comment on pr 41", False),
-        ("open a pr for this", False),
+        ("open a pr with these prices", False),
         ("the printer shows the wrong hour", False),
     ],
 )
@@ -89,7 +89,7 @@ PLAN = (
         ("how do I reset the sandbox again?", "typed", True, "", "past"),
         ("didn't we store slots in utc?", "typed", False, "slots utc", "past"),
         ("we decided on cents last week, apply that to vouchers", "typed", True, "", "past"),
-        ("replace the sandbox logo, which was a screenshot, by the poster", "typed", True, "", "new topic"),
+        ("replace the sandbox logo, which was drawn by hand, by the poster", "typed", True, "", "new topic"),
         ("Implement the following plan:\n\n" + PLAN, "machine", True, "", "plan"),
         (PLAN, "pasted", True, "", "plan"),
         ("<event>check failed</event>", "machine", False, "", "machine"),
