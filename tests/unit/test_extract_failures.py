@@ -12,10 +12,6 @@ from foreword.extract.failures import (
     EARLIER,
     MOST_SESSIONS,
     confirm_failure_detail,
-    ended_badly,
-    error_key,
-    error_line,
-    failed_test,
     failure_body,
     failure_detail,
     failure_key,
@@ -28,6 +24,7 @@ from foreword.extract.failures import (
     sessions_seen,
     sessions_worked,
 )
+from foreword.extract.outputs import ended_badly, error_key, error_line, failed_test
 from foreword.extract.turns import turns_of
 from foreword.types import Edit
 from tests.tables import table
