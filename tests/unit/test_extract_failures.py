@@ -213,14 +213,14 @@ def test_the_fix_seen_most_often_stays():
     assert "Worked instead: `yarn run test` (2 sessions)." in failure_body(known)
 
 
-def test_a_memory_names_fifty_sessions_and_counts_the_rest():
+def test_a_memory_names_the_last_sessions_and_counts_the_rest():
     _, of = details()
     known = of("s0")
-    for number in range(1, 70):
+    for number in range(1, MOST_SESSIONS + 20):
         known = merge_failure_detail(known, of(f"s{number}"))
     assert len(known["seen_in"]) == MOST_SESSIONS + 1
     assert known["seen_in"][EARLIER] == 20
-    assert sessions_seen(known) == 70
+    assert sessions_seen(known) == MOST_SESSIONS + 20
 
 
 def test_later_sessions_confirm_what_works_and_what_no_longer_fails():

@@ -33,6 +33,7 @@ from foreword.extract.outputs import (
     ended_badly,
     error_key,
     error_line,
+    failed_script,
     failed_test,
     plain_output,
 )
@@ -41,7 +42,7 @@ from foreword.types import Edit
 
 NEAR = 10  # commands after a failure among which the one that worked is looked for
 LIKE = 0.3  # share of words that a similar command has in common
-MOST_SESSIONS = 50  # that a memory names, the last ones; those before are a number
+MOST_SESSIONS = 100  # that a memory names, the last ones; those before are a number; with 50, a third of the sessions that saw one failure did not list it
 EARLIER = "earlier"  # the name of that number
 MOST_WORKED = 5  # commands that worked which a memory names
 
@@ -80,6 +81,8 @@ class Run:
     error: str = ""
     place: int = 0  # of the command that failed
     words: frozenset[str] = field(default_factory=frozenset)
+    line: str = ""  # as it was run, with the project's paths relative to its root
+    text: str = ""  # its output, in plain characters
 
     @property
     def succeeded(self) -> bool:
@@ -136,10 +139,18 @@ def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
     *cwd* is the folder in which it began; where it is not known, no failure depends on its folder.
     """
     commands = commands_of(action.command)
-    run = Run(action, commands, folders_of(commands, cwd, root=root), failed=False, words=_own_words(commands))
+    text = _relative(plain_output(action.output), root)
+    run = Run(
+        action,
+        commands,
+        folders_of(commands, cwd, root=root),
+        failed=False,
+        words=_own_words(commands),
+        line=_relative(action.command, root).strip(),
+        text=text,
+    )
     if not commands or _CLIENT.search(action.output[:400]):
         return replace(run, skipped=True)
-    text = plain_output(action.output)
     nothing = NOTHING.search(text) if any(each.kind in _CHECKS for each in commands) else None
     if action.failed:
         error = nothing[0].strip() if nothing else error_line(text) or failed_test(text) or _first_line(commands, text)
@@ -153,7 +164,15 @@ def run_of(action: Action, *, root: str = "", cwd: str = "") -> Run:
         error = ""
     if not error and not action.failed:
         return run
-    return replace(run, failed=True, error=error, place=_failing(commands, error, tells=bool(action.failed)))
+    return replace(run, failed=True, error=error, place=_failing(commands, error, text, tells=bool(action.failed)))
+
+
+def _relative(text: str, root: str) -> str:
+    """Return a text with the project's own paths relative to its root, and marked so: `./src/a.py`.
+
+    Where a project lies differs between people and machines, and a long path pushes the cause out of the line.
+    """
+    return text.replace(f"{root.rstrip('/')}/", "./") if root.strip("/") else text
 
 
 def _own_words(commands: tuple[Command, ...]) -> frozenset[str]:
@@ -194,7 +213,7 @@ _FOLDER = re.compile(
 )
 _INLINE = frozenset(("-c", "-e", "-lc"))  # a script in the command looks for files of its own
 _QUOTED = re.compile(
-    r"['\"`‘“]([^'\"`’”\n]{1,60})['\"`’”]|(?:option|flag|switch|argument):? (?:-- )?(\S+)|not found: (\S+)|^(\S+): |cd: (\S+):|^pattern (\S+):"
+    r"(?<!\w)['\"`‘“]([^'\"`’”\n]{1,60})['\"`’”]|(?:option|flag|switch|argument):? (?:-- )?(\S+)|not found: (\S+)|^(\S+): |cd: (\S+):|^pattern (\S+):"
 )
 
 
@@ -230,12 +249,12 @@ def failure_of(run: Run) -> Failure | None:
     minor = only_reads and not doubled and (cause != "usage" or name in ("grep", "rg", "find", "ls"))
     return Failure(
         shape=shape,
-        command=shown(run.action.command),
+        command=shown(run.line),
         error=run.error,
         key="not found" if doubled else _key(run),
         cause=cause,
         folder=folder if cause == "folder" else None,
-        files=tuple(dict.fromkeys(FILE.findall(plain_output(run.action.output))))[:20],
+        files=tuple(dict.fromkeys(FILE.findall(run.text)))[:20],
         first=run.action.at,
         last=run.action.at,
         minor=minor,
@@ -244,7 +263,7 @@ def failure_of(run: Run) -> Failure | None:
 
 def _key(run: Run) -> str:
     """Return what tells an error from others; of a test with its name: `assert not True` is one error in each."""
-    test = failed_test(run.action.output) if run.commands[run.place].kind == "test" else ""
+    test = failed_test(run.text) if run.commands[run.place].kind == "test" else ""
     return " ".join(dict.fromkeys(filter(None, (error_key(test), error_key(run.error)))))
 
 
@@ -272,10 +291,13 @@ def _hidden_error(commands: tuple[Command, ...], text: str) -> str:
     option = next((each for each in _CALL_ERROR.finditer(text) if each["name"] in names), None)
     if option:
         return option[0][:MESSAGE]
+    first = next((line.strip() for line in text.split("\n", 5)[:5] if line.strip()), "")
+    refused = _REFUSED.match(first)
+    if refused and any(refused[1] in each.words[1:] for each in commands if not each.tells):
+        return first[:MESSAGE]
     if any(_INTERPRETER.match(name) for name in names) and _SCRIPT_ERROR.search(text):
         return error_line(text)
     running = [each for each in commands if each.kind not in ("look", "git") and not each.tells]
-    first = next((line.strip() for line in text.split("\n", 5)[:5] if line.strip()), "")
     return first[:MESSAGE] if running and commands[0] is running[0] and _USAGE_LINE.match(first) else ""
 
 
@@ -283,8 +305,15 @@ _CALL_ERROR = re.compile(
     r"^(?P<name>[\w.-]{1,40}): (?:(?:illegal|invalid|unrecognized|unknown) option\b[^\n]*|[^\n]{0,200}: No such file or directory$)",
     re.MULTILINE,
 )
+_REFUSED = re.compile(
+    r"error: (?:unexpected|unrecognized|invalid|unknown) (?:argument|option|flag):? ['\"`](-[\w-]+)['\"`]"
+)
 _GIT_ERROR = re.compile(
     r"fatal: |The following paths|error: (?:pathspec|the following|unknown|your local)", re.IGNORECASE
+)
+_VET = re.compile(
+    r"possible misuse of|\S+ composite literal uses unkeyed|.* copies lock|.*self-assignment of|unreachable code|struct field tag"
+    r"|.* format %|.*result of .* call not used|.* possible formatting directive|the cancel function|loop variable"
 )
 _INTERPRETER = re.compile(r"python|node|ruby|deno\b")
 _SCRIPT_ERROR = re.compile(r'^  File "<(?:string|stdin)>", line \d', re.MULTILINE)
@@ -295,8 +324,12 @@ _USAGE_LINE = re.compile(
 )
 
 
-def _failing(commands: tuple[Command, ...], error: str, *, tells: bool) -> int:
+def _failing(commands: tuple[Command, ...], error: str, text: str, *, tells: bool) -> int:
     """Return which command of a line it was that failed: the one that the error names, else the first that matters."""
+    script = failed_script(text)
+    called = [place for place, each in enumerate(commands) if script and script in each.words[1:]]
+    if called:
+        return called[0]
     names = [each.words[0].rpartition("/")[2] for each in commands]
     for found in re.finditer(r"(?:(?<=[\s:])|^)([\w.-]+)(?=: )|not found: ([\w./-]+)", error[:200]):
         name = found[1] or found[2]
@@ -314,6 +347,9 @@ def _failing(commands: tuple[Command, ...], error: str, *, tells: bool) -> int:
     commits = [place for place in able if commands[place].program == "git commit"]
     if commits and not _GIT_ERROR.match(error):  # what its hooks say
         return commits[-1]
+    vets = [place for place in able if commands[place].program == "go vet"]
+    if vets and _VET.match(error):  # it writes its findings as the compiler does, which stands before it in most lines
+        return vets[0]
     for kinds in (_CHECKS, ("install", "migrate", "deploy", "git", "other")):
         for place in able:
             if commands[place].kind in kinds:
@@ -369,32 +405,144 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
     later = [(at, runs[at]) for at in range(place + 1, len(steps)) if at in runs]
     fine = [(at, run) for at, run in later if run.succeeded]
     again = next((at for at, run in fine if is_hit(failure, run) or _is_retry(own, run)), None)
-    near = [run for _, run in later[:NEAR] if run.succeeded and (run.words != own.words or failure.cause == "folder")]
-    if failure.cause != "content":
-        alike = [(_share(own, run), -nth, run) for nth, run in enumerate(near) if _is_alike(own, run)]
-        alike = [each for each in alike if not is_hit(failure, each[2]) or _left_out(own, each[2])]
-        left_out = next((text for each in alike if (text := _left_out(own, each[2]))), "")
-        failure = replace(failure, fix=f"worked without `{left_out}`" if left_out else "")
-        alike = [each for each in alike if _stands_alone(each[2])]
-        if not alike:
-            return replace(failure, open=again is None and not left_out)
-        run = max(alike, key=lambda each: each[:2])[2]
-        place_then = _other_folder(failure, own, run)
-        return replace(failure, worked=shown(run.action.command), worked_in=place_then)
     until = again if again is not None else later[:NEAR][-1][0] if later else place
-    between = [run for at, run in fine if at < until and _stands_alone(run)]
-    fixer = next((run for run in between if _is_fixer(own, run)), None)
+    near = [
+        (at, run) for at, run in later[:NEAR] if run.succeeded and (_differs(own, run) or failure.cause == "folder")
+    ]
     edits = [each for at in range(place + 1, until + 1) if not steps[at].failed for each in steps[at].edits]
+    if own.commands[own.place].lines:
+        written = (each for at, _ in near for step in steps[place + 1 : at] for each in step.edits)
+        if form := _script_elsewhere(own, [run for _, run in near], tuple(written)):
+            return replace(failure, fix=form)
+    if failure.cause != "content":
+        return _with_alternative(failure, own, [run for _, run in near], again=again is not None)
+    between = [run for at, run in fine if at < until]
+    tools = [run for run in between if _stands_alone(run)]
+    fixer = next((run for run in tools if _is_fixer(own, run)), None)
     named = [each for each in edits if names_file(failure.files, each.file)]
     if again is None:
-        return replace(_with_edits(failure, named), worked=shown(fixer.action.command) if fixer else "", open=True)
-    if fixer is None and not edits:
-        fixer = next((run for run in reversed(between) if any(_fixes(each) for each in run.commands)), None)
-        if fixer is None and runs[again].words != own.words and _stands_alone(runs[again]):
+        return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "", open=True)
+    if not edits:
+        fixer = fixer or next((run for run in reversed(tools) if any(_fixes(each) for each in run.commands)), None)
+        if fix := _difference(failure, own, runs[again]):
+            return replace(failure, fix=fix)
+        if fixer is None and _differs(own, runs[again]) and _stands_alone(runs[again]):
             fixer = runs[again]
-    if not edits and (left_out := _left_out(own, runs[again])):
-        return replace(failure, fix=f"worked without `{left_out}`")
-    return replace(_with_edits(failure, named), worked=shown(fixer.action.command) if fixer else "")
+        elif fixer is None and _is_chance(own, runs[again], between):
+            return replace(failure, fix=UNCHANGED)
+    return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "")
+
+
+UNCHANGED = "worked unchanged when it was run again"
+_BY_CHANCE = (
+    "test",
+    "git",
+    "install",
+    "deploy",
+)  # a linter or compiler that passes the second time was given other files
+
+
+def _is_chance(failed: Run, again: Run, between: Sequence[Run]) -> bool:
+    """Whether the very same line worked the second time, although nothing that this session did had changed anything."""
+    if failed.commands[failed.place].kind not in _BY_CHANCE or failed.words != again.words:
+        return False
+    return not any(alters(each) for run in between for each in run.commands)
+
+
+def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, again: bool) -> Failure:
+    """Return a failure of the call itself with the call that worked instead: of those that are alike, the most alike."""
+    alike = [run for run in near if _is_alike(own, run)]
+    differences = [_difference(failure, own, run) for run in alike]
+    fix = next(filter(None, differences), "")
+    found = [
+        run
+        for run, difference in zip(alike, differences, strict=True)
+        if _stands_alone(run) and (difference or not is_hit(failure, run))
+    ]
+    if not found:
+        return replace(failure, fix=fix, open=not again and not fix)
+    run = max(found, key=lambda each: (bool(_other_call(own, each)), _share(own, each)))
+    worked = _other_call(own, run) or shown(run.line)
+    return replace(failure, fix=fix, worked=worked, worked_in=_other_folder(failure, own, run))
+
+
+def _other_call(failed: Run, later: Run) -> str:
+    """Return how a later line called the tool that only looks at something: `cat -v`, whatever it looked at.
+
+    The rest of such a line is never the same again, so that nothing would be seen twice.
+    """
+    one = failed.commands[failed.place]
+    if one.kind != "look" or one.words[0] == "cd":
+        return ""
+    for each in later.commands:
+        if each.program == one.program and each.words != one.words:
+            return " ".join((each.program, *(word for word in each.words[1:] if _FLAG.fullmatch(word))))
+    return ""
+
+
+_FLAG = re.compile(r"--?[A-Za-z][\w-]*")
+
+
+def _difference(failure: Failure, failed: Run, later: Run) -> str:
+    """Return what made the later call work, where it is little: words that it leaves out, a variable that it sets."""
+    missing = _blamed(failure, failed, later) or _left_out(failed, later)
+    if missing:
+        return f"worked without `{missing}`"
+    one = failed.commands[failed.place]
+    before = _variables(one)
+    for command in later.commands:
+        added = [each for each in _variables(command) if each not in before]
+        if command.words[0] == one.words[0] and 0 < len(added) <= 3:
+            return f"worked with `{' '.join(added)}` before it"
+    return ""
+
+
+def _variables(command: Command) -> list[str]:
+    """Return the variables that are set for a command alone: `CI=1 make test`."""
+    found = re.match(r"(?:env )?((?:[A-Z_][A-Z0-9_]*=[\w./:@,+-]{1,40}\s+)+)", command.text)
+    return found[1].split() if found else []
+
+
+def _blamed(failure: Failure, failed: Run, later: Run) -> str:
+    """Return the option or argument that the error blames, where the later line does without it."""
+    program, *words = failed.commands[failed.place].words
+    same = [each for each in later.commands if each.words[0] == program]
+    if failure.cause != "usage" or not _BLAMES.search(failure.error) or not same:
+        return ""
+    if any(_FLAG.fullmatch(word) and word not in words for each in same for word in each.words[1:]):
+        return ""  # it was told otherwise, and not only less
+    named = {word.strip("'\"`,.:;()") for found in _QUOTED.finditer(failure.error) for word in found.groups() if word}
+    named |= set(_culprits(failure.error, failed.commands[failed.place]))
+    named.discard(program)
+    one, other = (set(re.findall(r"-{0,2}\w[\w-]*", run.line)) for run in (failed, later))
+    missing = sorted(named & one - other, key=failure.error.find)
+    return missing[-1] if missing else ""
+
+
+_BLAMES = re.compile(r"\b(?:option|argument|flag|switch|parameter|field)\b", re.IGNORECASE)
+
+
+def _script_elsewhere(failed: Run, near: Sequence[Run], written: Sequence[Edit]) -> str:
+    """Return how a script of several lines worked that failed inside the command: from a file, or from a here-document."""
+    found = _INTERPRETER.match(failed.commands[failed.place].words[0].rpartition("/")[2])
+    name = found[0] if found else ""
+    own = word_set(failed.action.command)
+    for run in near if name else ():
+        called = [each for each in run.commands if each.words[0].rpartition("/")[2].startswith(name)]
+        if not called or any(each.lines for each in called):
+            continue
+        files = [word for each in called for word in each.words[1:] if FILE.fullmatch(word) or word.endswith(".mjs")]
+        texts = [
+            run.action.command,
+            *(each.after or "" for each in written if each.file.rpartition("/")[2] in " ".join(files)),
+        ]
+        if max(likeness(own, word_set(text)) for text in texts) < LIKE:
+            continue
+        if files:
+            return "worked with the script written to a file"
+        if "<<" in run.action.command:
+            return "worked with the script in a here-document"
+    return ""
 
 
 def _with_edits(failure: Failure, edits: Sequence[Edit]) -> Failure:
@@ -443,10 +591,22 @@ def _name_parts(command: Command) -> set[str]:
 
 
 def _share(failed: Run, later: Run) -> float:
-    """Return how much alike two lines are; with their filters where it was a filter that failed."""
-    if failed.commands[failed.place].filters:
-        return likeness(word_set(failed.action.command), word_set(later.action.command))
-    return likeness(failed.words, later.words)
+    """Return how much alike two lines are."""
+    return likeness(*_compared(failed, later))
+
+
+def _differs(failed: Run, later: Run) -> bool:
+    """Whether a later line is another one than the one that failed."""
+    one, other = _compared(failed, later)
+    return one != other
+
+
+def _compared(failed: Run, later: Run) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words of two lines; with their filters where it was a filter that failed, or that only looks."""
+    one = failed.commands[failed.place]
+    if one.filters or one.kind == "look":
+        return word_set(failed.action.command), word_set(later.action.command)
+    return failed.words, later.words
 
 
 def _left_out(failed: Run, later: Run) -> str:
@@ -465,7 +625,7 @@ _TOKEN = re.compile(r"[^\s(){},;|&\"']+")
 
 def _stands_alone(run: Run) -> bool:
     """Whether a line says something in another session: no script, no variable, nothing that lies in a scratch folder."""
-    line = run.action.command.strip()
+    line = run.line
     if any(each.program in ("git commit", "gh pr create") for each in run.commands):
         line = line.split('"$(cat <<')[0]  # of a message only that it is one
     return len(line) <= MOST_LINE and "\n" not in line and not _OWN.search(line)
@@ -494,12 +654,17 @@ def _is_retry(failed: Run, later: Run) -> bool:
 
 
 def _is_fixer(failed: Run, later: Run) -> bool:
-    """Whether a later line is the same linter or generator, told to set right what it complained of."""
+    """Whether a later line is the same linter or generator, told to set right what it or a commit's hook complained of."""
     one = failed.commands[failed.place]
     return any(
-        each.words[0] == one.words[0] and each.words != one.words and each.kind == one.kind == "lint" and _fixes(each)
+        each.kind == "lint" and _fixes(each) and (one.program == "git commit" or _is_other(one, each))
         for each in later.commands
     )
+
+
+def _is_other(one: Command, other: Command) -> bool:
+    """Whether two commands are the same tool, called for something else."""
+    return other.words[0] == one.words[0] and other.words != one.words and other.kind == one.kind
 
 
 def _fixes(command: Command) -> bool:
@@ -635,10 +800,10 @@ def confirm_failure_detail(known: Mapping[str, Any], runs: Sequence[Run], sessio
         merged["last_success"] = max(float(known.get("last_success") or 0.0), *hits)
     used = {command: list(some) for command, some in (known.get("used_in") or {}).items()}
     for command in worked:
-        wanted, place = shapes_of(command), places.get(command)
-        if not wanted or session in worked[command] or session in used.get(command, ()):
+        place = places.get(command)
+        if session in worked[command] or session in used.get(command, ()):
             continue
-        if any(wanted <= run.shapes and place in (None, *run.folders) for run in fine):
+        if any(_does(run, command) and place in (None, *run.folders) for run in fine):
             used[command] = [*used.get(command, ()), session][-MOST_SESSIONS:]
     merged["used_in"] = used
     return merged
@@ -707,6 +872,15 @@ def where(folder: Any) -> str:
 def counted(sessions: int) -> str:
     """Return a number of sessions in words."""
     return "1 session" if sessions == 1 else f"{sessions} sessions"
+
+
+def _does(run: Run, line: str) -> bool:
+    """Whether a run called what *line* calls, whatever it was called on."""
+    commands = [each for each in commands_of(line) if not each.filters]
+    if len(commands) == 1 and commands[0].kind == "look":  # its flags are all that tells it from other looking around
+        return any(has_shape(each, line) for each in run.commands)
+    wanted = shapes_of(line)
+    return bool(wanted) and wanted <= run.shapes
 
 
 def shapes_of(line: str) -> set[str]:

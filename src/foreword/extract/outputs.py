@@ -13,7 +13,7 @@ MESSAGE = 160  # characters of an error
 
 def error_line(output: str) -> str:
     """Return the line that names the cause, of an output that tells of a failure; empty where no line does."""
-    text = plain_output(output)
+    text = _of_failed_script(plain_output(output))
     if found := SHELL_ERROR.search(text):
         return " ".join(found[0].split())[:MESSAGE]
     type, message = _error(text)
@@ -25,9 +25,31 @@ def error_line(output: str) -> str:
     return line if len(line) <= MESSAGE else line[: MESSAGE - 1].rsplit(" ", 1)[0] + "…"
 
 
+def failed_script(output: str) -> str:
+    """Return the script or target that a runner says failed, the innermost: it says so first."""
+    found = _SCRIPT.search(plain_output(output))
+    return next(filter(None, found.groups()), "") if found else ""
+
+
+def _of_failed_script(text: str) -> str:
+    """Return what the script printed that a runner says failed: those before it may have printed errors and passed."""
+    found = _SCRIPT.search(text)
+    begins = [each.start() for each in _ECHO.finditer(text, 0, found.start())] if found else []
+    return text[begins[-1] :] if begins else text
+
+
+_ECHO = re.compile(r"^(?:\$|>) \S", re.MULTILINE)  # runners print the command of a script before they run it
+_SCRIPT = re.compile(
+    r"^error: script \"([\w:.-]+)\" exited with code|^npm (?:ERR!|error) Lifecycle script `([\w:.-]+)` failed"
+    r"|^make(?:\[\d+\])?: \*\*\* \[(?:[^\]\n]*:\d+: )?([\w.-]+)\] Error|^error: Recipe `([\w.-]+)` failed"
+    r"|^husky - ([\w-]+) (?:script|hook) (?:failed|exited)",
+    re.MULTILINE,
+)
+
+
 def failed_test(output: str) -> str:
     """Return the first test that an output says failed; empty where it names none."""
-    text = plain_output(output)
+    text = _of_failed_script(plain_output(output))
     names = (found[1] for pattern in _TESTS if (found := pattern.search(text)))
     return next((" ".join(name.split())[:MESSAGE] for name in names), "")
 
@@ -51,7 +73,7 @@ def ended_badly(output: str) -> bool | None:
 
 
 NO_CAUSE = re.compile(
-    r"^(?:exit (?:code|status)|command failed with exit code|command timed out|process exited|elifecycle|\$ |husky - |(?:error: )?script \""
+    r"^(?:[×✖!✗❌⚠]\ufe0f?\s*)?(?:exit (?:code|status)|command failed with exit code|command timed out|process exited|elifecycle|\$ |husky - |(?:error: )?script \""
     r"|\[redacted|hint: |(?:error: )?usage: |ran \d+ tests|ok\s|some (?:errors|warnings) were emitted|\(this error)"
     r"|\b(?:pass|passed|ok)\b[^a-z]*$|^\[[a-z ]+\] warning|\twarning\b|\b0 (?:errors|failed)\b|\t(?:pass|pending)\t",
     re.IGNORECASE,
@@ -83,7 +105,9 @@ def _only_counts(line: str) -> bool:
 
 
 def _error(text: str) -> tuple[str, str]:
-    for pattern in _ERRORS:
+    for pattern in (*_ERRORS, _VAGUE):
+        if pattern is _VAGUE and (script := failed_script(text)):
+            return "", f"script '{script}' failed"
         found = [each for each in pattern.finditer(text) if not NO_CAUSE.search(each[0].strip())]
         if found:
             one = (found[-1] if pattern.pattern in _LAST_WINS else _raised(found, text)).groupdict()
@@ -170,9 +194,13 @@ _ERRORS = tuple(
         r"^(?:[\w/.-]+: )?(?:line \d+: )?(?P<message>[\w./-]+: (?:command not found|not found|No such file or directory|Permission denied))",
         r"^(?P<message>make(?:\[\d+\])?: \*\*\* [^\n]+)",
         r"^E[ \t]{2,}(?P<type>[A-Z]\w+): (?P<message>\S[^\n]*)",  # pytest, of an exception that is called neither Error nor by its module
-        r"^(?P<message>[^\n]*\b(?:error|failed|failure|cannot|could not|unable to|refused|denied|invalid|unknown|missing)\b[^\n]*)",
     )
 )  # fmt: skip
+# A line that speaks of an error somehow; a program that logs what it handles prints many.
+_VAGUE = re.compile(
+    r"^(?![^\n]*\bwarning:)(?P<message>[^\n]*\b(?:error|failed|failure|cannot|could not|unable to|refused|denied|invalid|unknown|missing)\b[^\n]*)",
+    re.MULTILINE | re.IGNORECASE,
+)
 FILE = re.compile(
     r"(?<![\w/.-])/?((?:[\w.-]+/)*[\w.-]+\.(?:md|mdx|css|scss|html|vue|svelte|py|js|jsx|ts|tsx|go|rs|java|c|cc|cpp|h|hpp|rb|php|cs|kt|swift|sh|sql|toml|json|ya?ml))(?=[:\s\",)(]|$)"
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from foreword.recall.hints import Hint
@@ -13,6 +14,7 @@ from foreword.types import Memory
 LAID_DOWN = ("preference", "correction", "decision", "learning")
 WIDTH = 240  # characters of what is quoted
 FEW = 3  # files of the turn in which it was said: then it was about these
+SURE = 0.7  # confidence; what was said once and not very clearly does not come by itself
 
 
 def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint | None:
@@ -20,7 +22,8 @@ def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint 
 
     A turn may edit ten files: what was said in it counts for a file that it names, or where it edited hardly any other.
     """
-    about = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and _is_about(each, file)]
+    said = [each for each in memories if each.trust == "user" and each.kind in LAID_DOWN and each.confidence >= SURE]
+    about = [each for each in said if _stands_alone(each.title) and _is_about(each, file)]
     chosen = max(about, key=lambda each: each.created, default=None)
     if chosen is None:
         return None
@@ -33,5 +36,20 @@ def hint_for_edit(file: str, memories: Sequence[Memory], *, now: float) -> Hint 
 
 def _is_about(memory: Memory, file: str) -> bool:
     name = file.rpartition("/")[2].partition(".")[0]
-    named = memory_words(name) & memory_words(memory.title)
-    return bool(named) or len(memory.files) <= FEW
+    if memory_words(name) & memory_words(memory.title):
+        return True
+    return len(memory.files) <= (1 if memory.kind == "decision" else FEW)  # most decisions are about one task
+
+
+def _stands_alone(title: str) -> bool:
+    """Whether a sentence says something about a file: no answer to a question, nothing about branches and commits.
+
+    Readers called a question with its chosen option noise at an edit: it settled how to go on then.
+    """
+    return not _ANSWER.search(title) and not _PROCESS.search(title)
+
+
+_ANSWER = re.compile(r"\?['\"”’)]*\s+\S|^Chosen: ")
+_PROCESS = re.compile(
+    r"\b(?:branch(?:es|ing)?|commit(?:s|ted)?|rebase|merged?|push(?:ed)?|pull request|PRs?)\b", re.IGNORECASE
+)

@@ -9,7 +9,7 @@ from foreword import answers
 from foreword.errors import NotFound
 from foreword.extract.actions import action_of
 from foreword.extract.text import cut
-from foreword.layout import HINTS_TOKENS, ledger_of
+from foreword.layout import ledger_of
 from foreword.store.registry import names
 from foreword.types import Project
 from foreword.web.timeline import goes_on
@@ -161,7 +161,7 @@ def _totals(keeper: Keeper, id: str) -> dict[str, int]:
 def _ledger(keeper: Keeper, id: str) -> list[dict[str, Any]]:
     """What its context window was given so far, of what it may be given, by moment."""
     spent = keeper.store.spent(id)
-    allowed = {**ledger_of(keeper.settings.recipes), "tool": HINTS_TOKENS}
+    allowed = ledger_of(keeper.settings.recipes)
     moments = ("session_start", "prompt", "question", "tool")
     rows = [(moment, spent.get(moment, 0), allowed[moment]) for moment in moments]
     return [{"moment": moment, "spent": used, "of": most} for moment, used, most in rows]

@@ -15,7 +15,6 @@ from foreword.config import Settings
 from foreword.extract.actions import Action, ToolUse, tool_action
 from foreword.extract.failures import failure_key, failure_of, run_of
 from foreword.hosts import find
-from foreword.layout import HINT_TOKENS, HINTS_TOKENS
 from foreword.payloads import Delivery
 from foreword.recall.edits import hint_for_edit
 from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before
@@ -158,7 +157,7 @@ class Hints:
 
     def _give(self, hint: Hint, call: _Call, delivery: Delivery) -> str:
         """Record the hint and return it, unless this matter came up already or the window's budget is used."""
-        store = self._store()
+        store, layout = self._store(), self._settings().recipes["tool"]
         text = redact(hint.text)
         tokens = count(text)
         item = Item(memory=hint.memory, layer="hint", score=1.0, tokens=tokens, why=EMPTY)
@@ -170,7 +169,7 @@ class Hints:
             host=delivery.host,
             at=delivery.at,
             tokens=tokens,
-            budget=HINT_TOKENS,
+            budget=layout.budget,
             build_ms=0.0,
             layers={"hint": tokens},
             skipped=EMPTY,
@@ -179,9 +178,9 @@ class Hints:
             text=text,
         )
         with self._giving:
-            if tokens > HINT_TOKENS or hint.memory in store.shown(call.session):
+            if tokens > layout.budget or hint.memory in store.shown(call.session):
                 return ""
-            if store.spent(call.session).get("tool", 0) + tokens > HINTS_TOKENS:
+            if store.spent(call.session).get("tool", 0) + tokens > layout.total:
                 return ""
             store.record(injection)
         self._measuring.recalled(call.project.key, "tool", silent=False)
