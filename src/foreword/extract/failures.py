@@ -426,7 +426,7 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
         fixer = fixer or next((run for run in reversed(tools) if any(_fixes(each) for each in run.commands)), None)
         if fix := _difference(failure, own, runs[again]):
             return replace(failure, fix=fix)
-        if fixer is None and _differs(own, runs[again]) and _stands_alone(runs[again]):
+        if fixer is None and not runs[again].words <= own.words and _stands_alone(runs[again]):
             fixer = runs[again]
         elif fixer is None and _is_chance(own, runs[again], between):
             return replace(failure, fix=UNCHANGED)

@@ -34,11 +34,17 @@ def failed_script(output: str) -> str:
 def _of_failed_script(text: str) -> str:
     """Return what the script printed that a runner says failed: those before it may have printed errors and passed."""
     found = _SCRIPT.search(text)
-    begins = [each.start() for each in _ECHO.finditer(text, 0, found.start())] if found else []
+    if found is None:
+        return text
+    ends = _ECHO if "test" in found[0] else _SUMMARY
+    begins = [each.end() for each in ends.finditer(text, 0, found.start())]
     return text[begins[-1] :] if begins else text
 
 
-_ECHO = re.compile(r"^(?:\$|>) \S", re.MULTILINE)  # runners print the command of a script before they run it
+_ECHO = re.compile(r"^(?:\$|>) \S[^\n]*", re.MULTILINE)  # runners print the command of a script before they run it
+_SUMMARY = re.compile(
+    rf"{_ECHO.pattern}|^Ran \d+ tests[^\n]*|^=+ [^\n]*\bpassed\b[^\n]*=$|^Tests: [^\n]*", re.MULTILINE
+)
 _SCRIPT = re.compile(
     r"^error: script \"([\w:.-]+)\" exited with code|^npm (?:ERR!|error) Lifecycle script `([\w:.-]+)` failed"
     r"|^make(?:\[\d+\])?: \*\*\* \[(?:[^\]\n]*:\d+: )?([\w.-]+)\] Error|^error: Recipe `([\w.-]+)` failed"

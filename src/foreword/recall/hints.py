@@ -77,14 +77,14 @@ def hint_before(
     hits.sort(key=lambda each: (sessions_seen(each.detail), float(each.detail.get("last") or 0.0)), reverse=True)
     for each in hits:
         detail = each.detail
-        instead = _instead(detail, command)
-        if not instead and all(part.kind == "look" for part in commands_of(str(detail.get("command", "")))):
-            continue  # looking around costs nothing, and its error says as much as the hint would
+        shape = str(detail.get("command", ""))
+        if all(part.kind == "look" for part in commands_of(shape)):
+            continue  # looking around costs nothing: what works instead comes after its error
         often = f"failed in {counted(sessions_seen(detail))}"
         begin = f"{_call(detail)} {often}, last {age(detail.get('last'), now=now)}"
-        if not is_path_shape(str(detail.get("command", ""))):  # of any program that is given such a path
+        if not is_path_shape(shape):  # of any program that is given such a path
             begin += f": {quote(detail.get('error'))}"
-        return _hint([begin, *instead], each, reason=often)
+        return _hint([begin, *_instead(detail, command)], each, reason=often)
     return None
 
 
