@@ -1,5 +1,7 @@
 """Answer hooks around tool uses: one line before a command that failed before, after a failure, at a first edit.
 
+A host that takes no answer after a failure is told with the next prompt, unless the agent got there by itself.
+
 What an agent is told before a tool reaches its model together with the tool's result. So an agent whose hook behind a
 tool is waited for anyway is told everything there, and no second process is started for each of its tool uses.
 """
@@ -13,6 +15,7 @@ from dataclasses import dataclass, replace
 from foreword.capture import injection_id
 from foreword.config import Settings
 from foreword.extract.actions import Action, ToolUse, tool_action
+from foreword.extract.commands import commands_of
 from foreword.extract.failures import failure_key, failure_of, run_of
 from foreword.hosts import find
 from foreword.payloads import Delivery
@@ -64,6 +67,7 @@ class Hints:
         self._failures: dict[str, tuple[KnownFailure, ...]] = {}
         self._changes = 0  # how often something was to be read again
         self._edited: dict[str, set[str]] = {}
+        self._waiting: dict[str, tuple[Hint, _Call, Delivery]] = {}  # by session, until its next prompt
 
     def refresh(self, project: str) -> None:
         """Read the failures of a project again: a session changed them."""
@@ -75,18 +79,46 @@ class Hints:
         """Forget which files a session edited: its context window begins anew."""
         with self._lock:
             self._edited.pop(session, None)
+            self._waiting.pop(session, None)
 
-    def answer(self, event: Read, delivery: Delivery) -> str:
-        """Return the line for a tool use, recorded; nothing where nothing is known, and where anything goes wrong."""
+    def answer(self, event: Read, delivery: Delivery, *, later: bool = False) -> str:
+        """Return the line for a tool use, recorded; nothing where nothing is known, and where anything goes wrong.
+
+        With *later*, the host takes no answer here: the line waits for the session's next prompt.
+        """
         if not self._settings().hints:
             return ""
         try:
             call = self._call(event, delivery)
             hint = self._hint(call) if call else None
-            return self._give(hint, call, delivery) if call and hint else ""
+            if call and not call.before:
+                self._keep_waiting(call, hint, delivery if later else None)
+            return self._give(hint, call, delivery) if call and hint and not later else ""
         except Exception as exc:  # noqa: BLE001 - a hint must never break the agent
             self._tell("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
             return ""
+
+    def waiting(self, session: str) -> str:
+        """Return the line that waits for the next prompt of a session, recorded; nothing where none does."""
+        with self._lock:
+            kept = self._waiting.pop(session, None)
+        try:
+            return self._give(*kept) if kept else ""
+        except Exception as exc:  # noqa: BLE001 - nor may one that waited break a prompt
+            self._tell("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
+            return ""
+
+    def _keep_waiting(self, call: _Call, hint: Hint | None, delivery: Delivery | None) -> None:
+        """Let a hint wait, unless it is answered at once; forget one whose program worked since."""
+        with self._lock:
+            if hint and delivery:
+                self._waiting[call.session] = (hint, call, delivery)
+                while len(self._waiting) > MOST_SESSIONS:
+                    del self._waiting[next(iter(self._waiting))]
+            elif (kept := self._waiting.get(call.session)) and not call.action.failed:
+                programs = {each.words[0] for each in commands_of(kept[1].action.command)}
+                if programs.intersection(each.words[0] for each in commands_of(call.action.command)):
+                    del self._waiting[call.session]
 
     def _call(self, event: Read, delivery: Delivery) -> _Call | None:
         parsed = event.captured

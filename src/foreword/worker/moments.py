@@ -22,7 +22,7 @@ from foreword.worker.agent_notes import AgentNotes
 from foreword.worker.extraction import ExtractionJob
 from foreword.worker.given import Given
 from foreword.worker.hints import Hints
-from foreword.worker.recalling import Recalling
+from foreword.worker.recalling import BETWEEN, Recalling
 from foreword.worker.taking import Taking
 
 ECHO_SECONDS = 0.8  # a host starts both copies of a hook at once; a busy machine, some hundred milliseconds apart
@@ -69,6 +69,9 @@ class Moments:
             return find(delivery.host).spoken(delivery.event, text)
         if moment is None or self._off(moment.project).inject:
             self._taking.remember([told])
+            project = told.captured.project
+            if told.event.kind == "tool_failure" and project is not None and not self._off(project).inject:
+                self._hints.answer(told, delivery, later=True)
             return self._ask_for_notes(told, delivery)
         if not moment.stable and moment.source not in GOING_ON and self._is_echo(told.event):
             self._taking.remember([told])
@@ -79,6 +82,8 @@ class Moments:
         try:
             self._taking.catch_up()
             text = self._recalling.answer(moment, delivery, told.captured)
+            if moment.name == "prompt":
+                text = BETWEEN.join(filter(None, (self._hints.waiting(moment.session), text)))
         finally:
             writing.result()
         return find(delivery.host).spoken(delivery.event, text)
