@@ -544,7 +544,7 @@ class TestRecipes:
         assert ledger_of(RECIPES) == totals
         recipes, wrong = merged({"session_start": {"budget": 3000}, "prompt": {"budget": 250}})
         assert ledger_of(recipes) == {**totals, "session_start": 3000, "prompt": 1500, "together": 4000}
-        told = {"session_start": 2500, "question": 10, "prompt": 0, "together": 100}
+        told = {"session_start": 2500, "question": 10, "prompt": 0, "tool": 20, "together": 100}
         recipes, more = merged({"ledger": told})
         assert ledger_of(recipes) == told
         assert (wrong, more) == ((), ())

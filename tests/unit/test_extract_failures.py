@@ -11,6 +11,7 @@ from foreword.extract.actions import Action
 from foreword.extract.failures import (
     EARLIER,
     MOST_SESSIONS,
+    UNCHANGED,
     confirm_failure_detail,
     failure_body,
     failure_detail,
@@ -272,3 +273,79 @@ def test_every_runner_is_told_by_its_error_and_its_test(name, error, test, outpu
     assert error.split(": ", 1)[-1][:40] in told or told in error
     assert failed_test(output) == test or not test
     assert ended_badly(output) is True or not name.startswith(SUMS_UP)
+
+
+def test_what_a_call_must_differ_in_is_what_fixed_it():
+    usage = found(
+        run("shopctl orders --verbose --limit 5", "error: unexpected argument '--verbose' found", failed=True),
+        run("shopctl orders --limit 5"),
+    )
+    assert usage[0].fix == "worked without `--verbose`"
+    query = "shopctl api -f query='{ order(id: 7) { lines { note(cut:80) price } } }'"
+    (asked,) = found(
+        run(query, "Field 'note' doesn't accept argument 'cut'", failed=True), run(query.replace("(cut:80)", ""))
+    )
+    assert asked.fix == "worked without `cut`"
+    (variable,) = found(
+        run("shopctl sync -e bash", "shopctl: C:/shop/mnt: No such file or directory", failed=True),
+        run("SHOP_NO_PATHS=1 shopctl sync -e bash"),
+    )
+    assert variable.fix == "worked with `SHOP_NO_PATHS=1` before it"
+
+
+def test_a_script_that_worked_from_a_file_is_told_so():
+    lines = "import json\norders = json.load(open('orders.json'))\nprint(sum(each['total'] for each in orders))\n"
+    broken = run(f'python3 -c "\n{lines}"', "IndentationError: unexpected indent", failed=True)
+    (file,) = found(broken, run(f"cat > sum.py <<'EOF'\n{lines}EOF\npython3 sum.py"))
+    assert file.fix == "worked with the script written to a file"
+    (written,) = found(broken, edit("sum.py", "", lines), run("python3 sum.py"))
+    assert written.fix == "worked with the script written to a file"
+    (here,) = found(broken, run(f"python3 - <<'EOF'\n{lines}EOF"))
+    assert here.fix == "worked with the script in a here-document"
+    (other,) = found(broken, run("python3 manage.py migrate"))
+    assert other.fix == ""
+
+
+def test_a_test_that_passes_when_it_is_run_again_is_told_so_and_a_linter_is_not():
+    locked = "FAILED tests/test_cart.py::test_sum - OperationalError: database is locked"
+    (chance,) = found(run("pytest", locked, failed=True), run("git status"), run("pytest", "3 passed"))
+    assert chance.fix == UNCHANGED
+    (moved,) = found(run("pytest", locked, failed=True), run("mv a.db b.db"), run("pytest", "3 passed"))
+    assert moved.fix == ""
+    (edited,) = found(run("pytest", locked, failed=True), edit("cart.py", "a", "b"), run("pytest", "3 passed"))
+    assert edited.fix != UNCHANGED
+    (lint,) = found(run("make lint", UNSORTED, failed=True), run("make lint"))
+    assert lint.fix == ""
+
+
+def test_of_a_tool_that_looks_around_the_flags_are_kept():
+    (failure,) = found(
+        run("cat -Q src/cart.ts | sed -n '3,9p'", "cat: illegal option -- Q\nusage: cat [-benst] [file ...]"),
+        run("sed -n '3,9p' src/cart.ts | cat -n"),
+    )
+    assert (failure.shape, failure.worked) == ("cat -Q", "cat -n")
+    known = failure_detail(failure, "s1")
+    known = confirm_failure_detail(known, runs_of(session(run("cat src/mail.ts"))), "s2")
+    assert sessions_worked(known, "cat -n") == 1
+    known = confirm_failure_detail(known, runs_of(session(run("cat -n src/mail.ts | head"))), "s3")
+    assert sessions_worked(known, "cat -n") == 2
+    (hidden,) = found(run("cat -Q a.ts | tail -3", "error: unexpected argument '-Q' found\n\nUsage: wrap read FILE"))
+    assert hidden.shape == "cat -Q"
+
+
+def test_a_refused_commit_is_known_by_the_script_that_failed():
+    hook = (
+        "$ shoptest src/\nerror: no stock left\n 12 pass\n 0 fail\nRan 12 tests across 3 files.\n"
+        '$ shoplint\nChecked 7 files. Found 1 of them wrong.\nerror: script "lint" exited with code 1\n'
+    )
+    (failure,) = found(
+        run('git commit -m "Add x"', hook, failed=True), run("yarn lint:fix"), run('git commit -m "Add x"')
+    )
+    assert (failure.shape, failure.error, failure.worked) == ("git commit", "script 'lint' failed", "yarn lint:fix")
+    (chained,) = found(run("yarn test && yarn lint", hook, failed=True))
+    assert chained.shape == "yarn lint"
+
+
+def test_paths_of_the_project_are_relative_to_its_root():
+    (failure,) = found(run(f"shopctl check {ROOT}/a/cart.ts", f"error: {ROOT}/a/cart.ts has no owner", failed=True))
+    assert (failure.command, failure.error) == ("shopctl check ./a/cart.ts", "error: ./a/cart.ts has no owner")
