@@ -251,7 +251,7 @@ def failure_of(run: Run) -> Failure | None:
         shape=shape,
         command=shown(run.line),
         error=run.error,
-        key="not found" if doubled else _key(run),
+        key="not found" if doubled else "no matches found" if is_glob_error(run.error) else _key(run),
         cause=cause,
         folder=folder if cause == "folder" else None,
         files=tuple(dict.fromkeys(FILE.findall(run.text)))[:20],
@@ -839,9 +839,24 @@ def failure_body(detail: Mapping[str, Any]) -> str:
         lines.append(f"Worked instead{place}: `{command}` ({counted(sessions_worked(detail, command))}).")
     for fix in list(detail.get("fixes") or ())[:2]:
         lines.append(f"Fixed: {fix}." if fix.startswith("edited") else f"It {fix}.")
-    if is_path_shape(str(detail.get("command", ""))):
-        lines.append(f"{folder_advice(detail['command'])}.")
+    if advice := advice_for(detail):
+        lines.append(f"{advice}.")
     return "\n".join(lines)
+
+
+def advice_for(detail: Mapping[str, Any]) -> str:
+    """Return what helps against a failure whose cause is the shell's, whatever was run; empty where that is not known."""
+    shape = str(detail.get("command", ""))
+    if is_path_shape(shape):
+        return folder_advice(shape)
+    if is_glob_error(str(detail.get("error", ""))):
+        return f"the shell stops before `{shape}` runs where a pattern matches no file: list the directory, or quote the pattern"
+    return ""
+
+
+def is_glob_error(error: str) -> bool:
+    """Whether it is zsh that complains of a pattern without a match; the pattern is another each time."""
+    return bool(SHELL_ERROR.match(error)) and "no matches found: " in error
 
 
 def is_path_shape(shape: str) -> bool:

@@ -15,6 +15,7 @@ from foreword.extract.failures import (
     FIXER,
     Failure,
     Run,
+    advice_for,
     calls,
     checked_detail,
     counted,
@@ -152,8 +153,10 @@ def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     detail = checked_detail(detail)
     often = f"{counted(sessions_seen(detail))}, last {age(detail['last'], now=now)}"
     line = f"{_call(detail)} fails ({often}): {quote(detail.get('error'))}"
-    instead = _instead(detail, str(detail.get("text", "")))
-    return "; ".join((line, *(instead or _fix(detail))))
+    instead = _instead(detail, str(detail.get("text", ""))) or list(filter(None, [advice_for(detail)]))
+    # What comes back in other files was not fixed by the edit of one.
+    edited = str(detail.get("fix")).startswith("edited") and len(detail["fixes"].get(detail["fix"], ())) < ENOUGH
+    return "; ".join((line, *(instead or ([] if edited else _fix(detail)))))
 
 
 def age(at: Any, *, now: float) -> str:

@@ -150,10 +150,14 @@ class SessionStart:
             and self._now - each.confirmed < FAILURE_DAYS * DAY
         ]
         failing.sort(key=lambda pair: (-pair[0], -pair[1].confirmed))
-        return [
-            Entry(replace(note_of(each, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
-            for many, each in failing
-        ]
+        found: dict[str, Entry] = {}
+        for many, each in failing:
+            worked = next(iter(each.detail.get("worked") or ()), "")
+            # A linter has many complaints, and one command that sets them right.
+            matter = f"{each.detail.get('command')} {each.detail.get('folder')} {worked}" if worked else each.id
+            entry = Entry(replace(note_of(each, now=self._now), label=""), Ranked(each, 1.0, {"sessions": many}))
+            found.setdefault(matter, entry)
+        return list(found.values())
 
     def _commands(self) -> list[Entry]:
         """Return how tests, linters and builds are run here, and where the repository is."""
