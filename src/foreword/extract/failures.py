@@ -291,14 +291,17 @@ def _hidden_error(commands: tuple[Command, ...], text: str) -> str:
     option = next((each for each in _CALL_ERROR.finditer(text) if each["name"] in names), None)
     if option:
         return option[0][:MESSAGE]
-    first = next((line.strip() for line in text.split("\n", 5)[:5] if line.strip()), "")
-    refused = _REFUSED.match(first)
-    if refused and any(refused[1] in each.words[1:] for each in commands if not each.tells):
-        return first[:MESSAGE]
+    words = {word for each in commands if not each.tells for word in each.words[1:]}
+    refused = next((each for each in _REFUSED.finditer(text) if each["flag"] in words), None)
+    if refused:
+        return refused[0][:MESSAGE]
     if any(_INTERPRETER.match(name) for name in names) and _SCRIPT_ERROR.search(text):
         return error_line(text)
     running = [each for each in commands if each.kind not in ("look", "git") and not each.tells]
-    return first[:MESSAGE] if running and commands[0] is running[0] and _USAGE_LINE.match(first) else ""
+    lines = [line.strip() for line in text.strip().split("\n", 5)[:5]]
+    if running and (found := _NO_MODULE.search("\n".join(lines))):
+        return found[0][:MESSAGE]
+    return lines[0][:MESSAGE] if running and commands[0] is running[0] and _USAGE_LINE.match(lines[0]) else ""
 
 
 _CALL_ERROR = re.compile(
@@ -306,7 +309,8 @@ _CALL_ERROR = re.compile(
     re.MULTILINE,
 )
 _REFUSED = re.compile(
-    r"error: (?:unexpected|unrecognized|invalid|unknown) (?:argument|option|flag):? ['\"`](-[\w-]+)['\"`]"
+    r"^error: (?:unexpected|unrecognized|invalid|unknown) (?:argument|option|flag):? ['\"`]?(?P<flag>-[\w-]+)[^\n]*",
+    re.MULTILINE | re.IGNORECASE,
 )
 _GIT_ERROR = re.compile(
     r"fatal: |The following paths|error: (?:pathspec|the following|unknown|your local)", re.IGNORECASE
@@ -318,10 +322,10 @@ _VET = re.compile(
 _INTERPRETER = re.compile(r"python|node|ruby|deno\b")
 _SCRIPT_ERROR = re.compile(r'^  File "<(?:string|stdin)>", line \d', re.MULTILINE)
 _USAGE_LINE = re.compile(
-    r"(?:\w+: )?(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid|script not found|could not find .cargo\.toml)"
-    r"|pattern \S+: directory prefix|go: cannot find main module",
+    r"(?:\w+: )?(?:error|fatal|usage error): (?:unrecognized|unexpected|unknown|invalid|script not found|could not find .cargo\.toml)",
     re.IGNORECASE,
 )
+_NO_MODULE = re.compile(r"pattern \S+: directory prefix [^\n]*|go: cannot find main module[^\n]*")
 
 
 def _failing(commands: tuple[Command, ...], error: str, text: str, *, tells: bool) -> int:
