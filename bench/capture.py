@@ -23,10 +23,10 @@ from hook import ENVIRON, PY
 from store import SEED, quantile, say
 from transcripts import claude_transcript
 
-from foreword.client import Client
 from foreword.hook import build
 from foreword.paths import Home
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 
 EVENTS = 100_000
 HOOKS = 300
@@ -44,8 +44,8 @@ def main() -> None:
     project.mkdir()
     home = Home(scratch / "home")
     os.environ["FOREWORD_HOME"] = str(home.root)
-    life.start(home)
-    pid = life.pid_of(home)
+    lifecycle.start(home)
+    pid = lifecycle.pid_of(home)
     try:
         result = {
             "fsyncs": fsyncs(scratch),
@@ -54,7 +54,7 @@ def main() -> None:
             "transcript": transcript(home, scratch, pid, mb=given.mb),
         }
     finally:
-        life.stop(home)
+        lifecycle.stop(home)
         shutil.rmtree(scratch)
     print(report(result))
     if given.json:
@@ -234,8 +234,8 @@ def transcript(home: Home, scratch: Path, pid: int, *, mb: int) -> dict[str, Any
     os.utime(folder / "s.jsonl", (time.time() - 3600,) * 2)  # a session that is going on would wait
     before, most, began = rss(pid), 0.0, time.perf_counter()
     environ = {"HOME": str(scratch), "CLAUDE_CONFIG_DIR": str(scratch / "claude")}
-    wish = {"sources": ["claude-code"], "project_path": str(project), "options": {}, "environ": environ}
-    state = Client(home).post("/api/imports", wish)["import"]
+    import_request = {"sources": ["claude-code"], "project_path": str(project), "options": {}, "environ": environ}
+    state = Client(home).post("/api/imports", import_request)["import"]
     while state["state"] == "running":
         time.sleep(0.05)
         most = max(most, rss(pid))

@@ -22,10 +22,10 @@ from typing import Any
 
 from store import SEED, say
 
-from foreword.client import Client
 from foreword.errors import ForewordError
 from foreword.paths import Home
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_GOAL, MEMORY_GOAL = 5.0, 150.0  # seconds; MB
@@ -117,9 +117,9 @@ def measured(scratch: Path, folder: Path, *, working: bool) -> dict[str, Any]:
         before = client.get("/api/health")["counts"]
         subprocess.run(command, env=environ, stdout=subprocess.DEVNULL, check=True)
         after = client.get("/api/health")["counts"]
-        peak = _peak(life.pid_of(home))
+        peak = _peak(lifecycle.pid_of(home))
     finally:
-        life.stop(home)
+        lifecycle.stop(home)
     names = ("memories", "links", "changes", "sessions", "code", "units")
     return {
         "first_s": first,

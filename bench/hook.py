@@ -21,16 +21,16 @@ from typing import Any
 
 from store import BIGGEST, SEED, Words, memories, mixed, quantile, say, shares
 
-from foreword.client import Client
 from foreword.config import load
 from foreword.hook import build
+from foreword.hook.spool import hook_calls
 from foreword.install.found import place_of
+from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.spool import deliveries
 from foreword.store.sqlite import Store
-from foreword.types import Memory
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 
 SMALL, LARGE = 5_000, 100_000
 FAILURES = 300  # known failures of a project, as many as the worker keeps at hand
@@ -241,8 +241,8 @@ class Bench:
 
     def _started(self, running: ExitStack, name: str, home: Home) -> Home:
         self._write_hook(home)
-        running.callback(life.stop, home)
-        life.start(home)
+        running.callback(lifecycle.stop, home)
+        lifecycle.start(home)
         while not Client(home).get("/api/health")["ok"]:
             time.sleep(0.05)
         self._write_hook(home)  # the worker wrote one that would start it again
@@ -394,7 +394,7 @@ def _away(home: Home) -> int:
 
 def _waiting(home: Home) -> int:
     current = home.spool / "current"
-    waiting = deliveries(current.read_bytes()) if current.exists() else ()
+    waiting = hook_calls(current.read_bytes()) if current.exists() else ()
     return sum(1 for each in waiting if not isinstance(each, bytes) and not each.given)
 
 

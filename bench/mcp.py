@@ -23,10 +23,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from foreword.client import Client
 from foreword.hook import build
 from foreword.paths import Home
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 
 GREET = {
     "initialize": {
@@ -45,7 +45,7 @@ GREET = {
 SDK = '''
 import json, sys
 from mcp.server.mcpserver import MCPServer
-from foreword.client import Client
+from foreword.worker.client import Client
 from foreword.paths import Home
 from pathlib import Path
 server = MCPServer("bench")
@@ -130,7 +130,7 @@ def main() -> None:
     (project / "pyproject.toml").write_text("")
     env = {"PATH": os.environ["PATH"], "FOREWORD_HOME": str(home.root), "HOME": str(scratch)}
     os.environ["FOREWORD_HOME"] = str(home.root)
-    life.start(home)
+    lifecycle.start(home)
     try:
         id = kept(Client(home), str(project))
         (scratch / "sdk.py").write_text(SDK)
@@ -147,7 +147,7 @@ def main() -> None:
         in_process = float(subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout)
         report(measured, in_process=in_process, rounds=given.rounds)
     finally:
-        life.stop(home)
+        lifecycle.stop(home)
         shutil.rmtree(scratch, ignore_errors=True)
 
 

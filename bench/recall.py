@@ -37,6 +37,7 @@ from store import (
 )
 
 from foreword.config import load, load_synonyms
+from foreword.models import UNIVERSAL, Context, Memory, NoContext, Project, Trigger
 from foreword.paths import Home
 from foreword.recall import pipeline as recall
 from foreword.recall import render
@@ -44,8 +45,7 @@ from foreword.store import finding
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.reading import Reader
 from foreword.store.sqlite import Store
-from foreword.types import UNIVERSAL, Context, Memory, Moment, NoContext, Project
-from foreword.words import any_of, terms
+from foreword.terms import any_of, terms
 
 TIMES, GROWS = 3.0, 5.0  # the goals: at most so many plain queries; and from 10,000 to a million memories
 LANGUAGE = "python"
@@ -223,7 +223,7 @@ class Asking:
     def _recalled(self, name: str, said: str) -> Context | NoContext:
         """What the worker does between reading a request and answering it, but for the disk and git."""
         self.number += 1
-        moment = Moment(
+        trigger = Trigger(
             name=name,
             project=self.project,
             session=f"asking-{self.number}",
@@ -234,11 +234,11 @@ class Asking:
         )
         return recall.recall(
             self.store,
-            moment,
+            trigger,
             options=recall.options_of(self.settings, name, synonyms=self.synonyms),
             now=NOW,
             window=recall.Window(
-                shown=lambda: self.store.shown(moment.session), spent=lambda: self.store.spent(moment.session)
+                shown=lambda: self.store.shown(trigger.session), spent=lambda: self.store.spent(trigger.session)
             ),
         )
 

@@ -22,11 +22,11 @@ from typing import Any
 from hook import OUTPUT, SMALL, _fill, _project
 from store import SEED, say
 
-from foreword.client import Client
 from foreword.hook.build import interpreter
 from foreword.paths import Home
 from foreword.projects import resolve
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 
 ROOT = Path(__file__).resolve().parent.parent
 DISK_GOAL, MEMORY_GOAL = 60.0, 80.0  # MB
@@ -113,7 +113,7 @@ def memory(scratch: Path, python: str) -> dict[str, Any]:
         time.sleep(3)
         after = resident(pid)
     finally:
-        life.stop(home)
+        lifecycle.stop(home)
         os.waitpid(pid, 0)
     return {"ready_ms": ready, "idle": idle, "busy": busy, "after": after, "contexts_given": given}
 

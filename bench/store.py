@@ -24,11 +24,11 @@ from typing import Any
 
 import apsw
 
+from foreword.models import KINDS, POSTINGS, Event, Memory, Query
 from foreword.store import writing
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.sqlite import Store
-from foreword.types import KINDS, POSTINGS, Event, Memory, Query
-from foreword.words import any_of, terms
+from foreword.terms import any_of, terms
 
 PROJECTS = 50
 BIGGEST, MIDDLE = 0, 24  # of the projects, by size: the one people work in, and the median

@@ -10,10 +10,12 @@ import random
 import resource
 import time
 
-from foreword.amendments import Amendment
-from foreword.tidy import About, contradictions, duplicates, staleness
-from foreword.tidy.duplicates import ALIKE, alike
-from foreword.types import Memory, Project
+from foreword.maintenance.planners import PlanContext
+
+from foreword.audit import MemoryChange
+from foreword.maintenance import contradictions, dedupe, stale
+from foreword.maintenance.dedupe import ALIKE, alike
+from foreword.models import Memory, Project
 
 HERE = Project(key="here", name="here", root="/here")
 KINDS = ("decision", "failure", "learning", "observation", "preference", "pattern", "change", "summary")
@@ -55,7 +57,7 @@ def again(title: str, rng: random.Random) -> str:
 def left(memories: list[Memory], *, seed: int = 7) -> float:
     """The share of active memories of which another one of the same kind says the same, by a sample."""
     active = [memory for memory in memories if memory.status == "active"]
-    lasting = [memory for memory in active if memory.kind in duplicates.LASTING]
+    lasting = [memory for memory in active if memory.kind in dedupe.LASTING]
     sample = random.Random(seed).sample(lasting, min(SAMPLE, len(lasting)))
     twice = [
         one for one in sample if any(two.id != one.id and two.kind == one.kind and alike(one, two) >= ALIKE
@@ -64,10 +66,10 @@ def left(memories: list[Memory], *, seed: int = 7) -> float:
     return len(twice) / max(1, len(sample))
 
 
-def carried_out(memories: list[Memory], planned: tuple[Amendment, ...]) -> list[Memory]:
+def carried_out(memories: list[Memory], planned: tuple[MemoryChange, ...]) -> list[Memory]:
     now = {memory.id: memory for memory in memories}
-    for amendment in planned:
-        now.update((after.id, after) for _, after in amendment.changed)
+    for memory_change in planned:
+        now.update((after.id, after) for _, after in memory_change.changed)
     return list(now.values())
 
 
@@ -75,15 +77,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--memories", type=int, default=20_000)
     memories = generated(parser.parse_args().memories)
-    about = About(HERE, now=1e6, exists=lambda _file, _function: True)
+    about = PlanContext(HERE, now=1e6, exists=lambda _file, _function: True)
     print(f"{len(memories):,} memories, {left(memories):.1%} said twice")
-    for planner in (duplicates.plan, contradictions.plan, staleness.plan):
+    for planner in (dedupe.plan, contradictions.plan, stale.plan):
         began = time.process_time()
         planned = planner(tuple(memories), about=about)
         took = time.process_time() - began
         memories = carried_out(memories, planned)
         print(f"{planner.__module__.rpartition('.')[2]:<15} {took:6.2f} s of the processor, {len(planned):,} planned")
-    again_planned = duplicates.plan(tuple(memories), about=about)
+    again_planned = dedupe.plan(tuple(memories), about=about)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"{left(memories):.1%} said twice; planned again: {len(again_planned)}; peak {peak} MB")
 

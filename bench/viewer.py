@@ -27,11 +27,11 @@ from urllib.parse import quote
 import apsw
 from store import SEED, Words, bulk, key_of, memories, quantile, say, shares
 
-from foreword.client import Client
+from foreword.models import KINDS, UNIVERSAL, Injection, Item, Memory, Project, Session
 from foreword.paths import Home
 from foreword.store.sqlite import Store
-from foreword.types import KINDS, UNIVERSAL, Injection, Item, Memory, Project, Session
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 
 RATIO, LONGEST = 3.0, 200  # the goals: p95 against the empty store's, and milliseconds of the longest task
 PAGES = ("now", "timeline", "memories", "try", "health")
@@ -160,7 +160,7 @@ def lived(store: Store, path: Path, chance: random.Random) -> None:
         store.settle(Session(session, "claude-code", project, "/", at, at + 1_800.0, at + 1_800.0, events=40))
         items = tuple(Item(id, "index", 0.5, 40, {"words": 0.5}) for id in chance.sample(known, min(8, len(known))))
         given = Injection(
-            id=f"inj-{number:08}", moment="session_start", session=session, project=project, host="claude-code", at=at,
+            id=f"inj-{number:08}", trigger="session_start", session=session, project=project, host="claude-code", at=at,
             tokens=320, budget=1500, build_ms=2.0, layers={"index": 320}, skipped={}, items=items, text="given " * 200,
         )  # fmt: skip
         store.record(given)
@@ -170,7 +170,7 @@ def lived(store: Store, path: Path, chance: random.Random) -> None:
 def viewed(home: Home) -> Iterator[tuple[str, tuple[str, str]]]:
     """The viewer of a home's own worker: its address, and the cookie that opens it."""
     os.environ["FOREWORD_HOME"] = str(home.root)
-    life.start(home)
+    lifecycle.start(home)
     client = Client(home, seconds=60)
     told = client.post("/api/view", {"do": "open"})
     ended = threading.Event()
@@ -187,7 +187,7 @@ def viewed(home: Home) -> Iterator[tuple[str, tuple[str, str]]]:
     finally:
         ended.set()
         holding.join()
-        life.stop(home)
+        lifecycle.stop(home)
 
 
 def _cookie(url: str, port: int) -> tuple[str, str]:
@@ -396,7 +396,7 @@ def beside(home: Home, views: dict[str, View], folder: Path, given: argparse.Nam
                 time.sleep(0.5)  # until the answers before are through
                 for prompt in chance.sample(prompts, TURN):
                     began = time.perf_counter()
-                    client.get("/api/context", project_path=folder, prompt=prompt, moment="prompt", preview=1)
+                    client.get("/api/context", project_path=folder, prompt=prompt, trigger="prompt", preview=1)
                     if turn:  # the first time warms up
                         waited[name].append((time.perf_counter() - began) * 1000)
                     time.sleep(0.02)

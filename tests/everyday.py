@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.types import Memory
+from foreword.models import Memory
 
 DAY = 86_400.0
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from foreword.hosts import FILES, find
+from foreword.agents import FILES, find
 from tests.conftest import SHARED
 
 PAYLOADS = Path(__file__).resolve().parent / "payloads"
@@ -50,12 +50,12 @@ class Recorded:
         return json.dumps(self.payload, ensure_ascii=False).encode()
 
     @property
-    def moment(self) -> str:
+    def trigger(self) -> str:
         """The moment that may be answered here, as the host's own page says; "" where nothing is."""
         host = find(self.host)
         told = host.read(self.payload)
         silent = told.inner or told.prompt.startswith("<task-notification>")  # which nobody typed
-        return "" if silent else host.moments.get(self.event, "")
+        return "" if silent else host.triggers.get(self.event, "")
 
     def placed(self, *, folder: str, session: str) -> Recorded:
         """The same in another folder and session, its prompt with a topic that memory knows something of."""

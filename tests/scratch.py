@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foreword.paths import Home
-from foreword.worker import life
+from foreword.worker import lifecycle
 
 GOES = 20.0  # seconds in which a killed process is gone, on a machine that swaps
 LEAVES = 5.0  # and in which one that was asked to leave has left; only a test that fails waits for so long
@@ -55,12 +55,12 @@ def end_worker(home: Home, *, how: int = signal.SIGKILL) -> None:
     """End the worker of *home*, also one that is just starting, by its id, and return when it is gone."""
 
     def is_worker(each: Process) -> bool:
-        return "foreword.worker" in each.command or each.pid == life.pid_of(home)
+        return "foreword.worker" in each.command or each.pid == lifecycle.pid_of(home)
 
     end_processes(home.root, how=how, which=is_worker)
     # A killed process has no command any more while the kernel still closes its files: its socket would take a
     # connection, and reset it.
-    wait_for(lambda: not life.pid_of(home), seconds=GOES)
+    wait_for(lambda: not lifecycle.pid_of(home), seconds=GOES)
 
 
 def end_processes(
@@ -91,7 +91,7 @@ def processes_in(folder: Path) -> list[Process]:
     """
     if not Path("/proc/self/environ").exists():  # macOS: what holds the lock, and no more
         homes = (Home(root) for root in (folder, folder / "h"))
-        return [Process(pid, "foreword.worker") for each in homes if (pid := life.pid_of(each))]
+        return [Process(pid, "foreword.worker") for each in homes if (pid := lifecycle.pid_of(each))]
     found = []
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         with suppress(OSError):  # it has ended, or is another user's

@@ -14,9 +14,9 @@ def settings_page() -> str:
         for each in SETTINGS
     ]
     recipe_rows = [
-        f"| {moment} | {recipe.budget} | {layer.name} | {layer.cap} | {layer.limit} | {layer.limit_away or '-'} "
+        f"| {trigger} | {recipe.budget} | {layer.name} | {layer.cap} | {layer.limit} | {layer.limit_away or '-'} "
         f"| {', '.join(f'{name} {cap}' for name, cap in layer.groups.items()) or '-'} | {', '.join(layer.kinds)} |"
-        for moment, recipe in RECIPES.items()
+        for trigger, recipe in RECIPES.items()
         for layer in recipe.layers
     ]
     recipe_rows += [

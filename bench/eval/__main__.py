@@ -22,7 +22,7 @@ from bench.eval.scratch import load_options, open_scratch
 from bench.eval.silence import measure_silence
 from bench.eval.tokens import measure_estimates
 from foreword.errors import ForewordError
-from foreword.tokens import FAMILIES
+from foreword.recall.tokens import FAMILIES
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 MEASURES = ("retrieval", "context", "extract", "tokens")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from foreword.types import Memory
+from foreword.models import Memory
 
 STOP_WORDS = frozenset(
     """a about after all also am an and any are as at be because been before being but by can could did do does doing

@@ -13,10 +13,10 @@ from bench.eval.metrics import mean, rounded
 from bench.eval.scratch import Scratch
 from foreword.errors import ForewordError
 from foreword.layout import LayerRule, Recipe
+from foreword.models import Memory, NoContext, Ranked
 from foreword.recall import render
 from foreword.recall.budget import Layer, Line, fit
-from foreword.tokens import count
-from foreword.types import Memory, NoContext, Ranked
+from foreword.recall.tokens import count
 
 if TYPE_CHECKING:
     from foreword.recall.search import Searchable

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from foreword.errors import BadRequest
-from foreword.tokens import FAMILIES
-from foreword.types import KINDS, Memory
+from foreword.models import KINDS, Memory
+from foreword.recall.tokens import FAMILIES
 
 MEMORIES, QUERIES = "memories.jsonl", "queries.jsonl"
 FORM = "bench/README.md lists the fields"

@@ -10,10 +10,10 @@ from bench.eval.datasets import Dataset
 from bench.eval.scratch import open_scratch
 from foreword.extract.actions import Action
 from foreword.extract.session import extract_session
+from foreword.models import Memory, Project, Session
 from foreword.recall.pipeline import Options
-from foreword.tokens import count
-from foreword.types import Memory, Project, Session
-from foreword.words import told_in
+from foreword.recall.tokens import count
+from foreword.terms import told_in
 
 FIRST = 5  # sessions that somebody would look at
 SPEAKERS = {"user: ": "prompt", "assistant: ": "answer"}

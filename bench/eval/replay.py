@@ -31,10 +31,10 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from bench.eval.compare import replay_differences
 from bench.eval.sessions import SESSIONS, projects
-from foreword.http import Request
 from foreword.paths import Home
-from foreword.worker.keeper import Keeper
-from foreword.worker.server import TEND_EVERY, handler
+from foreword.worker.app import App
+from foreword.worker.http import Request
+from foreword.worker.routes import TEND_EVERY, handler
 
 TOOLS = SESSIONS.parents[1] / "tools"
 Result = dict[str, Any]  # of one project, as session_replay.py writes it; and `notes`, the report of score_notes.py
@@ -113,7 +113,7 @@ class InProcessWorker:
         self.user.mkdir(parents=True)
         home = Home(self.home)
         home.prepare()
-        self._keeper = Keeper(home, now=lambda: self._now, choose=random.Random(self.project.name).choice)
+        self._keeper = App(home, now=lambda: self._now, choose=random.Random(self.project.name).choice)
         self._answer = handler(self._keeper, leave=lambda: None)
 
     def ensure(self) -> None:

@@ -17,11 +17,11 @@ from bench.eval.metrics import DEPTH
 from foreword.config import load, load_synonyms
 from foreword.errors import ForewordError
 from foreword.layout import Recipe
+from foreword.models import Context, Memory, NoContext, Project, Ranked, Trigger
 from foreword.paths import Home
 from foreword.recall.pipeline import POOL, Options, look, options_of, recall
 from foreword.recall.query import query_of
 from foreword.store.sqlite import Store
-from foreword.types import Context, Memory, Moment, NoContext, Project, Ranked
 
 if TYPE_CHECKING:
     from foreword.recall.search import Searchable
@@ -88,7 +88,7 @@ class Scratch:
         if not query.terms:
             return ()  # a prompt without a topic gets nothing
         query = replace(query, at=at, limit=POOL, most_terms=self.options.most_terms, postings=self.options.postings)
-        ranked, problems = look(self.store, query, now=at, moment="prompt")
+        ranked, problems = look(self.store, query, now=at, trigger="prompt")
         if problems:
             raise ForewordError(f"{self.dataset.name} cannot be searched: {'; '.join(problems)}")
         return ranked
@@ -117,8 +117,8 @@ class Scratch:
         self.plain.close()
         self.store.close()
 
-    def _moment(self, prompt: str) -> Moment:
-        return Moment(name="prompt", project=self.project, prompt=prompt)
+    def _moment(self, prompt: str) -> Trigger:
+        return Trigger(name="prompt", project=self.project, prompt=prompt)
 
 
 @contextmanager

@@ -115,7 +115,7 @@ def _point(results: Sequence[Result], strays: Sequence[float], hits: Hits, *, th
     answers = [each for result in results for each in result.answers]
     scores = [(best_score(hits(each)), bool(each.question.relevant)) for each in answers]
     above = mean(
-        _recall(result, lambda each: worth_saying(hits(each), threshold=threshold, moment="prompt"))
+        _recall(result, lambda each: worth_saying(hits(each), threshold=threshold, trigger="prompt"))
         for result in results
     )
     whole = mean(_recall(result, hits) for result in results)

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.eval.datasets import Sample
 from bench.eval.metrics import mean
-from foreword.tokens import FAMILIES, count
+from foreword.recall.tokens import FAMILIES, count
 
 MOST_ERROR = 0.08  # the specification's mean error per family
 MOST_UNDER = -0.10  # a count that is too low breaks a budget, so no category may be further below

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from foreword.types import KINDS
+from foreword.models import KINDS
 
 MOST_TOKENS = 10_000  # five times the biggest recipe; beyond it memory would crowd out the work
 MOST_TOTAL = 100_000  # of one context window; half of the most that models hold
@@ -110,16 +110,16 @@ def merged(overrides: Mapping[str, Any]) -> tuple[Mapping[str, Recipe], tuple[Wr
     tables = _tables(overrides, path=(), known=(*RECIPES, "ledger"), wrong=wrong)
     start = _recipe("session_start", tables, budget=RECIPES["session_start"].budget, wrong=wrong)
     recipes = {"session_start": start}
-    for moment, ours in RECIPES.items():
-        if moment != "session_start":
-            budget = start.budget // 2 if moment == "compaction" else ours.budget
-            recipes[moment] = _recipe(moment, tables, budget=budget, wrong=wrong)
+    for trigger, ours in RECIPES.items():
+        if trigger != "session_start":
+            budget = start.budget // 2 if trigger == "compaction" else ours.budget
+            recipes[trigger] = _recipe(trigger, tables, budget=budget, wrong=wrong)
     return _with_ledger(recipes, tables.get("ledger", {}), wrong=wrong), tuple(wrong)
 
 
 def ledger_of(recipes: Mapping[str, Recipe]) -> dict[str, int]:
     """The totals of one context window, by the names of the `[recipes.ledger]` table."""
-    return {**{moment: recipes[moment].total for moment in COUNTED}, "together": recipes["question"].together}
+    return {**{trigger: recipes[trigger].total for trigger in COUNTED}, "together": recipes["question"].together}
 
 
 def shown(given: object) -> str:
@@ -142,11 +142,11 @@ def _tables(given: object, *, path: tuple[str, ...], known: tuple[str, ...], wro
     return {name: given[name] for name in known if name in given}
 
 
-def _recipe(moment: str, tables: Mapping[str, Any], *, budget: int, wrong: list[Wrong]) -> Recipe:
-    ours = RECIPES[moment]
+def _recipe(trigger: str, tables: Mapping[str, Any], *, budget: int, wrong: list[Wrong]) -> Recipe:
+    ours = RECIPES[trigger]
     known = ("budget", *(layer.name for layer in ours.layers))
-    table = _tables(tables.get(moment, {}), path=(moment,), known=known, wrong=wrong)
-    budget = _number(table, "budget", budget, path=(moment,), most=MOST_TOKENS, wrong=wrong)
+    table = _tables(tables.get(trigger, {}), path=(trigger,), known=known, wrong=wrong)
+    budget = _number(table, "budget", budget, path=(trigger,), most=MOST_TOKENS, wrong=wrong)
     return Recipe(
         budget=budget,
         layers=tuple(
@@ -154,7 +154,7 @@ def _recipe(moment: str, tables: Mapping[str, Any], *, budget: int, wrong: list[
                 layer,
                 table.get(layer.name, {}),
                 cap=layer.cap * budget // ours.budget,
-                path=(moment, layer.name),
+                path=(trigger, layer.name),
                 wrong=wrong,
             )
             for layer in ours.layers
@@ -166,26 +166,26 @@ def _with_ledger(recipes: Mapping[str, Recipe], given: object, *, wrong: list[Wr
     """*recipes* with the totals of a window; those that are not named grow and shrink with the budgets."""
     table = _tables(given, path=("ledger",), known=(*COUNTED, "together"), wrong=wrong)
     totals = {
-        moment: _number(
+        trigger: _number(
             table,
-            moment,
-            RECIPES[moment].total * recipes[moment].budget // RECIPES[moment].budget,
+            trigger,
+            RECIPES[trigger].total * recipes[trigger].budget // RECIPES[trigger].budget,
             path=("ledger",),
             most=MOST_TOTAL,
             wrong=wrong,
         )
-        for moment in COUNTED
+        for trigger in COUNTED
     }
     both = totals["session_start"] + totals["question"]
     together = _number(table, "together", both, path=("ledger",), most=MOST_TOTAL, wrong=wrong)
     return {
-        moment: Recipe(
+        trigger: Recipe(
             budget=recipe.budget,
             layers=recipe.layers,
-            total=totals.get(moment, UNCOUNTED),
-            together=together if moment in ("session_start", "question") else UNCOUNTED,
+            total=totals.get(trigger, UNCOUNTED),
+            together=together if trigger in ("session_start", "question") else UNCOUNTED,
         )
-        for moment, recipe in recipes.items()
+        for trigger, recipe in recipes.items()
     }
 
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foreword.errors import BadRequest
+from foreword.models import STATUSES, TRUSTS, Memory
 from foreword.store import browsing
 from foreword.store.wanted import FACETS, SHOWN, Wanted
-from foreword.types import STATUSES, TRUSTS, Memory
 
 KINDS = ("note", "decision", "failure")
 SCOPES = ("project:here", "project:there", "language:python", "universal")

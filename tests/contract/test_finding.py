@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.rarity import rarity
-from foreword.types import Memory, Query
+from foreword.models import Memory, Query
+from foreword.terms import rarity
 
 HERE = ("project:here", "universal")
 

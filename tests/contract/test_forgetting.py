@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from tests.contract.test_store import an_injection
 
-from foreword.amendments import Amendment
+from foreword.audit import MemoryChange
+from foreword.models import Change, Event, Item, Link, Memory, Query, Session
 from foreword.store import forgetting
 from foreword.store.sqlite import Store
-from foreword.types import Change, Event, Item, Link, Memory, Query, Session
 
 
 def a_memory(title, **more):
@@ -110,9 +110,9 @@ def test_all_of_a_project_goes_and_it_may_be_used_anew(store):
 def test_the_log_stays_without_its_texts_and_nothing_of_it_is_taken_back(store):
     one, two = store.keep([a_memory("walrus"), a_memory("penguin")])
     both = ((one, replace(one, title="seal")), (two, replace(two, title="auk")))
-    (entry,) = store.amend([Amendment("revise", "walrus was wrong", changed=both[:1])], who="user", at=6.0)
+    (entry,) = store.amend([MemoryChange("revise", "walrus was wrong", changed=both[:1])], who="user", at=6.0)
     (shared,) = store.amend(
-        [Amendment("merge", changed=((store.by_id([one.id])[0], replace(one, body="x", title="seal")), both[1]))],
+        [MemoryChange("merge", changed=((store.by_id([one.id])[0], replace(one, body="x", title="seal")), both[1]))],
         who="tidy",
         at=7.0,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 
-from foreword.types import Change, Event, Link, Memory, Session
+from foreword.models import Change, Event, Link, Memory, Session
 
 OLD = Memory(kind="decision", title="One file", uid="u-old", project="p", created=1.0, confirmed=1.0)
 NEW = Memory(kind="decision", title="Two files", uid="u-new", project="p", created=2.0, confirmed=2.0)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tables import table
 
+from foreword.models import Event, Injection, Item, Memory
 from foreword.store.judged import UNTOLD, Use, Verdict
-from foreword.types import Event, Injection, Item, Memory
 
 VERDICTS = st.sampled_from([(True, "file"), (True, "words"), (False, ""), (None, UNTOLD)])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from foreword.types import STATUSES, Memory
+from foreword.models import STATUSES, Memory
 
 KINDS = ("note", "preference", "summary")
 

@@ -16,11 +16,11 @@ from tests.tables import table
 
 from foreword.endpoint import PAUSE, Pause
 from foreword.errors import StoreError
-from foreword.models import UNTOLD, Completed, NoAnswer
-from foreword.models.ledger import DAY, Ledger, Metered, ModelPaused, OverCap
-from foreword.models.schema import Text
+from foreword.llm import UNTOLD, Completed, NoAnswer
+from foreword.llm.schema import Text
+from foreword.llm.spending import DAY, Ledger, Metered, ModelPaused, OverCap
+from foreword.recall.tokens import count
 from foreword.store.ledger import ASKED, Spending
-from foreword.tokens import count
 
 PROMPT, SYSTEM = "walrus " * 50, "be brief"
 EXPECTED = count(f"{SYSTEM}\n{PROMPT}")
@@ -175,8 +175,8 @@ def test_the_cap_holds_over_a_restart(make_store, tmp_path):
 CRASH = """
 import sys, time
 from pathlib import Path
-from foreword.models.ledger import Ledger, Metered
-from foreword.models.schema import Text
+from foreword.llm.spending import Ledger, Metered
+from foreword.llm.schema import Text
 from foreword.store.sqlite import Store
 
 class Hangs:

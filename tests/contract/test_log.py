@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.amendments import Amendment, Logged
+from foreword.audit import AuditEntry, MemoryChange
 from foreword.errors import Conflict
-from foreword.types import Link, Memory
+from foreword.models import Link, Memory
 
 TEXT = st.text(max_size=40)
 
@@ -27,8 +27,8 @@ def test_an_amendment_is_logged_and_conflicts_with_what_changed(make_store):
     # An amendment is logged with who what why and when.
     store = make_store()
     (one,) = kept(store, "Use Redis")
-    amendment = Amendment("revise", "a typing error", changed=((one, replace(one, title="Use Valkey")),))
-    (entry,) = store.amend([amendment], who="user", at=5.0)
+    memory_change = MemoryChange("revise", "a typing error", changed=((one, replace(one, title="Use Valkey")),))
+    (entry,) = store.amend([memory_change], who="user", at=5.0)
     assert (entry.who, entry.what, entry.why, entry.at) == ("user", "revise", "a typing error", 5.0)
     assert store.log() == (entry,)
     assert store.log(memory=one.id) == (entry,)
@@ -37,7 +37,7 @@ def test_an_amendment_is_logged_and_conflicts_with_what_changed(make_store):
     # What changed since is not taken back and told.
     store = make_store()
     (one,) = kept(store, "first")
-    (entry,) = store.amend([Amendment("revise", changed=((one, replace(one, title="second")),))], who="user", at=5.0)
+    (entry,) = store.amend([MemoryChange("revise", changed=((one, replace(one, title="second")),))], who="user", at=5.0)
     store.keep([replace(one, title="third")])
     got = store.undo([entry], who="user", at=6.0)
     assert got.entries == ()
@@ -46,7 +46,7 @@ def test_an_amendment_is_logged_and_conflicts_with_what_changed(make_store):
     # A change of another field stays when something is taken back.
     store = make_store()
     (one,) = kept(store, "first")
-    (entry,) = store.amend([Amendment("stale", changed=((one, replace(one, status="stale")),))], who="tidy", at=5.0)
+    (entry,) = store.amend([MemoryChange("stale", changed=((one, replace(one, status="stale")),))], who="tidy", at=5.0)
     store.keep([replace(one, title="told better", status="stale")])
     store.undo([entry], who="user", at=6.0)
     assert (as_it_is(store, one).title, as_it_is(store, one).status) == ("told better", "active")
@@ -56,7 +56,7 @@ def test_an_amendment_is_logged_and_conflicts_with_what_changed(make_store):
     store.keep([replace(two, status="stale")])
     pairs = ((one, replace(one, status="stale")), (two, replace(two, status="superseded")))
     with pytest.raises(Conflict):
-        store.amend([Amendment("merge", changed=pairs)], who="tidy", at=5.0)
+        store.amend([MemoryChange("merge", changed=pairs)], who="tidy", at=5.0)
     assert as_it_is(store, one).status == "active"
     assert store.log() == ()
 
@@ -66,7 +66,7 @@ def test_an_amendment_is_logged_and_conflicts_with_what_changed(make_store):
 def test_any_change_can_be_taken_back_and_made_again(shared_store, title, body, tags, detail):
     (one,) = kept(shared_store, "as it was", body="first", tags=("a",), detail={"why": "so"})
     two = replace(one, title=title, body=body, tags=tuple(tags), detail=detail, pinned=True, status="stale")
-    (entry,) = shared_store.amend([Amendment("revise", changed=((one, two),))], who="user", at=5.0)
+    (entry,) = shared_store.amend([MemoryChange("revise", changed=((one, two),))], who="user", at=5.0)
     changed = as_it_is(shared_store, one)
     assert changed.pinned
     (back,) = shared_store.undo([entry], who="user", at=6.0).entries
@@ -80,8 +80,8 @@ def test_what_was_taken_back_is_put_aside_once(make_store):
     store = make_store()
     (one,) = kept(store, "one")
     fresh = Memory("pattern", "made of it", uid="made", project="here", created=5.0)
-    amendment = Amendment("learn", new=(fresh,), links=(Link("made", "caused-by", one.uid),))
-    (entry,) = store.amend([amendment], who="tidy", at=5.0)
+    memory_change = MemoryChange("learn", new=(fresh,), links=(Link("made", "caused-by", one.uid),))
+    (entry,) = store.amend([memory_change], who="tidy", at=5.0)
     (made,) = store.by_uid(["made"])
     assert store.linked(one.id) == (Link(made.id, "caused-by", one.id),)
     (back,) = store.undo([entry], who="user", at=6.0).entries
@@ -93,7 +93,7 @@ def test_what_was_taken_back_is_put_aside_once(make_store):
     # What was taken back is remembered until that is taken back too.
     store = make_store()
     (one,) = kept(store, "one")
-    (entry,) = store.amend([Amendment("stale", changed=((one, replace(one, status="stale")),))], who="tidy", at=5.0)
+    (entry,) = store.amend([MemoryChange("stale", changed=((one, replace(one, status="stale")),))], who="tidy", at=5.0)
     assert store.taken_back() == frozenset()
     (back,) = store.undo([entry], who="user", at=6.0).entries
     assert store.taken_back() == {("stale", frozenset({one.id}))}
@@ -102,14 +102,14 @@ def test_what_was_taken_back_is_put_aside_once(make_store):
     # An entry is taken back once.
     store = make_store()
     (one,) = kept(store, "one")
-    (entry,) = store.amend([Amendment("stale", changed=((one, replace(one, status="stale")),))], who="tidy", at=5.0)
+    (entry,) = store.amend([MemoryChange("stale", changed=((one, replace(one, status="stale")),))], who="tidy", at=5.0)
     store.undo([entry], who="user", at=6.0)
     again = store.undo(store.log(numbers=[entry.number]), who="user", at=7.0)
     assert "already" in again.refused[entry.number]
     # Of two who take back the same at once one is refused.
     store = make_store()
     fresh = Memory("decision", "made of a note", uid="made", project="here", created=5.0)
-    (entry,) = store.amend([Amendment("promote", new=(fresh,))], who="user", at=5.0)
+    (entry,) = store.amend([MemoryChange("promote", new=(fresh,))], who="user", at=5.0)
     assert store.undo([entry], who="user", at=6.0).entries
     again = store.undo([entry], who="user", at=6.0)
     assert "already" in again.refused[entry.number]
@@ -120,7 +120,7 @@ def test_pins_details_and_places_are_taken_back_alone(make_store):
     # Who says a memory again leaves its pin and its use.
     store = make_store()
     (one,) = kept(store, "one")
-    (entry,) = store.amend([Amendment("pin", changed=((one, replace(one, pinned=True)),))], who="user", at=5.0)
+    (entry,) = store.amend([MemoryChange("pin", changed=((one, replace(one, pinned=True)),))], who="user", at=5.0)
     store.keep([replace(one, title="again", pinned=False)])
     assert as_it_is(store, one).pinned
     assert entry.patch["changed"][one.id] == {"pinned": [False, True]}
@@ -128,7 +128,7 @@ def test_pins_details_and_places_are_taken_back_alone(make_store):
     store = make_store()
     (one,) = kept(store, "first", detail={"why": "so", "seen_in": {"a": 1}})
     two = replace(one, detail={**one.detail, "why": "otherwise", "revised": "user"})
-    (entry,) = store.amend([Amendment("revise", changed=((one, two),))], who="user", at=5.0)
+    (entry,) = store.amend([MemoryChange("revise", changed=((one, two),))], who="user", at=5.0)
     assert entry.patch["changed"][one.id] == {"detail": [{"why": "so"}, {"why": "otherwise", "revised": "user"}]}
     store.keep([replace(two, detail={**two.detail, "seen_in": {"a": 1, "b": 2}})])
     assert not store.undo([entry], who="user", at=6.0).refused
@@ -137,7 +137,7 @@ def test_pins_details_and_places_are_taken_back_alone(make_store):
     store = make_store()
     (one,) = kept(store, "first", detail={"why": "so"})
     two = replace(one, detail={"why": "otherwise"})
-    (entry,) = store.amend([Amendment("revise", changed=((one, two),))], who="user", at=5.0)
+    (entry,) = store.amend([MemoryChange("revise", changed=((one, two),))], who="user", at=5.0)
     store.keep([replace(two, detail={"why": "once more"})])
     assert "detail" in store.undo([entry], who="user", at=6.0).refused[entry.number]
     assert as_it_is(store, one).detail == {"why": "once more"}
@@ -146,8 +146,10 @@ def test_pins_details_and_places_are_taken_back_alone(make_store):
     (old,) = kept(store, "Use Redis")
     new = Memory("decision", "Use Valkey", uid="new", project="here", created=5.0)
     after = replace(old, status="superseded", superseded_by="new")
-    amendment = Amendment("supersede", changed=((old, after),), new=(new,), links=(Link("new", "supersedes", old.id),))
-    (entry,) = store.amend([amendment], who="user", at=5.0)
+    memory_change = MemoryChange(
+        "supersede", changed=((old, after),), new=(new,), links=(Link("new", "supersedes", old.id),)
+    )
+    (entry,) = store.amend([memory_change], who="user", at=5.0)
     (made,) = store.by_uid(["new"])
     assert as_it_is(store, old).superseded_by == made.id
     assert store.linked(old.id) == (Link(made.id, "supersedes", old.id),)
@@ -158,7 +160,7 @@ def test_pins_details_and_places_are_taken_back_alone(make_store):
 def test_the_log_tells_how_memories_came_to_be(make_store):
     # What was forgotten cannot be taken back and that is said.
     store = make_store()
-    forgot = Logged(number=7, at=1.0, who="user", what="forget", why="", run="", project="here", memories=())
+    forgot = AuditEntry(number=7, at=1.0, who="user", what="forget", why="", run="", project="here", memories=())
     got = store.undo([forgot], who="user", at=2.0)
     assert got.entries == ()
     assert "gone for good" in got.refused[7]
@@ -167,9 +169,9 @@ def test_the_log_tells_how_memories_came_to_be(make_store):
     one, two = kept(store, "one", "two")
     (other,) = store.keep([Memory("note", "elsewhere", project="there", created=9.0)])
     store.amend(
-        [Amendment("learn", new=(Memory("learning", "made", project="here", created=3.0),))], who="tidy", at=3.0
+        [MemoryChange("learn", new=(Memory("learning", "made", project="here", created=3.0),))], who="tidy", at=3.0
     )
-    store.amend([Amendment("stale", changed=((two, replace(two, status="stale")),))], who="tidy", at=4.0)
+    store.amend([MemoryChange("stale", changed=((two, replace(two, status="stale")),))], who="tidy", at=4.0)
     assert {each.id for each in store.written()} == {one.id, two.id, other.id}
     assert [each.id for each in store.written(limit=1)] == [other.id]
     assert {each.id for each in store.written(project="here")} == {one.id, two.id}
@@ -178,8 +180,8 @@ def test_the_log_tells_how_memories_came_to_be(make_store):
     # The log can be asked from a time on and for what still stands.
     store = make_store()
     one, two = kept(store, "one", "two")
-    (first,) = store.amend([Amendment("stale", changed=((one, replace(one, status="stale")),))], who="tidy", at=4.0)
-    (second,) = store.amend([Amendment("stale", changed=((two, replace(two, status="stale")),))], who="tidy", at=5.0)
+    (first,) = store.amend([MemoryChange("stale", changed=((one, replace(one, status="stale")),))], who="tidy", at=4.0)
+    (second,) = store.amend([MemoryChange("stale", changed=((two, replace(two, status="stale")),))], who="tidy", at=5.0)
     assert [each.number for each in store.log(since=4.5)] == [second.number]
     (back,) = store.undo([second], who="user", at=6.0).entries
     assert [each.number for each in store.log(standing=True)] == [first.number]

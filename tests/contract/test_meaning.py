@@ -8,11 +8,11 @@ import pytest
 from tests import endpoint
 
 from foreword.config import load
-from foreword.embed.remote import Remote
+from foreword.embeddings.remote import Remote
 from foreword.endpoint import PAUSE
+from foreword.models import Memory, Query
 from foreword.store.sqlite import Store
-from foreword.types import Memory, Query
-from foreword.worker.meaning import LATE_TOLD, Meaning
+from foreword.worker.embeddings import LATE_TOLD, Meaning
 
 PATIENCE = 20.0
 
@@ -30,15 +30,15 @@ def store(tmp_path):
     made.close()
 
 
-class Told(list[str]):
+class HookInput(list[str]):
     def __call__(self, where: str, what: str) -> None:
         assert where == "meaning"
         self.append(what)
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def told() -> HookInput:
+    return HookInput()
 
 
 @pytest.fixture

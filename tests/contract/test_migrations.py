@@ -17,13 +17,13 @@ from tests.fixtures.make_store import FIXTURES, HERE, ROOMS, content, rows
 from tests.flow.conftest import wait_for
 
 from foreword.errors import NewerStore, StoreError
+from foreword.models import KINDS, Memory, Query, Vector
 from foreword.projects import resolve
 from foreword.store.migrations import MIGRATIONS, OLDEST, Migration, migrate
 from foreword.store.reading import SCHEMA
 from foreword.store.sqlite import Store
-from foreword.types import KINDS, Memory, Query, Vector
-from foreword.worker.extraction import ExtractionJob
-from foreword.worker.refining import Refining
+from foreword.worker.jobs.extract import ExtractionJob
+from foreword.worker.jobs.refine import Refining
 
 SCOPE = f"project:dir:{ROOMS}"
 

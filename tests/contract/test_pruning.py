@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 import pytest
 from tests.tables import table
 
-from foreword.amendments import Amendment
-from foreword.retention import CLASSES, Limits
+from foreword.audit import MemoryChange
+from foreword.models import KINDS, Change, Event, Injection, Item, Link, Memory, Query
 from foreword.store.pruning import PARTS
+from foreword.store.retention import CLASSES, Limits
 from foreword.store.silences import Silence
-from foreword.types import KINDS, Change, Event, Injection, Item, Link, Memory, Query
 
 DAY = 86_400
 FIRST = datetime(2026, 1, 1, 12)
@@ -63,7 +63,7 @@ def live(store, day: int, *, label: int | None = None, project: str = "here") ->
     )
     store.touch([kept[0].id], how="get", at=now)
     store.note_silences([Silence(f"hush-{day}", "prompt", "", session, project, "codex", now, "told")])
-    store.amend([Amendment("revise", changed=((kept[2], replace(kept[2], body="revised")),))], who="user", at=now)
+    store.amend([MemoryChange("revise", changed=((kept[2], replace(kept[2], body="revised")),))], who="user", at=now)
 
 
 def carried_out(store, plan, *, now, stop: int = 10**9) -> dict[str, int]:
@@ -160,7 +160,7 @@ def test_what_is_protected_stays(month, limits):
     kept = [Memory(kind, f"{kind} {status}", status=status, **old) for kind in rules for status in statuses]
     kept += [Memory(kind, f"{kind} active", **old) for kind in set(KINDS) - {"observation", "change"}]
     pinned = month.keep([Memory(kind, f"{kind} pinned", **old) for kind in KINDS])
-    pins = [Amendment("pin", changed=((each, replace(each, pinned=True)),)) for each in pinned]
+    pins = [MemoryChange("pin", changed=((each, replace(each, pinned=True)),)) for each in pinned]
     month.amend(pins, who="user", at=at(0))
     kept = [*month.keep(kept), *pinned]
     waiting = Event("k", "codex", "Prompt", "prompt", "waiting", "here", "/here", at(0), {"prompt": "not distilled"})
@@ -259,7 +259,7 @@ def test_what_is_imported_does_not_go_by_age(month):
 
 def test_what_was_put_aside_lately_stays_however_old_it_is(month):
     (old,) = [each for each in all_of(month) if each.title == "summed up 2"]
-    month.amend([Amendment("stale", changed=((old, replace(old, status="stale")),))], who="tidy", at=at(28))
+    month.amend([MemoryChange("stale", changed=((old, replace(old, status="stale")),))], who="tidy", at=at(28))
     carried_out(month, month.prunable(SOON, now=at(29)), now=at(29))
     assert month.by_id([old.id])[0].status == "stale"
 
@@ -284,7 +284,7 @@ def test_stopped_anywhere_it_is_whole_and_the_next_run_does_the_rest(make_store,
 def test_what_changed_between_plan_and_deed_stays(month):
     plan = month.prunable(SOON, now=at(29))
     (memory,) = [each for each in all_of(month) if each.title == "observed 3"]
-    month.amend([Amendment("pin", changed=((memory, replace(memory, pinned=True)),))], who="user", at=at(29))
+    month.amend([MemoryChange("pin", changed=((memory, replace(memory, pinned=True)),))], who="user", at=at(29))
     month.append([Event("again", "codex", "Prompt", "prompt", "s4", "here", "/here", at(29), {"prompt": "go on"})])
     carried_out(month, plan, now=at(29))
     assert month.by_id([memory.id])

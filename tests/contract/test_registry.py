@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from foreword.errors import BadRequest
+from foreword.models import Change, Event, Injection, Item, Link, Memory, Project, Query, Vector, moved, said_uid
 from foreword.store.registry import NAMING
 from foreword.store.silences import Silence
-from foreword.types import Change, Event, Injection, Item, Link, Memory, Project, Query, Vector
-from foreword.uids import moved, said_uid
 
 OLD, NEW = "dir:/old", "git:example.com/a/new"
 

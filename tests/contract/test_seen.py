@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foreword.types import Event, Injection, Session
+from foreword.models import Event, Injection, Session
 
 
 def event(session: str, *, host: str = "codex", at: float = 100.0, name: str = "Stop") -> Event:
@@ -22,7 +22,7 @@ def event(session: str, *, host: str = "codex", at: float = 100.0, name: str = "
 def injection(session: str, *, host: str = "codex", at: float = 100.0, tokens: int = 7) -> Injection:
     return Injection(
         id=f"inj-{session}-{at}",
-        moment="prompt",
+        trigger="prompt",
         session=session,
         project="p",
         host=host,
@@ -49,8 +49,8 @@ def test_each_host_has_its_sessions_and_what_it_was_given_last(make_store):
     codex, gemini = store.seen()
     assert (codex.host, codex.sessions, codex.events) == ("codex", 2, 3)
     assert (codex.at, codex.name, codex.session, codex.project) == (300.0, "SessionEnd", "b", "p")
-    assert (codex.given, codex.moment, codex.tokens) == (150.0, "prompt", 7)
-    assert (gemini.host, gemini.at, gemini.given, gemini.moment) == ("gemini", 50.0, 0.0, "")
+    assert (codex.given, codex.trigger, codex.tokens) == (150.0, "prompt", 7)
+    assert (gemini.host, gemini.at, gemini.given, gemini.trigger) == ("gemini", 50.0, 0.0, "")
     # What an import told of a session is no event of its host.
     store = make_store()
     store.settle(Session(id="old", host="codex", project="p", cwd="/p", started=1.0, last=9_000.0))

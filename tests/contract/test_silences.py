@@ -8,16 +8,16 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foreword.models import Event, Injection, Memory
 from foreword.store import forgetting
 from foreword.store.silences import Silence
-from foreword.types import Event, Injection, Memory
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 fresh = itertools.count()
 
 
 def a_silence(id, *, at=1000.0, session="s", **more):
-    told = {"moment": "prompt", "source": "", "project": "here", "host": "claude-code", "why": "below"}
+    told = {"trigger": "prompt", "source": "", "project": "here", "host": "claude-code", "why": "below"}
     return Silence(id=id, at=at, session=session, **{**told, **more})
 
 
@@ -37,8 +37,8 @@ def forgotten(store, **asked):
 @given(texts=st.tuples(*[TEXT] * 6), numbers=st.tuples(*[st.floats(0, 1e9)] * 3), away=st.booleans())
 def test_any_silence_survives_exactly(shared_store, texts, numbers, away):
     id = f"inj-h{next(fresh)}"
-    project, host, moment, source, why, nearest = texts
-    about = {"project": project, "host": host, "moment": moment, "source": source, "why": why, "nearest": nearest}
+    project, host, trigger, source, why, nearest = texts
+    about = {"project": project, "host": host, "trigger": trigger, "source": source, "why": why, "nearest": nearest}
     score, needed, build_ms = numbers
     told = a_silence(id, session=id, **about, score=score, needed=needed, build_ms=build_ms, spent=3, allowed=4)
     shared_store.note_silences([replace(told, away=away)])

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tables import table
 
-from foreword.statistics import figures, span
+from foreword.models import KINDS, TRIGGERS, Event, Injection, Item, Memory, Session
 from foreword.store.ledger import Spending
-from foreword.types import KINDS, MOMENTS, Event, Injection, Item, Memory, Session
-from foreword.worker.measuring import Measuring
+from foreword.worker.stats import Measuring, figures, span
 
 NOW = datetime(2026, 11, 16, 12).timestamp()
 DAY = 86_400
@@ -25,7 +24,7 @@ USED = (True, False, None)
 
 given_injections = st.lists(
     st.tuples(
-        st.sampled_from(MOMENTS),
+        st.sampled_from(TRIGGERS),
         st.integers(-3, 20),  # days back; below 0 a clock was ahead
         st.integers(0, 900),  # tokens; 0 is a silence that is kept to stay one
         st.floats(0.01, 4000),
@@ -62,17 +61,17 @@ def test_figures_are_what_a_naive_recount_finds(shared_store, told, days):
     store, number = shared_store, next(numbers)
     here = f"dir:{number}"
     ids = {kind: store.keep([Memory(kind, kind, project=here, created=NOW)])[0].id for kind in KINDS}
-    for place, (moment, back, tokens, ms, away, items) in enumerate(told):
+    for place, (trigger, back, tokens, ms, away, items) in enumerate(told):
         held = tuple(Item(ids[kind], layer, 0.5, 10, {}) for kind, layer, _ in items) if tokens else ()
         id, at = f"inj-{number}-{place}", NOW - back * DAY
         store.record(
-            Injection(id, moment, "", here, "codex", at, tokens, 500, ms, {}, {}, held, away=away), at_once=True
+            Injection(id, trigger, "", here, "codex", at, tokens, 500, ms, {}, {}, held, away=away), at_once=True
         )
         judged(store, id, items if tokens else [])
     got = asked(store, project=here, days=days)
     inside = [each for each in told if each[2] and 0 <= each[1] < days]
     assert got["injections"]["total"] == len(inside)
-    assert got["injections"]["by_moment"] == Counter(each[0] for each in inside)
+    assert got["injections"]["by_trigger"] == Counter(each[0] for each in inside)
     assert got["injections"]["away"] == sum(each[4] for each in inside)
     assert got["injections"]["dated_ahead"] == sum(each[1] < 0 and each[2] > 0 for each in told)
     assert sum(each["injections"] for each in got["injections"]["by_day"]) == len(inside)
@@ -80,8 +79,8 @@ def test_figures_are_what_a_naive_recount_finds(shared_store, told, days):
     assert got["tokens"]["given"] == sum(each[2] for each in inside)
     for place, day in enumerate(reversed(got["injections"]["by_day"])):
         then = [each for each in inside if each[1] == place]
-        assert day["tokens"] == sum(day["tokens_by_moment"].values()) == sum(each[2] for each in then)
-        assert set(day["tokens_by_moment"]) == {each[0] for each in then}
+        assert day["tokens"] == sum(day["tokens_by_trigger"].values()) == sum(each[2] for each in then)
+        assert set(day["tokens_by_trigger"]) == {each[0] for each in then}
         of_day = Counter(item[2] for each in then for item in each[5])
         shown = got["items"]["by_day"][days - 1 - place]
         assert (shown["used"], shown["ignored"], shown["unjudged"]) == (of_day[True], of_day[False], of_day[None])
@@ -97,8 +96,8 @@ def test_figures_are_what_a_naive_recount_finds(shared_store, told, days):
             judged_of = mine[True] + mine[False]
             assert told_of["hit_rate"] == (round(mine[True] / judged_of, 4) if judged_of else None)
         assert sum(each["shown"] for each in got["items"][group].values()) == len(items) == got["items"]["shown"]
-    for moment, times in got["build_ms"].items():
-        taken = sorted(each[3] for each in inside if each[0] == moment)
+    for trigger, times in got["build_ms"].items():
+        taken = sorted(each[3] for each in inside if each[0] == trigger)
         assert times["count"] == len(taken)
         assert times["max"] == round(taken[-1], 3)
         assert sum(each <= times["median"] + 0.001 for each in taken) * 2 >= len(taken)

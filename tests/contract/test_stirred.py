@@ -8,7 +8,7 @@ import time
 import pytest
 
 from foreword.errors import StoreError
-from foreword.types import Event, Injection, Memory
+from foreword.models import Event, Injection, Memory
 
 LONG = 20.0  # seconds that no test waits for
 

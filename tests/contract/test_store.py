@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from tests.tables import table
 
 from foreword.errors import BadRequest, StoreError
+from foreword.models import BASE32, KINDS, Change, Event, Injection, Item, Link, Memory, Query
 from foreword.store.sqlite import Store
 from foreword.store.writing import SAME_EVENT_SECONDS
-from foreword.types import BASE32, KINDS, Change, Event, Injection, Item, Link, Memory, Query
-from foreword.words import terms
+from foreword.terms import terms
 
 # Composed for trouble: NUL, astral, bidi, combining, zero width, CJK, quotes and what full-text queries are made of.
 ODD = (
@@ -600,7 +600,7 @@ def test_sessions_are_counted_and_end_when_they_end(make_store):
 
 
 def an_injection(id, *, at=1000.0, session="s", items=(), **more):
-    told = {"moment": "prompt", "project": "here", "host": "claude-code", "tokens": 7, "budget": 500, "build_ms": 1.5}
+    told = {"trigger": "prompt", "project": "here", "host": "claude-code", "tokens": 7, "budget": 500, "build_ms": 1.5}
     return Injection(
         id=id,
         at=at,
@@ -620,7 +620,7 @@ def test_injections_come_back_with_their_items(make_store):
     assert store.given_in_all("s") == (0, 0)
     store.record(an_injection("inj-1", items=items("dec-1", "dec-2"), tokens=30))
     store.record(
-        an_injection("inj-2", at=1001.0, moment="session_start", source="clear", items=items("dec-2"), tokens=12)
+        an_injection("inj-2", at=1001.0, trigger="session_start", source="clear", items=items("dec-2"), tokens=12)
     )
     store.record(an_injection("inj-3", at=1002.0, tokens=0))  # a kept silence
     store.record(an_injection("inj-4", session="other", items=items("dec-3"), tokens=400))
@@ -696,10 +696,10 @@ def test_a_window_holds_what_was_given_since_it_began(make_store):
     assert settled(store).shown("s") == frozenset()
     # A start and its own answer have one time and one window.
     store = make_store()
-    store.record(an_injection("old", at=9.0, moment="session_start", source="startup", tokens=400))
+    store.record(an_injection("old", at=9.0, trigger="session_start", source="startup", tokens=400))
     store.append([an_event("start", at=10.0, kind="session_start", payload={"source": "compact"})])
     item = (Item("not-a", "past", 1.0, 1, {}),)
-    store.record(an_injection("i", at=10.0, moment="session_start", source="compact", items=item))
+    store.record(an_injection("i", at=10.0, trigger="session_start", source="compact", items=item))
     assert store.shown("s") == {"not-a"}
     assert store.spent("s") == {"session_start": 7}
     # What a session came to is in its window until that begins again.
@@ -715,19 +715,19 @@ def test_a_window_holds_what_was_given_since_it_began(make_store):
     assert store.shown("s") == frozenset()
     # What a compaction was told is not in the window.
     store = make_store()
-    store.record(an_injection("i", at=10.0, moment="compaction", items=(Item("not-a", "past", 1.0, 1, {}),)))
+    store.record(an_injection("i", at=10.0, trigger="compaction", items=(Item("not-a", "past", 1.0, 1, {}),)))
     assert store.shown("s") == frozenset()
     # A window whose beginning is told late holds what was given since.
     store = make_store()
     store.append([an_event("prompt", at=20.0)])
     store.append([an_event("start", at=10.0, kind="session_start")])
-    store.record(an_injection("i", at=10.0, moment="session_start", items=(Item("not-a", "past", 1.0, 1, {}),)))
+    store.record(an_injection("i", at=10.0, trigger="session_start", items=(Item("not-a", "past", 1.0, 1, {}),)))
     assert store.shown("s") == {"not-a"}
     # A start in xml stands in every request and no compaction takes it away.
     store = make_store()
     store.append([an_event("start", at=10.0, kind="session_start", payload={"source": "startup"})])
     held, lost = (Item("not-a", "past", 1.0, 1, {}),), (Item("not-b", "index", 1.0, 1, {}),)
-    first = an_injection("i", at=10.0, moment="session_start", form="xml", source="startup", items=held, text="x")
+    first = an_injection("i", at=10.0, trigger="session_start", form="xml", source="startup", items=held, text="x")
     store.record(first)
     store.record(an_injection("j", at=12.0, form="xml", items=lost))
     store.append([an_event("compacted", at=20.0, kind="compaction")])
@@ -753,10 +753,10 @@ def test_a_window_knows_its_tokens_its_first_answer_and_its_prompts(make_store):
     # What a window was given is counted by moment.
     store = make_store()
     store.append([an_event("start", at=10.0, kind="session_start")])
-    for number, (moment, tokens) in enumerate(
+    for number, (trigger, tokens) in enumerate(
         (("session_start", 900), ("prompt", 70), ("prompt", 30), ("question", 5))
     ):
-        store.record(an_injection(f"i{number}", at=10.0 + number, moment=moment, tokens=tokens, source="startup"))
+        store.record(an_injection(f"i{number}", at=10.0 + number, trigger=trigger, tokens=tokens, source="startup"))
     store.record(an_injection("other", at=12.0, session="other", tokens=400))
     assert store.spent("s") == {"session_start": 900, "prompt": 100, "question": 5}
     assert store.spent("other") == {"prompt": 400}
@@ -769,11 +769,11 @@ def test_a_window_knows_its_tokens_its_first_answer_and_its_prompts(make_store):
     # The first answer of a window is found by what was asked.
     store = make_store()
     store.append([an_event("start", at=10.0, kind="session_start")])
-    first = an_injection("i", at=11.0, moment="session_start", text="first", terms=("a", "版"))
+    first = an_injection("i", at=11.0, trigger="session_start", text="first", terms=("a", "版"))
     store.record(first)
     store.record(replace(first, id="j", at=12.0, text="second"))
     assert store.given(replace(first, id="", at=0.0, text="")) == first
-    for other in ({"moment": "prompt"}, {"form": "plain"}, {"project": "there"}, {"terms": ()}, {"session": "t"}):
+    for other in ({"trigger": "prompt"}, {"form": "plain"}, {"project": "there"}, {"terms": ()}, {"session": "t"}):
         assert store.given(replace(first, **other)) is None, other
     assert store.given(replace(first, files=("a.py",))) is None
     store.append([an_event("end", at=20.0, kind="compaction")])
@@ -796,7 +796,7 @@ def test_a_window_knows_its_tokens_its_first_answer_and_its_prompts(make_store):
 )
 def test_an_answered_start_begins_a_window_where_no_event_was_kept(store, source, begins):
     store.record(an_injection("i", at=10.0, items=(Item("not-a", "index", 1.0, 1, {}),)))
-    store.record(an_injection("j", at=20.0, moment="session_start", source=source))
+    store.record(an_injection("j", at=20.0, trigger="session_start", source=source))
     assert store.shown("s") == (frozenset() if begins else {"not-a"})
 
 
@@ -1013,7 +1013,7 @@ CHILD = """
 import sys, threading
 from pathlib import Path
 from foreword.store.sqlite import Store
-from foreword.types import Event
+from foreword.models import Event
 folder = Path(sys.argv[1])
 store = Store(folder / "memory.db", backups=folder / "backups")
 told = threading.Lock()

@@ -12,15 +12,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.tables import table
 
-from foreword.amendments import Amendment
+from foreword.audit import MemoryChange
 from foreword.config import load
 from foreword.extract.merge import evidence_of
+from foreword.maintenance.dedupe import ALIKE, alike
+from foreword.models import TRUSTS, Change, Memory, Project, Query, Session
 from foreword.paths import Home
-from foreword.tidy.duplicates import ALIKE, alike
-from foreword.types import TRUSTS, Change, Memory, Project, Query, Session
-from foreword.worker import tidying
-from foreword.worker.importing import Courtesy
-from foreword.worker.tidying import Tidying, settle_choices
+from foreword.worker.jobs import tidy as tidying
+from foreword.worker.jobs.imports import Backpressure
+from foreword.worker.jobs.tidy import Tidying, settle_choices
 
 DAY = 86_400.0
 NUMBERS = itertools.count()
@@ -44,7 +44,7 @@ def tidying_of(store, project: Project, *, clock=lambda: 1_000 * DAY, tmp: Path 
         store=lambda: store,
         settings=lambda: load(Home(root=tmp), {}).settings,
         project_of=lambda _: project,
-        courtesy=Courtesy(),
+        backpressure=Backpressure(),
         tell=lambda *_: None,
         quiet=lambda: 1e9,
         now=clock,
@@ -111,7 +111,7 @@ def test_any_memory_tidied_twice_loses_nothing_and_is_undone_to_the_last_field(s
     for each in given:
         one = kept(store, project, **{name: told for name, told in each.items() if name != "pinned"})
         if each["pinned"]:
-            store.amend([Amendment("pin", changed=((one, replace(one, pinned=True)),))], who="user", at=1.0)
+            store.amend([MemoryChange("pin", changed=((one, replace(one, pinned=True)),))], who="user", at=1.0)
         first[one.id] = store.by_id([one.id])[0]
     tidy = tidying_of(store, project)
     planned = tidy.run([project], dry_run=True)
@@ -184,12 +184,12 @@ def test_a_run_that_is_raced_ended_or_failing_loses_nothing(make_store, monkeypa
     one, two = kept(store, project, "decision", "Use Redis"), kept(store, project, "decision", "use redis")
     amend = store.amend
 
-    def raced(amendments, **more):
-        aside = {after.id for _, after in amendments[0].changed if after.status == "superseded"}
+    def raced(memory_changes, **more):
+        aside = {after.id for _, after in memory_changes[0].changed if after.status == "superseded"}
         (loser,) = [each for each in (one, two) if each.id in aside]
         monkeypatch.setattr(store, "amend", amend)
-        amend([Amendment("revise", changed=((loser, replace(loser, status="stale")),))], who="user", at=1.0)
-        return amend(amendments, **more)
+        amend([MemoryChange("revise", changed=((loser, replace(loser, status="stale")),))], who="user", at=1.0)
+        return amend(memory_changes, **more)
 
     monkeypatch.setattr(store, "amend", raced)
     assert tidying_of(store, project).run([project])["by"] == {}
@@ -201,11 +201,11 @@ def test_a_run_that_is_raced_ended_or_failing_loses_nothing(make_store, monkeypa
         kept(store, project, "decision", f"Use thing number {number // 2}")
     amend, calls = store.amend, []
 
-    def dies(amendments, **more):
+    def dies(memory_changes, **more):
         if len(calls) == 2:
             raise KeyboardInterrupt
         calls.append(1)
-        return amend(amendments, **more)
+        return amend(memory_changes, **more)
 
     monkeypatch.setattr(store, "amend", dies)
     with pytest.raises(KeyboardInterrupt):
@@ -356,7 +356,7 @@ def test_duplicates_go_and_planners_of_others_run_too(make_store, monkeypatch):
     def plan(memories, *, about):
         assert about.project == project
         known = any(memory.uid == fresh.uid for memory in memories)
-        return () if known else (Amendment("learn", "seen often", new=(fresh,)),)
+        return () if known else (MemoryChange("learn", "seen often", new=(fresh,)),)
 
     monkeypatch.setattr(tidying, "PLANNERS", (*tidying.PLANNERS, ("others", plan)))
     tidy = tidying_of(store, project)

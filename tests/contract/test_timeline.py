@@ -8,10 +8,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foreword.models import Change, Event, Injection, Item, Memory, Query, Session
 from foreword.store import forgetting
 from foreword.store.judged import Verdict
 from foreword.store.timeline import Given
-from foreword.types import Change, Event, Injection, Item, Memory, Query, Session
 
 fresh = itertools.count()
 
@@ -31,7 +31,7 @@ def change(function: str, *, of: str = "a", at: float = 1.0, project: str = "p")
 
 def injection(id: str, *memories: str, of: str = "a", tokens: int = 10) -> Injection:
     items = tuple(Item(memory=each, layer="rules", score=1.0, tokens=5, why={}) for each in memories)
-    return Injection(id=id, moment="prompt", session=of, project="p", host="codex", at=5.0, tokens=tokens, budget=500,
+    return Injection(id=id, trigger="prompt", session=of, project="p", host="codex", at=5.0, tokens=tokens, budget=500,
                      build_ms=1.0, layers={}, skipped={}, items=items)  # fmt: skip
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from contextlib import nullcontext
 
+from foreword.models import Memory
 from foreword.store.readers import ASIDE, READERS
 from foreword.store.turns import Turns, aside
-from foreword.types import Memory
 
 LONG = 30.0  # seconds: what never happens is told, and nothing waits so long
 

@@ -9,11 +9,11 @@ import apsw
 import numpy as np
 import pytest
 
-from foreword.embed import nothing, quantized
+from foreword.embeddings import nothing, quantized
 from foreword.errors import StoreError
+from foreword.models import Memory, Query, Vector
 from foreword.store import vectors as stored
 from foreword.store.sqlite import Store
-from foreword.types import Memory, Query, Vector
 
 DIM = 16
 

@@ -15,10 +15,10 @@ import apsw
 import pytest
 
 from foreword.errors import DamagedIndex, NewerStore, StoreError
+from foreword.models import Change, Event, Memory, Query
 from foreword.store.reading import KNOWN_TABLES, SCHEMA
 from foreword.store.sqlite import Store
-from foreword.types import Change, Event, Memory, Query
-from foreword.words import terms
+from foreword.terms import terms
 
 
 @pytest.fixture

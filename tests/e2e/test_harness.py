@@ -88,9 +88,11 @@ def test_the_model_follows_its_steps_in_every_dialect(dialect: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_wish_for_a_summary_takes_no_step(dialect: str) -> None:
     path, body = DIALECTS[dialect]
-    wish = json.loads(json.dumps(body).replace("hello", "Write a <summary>, please").replace("seen", "<summary>"))
+    import_request = json.loads(
+        json.dumps(body).replace("hello", "Write a <summary>, please").replace("seen", "<summary>")
+    )
     with FakeModel([Say("I saw it.")]) as model:
-        assert "<summary>" in json.dumps(_post(model.url + path, wish))
+        assert "<summary>" in json.dumps(_post(model.url + path, import_request))
         assert "I saw it." in json.dumps(_post(model.url + path, body))
     assert [each.compaction for each in model.asked] == [True, False]
 

@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from foreword.client import Client as Worker
 from foreword.paths import Home
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client as Worker
 from tests.clients import scripts
 from tests.clients.fake_model import Asked, FakeModel, Step
 from tests.clients.run import CLIENTS, Answer, Conversation
@@ -135,12 +135,12 @@ class Trial:
         """The newest first."""
         return list(self.ask("/api/sessions", project_path=str(self.project))["sessions"])
 
-    def given(self, moment: str, *, session: str = "") -> dict[str, Any]:
+    def given(self, trigger: str, *, session: str = "") -> dict[str, Any]:
         """The last injection at a moment of this host's newest session, with its exact text."""
         session = session or self.sessions()[0]["id"]
         found = self.ask("/api/injections", session_id=session, text=1)["injections"]
-        here = [each for each in found if each["moment"] == moment and each["text"]]
-        assert here, f"nothing was given at {moment} to session {session}: {[each['moment'] for each in found]}"
+        here = [each for each in found if each["trigger"] == trigger and each["text"]]
+        assert here, f"nothing was given at {trigger} to session {session}: {[each['trigger'] for each in found]}"
         return dict(here[0])
 
     def known(self) -> list[dict[str, Any]]:
@@ -160,7 +160,7 @@ class Trial:
 
     def worker(self) -> int:
         """The id of the process of its worker, or 0."""
-        return life.pid_of(self.memory)
+        return lifecycle.pid_of(self.memory)
 
     def end_worker(self) -> None:
         """End the worker of this home, by its id, and wait until it is gone."""

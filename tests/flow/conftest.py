@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.config import load
 from foreword.hook import build
 from foreword.paths import Home
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 from tests.flow.forked import start_worker
 from tests.scratch import end_worker, scratch_home, until, wait_for
 
-__all__ = ["CLEAN", "PATIENT", "PYTHON", "Host", "end_worker", "until", "wait_for"]
+__all__ = ["CLEAN", "PATIENT", "PYTHON", "HookRunner", "end_worker", "until", "wait_for"]
 
 # What is tested here is what happens, not how fast: the machine may be busy.
 PATIENT = {
@@ -37,7 +37,7 @@ UNHURRIED = {
 CLEAN = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 
 
-class Host:
+class HookRunner:
     """What a coding agent does with hooks: starts them with JSON on stdin, and reads what they print."""
 
     def __init__(self, home: Home) -> None:
@@ -84,7 +84,7 @@ class Host:
 
         Where a worker runs, what waits for it is waited for: one that was slow once is no failure of anything.
         """
-        if life.pid_of(self.home):
+        if lifecycle.pid_of(self.home):
             wait_for(lambda: self.spooled() == 0)
         connection = sqlite3.connect(f"file:{self.home.database}?mode=ro", uri=True)
         try:
@@ -103,8 +103,8 @@ class Host:
 
 
 @pytest.fixture
-def host(home: Home) -> Host:
-    return Host(home)
+def host(home: Home) -> HookRunner:
+    return HookRunner(home)
 
 
 @pytest.fixture

@@ -23,10 +23,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from foreword.client import Client
 from foreword.errors import WorkerError
 from foreword.paths import Home
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 from tests.scratch import end_processes, scratch_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,8 +54,8 @@ def foreword(
 
 def start_worker(home: Home, env: Mapping[str, str]) -> None:
     """Start a worker of *home* if there is none, as `life.start` does, and return when it answers."""
-    if life.pid_of(home) or "PYTHONPATH" in env:
-        life.start(home)
+    if lifecycle.pid_of(home) or "PYTHONPATH" in env:
+        lifecycle.start(home)
         return
     home.prepare()
     with open(os.devnull, "r+b") as nothing, open(home.start_log, "wb") as said:
@@ -142,8 +142,6 @@ def main(path: str) -> NoReturn:
 
     import typer.main
 
-    import foreword.web
-    import foreword.worker.server  # noqa: F401
     from foreword.cli.main import app
 
     # All commands are imported, and the tree of their options is built, here and once instead of by each.

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from foreword.worker.agent_notes import FILES, REQUEST, TOOLS
-from tests.flow.conftest import Host
+from tests.flow.conftest import HookRunner
 
 
 @pytest.fixture
-def agent(host: Host, start, project: str, monkeypatch: pytest.MonkeyPatch):
+def agent(host: HookRunner, start, project: str, monkeypatch: pytest.MonkeyPatch):
     """Sends hook calls of one session, and returns what the agent would read of each answer."""
     monkeypatch.setenv("FOREWORD_AGENT_NOTES", "1")
     start()
@@ -61,7 +61,7 @@ def test_leaves_the_agent_alone_otherwise(agent, files: int, tools: int, message
     assert send("Stop", last_assistant_message=message, stop_hook_active=active) is None
 
 
-def test_is_off_until_it_is_switched_on(host: Host, start, project: str) -> None:
+def test_is_off_until_it_is_switched_on(host: HookRunner, start, project: str) -> None:
     start()
     host.write_hook()
     for number in range(TOOLS):

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from foreword.client import Client
 from foreword.errors import StoreError, WorkerError
 from foreword.hook import build
+from foreword.models import Memory
 from foreword.paths import Home
+from foreword.problems import noted
 from foreword.projects import resolve
 from foreword.store.migrations import OLDEST
 from foreword.store.reading import SCHEMA
 from foreword.store.sqlite import Store
-from foreword.trouble import noted
-from foreword.types import Memory
-from foreword.worker import life
-from tests.flow.conftest import CLEAN, Host, wait_for
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
+from tests.flow.conftest import CLEAN, HookRunner, wait_for
 from tests.scratch import asking, fact
 
 EVENT = "UserPromptSubmit"
@@ -52,7 +52,9 @@ PAYLOADS = {
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_bad_payloads_end_well_and_are_kept_where_there_is_anything_to_keep(home: Home, host: Host, start, worker):
+def test_bad_payloads_end_well_and_are_kept_where_there_is_anything_to_keep(
+    home: Home, host: HookRunner, start, worker
+):
     host.write_hook()
     if worker == "up":
         start()
@@ -80,7 +82,7 @@ ARGUMENTS = [
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_unknown_hosts_and_events_are_kept_and_not_answered(home: Home, host: Host, start, worker, project):
+def test_unknown_hosts_and_events_are_kept_and_not_answered(home: Home, host: HookRunner, start, worker, project):
     host.write_hook()
     if worker == "up":
         start()
@@ -100,7 +102,9 @@ def test_unknown_hosts_and_events_are_kept_and_not_answered(home: Home, host: Ho
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_fifty_megabytes_keep_their_ids_their_beginning_and_their_end(home: Home, host: Host, start, worker, project):
+def test_fifty_megabytes_keep_their_ids_their_beginning_and_their_end(
+    home: Home, host: HookRunner, start, worker, project
+):
     host.write_hook()
     if worker == "up":
         start()
@@ -125,7 +129,7 @@ def test_fifty_megabytes_keep_their_ids_their_beginning_and_their_end(home: Home
     assert len(json.dumps(kept)) < 1_000_000
 
 
-def test_a_missing_home_is_no_failure(home: Home, host: Host, project):
+def test_a_missing_home_is_no_failure(home: Home, host: HookRunner, project):
     host.write_hook()
     hook = home.root.parent / "hook.py"
     shutil.copy(home.hook, hook)
@@ -142,7 +146,7 @@ def test_a_missing_home_is_no_failure(home: Home, host: Host, project):
     assert not home.root.exists()
 
 
-def test_a_home_that_cannot_be_written_still_gives_context(home: Home, host: Host, project):
+def test_a_home_that_cannot_be_written_still_gives_context(home: Home, host: HookRunner, project):
     _fill(home, project)
     host.write_hook()
     shutil.rmtree(home.spool)
@@ -152,15 +156,17 @@ def test_a_home_that_cannot_be_written_still_gives_context(home: Home, host: Hos
     assert "the canary sings" in host.context(EVENT, {"session_id": "s", "cwd": project, "prompt": asking("canary")})
 
 
-def test_a_socket_path_that_is_too_long_is_told_and_the_hook_manages(tmp_path: Path, host: Host, project, monkeypatch):
+def test_a_socket_path_that_is_too_long_is_told_and_the_hook_manages(
+    tmp_path: Path, host: HookRunner, project, monkeypatch
+):
     long = Home(root=tmp_path / ("x" * 90) / "h")
     long.root.parent.mkdir(parents=True)
     long.prepare()
     with pytest.raises(WorkerError, match="103") as caught:
-        life.start(long)
+        lifecycle.start(long)
     assert "FOREWORD_HOME" in caught.value.hint
     _fill(long, project)
-    there = Host(long)
+    there = HookRunner(long)
     there.write_hook()
     assert "the canary sings" in there.context(EVENT, {"session_id": "s", "cwd": project, "prompt": asking("canary")})
     assert there.spooled() > 0
@@ -168,7 +174,7 @@ def test_a_socket_path_that_is_too_long_is_told_and_the_hook_manages(tmp_path: P
 
 @pytest.mark.parametrize(("version", "way_out"), [(999, "upgrade"), (OLDEST - 1, "foreword export")])
 def test_a_database_of_an_unknown_version_is_left_alone_and_told(
-    home: Home, host: Host, start, project, version, way_out
+    home: Home, host: HookRunner, start, project, version, way_out
 ):
     _fill(home, project)
     _sql(home, f"PRAGMA user_version = {version}")
@@ -193,7 +199,9 @@ def test_a_database_of_an_unknown_version_is_left_alone_and_told(
 @pytest.mark.parametrize(
     "damage", ["DROP TABLE words", "DELETE FROM words_data", "UPDATE words_data SET block = x'00ff'"]
 )
-def test_a_broken_words_index_costs_words_alone_and_index_mends_it(home: Home, host: Host, start, project, damage):
+def test_a_broken_words_index_costs_words_alone_and_index_mends_it(
+    home: Home, host: HookRunner, start, project, damage
+):
     _fill(home, project)
     _sql(home, damage)
     host.write_hook()
@@ -215,7 +223,7 @@ def test_a_broken_words_index_costs_words_alone_and_index_mends_it(home: Home, h
 
 
 @pytest.mark.parametrize("table", ["events", "sessions", "injections", "links", "memories"])
-def test_a_missing_table_is_told_and_events_wait_until_it_is_back(home: Home, host: Host, start, project, table):
+def test_a_missing_table_is_told_and_events_wait_until_it_is_back(home: Home, host: HookRunner, start, project, table):
     _fill(home, project)
     _sql(home, f"DROP TABLE {table}")
     client = start()
@@ -231,7 +239,7 @@ def test_a_missing_table_is_told_and_events_wait_until_it_is_back(home: Home, ho
 
 
 @pytest.mark.parametrize("missing", ["_sqlite3", "_json", "zlib", "fcntl"])
-def test_an_interpreter_without_a_module_ends_well(home: Home, host: Host, project, missing):
+def test_an_interpreter_without_a_module_ends_well(home: Home, host: HookRunner, project, missing):
     _fill(home, project)
     host.write_hook()
     home.hook.write_text(f"import sys\nsys.modules[{missing!r}] = None\n{home.hook.read_text()}")
@@ -246,7 +254,7 @@ def test_an_interpreter_without_a_module_ends_well(home: Home, host: Host, proje
         assert b"the canary sings" in ended.stdout
 
 
-def test_a_sqlite_without_full_text_search_gives_recency_and_is_told(home: Home, host: Host, project):
+def test_a_sqlite_without_full_text_search_gives_recency_and_is_told(home: Home, host: HookRunner, project):
     _fill(home, project)
     connection = sqlite3.connect(home.database)
     connection.execute("PRAGMA writable_schema = ON")  # to SQLite, a module that nobody has is one that was left out
@@ -260,7 +268,7 @@ def test_a_sqlite_without_full_text_search_gives_recency_and_is_told(home: Home,
     assert host.spooled() > 0
 
 
-def test_broken_settings_mean_built_in_values_told_once(home: Home, host: Host, start, project):
+def test_broken_settings_mean_built_in_values_told_once(home: Home, host: HookRunner, start, project):
     home.config.write_text("capture = maybe\n[broken")
     home.synonyms.write_text("= nothing")
     client = start()

@@ -20,14 +20,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from foreword import types
+from foreword import models
 from foreword.cli import memories, troubles
 from foreword.cli.main import app
-from foreword.client import Client
 from foreword.config import SETTINGS
 from foreword.paths import Home
-from foreword.trouble import Trouble, note
-from foreword.worker import life
+from foreword.problems import Problem, note
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 from tests.flow.conftest import wait_for
 from tests.flow.forked import Shell, scratch_shell
 from tests.flow.viewing import Page
@@ -82,7 +82,7 @@ def test_every_command_explains_itself_with_an_example(name: str) -> None:
 
 
 def test_every_kind_is_explained() -> None:
-    assert list(memories.KINDS) == list(types.KINDS)
+    assert list(memories.KINDS) == list(models.KINDS)
 
 
 def test_without_a_command_the_commands_are_listed(shell: Shell) -> None:
@@ -189,7 +189,7 @@ def test_a_secret_is_neither_kept_nor_hidden_that_it_was_not(shell: Shell) -> No
 
 def test_an_unknown_kind_is_answered_with_the_kinds(shell: Shell) -> None:
     told = shell.run("add", "rumour", "x", code=2).stderr
-    assert all(f"  {kind} " in told for kind in types.KINDS)
+    assert all(f"  {kind} " in told for kind in models.KINDS)
 
 
 def test_an_unknown_id_is_told_and_the_known_ones_are_shown(shell: Shell) -> None:
@@ -245,7 +245,7 @@ def test_context_is_exactly_what_an_agent_gets_and_its_cost_is_beside_it(shell: 
     told = shell.json("context", "how are peacocks in the palace garden counted?", "--session", "s1")
     assert told["context"] + "\n" == asked.stdout
     assert told["tokens"] <= told["budget"] == 500
-    start = shell.run("context", "--moment", "session_start", "--budget", "400")
+    start = shell.run("context", "--trigger", "session_start", "--budget", "400")
     assert "of 400 tokens" in start.stderr
 
 
@@ -264,7 +264,7 @@ def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: She
     assert re.search(r"^  match [01].\d{3} × recency 1.000 × importance 0.949 × .* = 0.\d{4}$", said, re.MULTILINE)
     for row in (
         r"injection +inj-",
-        "moment +prompt",
+        "trigger +prompt",
         "host +codex",
         "session +s1",
         r"cost +\d+ of 500",
@@ -273,14 +273,14 @@ def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: She
         assert re.search(f"^{row}", said, re.MULTILINE), row
     assert fresh.says("explain", given["injection"]) == said
     assert fresh.json("explain", given["injection"])["injection"]["text"] == given["context"]
-    client.get("/api/context", moment="session_start", source="startup", **where)
+    client.get("/api/context", trigger="session_start", source="startup", **where)
     said = fresh.says("explain")
     assert "session_start (startup)" in said
     assert "skipped" not in said, "what is empty is no news"
     said = fresh.says("explain", id)
     assert "now, without words to match: match" in said
     assert len(re.findall("^inj-", said, re.MULTILINE)) == 2
-    assert [each["moment"] for each in fresh.json("explain", id)["shown"]] == ["session_start", "prompt"]
+    assert [each["trigger"] for each in fresh.json("explain", id)["shown"]] == ["session_start", "prompt"]
     for unknown, hint in (("inj-0000000000", "foreword explain"), ("dec-00000000", "foreword search")):
         assert hint in fresh.run("explain", unknown, code=1).stderr
     never = fresh.add("note", "unseen")
@@ -316,7 +316,7 @@ def test_context_with_nothing_to_say_says_nothing(shell: Shell) -> None:
     silent = shell.run("context", "xylophone maintenance")
     assert silent.stdout == ""
     assert "nothing" in silent.stderr
-    assert "unknown moment" in shell.run("context", "--moment", "lunch", code=1).stderr
+    assert "unknown trigger" in shell.run("context", "--trigger", "lunch", code=1).stderr
 
 
 # ---- how it is
@@ -331,13 +331,13 @@ def test_status_tells_what_is_there_and_what_went_wrong_once(fresh: Shell) -> No
     assert fresh.json("status")["last_injection"] is None  # looking is not giving
     Client(fresh.home).get("/api/context", project_path=str(fresh.folder))
     for _ in range(3):
-        note(str(fresh.home.trouble), Trouble(at=time.time(), where="hook: spool", what="the disk was full"))
+        note(str(fresh.home.trouble), Problem(at=time.time(), where="hook: spool", what="the disk was full"))
     told = fresh.json("status")
     assert told["worker"]["running"]
     assert told["counts"]["memories"] == 1
     page = Page(Client(fresh.home)).ask("/api/health")["store"]
     assert told["database_bytes"] == page["bytes"] > 0
-    assert told["last_injection"]["moment"] == "session_start"
+    assert told["last_injection"]["trigger"] == "session_start"
     assert [(each["what"], each["count"]) for each in told["troubles"]] == [("the disk was full", 3)]
     first, second = fresh.says("status"), fresh.says("status")
     assert "3x, hook: spool: the disk was full" in first
@@ -348,7 +348,7 @@ def test_status_tells_what_is_there_and_what_went_wrong_once(fresh: Shell) -> No
 
 def test_a_trouble_is_told_once_even_when_its_file_begins_again(home: Home) -> None:
     for at, what in ((1.0, "x"), (2.0, "y"), (3.0, "z")):
-        note(str(home.trouble), Trouble(at=at, where="w", what=what))
+        note(str(home.trouble), Problem(at=at, where="w", what=what))
         if at < 3:
             troubles.told(home, troubles.untold(home))
         if at == 2:
@@ -359,7 +359,7 @@ def test_a_trouble_is_told_once_even_when_its_file_begins_again(home: Home) -> N
 def test_a_trouble_that_goes_on_is_told_once_a_day(home: Home) -> None:
     heard = []
     for hour in range(0, 30, 2):
-        note(str(home.trouble), Trouble(at=hour * 3600.0, where="w", what="x"))
+        note(str(home.trouble), Problem(at=hour * 3600.0, where="w", what="x"))
         new = troubles.untold(home)
         heard += [each.at / 3600 for each in new]
         troubles.told(home, new)
@@ -431,7 +431,7 @@ def test_a_database_of_a_newer_version_is_told_with_the_way_out(fresh: Shell) ->
 
 def test_a_worker_that_hangs_is_told_as_such(fresh: Shell) -> None:
     fresh.says("worker", "start")
-    pid = life.pid_of(fresh.home)
+    pid = lifecycle.pid_of(fresh.home)
     os.kill(pid, signal.SIGSTOP)
     try:
         assert f"process {pid} runs and does not answer" in fresh.says("doctor", code=1)
@@ -446,13 +446,13 @@ def test_the_worker_starts_tells_and_leaves(fresh: Shell) -> None:
     assert "no worker" in fresh.says("worker", "status", code=1)
     assert fresh.json("worker", "status", code=1) == {"running": False}
     assert fresh.says("worker", "stop") == "no worker runs\n"
-    assert f"process {life.pid_of(fresh.home)}" not in fresh.says("worker", "start")
+    assert f"process {lifecycle.pid_of(fresh.home)}" not in fresh.says("worker", "start")
     assert "already runs" in fresh.says("worker", "start")
     assert "well" in fresh.says("worker", "status")
-    assert fresh.json("worker", "status")["pid"] == life.pid_of(fresh.home)
+    assert fresh.json("worker", "status")["pid"] == lifecycle.pid_of(fresh.home)
     assert "already runs" in fresh.run("worker", "run", code=1).stderr
     assert fresh.says("worker", "stop") == "the worker has left\n"
-    assert life.pid_of(fresh.home) == 0
+    assert lifecycle.pid_of(fresh.home) == 0
 
 
 def test_the_worker_can_be_run_in_a_terminal(fresh: Shell) -> None:
@@ -460,7 +460,7 @@ def test_the_worker_can_be_run_in_a_terminal(fresh: Shell) -> None:
         [sys.executable, "-m", "foreword", "worker", "run"], env=fresh.environ, stderr=subprocess.PIPE
     )
     try:
-        wait_for(lambda: life.pid_of(fresh.home) == running.pid)
+        wait_for(lambda: lifecycle.pid_of(fresh.home) == running.pid)
         assert fresh.json("worker", "status")["pid"] == running.pid
         fresh.says("worker", "stop")
         assert running.wait(20) == 0
@@ -475,7 +475,7 @@ def test_after_an_upgrade_a_command_finds_a_worker_of_the_new_build(fresh: Shell
     fresh.environ["PYTHONPATH"] = str(package.parent)
     fresh.add("note", "before")
     old = fresh.json("worker", "status")["build"]
-    (package / "languages.py").write_text((package / "languages.py").read_text() + "\n# newer\n")
+    (package / "projects.py").write_text((package / "projects.py").read_text() + "\n# newer\n")
     fresh.says("search", "before")
     assert fresh.json("worker", "status")["build"] != old
 
@@ -562,5 +562,5 @@ def test_the_demo_of_a_repository_has_its_commits(fresh: Shell) -> None:
     assert "What did we do about" in said
     [kept] = scratch.iterdir()
     assert f"FOREWORD_HOME={kept}" in said
-    assert life.pid_of(Home(kept)) == 0
+    assert lifecycle.pid_of(Home(kept)) == 0
     assert "error: " in fresh.run("demo", "--repo", "nowhere", code=1).stderr

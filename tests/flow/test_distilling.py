@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from foreword.client import Client
 from foreword.errors import NotFound
+from foreword.worker.client import Client
 from tests.flow.conftest import until
 
 

@@ -16,17 +16,17 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
+from foreword.capture.payload import HookCall
 from foreword.errors import NotFound
+from foreword.hook.spool import append
+from foreword.models import Event, Memory
 from foreword.paths import Home
-from foreword.payloads import Delivery
 from foreword.projects import resolve
-from foreword.spool import append
 from foreword.store.sqlite import Store
-from foreword.types import Event, Memory
+from foreword.worker.client import Client
 from tests import canaries
 from tests.canaries import standing
-from tests.flow.conftest import CLEAN, Host, end_worker, wait_for
+from tests.flow.conftest import CLEAN, HookRunner, end_worker, wait_for
 
 RNG = random.Random(6)
 
@@ -97,7 +97,7 @@ def an_export(path: Path, project: str, titles: Iterable[str]) -> Path:
 
 
 def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_back(
-    home: Home, host: Host, start: Callable[[], Client], project: str, tmp_path: Path
+    home: Home, host: HookRunner, start: Callable[[], Client], project: str, tmp_path: Path
 ) -> None:
     client = start()
     notes = [a_note(project) for _ in range(60)]
@@ -127,7 +127,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
     home.trouble.write_text(json.dumps({"at": time.time(), "where": "hook", "what": f"bad {texts[1]}"}) + "\n")
     home.log.write_text(f"2026-01-01 INFO saw {texts[4].lower()}\nsecond line\n")
     (home.logs / "worker.log.1").write_text(f"2026-01-01 INFO saw {texts[3]}\n")
-    append(str(home.spool / "aside"), Delivery("x", "y", 5.0, json.dumps({"t": texts[4]}).encode()), most=1 << 20)
+    append(str(home.spool / "aside"), HookCall("x", "y", 5.0, json.dumps({"t": texts[4]}).encode()), most=1 << 20)
     host.tell("UserPromptSubmit", {"session_id": "live-0", "cwd": project, "prompt": f"and again: {texts[5]}"})
     assert host.spooled() > 0
     client = start()
@@ -160,7 +160,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
 
 
 def test_a_memory_leaves_its_session_too_and_the_rest_of_the_session_stays(
-    home: Home, host: Host, start: Callable[[], Client], project: str
+    home: Home, host: HookRunner, start: Callable[[], Client], project: str
 ) -> None:
     """One of a session's decisions goes, in every wording; the session, its events and its other words stay."""
     client = start()
@@ -169,7 +169,7 @@ def test_a_memory_leaves_its_session_too_and_the_rest_of_the_session_stays(
     prompts(client, project, "two", [f"was it right? let's use {gone} because it is quick"])
     doomed = next(each for each in decided(client, project, 2) if gone in json.dumps(each))
     host.context("UserPromptSubmit", {"session_id": "three", "cwd": project, "prompt": f"what of {doomed['title']}?"})
-    asked = {"project_path": project, "session_id": "three", "moment": "question", "prompt": doomed["title"]}
+    asked = {"project_path": project, "session_id": "three", "trigger": "question", "prompt": doomed["title"]}
     assert gone in client.get("/api/context", **asked)["context"]
     client.post(f"/api/memories/{doomed['id']}", {"title": f"Take {gone} for it"})
     wait_for(lambda: host.spooled() == 0)
@@ -219,7 +219,7 @@ def decided(client: Client, project: str, count: int) -> list[dict[str, Any]]:
 
 
 def test_a_session_that_was_forgotten_may_go_on_and_tells_nothing_of_before(
-    home: Home, host: Host, start: Callable[[], Client], project: str
+    home: Home, host: HookRunner, start: Callable[[], Client], project: str
 ) -> None:
     client = start()
     gone = noise(30)
@@ -256,16 +256,16 @@ import os, sys, time
 from pathlib import Path
 from foreword.paths import Home
 from foreword.store import forgetting as rows
-from foreword.worker import forgetting
-from foreword.worker.keeper import Keeper
+from foreword.worker import forget
+from foreword.worker.app import App
 home, id, step = Home(Path(sys.argv[1])), sys.argv[2], sys.argv[3]
 def killed(*_, **__):
     os._exit(9)
 if step in ("_cut", "_cut_files", "scan"):
-    setattr(forgetting, step, killed)
+    setattr(forget, step, killed)
 else:
     setattr(rows.Copy if step == "forget" else rows.Forgetter, step, killed)
-keeper = Keeper(home)
+keeper = App(home)
 if id:
     keeper.forget({"ids": [id]})
 time.sleep(30)

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from foreword.amendments import Amendment
+from foreword.audit import MemoryChange
+from foreword.capture.payload import HookCall
 from foreword.errors import NotFound
+from foreword.hook.spool import append
+from foreword.models import Event, Link, Memory
 from foreword.paths import Home
-from foreword.payloads import Delivery
-from foreword.spool import append
 from foreword.store import forgetting
-from foreword.types import Event, Link, Memory
-from foreword.worker.keeper import Keeper
+from foreword.worker.app import App
 from foreword.worker.projects import united
 from tests.canaries import noise, standing
 
@@ -40,56 +40,54 @@ class Clock:
         return self.now
 
 
-def opened(home: Home) -> Keeper:
+def opened(home: Home) -> App:
     for folder in (home.logs, home.spool, home.backups):
         folder.mkdir(parents=True, exist_ok=True)
-    return Keeper(home, now=Clock())
+    return App(home, now=Clock())
 
 
 @pytest.fixture
-def keeper(home: Home) -> Iterator[Keeper]:
+def app(home: Home) -> Iterator[App]:
     made = opened(home)
     yield made
     made.close()
 
 
-def forget(keeper: Keeper, **asked: Any) -> dict[str, Any]:
-    return keeper._forgetting.asked(asked)
+def forget(app: App, **asked: Any) -> dict[str, Any]:
+    return app._forgetting.asked(asked)
 
 
-def kept(keeper: Keeper, *memories: Memory) -> list[Memory]:
+def kept(app: App, *memories: Memory) -> list[Memory]:
     made = [
         replace(each, project=each.project or "a", created=each.created or 5.0, confirmed=each.confirmed or 5.0)
         for each in memories
     ]
-    return list(keeper.store.keep(made))
+    return list(app.store.keep(made))
 
 
 def prompt(key: str, text: str, *, session: str) -> Event:
     return Event(key, "claude-code", "UserPromptSubmit", "prompt", session, "a", "/", 5.0, {"prompt": text})
 
 
-def merge(keeper: Keeper, key: str, into: str) -> None:
-    keeper.store.merge_project(key, into=into, unite=united, who="user", at=keeper.now())
+def merge(app: App, key: str, into: str) -> None:
+    app.store.merge_project(key, into=into, unite=united, who="user", at=app.now())
 
 
-def back_up(home: Home, keeper: Keeper) -> Path:
+def back_up(home: Home, app: App) -> Path:
     path = home.backups / "before.db"
-    keeper.store._flush()
-    keeper.store._db.execute("VACUUM INTO ?", (str(path),))
+    app.store._flush()
+    app.store._db.execute("VACUUM INTO ?", (str(path),))
     return path
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_canary_of_one_memory_is_left_and_every_canary_of_the_others_stays(
-    home: Home, keeper: Keeper, seed: int
-) -> None:
+def test_no_canary_of_one_memory_is_left_and_every_canary_of_the_others_stays(home: Home, app: App, seed: int) -> None:
     """Memories of several sentences of noise, and copies of each sentence in every kind of row and file."""
     rng = random.Random(seed)
     sizes = rng.choices(range(2, 12), k=rng.randint(2, 5))
     texts = [[f"The {noise(rng)} has {noise(rng)} of {noise(rng)}" for _ in range(size)] for size in sizes]
     made = kept(
-        keeper,
+        app,
         *(
             Memory(
                 "decision", each[0], ". ".join(each[1:]), session=f"s{at}", uid=f"u{at}", detail={"why": noise(rng, 14)}
@@ -101,17 +99,17 @@ def test_no_canary_of_one_memory_is_left_and_every_canary_of_the_others_stays(
     for number, (at, sentence) in enumerate(copies):
         for form in (sentence.upper(), json.dumps({"deep": json.dumps(f"so: {sentence}.")}), made[at].detail["why"]):
             session = rng.choice([f"s{at}", "elsewhere"]) if form[:4].lower() in ("the ", '{"de') else f"s{at}"
-            keeper.store.append([prompt(f"k{number}{form[:9]}", f"he said {form}", session=session)])
-        append(str(home.spool / "aside"), Delivery("x", "y", 5.0, json.dumps({"t": sentence}).encode()), most=1 << 20)
-    kept(keeper, Memory("summary", "All of it", session="s0", detail={"learned": [each for _, each in copies]}))
+            app.store.append([prompt(f"k{number}{form[:9]}", f"he said {form}", session=session)])
+        append(str(home.spool / "aside"), HookCall("x", "y", 5.0, json.dumps({"t": sentence}).encode()), most=1 << 20)
+    kept(app, Memory("summary", "All of it", session="s0", detail={"learned": [each for _, each in copies]}))
     home.log.write_text("".join(f"2026-01-01 INFO saw {sentence}\n" for _, sentence in copies))
-    back_up(home, keeper)
+    back_up(home, app)
     gone = [*texts[0], made[0].detail["why"]]
     stay = [sentence for each in texts[1:] for sentence in each]
     files = {"memory.db", "backups/before.db", "logs/worker.log", "spool/aside/current"}
     assert standing(home.root, gone).keys() >= files - {"memory.db"}
-    receipt = forget(keeper, ids=[made[0].id])
-    keeper.close()
+    receipt = forget(app, ids=[made[0].id])
+    app.close()
     assert receipt["left"] == []
     assert standing(home.root, gone) == {}
     words = {word for text in stay for word in text.lower().split() if len(word) > 3}
@@ -119,130 +117,128 @@ def test_no_canary_of_one_memory_is_left_and_every_canary_of_the_others_stays(
 
 
 @pytest.mark.parametrize("text", SCRIPTS)
-def test_any_script_goes_from_every_file(home: Home, keeper: Keeper, text: str) -> None:
-    (one,) = kept(keeper, Memory("decision", text, session="s", uid="dec:a:x"))
+def test_any_script_goes_from_every_file(home: Home, app: App, text: str) -> None:
+    (one,) = kept(app, Memory("decision", text, session="s", uid="dec:a:x"))
     for number, form in enumerate((text, text.title(), json.dumps(text), json.dumps(json.dumps(text)))):
-        keeper.store.append([prompt(f"k{number}", f"say: {form}", session="t")])
+        app.store.append([prompt(f"k{number}", f"say: {form}", session="t")])
     home.log.write_text(f"{json.dumps({'said': text})}\nsaw {text}\n")
-    receipt = forget(keeper, ids=[one.id])
+    receipt = forget(app, ids=[one.id])
     assert receipt["left"] == []
     for path in (home.database, home.log):
         data = path.read_bytes().decode("utf-8", "replace").lower()
         assert [part for part in text.lower().split() if len(part.encode()) > 8 and part in data] == []
 
 
-def test_what_is_said_in_other_words_is_listed_and_stays_as_it_was(keeper: Keeper) -> None:
+def test_what_is_said_in_other_words_is_listed_and_stays_as_it_was(app: App) -> None:
     one, two, three = kept(
-        keeper,
+        app,
         Memory("decision", "Invoices are rounded to whole cents before taxes", uid="u1"),
         Memory("decision", "We round invoices to whole cents before the taxes", uid="u2"),
         Memory("decision", "Fixed", "Restart the worker.", uid="u3"),
     )
-    would = forget(keeper, ids=[one.id], dry_run=True)
-    receipt = forget(keeper, ids=[one.id])
+    would = forget(app, ids=[one.id], dry_run=True)
+    receipt = forget(app, ids=[one.id])
     for told in (would, receipt):
         assert [each["id"] for each in told["similar"]] == [two.id]
         assert told["cut_memories"] == []
-    assert keeper.store.by_id([two.id, three.id]) == (two, three)
-    assert forget(keeper, ids=[three.id])["sentences"] == {"looked_for": 0, "too_short": 2}
+    assert app.store.by_id([two.id, three.id]) == (two, three)
+    assert forget(app, ids=[three.id])["sentences"] == {"looked_for": 0, "too_short": 2}
 
 
-def test_a_memory_whose_project_was_merged_goes_from_the_backup_of_before_and_stays_away(
-    home: Home, keeper: Keeper
-) -> None:
+def test_a_memory_whose_project_was_merged_goes_from_the_backup_of_before_and_stays_away(home: Home, app: App) -> None:
     first, second = kept(
-        keeper,
+        app,
         Memory("decision", "payroll at ten four", uid="dec:a:1"),
         Memory("failure", "short", uid="fai:a:1"),
     )
-    before = back_up(home, keeper)
-    forget(keeper, ids=[second.id])
-    merge(keeper, "a", "b")
-    forget(keeper, ids=[first.id])
+    before = back_up(home, app)
+    forget(app, ids=[second.id])
+    merge(app, "a", "b")
+    forget(app, ids=[first.id])
     assert b"payroll" not in before.read_bytes()
     again = [Memory("failure", "other wording", uid=f"fai:{key}:1", project="b", created=5.0) for key in "ab"]
     again += [Memory("decision", "other wording", uid="dec:b:1", project="b", created=5.0)]
-    assert keeper.store.bring(again) == ()
+    assert app.store.bring(again) == ()
 
 
-def test_a_project_is_forgotten_by_the_folder_of_its_alias_and_others_stay(keeper: Keeper, tmp_path: Path) -> None:
+def test_a_project_is_forgotten_by_the_folder_of_its_alias_and_others_stay(app: App, tmp_path: Path) -> None:
     folder = tmp_path / "clone"
     folder.mkdir()
-    own = keeper.registry.at(str(folder)).key
-    (one, two) = kept(keeper, Memory("decision", "of the project", project=own), Memory("note", "of another"))
-    merge(keeper, own, "/src/foo")
+    own = app.registry.at(str(folder)).key
+    (one, two) = kept(app, Memory("decision", "of the project", project=own), Memory("note", "of another"))
+    merge(app, own, "/src/foo")
     names = ("tidied: /src/foo", "tidied: /src/foobar", "git:/src/foobar")
     for name in names:
-        keeper.store.set_mark(name, "1", at=1.0)
-    assert forget(keeper, project=str(folder))["memories"] == 1
-    assert keeper.store.by_id([one.id, two.id]) == (two,)
-    assert [keeper.store.mark(name) for name in names] == ["", "1", "1"]
+        app.store.set_mark(name, "1", at=1.0)
+    assert forget(app, project=str(folder))["memories"] == 1
+    assert app.store.by_id([one.id, two.id]) == (two,)
+    assert [app.store.mark(name) for name in names] == ["", "1", "1"]
 
 
-def test_what_was_learned_of_it_goes_and_is_not_learned_again(home: Home, keeper: Keeper) -> None:
+def test_what_was_learned_of_it_goes_and_is_not_learned_again(home: Home, app: App) -> None:
     fixed = "Fixed `export_rows()`: all tests pass, and the nightly export holds the last row again. The root cause"
     fixed += " was that `export_rows()` in payroll.py left out the row behind the last line end."
     said = "The loader in ledger.py only works when lines have a trailing newline, because it counts line ends."
     base = ("s1", "a", "/", 5.0)
-    keeper.store.append([
+    app.store.append([
         prompt("k1", "the export loses a row, find out why", session="s1"),
         Event("k2", "claude-code", "Stop", "stop", *base, {"last_assistant_message": f"{fixed} {said}"}),
     ])  # fmt: skip
-    keeper.settled("s1")
-    (one,) = keeper.store.of_kinds(("learning",))
-    back_up(home, keeper)
-    forget(keeper, ids=[one.id])
-    keeper.store.append([Event("k3", "claude-code", "SessionEnd", "session_end", *base, {"reason": "exit"})])
-    keeper.settled("s1")
-    assert keeper.store.of_kinds(("learning",)) == ()
+    app.settled("s1")
+    (one,) = app.store.of_kinds(("learning",))
+    back_up(home, app)
+    forget(app, ids=[one.id])
+    app.store.append([Event("k3", "claude-code", "SessionEnd", "session_end", *base, {"reason": "exit"})])
+    app.settled("s1")
+    assert app.store.of_kinds(("learning",)) == ()
     assert b"trailing newline" not in home.database.read_bytes()
 
 
-def test_undo_neither_brings_it_back_nor_leads_to_it(keeper: Keeper) -> None:
-    old, new = kept(keeper, Memory("decision", "Use Redis for it"), Memory("decision", "Use Valkey for it"))
+def test_undo_neither_brings_it_back_nor_leads_to_it(app: App) -> None:
+    old, new = kept(app, Memory("decision", "Use Redis for it"), Memory("decision", "Use Valkey for it"))
     aside = replace(old, status="superseded", superseded_by=new.id)
     link = Link(new.id, "supersedes", old.id)
-    keeper.store.amend([Amendment("supersede", changed=((old, aside),), links=(link,))], who="user", at=6.0)
-    (aside,) = keeper.store.by_id([old.id])
+    app.store.amend([MemoryChange("supersede", changed=((old, aside),), links=(link,))], who="user", at=6.0)
+    (aside,) = app.store.by_id([old.id])
     back = replace(aside, status="active", superseded_by="")
-    (entry,) = keeper.store.amend([Amendment("restore", changed=((aside, back),), unlinked=(link,))], who="user", at=7)
-    forget(keeper, ids=[new.id])
-    keeper.store.undo(keeper.store.log(numbers=[entry.number]), who="user", at=keeper.now())
-    (now,) = keeper.store.by_id([old.id])
-    assert (now.superseded_by, keeper.store.linked(old.id)) == ("", ())
+    (entry,) = app.store.amend([MemoryChange("restore", changed=((aside, back),), unlinked=(link,))], who="user", at=7)
+    forget(app, ids=[new.id])
+    app.store.undo(app.store.log(numbers=[entry.number]), who="user", at=app.now())
+    (now,) = app.store.by_id([old.id])
+    assert (now.superseded_by, app.store.linked(old.id)) == ("", ())
 
 
-def test_imports_bring_no_cut_sentence_back_into_memories_and_events(keeper: Keeper) -> None:
+def test_imports_bring_no_cut_sentence_back_into_memories_and_events(app: App) -> None:
     said = "The payroll database is at ten dot four"
     event = prompt("k", f"you know: {said}", session="t")
-    keeper.store.append([event])
-    one, other = kept(keeper, Memory("decision", said, uid="u1"), Memory("note", f"As told: {said}", uid="u2"))
-    assert forget(keeper, ids=[one.id])["cut_memories"] == [other.id]
-    keeper.store.bring([other], events=[event, replace(event, at=6.0)])
-    assert [memory.title for _, memory in keeper.store.page()] == ["As told: [forgotten]"]
-    assert keeper.store.counts()["events"] == 1
+    app.store.append([event])
+    one, other = kept(app, Memory("decision", said, uid="u1"), Memory("note", f"As told: {said}", uid="u2"))
+    assert forget(app, ids=[one.id])["cut_memories"] == [other.id]
+    app.store.bring([other], events=[event, replace(event, at=6.0)])
+    assert [memory.title for _, memory in app.store.page()] == ["As told: [forgotten]"]
+    assert app.store.counts()["events"] == 1
 
 
 @pytest.mark.parametrize("match", ["100%", "_", "a*b", '"x" OR y', "it's", "\\", "%'); --"])
-def test_signs_are_looked_for_as_they_are(keeper: Keeper, match: str) -> None:
-    kept(keeper, Memory("note", f"holds {match} here"), Memory("note", "holds nothing of it, once 1"))
-    assert forget(keeper, match=match, project="a")["memories"] == 1
+def test_signs_are_looked_for_as_they_are(app: App, match: str) -> None:
+    kept(app, Memory("note", f"holds {match} here"), Memory("note", "holds nothing of it, once 1"))
+    assert forget(app, match=match, project="a")["memories"] == 1
 
 
-def test_nothing_that_is_about_to_go_is_fetched_any_more(keeper: Keeper) -> None:
-    (one,) = kept(keeper, Memory("decision", "walrus"))
-    live = keeper.store.forgetting
+def test_nothing_that_is_about_to_go_is_fetched_any_more(app: App) -> None:
+    (one,) = kept(app, Memory("decision", "walrus"))
+    live = app.store.forgetting
     live.begin(live.ask(lambda execute: forgetting.doomed(execute, ids=[one.id])), at=9.0)
     with pytest.raises(NotFound):
-        keeper.memory(one.id)
+        app.memory(one.id)
 
 
-def test_what_a_forgotten_session_saw_and_fixed_of_anothers_memory_goes_with_it(home: Home, keeper: Keeper) -> None:
+def test_what_a_forgotten_session_saw_and_fixed_of_anothers_memory_goes_with_it(home: Home, app: App) -> None:
     fix, other = (noise(random.Random(seed)) for seed in (1, 2))
     both = {"seen_in": {"gone": 2, "later": 1}, "fix": fix, "fixed_files": ["a.py"]}
     tells = f"Run as `make x`.\nFixed: {fix}."
     one, two = kept(
-        keeper,
+        app,
         Memory("failure", "pool is closed", tells, session="later", detail={**both, "fixes": {fix: ["gone"]}}),
         Memory(
             "failure",
@@ -251,16 +247,16 @@ def test_what_a_forgotten_session_saw_and_fixed_of_anothers_memory_goes_with_it(
             detail={**both, "fixes": {fix: ["gone"], other: ["later"]}, "worked": {"make y": ["gone", "later"]}},
         ),
     )
-    keeper.store.append([prompt("k", "hello", session="gone")])
-    shown = forget(keeper, session="gone", dry_run=True)
-    receipt = forget(keeper, session="gone")
+    app.store.append([prompt("k", "hello", session="gone")])
+    shown = forget(app, session="gone", dry_run=True)
+    receipt = forget(app, session="gone")
     assert sorted(receipt["cut_memories"]) == sorted(shown["cut_memories"]) == sorted([one.id, two.id])
-    first, second = keeper.store.by_id([one.id, two.id])
+    first, second = app.store.by_id([one.id, two.id])
     assert first.body == "Run as `make x`."
     assert first.detail == {"seen_in": {"later": 1}, "fix": "", "fixed_files": [], "fixes": {}}
     assert second.detail == {
         "seen_in": {"later": 1}, "fix": other, "fixed_files": [], "fixes": {other: ["later"]},
         "worked": {"make y": ["later"]},
     }  # fmt: skip
-    keeper.close()
+    app.close()
     assert standing(home.root, [fix]) == {}

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.errors import BadRequest, NotFound
 from foreword.paths import Home
-from tests.flow.conftest import Host, end_worker, wait_for
+from foreword.worker.client import Client
+from tests.flow.conftest import HookRunner, end_worker, wait_for
 from tests.flow.forked import Shell, scratch_shell
 from tests.flow.test_mcp import Agent, keep
 
@@ -360,7 +360,7 @@ def test_no_caller_gives_anybody_the_users_trust(home: Home, project: str, start
         client.post("/api/undo", {"entry": 12345})
 
 
-def test_a_session_that_says_it_again_leaves_the_users_words(home: Home, project: str, start, host: Host):
+def test_a_session_that_says_it_again_leaves_the_users_words(home: Home, project: str, start, host: HookRunner):
     client = start()
 
     def says(session: str, text: str) -> None:

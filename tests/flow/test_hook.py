@@ -17,18 +17,18 @@ from pathlib import Path
 
 import pytest
 
-from foreword.client import Client
+from foreword.capture.payload import HookCall
 from foreword.config import load
 from foreword.hook import build, context, offline
+from foreword.hook.spool import hook_calls
+from foreword.models import Context, Memory, Trigger
 from foreword.paths import Home, worker_command
-from foreword.payloads import Delivery
+from foreword.problems import noted
 from foreword.projects import resolve
-from foreword.spool import deliveries
 from foreword.store.sqlite import Store
-from foreword.trouble import noted
-from foreword.types import Context, Memory, Moment
-from foreword.worker import life
-from tests.flow.conftest import CLEAN, PATIENT, PYTHON, Host, end_worker, wait_for
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
+from tests.flow.conftest import CLEAN, PATIENT, PYTHON, HookRunner, end_worker, wait_for
 from tests.scratch import processes_in
 
 PROMPT = "why does the checkout transport time out?"
@@ -66,18 +66,18 @@ def filled(home: Home, project: str) -> Home:
     return home
 
 
-def test_what_was_added_comes_back_with_the_worker_up(filled: Home, host: Host, start, project):
+def test_what_was_added_comes_back_with_the_worker_up(filled: Home, host: HookRunner, start, project):
     client = start()
     got = host.context("UserPromptSubmit", prompt(project))
     assert "HTTPTransport" in got
     assert got.startswith("--- foreword")
     assert "Run the tests with make test" in host.context("SessionStart", opening(project))
     assert [event["hook_event_name"] for event in host.stored()] == ["UserPromptSubmit", "SessionStart"]
-    assert [each["moment"] for each in client.get("/api/injections")["injections"]] == ["session_start", "prompt"]
+    assert [each["trigger"] for each in client.get("/api/injections")["injections"]] == ["session_start", "prompt"]
 
 
 def test_what_was_added_comes_back_with_the_worker_away_and_the_event_waits_in_the_spool(
-    filled, host: Host, start, project
+    filled, host: HookRunner, start, project
 ):
     host.write_hook()
     assert "HTTPTransport" in host.context("UserPromptSubmit", prompt(project))
@@ -89,7 +89,9 @@ def test_what_was_added_comes_back_with_the_worker_away_and_the_event_waits_in_t
     assert noted(str(filled.trouble)) == ()
 
 
-def test_a_plugin_that_tells_no_time_loses_nothing_and_keeps_nobody_waiting(filled: Home, host: Host, start, project):
+def test_a_plugin_that_tells_no_time_loses_nothing_and_keeps_nobody_waiting(
+    filled: Home, host: HookRunner, start, project
+):
     host.write_hook()
     words = build.command(filled, host="opencode", event="chat.message")
     odd = ["nan why", "inf why", "-1e308 why", "1" * 400, "then why", "² why", ""]
@@ -111,7 +113,7 @@ def test_a_plugin_that_tells_no_time_loses_nothing_and_keeps_nobody_waiting(fill
     assert noted(str(filled.trouble)) == ()
 
 
-def test_synonyms_work_with_the_worker_away_too_and_the_users_come_first(filled: Home, host: Host, project):
+def test_synonyms_work_with_the_worker_away_too_and_the_users_come_first(filled: Home, host: HookRunner, project):
     filled.config.write_text('prompt_style = "index"\n')
     host.write_hook()
     store = Store(filled.database, backups=filled.backups)
@@ -127,7 +129,9 @@ def test_synonyms_work_with_the_worker_away_too_and_the_users_come_first(filled:
     assert "bank" in host.context("UserPromptSubmit", prompt(project, "moneyhouse"))
 
 
-def test_an_event_that_cannot_be_kept_in_time_is_kept_by_another_process(filled: Home, host: Host, start, project):
+def test_an_event_that_cannot_be_kept_in_time_is_kept_by_another_process(
+    filled: Home, host: HookRunner, start, project
+):
     hurried = build.config(filled, load(filled, PATIENT).settings, worker=[]) | {"deadline_all": 0.5}
     host.write_hook()
     filled.hook.write_text(build.hook_text(filled, hurried))
@@ -142,7 +146,7 @@ def test_an_event_that_cannot_be_kept_in_time_is_kept_by_another_process(filled:
     assert not noted(str(filled.trouble))
 
 
-def test_settings_that_change_behind_the_hook_count_at_once(filled: Home, host: Host, project):
+def test_settings_that_change_behind_the_hook_count_at_once(filled: Home, host: HookRunner, project):
     stop = {"session_id": "s1", "cwd": project, "hook_event_name": "Stop"}
     host.write_hook()
     filled.config.write_text("capture = false\n")
@@ -161,7 +165,7 @@ def test_settings_that_change_behind_the_hook_count_at_once(filled: Home, host: 
 
 
 @pytest.mark.parametrize("name", ["session_start", "prompt"])
-def test_the_hook_and_the_package_give_the_same_bytes(filled: Home, host: Host, project, name):
+def test_the_hook_and_the_package_give_the_same_bytes(filled: Home, host: HookRunner, project, name):
     host.write_hook()
     event, payload = {
         "session_start": ("SessionStart", opening(project)),
@@ -169,24 +173,24 @@ def test_the_hook_and_the_package_give_the_same_bytes(filled: Home, host: Host, 
     }[name]
     got = host.context(event, payload)
     here = offline.Offline(build.config(filled, load(filled, {}).settings, worker=[]), host="claude-code")
-    moment = Moment(
+    trigger = Trigger(
         name=name, project=resolve(project), session="s2", prompt=payload.get("prompt", ""), host="claude-code"
     )
     assert got
-    again = context.recalled(here, moment, now=time.time(), until=time.monotonic() + 5)
+    again = context.recalled(here, trigger, now=time.time(), until=time.monotonic() + 5)
     assert isinstance(again, Context)
     assert got == again.text
 
 
-def test_the_hook_starts_a_worker_for_the_next_time(filled: Home, host: Host, start, project):
+def test_the_hook_starts_a_worker_for_the_next_time(filled: Home, host: HookRunner, start, project):
     host.write_hook(worker=worker_command())
     host.context("UserPromptSubmit", prompt(project))
-    wait_for(lambda: life.pid_of(filled))
+    wait_for(lambda: lifecycle.pid_of(filled))
     wait_for(lambda: host.spooled() == 0)
     assert len(host.stored()) == 1
 
 
-def test_a_crash_loop_makes_few_starts(filled: Home, host: Host, project, tmp_path: Path):
+def test_a_crash_loop_makes_few_starts(filled: Home, host: HookRunner, project, tmp_path: Path):
     counter = tmp_path / "starts"
     host.write_hook(worker=["/bin/sh", "-c", f"echo x >> {counter}; exit 1"])
     began = time.monotonic()
@@ -196,23 +200,23 @@ def test_a_crash_loop_makes_few_starts(filled: Home, host: Host, project, tmp_pa
     assert counter.read_text().count("x") <= 1 + (time.monotonic() - began) // offline.START_EVERY
 
 
-def test_a_hung_worker_is_not_waited_for_and_nothing_is_lost_or_doubled(filled, host: Host, start, project):
+def test_a_hung_worker_is_not_waited_for_and_nothing_is_lost_or_doubled(filled, host: HookRunner, start, project):
     start()
     host.write_hook()
     host.context("UserPromptSubmit", prompt(project, "hello there, transport"))
-    pid = life.pid_of(filled)
+    pid = lifecycle.pid_of(filled)
     os.kill(pid, signal.SIGSTOP)
     got = host.context("UserPromptSubmit", prompt(project, session_id="s2"))
     os.kill(pid, signal.SIGCONT)
     assert "HTTPTransport" in got, noted(str(filled.trouble))
     wait_for(lambda: host.spooled() == 0)
     wait_for(lambda: len(host.stored()) >= 2)
-    assert life.stop(filled)  # the stopped worker had it in its backlog as well: it is through with that now
+    assert lifecycle.stop(filled)  # the stopped worker had it in its backlog as well: it is through with that now
     assert [event["prompt"] for event in host.stored()] == ["hello there, transport", PROMPT]
     assert any("worker" in trouble.where for trouble in noted(str(filled.trouble)))
 
 
-def test_a_worker_that_answers_nonsense_counts_as_away(filled: Home, host: Host, project):
+def test_a_worker_that_answers_nonsense_counts_as_away(filled: Home, host: HookRunner, project):
     host.write_hook()
     answers = [
         b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n",
@@ -238,7 +242,7 @@ def test_a_worker_that_answers_nonsense_counts_as_away(filled: Home, host: Host,
         filled.trouble.unlink()
 
 
-def test_a_refused_connection_is_no_trouble(filled: Home, host: Host, project):
+def test_a_refused_connection_is_no_trouble(filled: Home, host: HookRunner, project):
     host.write_hook()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(filled.socket))
@@ -246,7 +250,7 @@ def test_a_refused_connection_is_no_trouble(filled: Home, host: Host, project):
     assert noted(str(filled.trouble)) == ()
 
 
-def test_off_means_neither_captured_nor_injected(filled: Home, host: Host, start, project):
+def test_off_means_neither_captured_nor_injected(filled: Home, host: HookRunner, start, project):
     host.write_hook()
     assert host.context("UserPromptSubmit", prompt(project), FOREWORD_OFF="1") == ""
     assert host.spooled() == 0
@@ -256,7 +260,7 @@ def test_off_means_neither_captured_nor_injected(filled: Home, host: Host, start
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_capture_and_inject_are_switched_each_alone(filled: Home, host: Host, start, project, worker):
+def test_capture_and_inject_are_switched_each_alone(filled: Home, host: HookRunner, start, project, worker):
     for setting, got_context, kept in (("capture = false", True, False), ("inject = false", False, True)):
         filled.config.write_text(setting)
         client = start() if worker == "up" else None
@@ -267,13 +271,13 @@ def test_capture_and_inject_are_switched_each_alone(filled: Home, host: Host, st
             assert bool(host.stored()) is kept
             end_worker(filled)
         else:
-            waiting = list(deliveries(filled.spool.joinpath("current").read_bytes()))
-            assert any(isinstance(each, Delivery) and not each.given for each in waiting) is kept
+            waiting = list(hook_calls(filled.spool.joinpath("current").read_bytes()))
+            assert any(isinstance(each, HookCall) and not each.given for each in waiting) is kept
             filled.spool.joinpath("current").unlink()
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_a_project_that_is_off_is_neither_captured_nor_shown(filled: Home, host: Host, start, project, worker):
+def test_a_project_that_is_off_is_neither_captured_nor_shown(filled: Home, host: HookRunner, start, project, worker):
     filled.config.write_text(f"off_projects = [{json.dumps(project)}]")
     host.write_hook()
     if worker == "up":
@@ -284,7 +288,7 @@ def test_a_project_that_is_off_is_neither_captured_nor_shown(filled: Home, host:
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_secrets_reach_no_file(filled: Home, host: Host, start, project, worker):
+def test_secrets_reach_no_file(filled: Home, host: HookRunner, start, project, worker):
     secret = "ghp_" + "Zq7" * 12
     host.write_hook()
     if worker == "up":
@@ -300,7 +304,7 @@ def test_secrets_reach_no_file(filled: Home, host: Host, start, project, worker)
         assert b"the salary" not in path.read_bytes(), path
 
 
-def test_another_project_is_never_shown(filled: Home, host: Host, start, tmp_path: Path):
+def test_another_project_is_never_shown(filled: Home, host: HookRunner, start, tmp_path: Path):
     other = tmp_path / "elsewhere" / "shop"  # the same folder name
     other.mkdir(parents=True)
     (other / "pyproject.toml").write_text("")
@@ -311,13 +315,13 @@ def test_another_project_is_never_shown(filled: Home, host: Host, start, tmp_pat
     assert host.context("SessionStart", opening(str(other))) == ""
 
 
-def test_a_sub_agent_is_neither_captured_nor_answered(filled: Home, host: Host, start, project):
+def test_a_sub_agent_is_neither_captured_nor_answered(filled: Home, host: HookRunner, start, project):
     start()
     assert host.context("UserPromptSubmit", prompt(project, agent_id="a1")) == ""
     assert host.stored() == []
 
 
-def test_a_host_that_keeps_stdin_open_is_answered_all_the_same(filled: Home, host: Host, project):
+def test_a_host_that_keeps_stdin_open_is_answered_all_the_same(filled: Home, host: HookRunner, project):
     host.write_hook(deadline_stdin=2.0)
     command = build.command(filled, host="claude-code", event="UserPromptSubmit")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as hook:
@@ -329,7 +333,7 @@ def test_a_host_that_keeps_stdin_open_is_answered_all_the_same(filled: Home, hos
         assert hook.wait(60) == 0
 
 
-def test_the_client_imports_next_to_nothing_while_the_worker_is_up(filled: Home, host: Host, start, project):
+def test_the_client_imports_next_to_nothing_while_the_worker_is_up(filled: Home, host: HookRunner, start, project):
     start()
     heavy = {"re", "os", "json", "typing", "collections", "dataclasses", "functools", "enum", "sqlite3", "pathlib"}
     loaded = _loaded(filled, prompt(project))
@@ -338,7 +342,7 @@ def test_the_client_imports_next_to_nothing_while_the_worker_is_up(filled: Home,
     assert not [name for name in loaded if name.startswith("foreword.")]
 
 
-def test_a_hook_whose_client_or_package_is_gone_leaves_in_peace(filled: Home, host: Host, project):
+def test_a_hook_whose_client_or_package_is_gone_leaves_in_peace(filled: Home, host: HookRunner, project):
     host.write_hook()
     config = build.config(filled, load(filled, PATIENT).settings, worker=[]) | {"package": "/nowhere"}
     filled.hook.write_text(build.hook_text(filled, config))
@@ -370,7 +374,9 @@ def _answer_once(listener: socket.socket, answer: bytes) -> None:
         line.sendall(answer)
 
 
-def test_nothing_is_shown_twice_in_a_window_however_fast_the_prompts_come(filled: Home, host: Host, start, project):
+def test_nothing_is_shown_twice_in_a_window_however_fast_the_prompts_come(
+    filled: Home, host: HookRunner, start, project
+):
     start()
     for number in range(6):
         session = f"fast-{number}"
@@ -380,20 +386,20 @@ def test_nothing_is_shown_twice_in_a_window_however_fast_the_prompts_come(filled
         assert "HTTPTransport" not in second
 
 
-def test_the_worker_imports_nothing_from_the_folder_it_is_started_in(filled: Home, host: Host, start, project):
+def test_the_worker_imports_nothing_from_the_folder_it_is_started_in(filled: Home, host: HookRunner, start, project):
     for name in ("queue", "apsw", "json", "foreword"):
         Path(project, f"{name}.py").write_text("open(__file__ + '.ran', 'w'); raise SystemExit(3)")
     host.write_hook(worker=worker_command())
     command = build.command(filled, host="claude-code", event="Stop")
     payload = json.dumps({"session_id": "s", "cwd": project}).encode()
     subprocess.run(command, input=payload, cwd=project, check=True, timeout=30)
-    wait_for(lambda: life.pid_of(filled) and host.spooled() == 0)
+    wait_for(lambda: lifecycle.pid_of(filled) and host.spooled() == 0)
     assert not list(Path(project).glob("*.ran"))
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
 def test_a_folder_whose_name_looks_like_a_secret_is_one_project_and_is_not_written_down(
-    filled: Home, host: Host, start, tmp_path: Path, worker
+    filled: Home, host: HookRunner, start, tmp_path: Path, worker
 ):
     secret = "ghp_" + "Qx9" * 12
     folder = tmp_path / secret / "shop"
@@ -417,25 +423,25 @@ def test_a_folder_whose_name_looks_like_a_secret_is_one_project_and_is_not_writt
         assert secret[4:24].encode() not in path.read_bytes(), path
 
 
-def test_a_memory_put_away_under_the_worker_is_noticed(filled: Home, host: Host, start, project):
+def test_a_memory_put_away_under_the_worker_is_noticed(filled: Home, host: HookRunner, start, project):
     client = start()
     for file in (filled.database, Path(f"{filled.database}-wal"), Path(f"{filled.database}-shm")):
         file.unlink(missing_ok=True)
     wait_for(lambda: client.get("/api/health")["counts"]["memories"] == 0)  # the new one is in its place
     client.post("/api/memories", {"kind": "note", "title": "the wombat digs", "project_path": project})
-    assert life.stop(filled)
+    assert lifecycle.stop(filled)
     assert [m["title"] for m in start().get("/api/search", q="wombat", project_path=project)["results"]]
     assert any("taken away" in trouble.what for trouble in noted(str(filled.trouble)))
 
 
-def test_a_home_made_anew_belongs_to_its_new_worker(home: Home, host: Host, start, project):
+def test_a_home_made_anew_belongs_to_its_new_worker(home: Home, host: HookRunner, start, project):
     start()
-    old = life.pid_of(home)
+    old = lifecycle.pid_of(home)
     home.root.rename(home.root.with_name("old"))  # at once: while it is removed, its worker still writes into it
     home.prepare()
     start()
     host.write_hook()
-    assert life.pid_of(home) != old
+    assert lifecycle.pid_of(home) != old
     for number in range(5):
         host.tell("Stop", {"session_id": "s", "cwd": project, "prompt_id": str(number)})
     wait_for(lambda: old not in [each.pid for each in processes_in(home.root.parent)])
@@ -446,7 +452,9 @@ def test_a_home_made_anew_belongs_to_its_new_worker(home: Home, host: Host, star
 
 @pytest.mark.parametrize("worker", ["up", "away"])
 @pytest.mark.parametrize("form", ["head", "middle", "key", "seam", "no JSON"])
-def test_what_is_private_stays_so_when_a_huge_payload_is_cut(home: Home, host: Host, start, project, worker, form):
+def test_what_is_private_stays_so_when_a_huge_payload_is_cut(
+    home: Home, host: HookRunner, start, project, worker, form
+):
     host.write_hook()
     if worker == "up":
         start()
@@ -474,7 +482,9 @@ def test_what_is_private_stays_so_when_a_huge_payload_is_cut(home: Home, host: H
         assert all(token[at : at + 12].encode() not in data for at in range(4, 28)), path
 
 
-def test_folders_that_differ_only_in_what_looks_like_a_secret_are_two_projects(home: Home, host: Host, start, tmp_path):
+def test_folders_that_differ_only_in_what_looks_like_a_secret_are_two_projects(
+    home: Home, host: HookRunner, start, tmp_path
+):
     client = start()
     for number, letters in enumerate(("Qx9", "Zk4")):
         folder = tmp_path / ("ghp_" + letters * 12)
@@ -489,7 +499,7 @@ def test_folders_that_differ_only_in_what_looks_like_a_secret_are_two_projects(h
         assert f"wombat {1 - number}" not in seen
 
 
-def test_a_switch_acts_before_a_worker_is_there_again(filled: Home, host: Host, project):
+def test_a_switch_acts_before_a_worker_is_there_again(filled: Home, host: HookRunner, project):
     environ = {**CLEAN, "FOREWORD_HOME": str(filled.root), "FOREWORD_WORKER_AUTOSTART": "0"}
     for setting in (("off_projects", project), ("capture", "no")):
         command = [PYTHON, "-m", "foreword", "config", "set", *setting]
@@ -507,8 +517,8 @@ def test_on_a_full_disk_events_go_into_the_reserve_and_the_user_is_told(tmp_path
     try:
         home.prepare()
         monkeypatch.setenv("FOREWORD_HOME", str(home.root))
-        host, client = Host(home), Client(home, seconds=20)
-        life.start(home)
+        host, client = HookRunner(home), Client(home, seconds=20)
+        lifecycle.start(home)
         wait_for(lambda: Path(f"{home.spool}.reserve").exists())
         host.write_hook()
         with contextlib.suppress(OSError), open(disk / "ballast", "wb", buffering=0) as ballast:

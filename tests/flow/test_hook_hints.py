@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.paths import Home
-from foreword.trouble import noted
-from tests.flow.conftest import Host, end_worker, until
+from foreword.problems import noted
+from foreword.worker.client import Client
+from tests.flow.conftest import HookRunner, end_worker, until
 from tests.flow.test_host_bytes import SHAPES, told
 from tests.tables import table
 
@@ -26,7 +26,7 @@ ids = itertools.count()
 class Session:
     """One session of Claude Code in a project, told by hook processes."""
 
-    def __init__(self, host: Host, client: Client, folder: str, *, begin: bool = True) -> None:
+    def __init__(self, host: HookRunner, client: Client, folder: str, *, begin: bool = True) -> None:
         self.host, self.client, self.folder = host, client, folder
         self.id = f"session-{next(ids)}"
         self.started_with = self.tell("SessionStart", source="startup") if begin else ""
@@ -66,12 +66,12 @@ class Session:
 
 
 @pytest.fixture
-def told_by(shared_home: Home) -> Host:
-    return Host(shared_home)
+def told_by(shared_home: Home) -> HookRunner:
+    return HookRunner(shared_home)
 
 
 @pytest.fixture
-def session(told_by: Host, worker: Client, project: str):
+def session(told_by: HookRunner, worker: Client, project: str):
     return lambda **more: Session(told_by, worker, project, **more)
 
 
@@ -185,7 +185,7 @@ def test_hints_are_dated_lines_within_their_budgets_and_recorded(session, worker
     later = session()
     said = [later.before("Bash", command=f"shopctl list {option}") for option in options]
     given = worker.get("/api/injections", session_id=later.id, text=1, limit=100)["injections"]
-    records = [each for each in given if each["moment"] == "tool"]
+    records = [each for each in given if each["trigger"] == "tool"]
     assert sorted(each["text"] for each in records) == sorted(filter(None, said))
     assert 10 <= len(records) < 40
     assert sum(each["tokens"] for each in records) <= 1_500
@@ -263,7 +263,7 @@ def test_a_command_that_worked_is_told_nothing_behind_it(session, told_by, proje
 
 
 @pytest.mark.parametrize("setting", ["hints = false", "inject = false", "off_projects"])
-def test_switches_hold_for_hints(home: Home, host: Host, start, project, setting):
+def test_switches_hold_for_hints(home: Home, host: HookRunner, start, project, setting):
     client = start()
     fail_and_work(Session(host, client, project))
     assert Session(host, client, project).before("Bash", command="make unit") != ""
@@ -277,7 +277,7 @@ def test_switches_hold_for_hints(home: Home, host: Host, start, project, setting
     assert later.run("make unit", error=NO_RULE) == ""
 
 
-def test_without_a_worker_a_tool_is_not_kept_waiting(home: Home, host: Host, start, project):
+def test_without_a_worker_a_tool_is_not_kept_waiting(home: Home, host: HookRunner, start, project):
     """Nothing is imported, spooled or started before a tool; behind one the event is kept, and no context built."""
     fail_and_work(Session(host, start(), project))
     end_worker(home)

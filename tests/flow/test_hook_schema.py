@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from foreword.paths import Home
-from foreword.trouble import noted
+from foreword.problems import noted
 from tests.fixtures.make_store import FIXTURES, ROOMS
-from tests.flow.conftest import Host
+from tests.flow.conftest import HookRunner
 
 
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
-def test_a_hook_answers_from_the_store_of_an_earlier_version(home: Home, host: Host, fixture: Path) -> None:
+def test_a_hook_answers_from_the_store_of_an_earlier_version(home: Home, host: HookRunner, fixture: Path) -> None:
     home.database.write_bytes(gzip.decompress(fixture.read_bytes()))
     host.write_hook()  # and no worker, which would migrate it
     start = host.context("SessionStart", {"session_id": "s", "cwd": ROOMS, "source": "startup"})

@@ -19,15 +19,15 @@ from typing import Any
 
 import pytest
 
+from foreword.agents import FILES, find
 from foreword.config import load
 from foreword.hook import build, offline
-from foreword.hosts import FILES, find
+from foreword.models import Cap, Memory
 from foreword.paths import Home
+from foreword.problems import noted
 from foreword.projects import resolve
 from foreword.store.sqlite import Store
-from foreword.trouble import noted
-from foreword.types import Cap, Memory
-from tests.flow.conftest import CLEAN, PATIENT, Host
+from tests.flow.conftest import CLEAN, PATIENT, HookRunner
 from tests.recorded import PAYLOADS, Recorded, recorded
 
 RECORDED = recorded()
@@ -159,11 +159,11 @@ def assert_accepted(call: Recorded, answered: Answered, *, expected: bool | None
         found, text = told(call.host, answer)
         assert found == SHAPES[call.host](call.event, text), call.name
         assert "foreword" in text.partition("\n")[0]
-        assert call.moment, call.name
+        assert call.trigger, call.name
 
 
 @pytest.mark.parametrize("worker", ["up", "away", pytest.param("away, each by a process", marks=pytest.mark.long)])
-def test_every_recorded_call_is_answered_with_what_its_host_accepts(known, host: Host, start, project, worker):
+def test_every_recorded_call_is_answered_with_what_its_host_accepts(known, host: HookRunner, start, project, worker):
     """A process without a worker takes 0.1 s of a core: one for each event of a host, the others in this process."""
     host.write_hook()
     if worker == "up":
@@ -175,7 +175,7 @@ def test_every_recorded_call_is_answered_with_what_its_host_accepts(known, host:
     answers += without_a_worker(known, [(each, each.raw) for each in rest])
     calls = [*alone, *rest]
     for call, answered in zip(calls, answers, strict=True):
-        assert_accepted(call, answered, expected=call.moment not in ("", "tool"))
+        assert_accepted(call, answered, expected=call.trigger not in ("", "tool"))
     spoken = {call.host for call, (_, answer, _) in zip(calls, answers, strict=True) if answer}
     assert spoken == set(FILES)
     assert complaints(known) == []
@@ -193,7 +193,7 @@ def pieces(calls: Iterable[Recorded]) -> list[Call]:
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_a_piece_of_a_payload_is_never_worse_than_silence(known, host: Host, start, project, worker):
+def test_a_piece_of_a_payload_is_never_worse_than_silence(known, host: HookRunner, start, project, worker):
     """Inside the worker, and by the hook's own answer in this process: all pieces."""
     host.write_hook()
     calls = pieces(placed(project, tag=worker))
@@ -210,7 +210,7 @@ def test_a_piece_of_a_payload_is_never_worse_than_silence(known, host: Host, sta
 
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_a_hook_that_is_sent_a_piece_of_a_payload_ends_well(known, host: Host, start, project, worker, sample):
+def test_a_hook_that_is_sent_a_piece_of_a_payload_ends_well(known, host: HookRunner, start, project, worker, sample):
     host.write_hook()
     calls = random.Random(300).sample(pieces(placed(project, tag=worker)), sample)
     if worker == "up":
@@ -226,7 +226,7 @@ def test_a_hook_that_is_sent_a_piece_of_a_payload_ends_well(known, host: Host, s
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_no_host_is_given_more_than_it_takes_however_high_the_budgets(home, host: Host, start, project, worker):
+def test_no_host_is_given_more_than_it_takes_however_high_the_budgets(home, host: HookRunner, start, project, worker):
     home.config.write_text(
         "[recipes.session_start]\nbudget = 10000\nknowledge.limit = 200\nsessions.limit = 200\nrules.limit = 200\n"
     )
@@ -249,7 +249,7 @@ def test_no_host_is_given_more_than_it_takes_however_high_the_budgets(home, host
     host.write_hook()
     if worker == "up":
         start()
-    starts = [each for each in placed(project, tag="c") if each.moment == "session_start"]
+    starts = [each for each in placed(project, tag="c") if each.trigger == "session_start"]
     sizes = {}
     for call, (_, answer, _) in zip(starts, processes(home, [(each, each.raw) for each in starts]), strict=True):
         _, text = told(call.host, answer)
@@ -275,7 +275,7 @@ def test_a_host_is_one_file_one_folder_of_payloads_and_one_page(name):
     recorded_here = [each for each in RECORDED if each.name.startswith(f"{name}/")]
     assert recorded_here, f"{(PAYLOADS / name).relative_to(ROOT)} must hold payloads, each {{client, event, payload}}"
     shown = {each.event for each in recorded_here}
-    assert set(host.moments) - shown <= PASCAL.get(name, set()), "every event that is answered must have a payload"
+    assert set(host.triggers) - shown <= PASCAL.get(name, set()), "every event that is answered must have a payload"
     for path in (PAYLOADS / name).glob("*.json"):
         assert json.loads(path.read_text(encoding="utf-8"))["client"], f"{path.name} must say whose it is"
 

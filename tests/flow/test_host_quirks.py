@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from foreword.agents import FILES, find
+from foreword.capture.parse import read
+from foreword.capture.payload import HookCall
 from foreword.config import load
 from foreword.hook import build, offline
-from foreword.hosts import FILES, find
+from foreword.models import TOOL_BEGIN, Memory
 from foreword.paths import Home
-from foreword.payloads import Delivery
 from foreword.projects import resolve
-from foreword.remember import read
 from foreword.store.sqlite import Store
-from foreword.types import TOOL_BEGIN, Memory
-from foreword.worker.keeper import Keeper
+from foreword.worker.app import App
 from tests.flow.conftest import PATIENT
 from tests.recorded import Recorded, recorded
 from tests.scratch import scratch_home
@@ -38,7 +38,7 @@ class Answering:
     """Answers calls with the keeper of a worker, or as a hook does without one; a second goes by with each."""
 
     def __init__(self, home: Home, *, worker: bool) -> None:
-        self.home, self.keeper = home, Keeper(home) if worker else None
+        self.home, self.app = home, App(home) if worker else None
         self.config = build.config(home, load(home, PATIENT).settings, worker=[])
         self.now = time.time()
 
@@ -47,16 +47,16 @@ class Answering:
         self.now += 1
         owner = resolve(folder)
         about = {"project": owner.key, "scope": owner.scope, "created": self.now, "confirmed": self.now}
-        store = self.keeper.store if self.keeper else Store(self.home.database, backups=self.home.backups)
+        store = self.app.store if self.app else Store(self.home.database, backups=self.home.backups)
         why = {"why": "the bank's gateway drops the first call"}
         store.keep([Memory(kind="decision", title=title, detail=why, **about)])
-        if not self.keeper:
+        if not self.app:
             store.close()
 
     def __call__(self, call: Recorded) -> bytes:
         self.now += 1
-        if self.keeper:
-            return self.keeper.hook(Delivery(host=call.host, event=call.event, at=self.now, raw=call.raw))
+        if self.app:
+            return self.app.hook(HookCall(host=call.host, event=call.event, at=self.now, raw=call.raw))
         asked = (call.host, call.event, self.now, call.raw, -1, len(call.raw))
         return offline.answer(self.config, asked, until=time.monotonic() + 5, why="")
 
@@ -67,8 +67,8 @@ def answering(request: pytest.FixtureRequest) -> Iterator[Answering]:
     with scratch_home() as home:
         made = Answering(home, worker=request.param == "worker")
         yield made
-        if made.keeper:
-            made.keeper.close()
+        if made.app:
+            made.app.close()
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def shared(name: str, *, folder: str, session: str = "", **changes: Any) -> Reco
 
 def kind_of(call: Recorded, *, event: str = "") -> str:
     """What a call is kept as; "" where it is not kept."""
-    found = read(Delivery(call.host, event or call.event, 1.0, call.raw), text_cap=1000)
+    found = read(HookCall(call.host, event or call.event, 1.0, call.raw), text_cap=1000)
     return found.event.kind if found.wanted else ""
 
 
@@ -104,7 +104,7 @@ def test_what_gemini_puts_before_the_first_prompt_is_nobodys_words(answer, proje
     call = replace_prompt(call, f"<hook_context>{block}</hook_context>\n\n{said}")
     told = find("gemini").read(call.payload)
     assert told.prompt == said
-    kept = read(Delivery(call.host, call.event, 1.0, call.raw), text_cap=9999).event.payload["prompt"]
+    kept = read(HookCall(call.host, call.event, 1.0, call.raw), text_cap=9999).event.payload["prompt"]
     assert "zeppelin" not in kept
     assert said in kept
     assert b"transport" in answer(call)
@@ -246,17 +246,17 @@ def test_a_call_without_a_folder_is_kept_without_a_project_and_not_answered(answ
     call = shared(name, folder=project, cwd=cwd)
     assert answer(call) == b""
     assert kind_of(call) == find(call.host).events[call.event]
-    found = read(Delivery(call.host, call.event, 1.0, call.raw), text_cap=1000)
+    found = read(HookCall(call.host, call.event, 1.0, call.raw), text_cap=1000)
     assert found.event.project == ""
 
 
 def test_hooks_that_are_wired_twice_are_answered_once(answer, project):
     """As by a plugin and by settings: Claude runs both, at once, and would show what both say."""
-    if not answer.keeper:
+    if not answer.app:
         return  # hooks without a worker know nothing of each other
     call = shared("claude.SessionStart.startup", folder=project, session="wired-twice")
-    asked = [Delivery(call.host, call.event, answer.now + late, call.raw) for late in (0.0, 0.05, 60.0)]
-    first, echo, later = map(answer.keeper.hook, asked)
+    asked = [HookCall(call.host, call.event, answer.now + late, call.raw) for late in (0.0, 0.05, 60.0)]
+    first, echo, later = map(answer.app.hook, asked)
     assert b"retries twice" in first
     assert echo == b""
     assert b"retries twice" in later

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.errors import WorkerError
 from foreword.paths import Home
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 from tests.flow.conftest import end_worker, until, wait_for
 from tests.flow.forked import foreword
 from tests.scratch import scratch_folder
@@ -159,7 +159,7 @@ def test_a_killed_import_goes_on_with_the_next_worker_without_loss_or_doubles(pe
         wanted = 200 * (kill + 1)
         wait_for(lambda wanted=wanted: person.rows("SELECT count(*) FROM memories")[0][0] >= wanted)
         end_worker(person.home)
-        life.start(person.home)
+        lifecycle.start(person.home)
         try:
             Client(person.home, seconds=20).get("/api/health")
         except WorkerError as exc:  # say why it left

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.errors import BadRequest, NotFound
+from foreword.models import Memory
 from foreword.paths import Home
+from foreword.problems import noted
 from foreword.projects import resolve
 from foreword.store.sqlite import Store
-from foreword.trouble import noted
-from foreword.types import Memory
-from foreword.worker import life
-from tests.flow.conftest import Host, end_worker, wait_for
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
+from tests.flow.conftest import HookRunner, end_worker, wait_for
 from tests.scratch import asking, fact
 
 PROMPT = "why does the checkout transport retry a timeout twice?"
@@ -71,14 +71,16 @@ def given(client: Client, **asked: Any) -> list[dict[str, Any]]:
 # -- every injection is recorded --------------------------------------------------------------------------------------
 
 
-def test_everything_about_an_injection_is_kept_and_its_text_word_for_word(filled: Home, host: Host, start, project):
+def test_everything_about_an_injection_is_kept_and_its_text_word_for_word(
+    filled: Home, host: HookRunner, start, project
+):
     client = start()
     seen = host.context("UserPromptSubmit", {"session_id": "s1", "cwd": project, "prompt": PROMPT})
     (listed,) = client.get("/api/injections", session_id="s1")["injections"]
     assert "text" not in listed
     told = client.get(f"/api/injections/{listed['id']}")["injection"]
     assert told["text"] == seen != ""
-    assert (told["moment"], told["form"], told["host"], told["session"]) == ("prompt", "markdown", "claude-code", "s1")
+    assert (told["trigger"], told["form"], told["host"], told["session"]) == ("prompt", "markdown", "claude-code", "s1")
     assert told["project"] == resolve(project).key
     assert 0 < told["tokens"] <= told["budget"] == 500
     assert {"checkout", "transport"} <= set(told["terms"])
@@ -98,7 +100,7 @@ def test_lists_are_of_a_session_a_project_or_a_memory_and_have_texts_only_when_a
     id = remember(client, project, fact("wombat"))
     for session in ("a", "b"):
         client.get("/api/context", project_path=project, session_id=session, prompt=asking("wombat"))
-    client.get("/api/context", project_path=project, session_id="b", moment="session_start")
+    client.get("/api/context", project_path=project, session_id="b", trigger="session_start")
     assert len(given(client)) == len(given(client, project_path=project)) == 3
     assert [each["session"] for each in given(client, session_id="a")] == ["a"]
     assert {each["session"] for each in given(client, memory=id)} == {"a", "b"}
@@ -118,7 +120,7 @@ def test_a_secret_in_a_prompt_is_not_among_its_terms(filled: Home, start, projec
 
 @pytest.mark.parametrize("capture", ["true", "false"])
 def test_what_the_hook_gives_without_a_worker_is_recorded_when_one_is_there(
-    filled: Home, host: Host, start, project, capture
+    filled: Home, host: HookRunner, start, project, capture
 ):
     filled.config.write_text(f"capture = {capture}")
     host.write_hook()
@@ -131,14 +133,14 @@ def test_what_the_hook_gives_without_a_worker_is_recorded_when_one_is_there(
     newest, oldest = given(client)
     assert (newest["text"], oldest["text"]) == (opened, seen)
     assert (newest["source"], newest["session"]) == ("startup", "s2")
-    assert (oldest["away"], oldest["host"], oldest["moment"]) == (True, "claude-code", "prompt")
+    assert (oldest["away"], oldest["host"], oldest["trigger"]) == (True, "claude-code", "prompt")
     assert {"checkout", "transport"} <= set(oldest["terms"])
     assert set(oldest["items"][0]["why"]) == FACTORS
     assert bool(host.stored()) is (capture == "true")
     assert noted(str(filled.trouble)) == ()
 
 
-def test_a_spool_that_is_read_twice_records_once(filled: Home, host: Host, start, project, tmp_path: Path):
+def test_a_spool_that_is_read_twice_records_once(filled: Home, host: HookRunner, start, project, tmp_path: Path):
     host.write_hook()
     host.context("UserPromptSubmit", {"session_id": "s1", "cwd": project, "prompt": PROMPT})
     copy = tmp_path / "copy"
@@ -152,7 +154,7 @@ def test_a_spool_that_is_read_twice_records_once(filled: Home, host: Host, start
 
 
 def test_what_waits_in_the_spool_holds_no_secret_and_a_torn_record_costs_only_itself(
-    filled: Home, host: Host, start, project
+    filled: Home, host: HookRunner, start, project
 ):
     secret = "ghp_" + "Zq7" * 12
     host.write_hook()
@@ -170,7 +172,7 @@ def test_what_waits_in_the_spool_holds_no_secret_and_a_torn_record_costs_only_it
     assert given(client) == []
 
 
-def test_a_record_that_makes_no_sense_is_set_aside_and_the_rest_goes_on(filled: Home, host: Host, start, project):
+def test_a_record_that_makes_no_sense_is_set_aside_and_the_rest_goes_on(filled: Home, host: HookRunner, start, project):
     host.write_hook()
     host.context("UserPromptSubmit", {"session_id": "s1", "cwd": project, "prompt": PROMPT})
     waiting = filled.spool / "current"
@@ -181,10 +183,10 @@ def test_a_record_that_makes_no_sense_is_set_aside_and_the_rest_goes_on(filled: 
     wait_for(lambda: any("set aside" in trouble.what for trouble in noted(str(filled.trouble))))
 
 
-def test_of_a_worker_that_was_late_only_what_the_agent_saw_is_recorded(filled: Home, host: Host, start, project):
+def test_of_a_worker_that_was_late_only_what_the_agent_saw_is_recorded(filled: Home, host: HookRunner, start, project):
     client = start()
     host.write_hook()
-    pid = life.pid_of(filled)
+    pid = lifecycle.pid_of(filled)
     os.kill(pid, signal.SIGSTOP)
     try:
         seen = host.context("UserPromptSubmit", {"session_id": "s1", "cwd": project, "prompt": PROMPT})
@@ -203,13 +205,13 @@ def test_of_a_worker_that_was_late_only_what_the_agent_saw_is_recorded(filled: H
 
 
 @pytest.mark.parametrize("worker", ["up", "away", "back"])
-def test_a_window_of_claude_from_start_to_clear(filled: Home, host: Host, start, monkeypatch, payload, worker):
+def test_a_window_of_claude_from_start_to_clear(filled: Home, host: HookRunner, start, monkeypatch, payload, worker):
     """startup, prompt, resume, compaction, clear: each memory once in each window."""
     monkeypatch.setenv("FOREWORD_WORKER_AUTOSTART", "0")
 
     def back() -> None:
         if worker == "back":  # what a hook gave alone must count for the worker that comes next, and the other way
-            if life.pid_of(filled):
+            if lifecycle.pid_of(filled):
                 end_worker(filled)
             else:
                 start()
@@ -243,7 +245,7 @@ def test_a_window_of_claude_from_start_to_clear(filled: Home, host: Host, start,
 
 
 @pytest.mark.parametrize("source", ["resume", "fork"])
-def test_on_resume_only_what_is_new_is_sent(filled: Home, host: Host, start, project, payload, source):
+def test_on_resume_only_what_is_new_is_sent(filled: Home, host: HookRunner, start, project, payload, source):
     client = start()
     host.context("SessionStart", payload("claude.SessionStart.startup"))
     remember(client, project, "the wombat is new")
@@ -253,7 +255,7 @@ def test_on_resume_only_what_is_new_is_sent(filled: Home, host: Host, start, pro
     assert host.context("SessionStart", payload(f"claude.SessionStart.{source}", context_tokens=7)) == ""
 
 
-def test_a_compaction_of_codex_brings_everything_back(filled: Home, host: Host, start, payload):
+def test_a_compaction_of_codex_brings_everything_back(filled: Home, host: HookRunner, start, payload):
     start()
     assert "HTTPTransport" in host.context("SessionStart", payload("codex.SessionStart.startup"), host="codex")
     host.context("PreCompact", payload("codex.PreCompact.auto"), host="codex")
@@ -261,7 +263,9 @@ def test_a_compaction_of_codex_brings_everything_back(filled: Home, host: Host, 
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_a_compaction_without_a_start_behind_it_empties_the_window(filled: Home, host: Host, start, payload, worker):
+def test_a_compaction_without_a_start_behind_it_empties_the_window(
+    filled: Home, host: HookRunner, start, payload, worker
+):
     """Copilot tells its compaction and starts nothing afterwards."""
     host.write_hook()
     if worker == "up":
@@ -286,7 +290,7 @@ def test_questions_have_a_thousand_tokens_in_a_window_and_searching_is_free(fill
     client = start()
     for number in range(60):
         remember(client, project, f"wombat {number} digs {'deep ' * 9}", body="a burrow " * 30)
-    asked = {"project_path": project, "session_id": "s1", "moment": "question", "prompt": "wombat"}
+    asked = {"project_path": project, "session_id": "s1", "trigger": "question", "prompt": "wombat"}
     costs = []
     while answer := client.get("/api/context", **asked):
         if not answer["context"]:
@@ -296,7 +300,7 @@ def test_questions_have_a_thousand_tokens_in_a_window_and_searching_is_free(fill
     assert "budget for questions is used up" in answer["why"]
     assert len(client.get("/api/search", q="wombat", project_path=project)["results"]) == 20
     assert client.get("/api/context", **{**asked, "session_id": ""})["context"], "without a session there is no ledger"
-    told = {**asked, "moment": "prompt", "prompt": PROMPT}
+    told = {**asked, "trigger": "prompt", "prompt": PROMPT}
     assert client.get("/api/context", **told)["context"], "prompts have their own allowance"
     event = {"host": "opencode", "event": "session.compacted", "payload": {"sessionID": "s1", "directory": project}}
     client.post("/api/events", event)
@@ -309,7 +313,7 @@ def test_questions_asked_at_once_share_one_ledger_and_repeat_nothing(filled: Hom
         remember(client, project, f"wombat {number} digs {'deep ' * 9}", body="a burrow " * 30)
 
     def ask() -> None:
-        asked = {"project_path": project, "session_id": "s1", "moment": "question", "prompt": "wombat"}
+        asked = {"project_path": project, "session_id": "s1", "trigger": "question", "prompt": "wombat"}
         Client(filled).get("/api/context", **asked)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
@@ -328,14 +332,16 @@ def test_the_totals_of_the_ledger_are_settings(filled: Home, start, project):
     filled.config.write_text("[recipes.ledger]\nquestion = 0\n")
     client = start()
     asked = {"project_path": project, "session_id": "s1", "prompt": PROMPT}
-    assert "budget for questions is used up" in client.get("/api/context", moment="question", **asked)["why"]
-    assert client.get("/api/context", moment="prompt", **asked)["context"]
+    assert "budget for questions is used up" in client.get("/api/context", trigger="question", **asked)["why"]
+    assert client.get("/api/context", trigger="prompt", **asked)["context"]
 
 
-def test_a_question_without_words_gives_the_start_once_where_no_hook_gave_it(filled: Home, host: Host, start, payload):
+def test_a_question_without_words_gives_the_start_once_where_no_hook_gave_it(
+    filled: Home, host: HookRunner, start, payload
+):
     client = start()
     project = payload("claude.SessionStart.startup")["cwd"]
-    asked = {"project_path": project, "moment": "question"}
+    asked = {"project_path": project, "trigger": "question"}
     assert "HTTPTransport" in client.get("/api/context", session_id="bare", **asked)["context"]
     again = client.get("/api/context", session_id="bare", **asked)
     assert again["context"] == ""
@@ -350,7 +356,7 @@ def test_a_question_without_words_gives_the_start_once_where_no_hook_gave_it(fil
 
 def test_a_block_of_every_request_stays_the_same_through_its_session_whatever_happens(filled: Home, start, project):
     client = start()
-    asked = {"project_path": project, "session_id": "s1", "moment": "session_start", "stable": 1, "host": "opencode"}
+    asked = {"project_path": project, "session_id": "s1", "trigger": "session_start", "stable": 1, "host": "opencode"}
     first = client.get("/api/context", form="xml", **asked)
     assert first["context"]
     remember(client, project, "the wombat is new")
@@ -373,7 +379,7 @@ def test_a_block_of_every_request_stays_the_same_through_its_session_whatever_ha
 
 def test_a_silence_stays_one_through_its_window(home: Home, start, project):
     client = start()
-    asked = {"project_path": project, "session_id": "s1", "moment": "session_start", "stable": 1}
+    asked = {"project_path": project, "session_id": "s1", "trigger": "session_start", "stable": 1}
     assert client.get("/api/context", **asked)["context"] == ""
     remember(client, project, "the wombat is new")
     end_worker(home, how=signal.SIGTERM)
@@ -388,7 +394,7 @@ def test_a_silence_stays_one_through_its_window(home: Home, start, project):
 def test_a_stable_prompt_is_the_same_for_the_same_words_only(filled: Home, start, project):
     client = start()
     remember(client, project, fact("wombat"))
-    asked = {"project_path": project, "session_id": "s1", "moment": "prompt", "stable": 1}
+    asked = {"project_path": project, "session_id": "s1", "trigger": "prompt", "stable": 1}
     one = client.get("/api/context", prompt=PROMPT, **asked)["context"]
     two = client.get("/api/context", prompt=asking("wombat"), **asked)["context"]
     assert "HTTPTransport" in one
@@ -402,7 +408,7 @@ def test_of_many_who_ask_first_all_get_the_same_bytes(filled: Home, start, proje
     answers: list[str] = []
 
     def ask() -> None:
-        asked = {"project_path": project, "session_id": "s1", "moment": "session_start", "stable": 1}
+        asked = {"project_path": project, "session_id": "s1", "trigger": "session_start", "stable": 1}
         answers.append(Client(filled).get("/api/context", **asked)["context"])
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
@@ -424,7 +430,7 @@ def test_a_wrong_form_or_host_and_stable_without_a_session_are_told(filled: Home
 
 def test_a_stable_answer_is_built_anew_where_less_was_asked_for(filled: Home, start, project):
     client = start()
-    asked = {"project_path": project, "session_id": "s", "moment": "session_start", "stable": 1}
+    asked = {"project_path": project, "session_id": "s", "trigger": "session_start", "stable": 1}
     first = client.get("/api/context", **asked)
     assert client.get("/api/context", **asked)["context"] == first["context"] != ""
     assert client.get("/api/context", **asked, budget=20)["tokens"] <= 20

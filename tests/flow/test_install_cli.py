@@ -17,16 +17,16 @@ SECRET = "ghp_" + "a1B2" * 9
 SCRIPT = """
 import sys
 from pathlib import Path
-import foreword.hosts as hosts
+import foreword.agents as hosts
 from dataclasses import replace
-from foreword.wiring import Block, Entry, Own, Setup
+from foreword.agents.setup import Block, Entry, OwnedFile, Setup
 
 def claude(place):
     folder = place.user / ".claude"
     hook = {"hooks": [{"type": "command", "command": place.command("claude-code", "Stop")}]}
     return Setup("claude", folder, (
         Entry(folder / "settings.json", ("hooks", "Stop"), hook, append=True),
-        Own(folder / "skills" / "foreword.md", f"foreword {place.version} {place.plugin}"),
+        OwnedFile(folder / "skills" / "foreword.md", f"foreword {place.version} {place.plugin}"),
     ), after=("Start Claude Code anew.",))
 
 def codex(place):

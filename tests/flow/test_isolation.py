@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
+from foreword.models import FORMS, KINDS, STATUSES, TRIGGERS, Change, Event, Injection, Item, Link, Memory
 from foreword.paths import Home
 from foreword.store.sqlite import Store
-from foreword.types import FORMS, KINDS, MOMENTS, STATUSES, Change, Event, Injection, Item, Link, Memory
-from foreword.worker import tools
-from foreword.worker.server import routes_of
-from tests.flow.conftest import CLEAN, Host, end_worker, wait_for
+from foreword.worker import mcp_tools
+from foreword.worker.client import Client
+from foreword.worker.routes import routes_of
+from tests.flow.conftest import CLEAN, HookRunner, end_worker, wait_for
 from tests.flow.forked import foreword
 
 Said = Iterator[tuple[str, str]]  # where, and what was told there
@@ -80,7 +80,7 @@ def test_every_route_and_tool_is_one_that_somebody_thought_about() -> None:
     known = [OF_A_PROJECT, BY_HAND, NO_WORDS, WRITING]
     assert {f"{method} {path}" for path, methods in routes.items() for method in methods} == set().union(*known)
     assert sum(map(len, known)) == len(set().union(*known))
-    assert set(tools.TOOLS) == ASKING | SAYING
+    assert set(mcp_tools.TOOLS) == ASKING | SAYING
 
 
 @pytest.fixture(scope="module", params=PROJECTS)
@@ -179,11 +179,11 @@ def told(client: Client, place: Place, other: Place, *, folder: str = "", all: b
         return f"{path} {asked}"[:160], json.dumps(answer)
 
     forms = FORMS if all else (FORMS[len(place.mark + here) % len(FORMS)],)
-    for moment in MOMENTS:
+    for trigger in TRIGGERS:
         for form in forms:
-            usual = SHARED if moment == "compaction" else ""
+            usual = SHARED if trigger == "compaction" else ""
             for session in ("", place.session, SHARED, other.session) if all else (usual,):
-                asked = {"moment": moment, "form": form, "session_id": session, "project_path": here, "preview": 1}
+                asked = {"trigger": trigger, "form": form, "session_id": session, "project_path": here, "preview": 1}
                 yield get("/api/context", prompt=foreign, **asked)
     yield get("/api/search", q=foreign, project_path=here, limit=200, explain=1)
     yield get("/api/search", q=EVERYWHERE, project_path=here, limit=200, compact=1)
@@ -265,7 +265,7 @@ def worktree(folder: Path, at: Path) -> str:
 
 @pytest.mark.timeout(400)  # some three thousand questions
 def test_no_word_of_a_project_is_told_in_another_by_anything_that_reads(
-    home: Home, host: Host, places: list[Place], filled: Client, tmp_path: Path
+    home: Home, host: HookRunner, places: list[Place], filled: Client, tmp_path: Path
 ):
     client = filled
     found: list[str] = []
@@ -362,7 +362,7 @@ def _typed(home: Home, place: Place) -> Said:
         yield " ".join(words), ended.stdout + ended.stderr
 
 
-def _hooked(host: Host, other: Place, *, folder: str, session: str) -> Said:
+def _hooked(host: HookRunner, other: Place, *, folder: str, session: str) -> Said:
     told = {"session_id": session, "cwd": folder}
     start = {**told, "hook_event_name": "SessionStart", "source": "startup"}
     yield "SessionStart", host.context("SessionStart", start)

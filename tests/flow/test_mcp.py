@@ -16,11 +16,11 @@ from mcp.client import Client as McpClient
 from mcp.client.stdio import StdioServerParameters
 from mcp.types import Implementation
 
-from foreword.client import Client
 from foreword.mcp.tools import INSTRUCTIONS, TOOLS
 from foreword.paths import Home
-from foreword.worker import life
-from tests.flow.conftest import CLEAN, PATIENT, Host, end_worker, wait_for
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
+from tests.flow.conftest import CLEAN, PATIENT, HookRunner, end_worker, wait_for
 
 ERAS = ("legacy", "2026-07-28", "auto")
 
@@ -109,18 +109,18 @@ def test_the_sdk_understands_every_answer_in_either_era(era: str, home: Home, pr
 def test_lists_are_told_without_a_worker(home: Home, alone: Agent):
     listed = alone.run(lambda client: client.list_tools())
     assert len(listed.tools) == len(TOOLS)
-    assert not life.pid_of(home)
+    assert not lifecycle.pid_of(home)
 
 
 def test_a_worker_that_is_away_is_started_by_the_first_call(home: Home, alone: Agent, start):
-    assert not life.pid_of(home)
+    assert not lifecycle.pid_of(home)
     assert "is kept" in alone.call("memory_remember", {"kind": "note", "title": "remember me"})
-    assert life.pid_of(home)
+    assert lifecycle.pid_of(home)
 
 
 def test_a_worker_that_hangs_is_an_error_in_time_and_not_a_silence(home: Home, alone: Agent, start):
     start()
-    pid = life.pid_of(home)
+    pid = lifecycle.pid_of(home)
     os.kill(pid, signal.SIGSTOP)
     try:
         assert "did not answer within" in alone.call("memory_search", {"query": "x"})
@@ -137,7 +137,7 @@ def test_a_worker_that_cannot_start_is_an_error_that_says_what_to_do(home: Home,
 
 def test_switched_off_it_says_so_and_starts_nothing(home: Home, alone: Agent, project: str, start):
     assert "FOREWORD_OFF" in alone.call("memory_context", FOREWORD_OFF="1")
-    assert not life.pid_of(home)
+    assert not lifecycle.pid_of(home)
     home.config.write_text(f'off_projects = ["{project}"]\n')
     start()
     assert "switched off for this project" in alone.call("memory_remember", {"kind": "note", "title": "x"})
@@ -331,7 +331,7 @@ def test_a_scope_or_a_category_narrows_an_answer(alone: Agent, start, project: s
 # -- the session behind a call --------------------------------------------------------------------------------------
 
 
-def begun(host: Host, project: str, session: str, *, tool_use: str = "", **more: str) -> None:
+def begun(host: HookRunner, project: str, session: str, *, tool_use: str = "", **more: str) -> None:
     """A session of Claude Code in the middle of a turn, about to use a tool."""
     told = {"session_id": session, "cwd": project}
     host.tell("SessionStart", {**told, "hook_event_name": "SessionStart", "source": "startup"})
@@ -346,10 +346,12 @@ def meta(tool_use: str) -> dict[str, str]:
 
 
 def given_to(worker: Client, session: str) -> list[str]:
-    return [each["moment"] for each in worker.get("/api/injections", session_id=session)["injections"]]
+    return [each["trigger"] for each in worker.get("/api/injections", session_id=session)["injections"]]
 
 
-def test_a_tool_use_that_the_hook_told_of_is_counted_for_its_session(alone: Agent, start, project: str, host: Host):
+def test_a_tool_use_that_the_hook_told_of_is_counted_for_its_session(
+    alone: Agent, start, project: str, host: HookRunner
+):
     worker: Client = start()
     keep(worker, project, "zebra")
     begun(host, project, "one", tool_use="toolu_1")
@@ -368,7 +370,7 @@ def test_a_tool_use_that_the_hook_told_of_is_counted_for_its_session(alone: Agen
     assert not any("tool_use_id" in payload for payload in host.stored())
 
 
-def test_a_sub_agent_has_a_window_of_its_own(alone: Agent, start, project: str, host: Host):
+def test_a_sub_agent_has_a_window_of_its_own(alone: Agent, start, project: str, host: HookRunner):
     worker: Client = start()
     begun(host, project, "one", tool_use="toolu_1", agent_id="sub")
     id = keep(worker, project, "zebra")
@@ -389,7 +391,7 @@ def test_codex_tells_its_session_with_the_call(alone: Agent, start, project: str
     assert worker.get("/api/health")["mcp"]["by_call"] == 2
 
 
-def test_the_one_session_in_a_turn_is_taken_and_of_two_none(alone: Agent, start, project: str, host: Host):
+def test_the_one_session_in_a_turn_is_taken_and_of_two_none(alone: Agent, start, project: str, host: HookRunner):
     worker: Client = start()
     begun(host, project, "one")
     id = keep(worker, project, "zebra")
@@ -409,7 +411,9 @@ def test_the_one_session_in_a_turn_is_taken_and_of_two_none(alone: Agent, start,
     assert worker.get("/api/health")["mcp"]["none"] == 1
 
 
-def test_the_session_start_is_given_once_and_only_where_no_hook_gave_it(alone: Agent, start, project: str, host: Host):
+def test_the_session_start_is_given_once_and_only_where_no_hook_gave_it(
+    alone: Agent, start, project: str, host: HookRunner
+):
     worker: Client = start()
     keep(worker, project, "zebra")
     begun(host, project, "one", tool_use="toolu_1")

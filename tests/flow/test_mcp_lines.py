@@ -115,10 +115,10 @@ def test_many_calls_at_once_are_each_answered_once_in_whole_lines(home: Home, pr
 def test_a_call_that_was_cancelled_is_not_answered(home: Home, project: str, start):
     import signal
 
-    from foreword.worker import life
+    from foreword.worker import lifecycle
 
     start()
-    pid = life.pid_of(home)
+    pid = lifecycle.pid_of(home)
     with launched(home, project) as process:
         os.kill(pid, signal.SIGSTOP)
         try:

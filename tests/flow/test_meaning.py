@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from foreword.config.editing import change
-from foreword.trouble import noted
-from foreword.worker import life
+from foreword.problems import noted
+from foreword.worker import lifecycle
 from tests import endpoint
 from tests.flow.conftest import wait_for
 
@@ -39,7 +39,7 @@ def test_a_worker_without_meaning_never_loads_what_it_needs(home, start, project
     client.post("/api/memories", {**KEPT, "project_path": project})
     titles(client, project)
     client.get("/api/context", project_path=project, prompt=ASKED)
-    assert "numpy" not in Path(f"/proc/{life.pid_of(home)}/maps").read_text()
+    assert "numpy" not in Path(f"/proc/{lifecycle.pid_of(home)}/maps").read_text()
 
 
 def test_an_endpoint_gets_what_is_remembered_only_when_the_user_names_it(home, start, project, monkeypatch):

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from foreword.config.editing import change
-from foreword.trouble import noted
-from foreword.worker import life
+from foreword.problems import noted
+from foreword.worker import lifecycle
 from tests import endpoint
 from tests.endpoint import silent, status
 from tests.flow.conftest import end_worker, wait_for
@@ -109,7 +109,7 @@ def test_a_worker_leaves_at_once_while_it_asks_and_capture_goes_on(home, start, 
     event = {"host": "claude-code", "event": "UserPromptSubmit", "payload": told}
     assert client.post("/api/events", event)["stored"] == 1
     client.post("/api/stop", {})
-    wait_for(lambda: not life.pid_of(home))
+    wait_for(lambda: not lifecycle.pid_of(home))
     asking.wait(timeout=60)
     assert not noted(str(home.trouble))
 

@@ -17,23 +17,23 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.hook import build, client
+from foreword.hook.spool import hook_calls
+from foreword.models import Memory
 from foreword.paths import Home
+from foreword.problems import noted
 from foreword.projects import resolve
-from foreword.spool import deliveries
 from foreword.store.sqlite import Store
-from foreword.trouble import noted
-from foreword.types import Memory
-from foreword.worker import life
-from tests.flow.conftest import CLEAN, PATIENT, Host, end_worker, wait_for
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
+from tests.flow.conftest import CLEAN, PATIENT, HookRunner, end_worker, wait_for
 from tests.flow.test_hook_hints import NO_RULE, Session, fail_and_work
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="OPENCODE'S PLUGIN IS NOT TESTED: there is no `node` here")
 
 DRIVER = Path(__file__).with_name("opencode_driver.mjs")
-PLUGIN = Path(client.__file__).parents[1] / "hosts" / "opencode.js"
+PLUGIN = Path(client.__file__).parents[1] / "agents" / "opencode.js"
 PROMPT = "why does the checkout transport time out?"
 DIGS = "the wombat digs under the harbour wall at night"
 MAIN = "You are opencode.\n<env>\n  Working directory: /x\n</env>"
@@ -142,7 +142,7 @@ def filled(home: Home, project: str) -> Home:
 
 
 @pytest.fixture
-def away(filled: Home, host: Host) -> Home:
+def away(filled: Home, host: HookRunner) -> Home:
     """A home whose hook starts no worker, with its launcher."""
     host.write_hook()
     for path, text in build.launchers(filled).items():
@@ -152,7 +152,7 @@ def away(filled: Home, host: Host) -> Home:
     return filled
 
 
-def kinds(client: Client, host: Host, many: int) -> list[str]:
+def kinds(client: Client, host: HookRunner, many: int) -> list[str]:
     """What was captured, once there is that much."""
     wait_for(lambda: client.get("/api/health")["counts"]["events"] >= many)
     return [("properties" in told.get("input", {}) and told["input"]["type"]) or "hook" for told in host.stored()]
@@ -185,7 +185,7 @@ def test_a_session_begins_with_one_block_that_is_the_same_in_every_request(fille
     again = opencode()  # restarted: the worker still knows
     assert again.system() == first
     (told,) = given(client, session_id="s1")
-    assert (told["form"], told["host"], told["moment"], told["source"]) == (
+    assert (told["form"], told["host"], told["trigger"], told["source"]) == (
         "xml",
         "opencode",
         "session_start",
@@ -195,7 +195,7 @@ def test_a_session_begins_with_one_block_that_is_the_same_in_every_request(fille
     assert agent.last["exports"] == ["Foreword"]  # every export would be taken for a plugin
 
 
-def test_a_session_that_nobody_saw_begin_is_resumed(filled: Home, start, opencode, host: Host):
+def test_a_session_that_nobody_saw_begin_is_resumed(filled: Home, start, opencode, host: HookRunner):
     client = start()
     agent = opencode()
     assert "make test" in agent.system()[1]
@@ -222,7 +222,7 @@ def test_hidden_agents_are_told_nothing(filled: Home, start, opencode, text, age
     assert agent.system(None, MAIN) == [MAIN]  # no session: OpenCode makes an agent's description
 
 
-def test_sub_agents_are_told_nothing_and_nothing_of_theirs_is_kept(filled: Home, start, opencode, host: Host):
+def test_sub_agents_are_told_nothing_and_nothing_of_theirs_is_kept(filled: Home, start, opencode, host: HookRunner):
     client = start()
     agent = opencode()
     agent.created("child", parentID="s1")
@@ -239,7 +239,9 @@ def test_sub_agents_are_told_nothing_and_nothing_of_theirs_is_kept(filled: Home,
     assert kinds(client, host, 1) == ["session.created"]
 
 
-def test_a_prompt_gets_a_part_of_its_own_behind_what_the_user_wrote(filled: Home, start, opencode, host: Host, project):
+def test_a_prompt_gets_a_part_of_its_own_behind_what_the_user_wrote(
+    filled: Home, start, opencode, host: HookRunner, project
+):
     client = start()
     agent = opencode()
     agent.created()
@@ -264,7 +266,7 @@ def test_a_prompt_gets_a_part_of_its_own_behind_what_the_user_wrote(filled: Home
     assert len(silent) == 1
 
 
-def test_a_command_that_failed_before_is_told_of_behind_its_output(home, start, opencode, host: Host, project):
+def test_a_command_that_failed_before_is_told_of_behind_its_output(home, start, opencode, host: HookRunner, project):
     client = start()
     for _ in range(2):
         fail_and_work(Session(host, client, project))
@@ -293,7 +295,7 @@ def test_without_a_worker_no_tool_waits_for_the_hook(away: Home, opencode):
     wait_for(lambda: len(spooled(away)) == 1)
 
 
-def test_a_compaction_is_told_in_plain_text_within_half_the_budget(filled: Home, start, opencode, host: Host):
+def test_a_compaction_is_told_in_plain_text_within_half_the_budget(filled: Home, start, opencode, host: HookRunner):
     client = start()
     agent = opencode()
     agent.created()
@@ -303,7 +305,7 @@ def test_a_compaction_is_told_in_plain_text_within_half_the_budget(filled: Home,
     assert text.endswith("[end foreword]")
     assert "HTTPTransport" in text
     told = given(client)[0]
-    assert (told["moment"], told["form"], told["budget"]) == ("compaction", "plain", 1000)
+    assert (told["trigger"], told["form"], told["budget"]) == ("compaction", "plain", 1000)
 
 
 def test_two_copies_of_the_plugin_say_it_once(filled: Home, start, opencode):
@@ -330,7 +332,7 @@ def test_nothing_is_added_where_nothing_is_known(home: Home, start, opencode):
 # -- what it is switched off by ---------------------------------------------------------------------------------------
 
 
-def test_switched_off_it_has_no_hooks(filled: Home, start, opencode, host: Host):
+def test_switched_off_it_has_no_hooks(filled: Home, start, opencode, host: HookRunner):
     client = start()
     agent = opencode(FOREWORD_OFF="1")
     assert agent.system() == [MAIN]
@@ -353,7 +355,7 @@ def test_settings_switch_it_off(filled: Home, start, opencode, project, setting)
 # -- what it tells ----------------------------------------------------------------------------------------------------
 
 
-def test_what_happens_is_captured_in_order(filled: Home, start, opencode, host: Host):
+def test_what_happens_is_captured_in_order(filled: Home, start, opencode, host: HookRunner):
     client = start()
     agent = opencode()
     agent.created()
@@ -397,7 +399,7 @@ class SqliteReading:
             store.close()
 
 
-def test_pictures_are_left_out(filled: Home, start, opencode, host: Host):
+def test_pictures_are_left_out(filled: Home, start, opencode, host: HookRunner):
     start()
     agent = opencode()
     agent.used(output="data:image/png;base64," + "A" * 5000)
@@ -406,7 +408,7 @@ def test_pictures_are_left_out(filled: Home, start, opencode, host: Host):
 
 
 @pytest.mark.parametrize("worker", [True, False])
-def test_values_of_secret_variables_are_never_written(away: Home, start, opencode, host: Host, worker):
+def test_values_of_secret_variables_are_never_written(away: Home, start, opencode, host: HookRunner, worker):
     if worker:
         start()
     agent = opencode(SHOP_TOKEN=SECRET, NOT_TELLING="plain-words-91-stay")
@@ -461,7 +463,7 @@ def test_the_plugin_and_the_hook_hold_the_same_values_secret(tmp_path, monkeypat
 
 def spooled(home: Home) -> list[Any]:
     data = b"".join(path.read_bytes() for path in home.spool.iterdir())
-    return [each for each in deliveries(data) if not isinstance(each, bytes)]
+    return [each for each in hook_calls(data) if not isinstance(each, bytes)]
 
 
 def test_without_a_worker_the_hook_stands_in(away: Home, opencode, start, project):
@@ -539,10 +541,10 @@ def test_a_worker_that_talks_nonsense_counts_as_away_and_is_told_once(away: Home
     assert noted(str(away.trouble)) != ()
 
 
-def test_a_hung_worker_counts_as_away(away: Home, host: Host, start, opencode):
+def test_a_hung_worker_counts_as_away(away: Home, host: HookRunner, start, opencode):
     start()
     host.write_hook()
-    pid = life.pid_of(away)
+    pid = lifecycle.pid_of(away)
     os.kill(pid, signal.SIGSTOP)
     try:
         agent = opencode(FOREWORD_DEADLINE_PROMPT_MS="500", FOREWORD_DEADLINE_START_MS="8000")
@@ -555,10 +557,10 @@ def test_a_hung_worker_counts_as_away(away: Home, host: Host, start, opencode):
     wait_for(lambda: any("late" in trouble.what for trouble in noted(str(away.trouble))))
 
 
-def test_what_the_hook_gave_for_a_late_worker_is_the_same_call(away: Home, host: Host, start, opencode, project):
+def test_what_the_hook_gave_for_a_late_worker_is_the_same_call(away: Home, host: HookRunner, start, opencode, project):
     client = start()
     host.write_hook()
-    pid = life.pid_of(away)
+    pid = lifecycle.pid_of(away)
     os.kill(pid, signal.SIGSTOP)
     try:
         agent = opencode(FOREWORD_DEADLINE_START_MS="8000")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.config import load
 from foreword.errors import BadRequest, NotFound
 from foreword.paths import Home
-from tests.flow.conftest import CLEAN, Host, end_worker, wait_for
+from foreword.worker.client import Client
+from tests.flow.conftest import CLEAN, HookRunner, end_worker, wait_for
 from tests.flow.forked import foreword
 
 
@@ -167,7 +167,7 @@ def test_a_project_is_switched_off_and_on_with_its_aliases(home: Home, worker: C
 
 
 def test_an_alias_is_this_project_for_whoever_reads_or_writes(
-    home: Home, worker: Client, project: str, other: str, host: Host
+    home: Home, worker: Client, project: str, other: str, host: HookRunner
 ):
     ours = keep(worker, project, "zebra of ours", kind="preference")
     run(home, project, "project", "alias", other)
@@ -196,7 +196,7 @@ def test_an_alias_ends_and_never_chains(home: Home, worker: Client, project: str
 
 
 def test_what_hooks_spooled_under_the_old_key_lands_in_the_project_it_counts_as(
-    home: Home, worker: Client, start, host: Host, project: str, other: str
+    home: Home, worker: Client, start, host: HookRunner, project: str, other: str
 ):
     end_worker(home)
     host.write_hook()

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.config.editing import change
+from foreword.models import Event, Memory
 from foreword.paths import Home
+from foreword.problems import noted
 from foreword.store.sqlite import Store
-from foreword.trouble import noted
-from foreword.types import Event, Memory
-from tests.flow.conftest import CLEAN, Host, wait_for
+from foreword.worker.client import Client
+from tests.flow.conftest import CLEAN, HookRunner, wait_for
 from tests.flow.forked import foreword
 
 DAY = 86_400
@@ -116,7 +116,7 @@ def test_a_store_past_its_cap_is_brought_below_and_what_cannot_is_told_once(fill
     assert len(troubles) == 1
 
 
-def test_hooks_are_answered_while_it_works(filled, start, host: Host, project: str):
+def test_hooks_are_answered_while_it_works(filled, start, host: HookRunner, project: str):
     client = start()
     payload = {"session_id": "now", "hook_event_name": "UserPromptSubmit", "prompt": "hello there", "cwd": project}
     first = client.post("/api/prune", {})

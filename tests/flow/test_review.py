@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.errors import BadRequest, NotFound
 from foreword.paths import Home
+from foreword.worker.client import Client
 from tests.flow import forked
 from tests.flow.conftest import CLEAN, until, wait_for
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
+from foreword.models import Memory
 from foreword.paths import Home
+from foreword.problems import noted
 from foreword.projects import resolve
+from foreword.recall.tokens import count, family_of
 from foreword.store.sqlite import Store
-from foreword.tokens import count, family_of
-from foreword.trouble import noted
-from foreword.types import Memory
-from tests.flow.conftest import Host
+from foreword.worker.client import Client
+from tests.flow.conftest import HookRunner
 
 HOUR = 3_600.0
 
@@ -51,7 +51,7 @@ def last(client: Client, *, limit: int = 0, model: str = "") -> tuple[list[str],
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_over_an_empty_store_no_hook_prints_anything(home: Home, host: Host, start, project, worker):
+def test_over_an_empty_store_no_hook_prints_anything(home: Home, host: HookRunner, start, project, worker):
     filled(home, project)
     host.write_hook()
     client = start() if worker == "up" else None
@@ -60,15 +60,17 @@ def test_over_an_empty_store_no_hook_prints_anything(home: Home, host: Host, sta
         ended = host.tell(event, told)
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b""), event
     if client:
-        for moment in ("session_start", "prompt", "compaction", "question"):
-            got = client.get("/api/context", project_path=project, moment=moment, prompt="checkout", session_id="s1")
+        for trigger in ("session_start", "prompt", "compaction", "question"):
+            got = client.get("/api/context", project_path=project, trigger=trigger, prompt="checkout", session_id="s1")
             assert (got["context"], got["tokens"], got["layers"], got["injection"]) == ("", 0, {}, "")
             assert set(got["skipped"].values()) <= {"empty"}
             assert got["why"]
         assert client.get("/api/injections")["injections"] == []
 
 
-def test_a_go_project_gets_project_go_and_universal_rules_in_this_order(home: Home, host: Host, start, tmp_path: Path):
+def test_a_go_project_gets_project_go_and_universal_rules_in_this_order(
+    home: Home, host: HookRunner, start, tmp_path: Path
+):
     folder = tmp_path / "hydra"
     folder.mkdir()
     (folder / "go.mod").write_text("module example.org/hydra\n")
@@ -90,7 +92,9 @@ def test_a_go_project_gets_project_go_and_universal_rules_in_this_order(home: Ho
     assert "type hints" not in seen
 
 
-def test_a_layer_that_cannot_be_read_costs_only_itself_and_the_user_is_told(home: Home, host: Host, start, project):
+def test_a_layer_that_cannot_be_read_costs_only_itself_and_the_user_is_told(
+    home: Home, host: HookRunner, start, project
+):
     filled(
         home,
         project,
@@ -114,7 +118,7 @@ def test_a_layer_that_cannot_be_read_costs_only_itself_and_the_user_is_told(home
 
 
 def test_a_window_of_claude_gets_each_memory_once_and_a_new_window_all_of_them(
-    home: Home, host: Host, start, project, payload
+    home: Home, host: HookRunner, start, project, payload
 ):
     printer = "The label printer of the warehouse speaks ZPL and needs a cold start"
     known = Memory("decision", printer, trust="user", source="user")
@@ -150,7 +154,7 @@ def test_a_window_of_claude_gets_each_memory_once_and_a_new_window_all_of_them(
 
 
 def test_claudes_own_compaction_is_told_nothing_and_opencodes_what_this_session_established(
-    home: Home, host: Host, start, project, payload
+    home: Home, host: HookRunner, start, project, payload
 ):
     filled(
         home,
@@ -160,7 +164,7 @@ def test_claudes_own_compaction_is_told_nothing_and_opencodes_what_this_session_
     )
     client = start()
     assert host.context("PreCompact", payload("claude.PreCompact.auto")) == ""
-    got = client.get("/api/context", project_path=project, session_id="s1", moment="compaction", host="opencode")
+    got = client.get("/api/context", project_path=project, session_id="s1", trigger="compaction", host="opencode")
     titles, told = last(client, limit=1000)
     assert titles == ["Cents are integers", "Refund dialog for support"]
     assert (got["context"], got["budget"]) == (told["text"], 1000)
@@ -168,7 +172,7 @@ def test_claudes_own_compaction_is_told_nothing_and_opencodes_what_this_session_
     assert "##" not in got["context"]
 
 
-def test_two_projects_with_the_same_prompt_each_get_their_own(home: Home, host: Host, start, tmp_path: Path):
+def test_two_projects_with_the_same_prompt_each_get_their_own(home: Home, host: HookRunner, start, tmp_path: Path):
     folders = {name: tmp_path / name / "app" for name in ("one", "two")}  # the bare name is the same
     for name, folder in folders.items():
         folder.mkdir(parents=True)

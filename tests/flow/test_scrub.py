@@ -13,13 +13,13 @@ from pathlib import Path
 import apsw
 import pytest
 
+from foreword.capture.payload import HookCall
+from foreword.hook.spool import append
+from foreword.models import Change, Event, Injection, Memory, Vector
 from foreword.paths import Home
-from foreword.payloads import Delivery
 from foreword.projects import resolve
-from foreword.spool import append
 from foreword.store.scrub import Cleaner
 from foreword.store.sqlite import Store
-from foreword.types import Change, Event, Injection, Memory, Vector
 from foreword.worker.scrub import files
 from tests.flow.conftest import CLEAN, end_worker
 from tests.planted import ALNUM, chars
@@ -67,7 +67,7 @@ def leaky(home: Home, project: str) -> Home:
     db.close()
     home.trouble.write_text(json.dumps({"at": now, "where": "hook", "what": f"bad {TOKEN}"}) + "\n")
     home.log.write_text(f"2026-01-01 INFO saw {TOKEN}\nsecond line\n")
-    append(str(home.spool / "aside"), Delivery("x", "y", now, json.dumps({"t": TOKEN}).encode()), most=1 << 20)
+    append(str(home.spool / "aside"), HookCall("x", "y", now, json.dumps({"t": TOKEN}).encode()), most=1 << 20)
     return home
 
 
@@ -160,7 +160,7 @@ def test_it_goes_on_where_it_was_stopped(leaky: Home) -> None:
 
 
 def test_a_look_that_changes_nothing_leaves_alone_what_another_is_writing(home: Home) -> None:
-    append(str(home.spool / "aside"), Delivery("x", "y", 5.0, json.dumps({"t": TOKEN}).encode()), most=1 << 20)
+    append(str(home.spool / "aside"), HookCall("x", "y", 5.0, json.dumps({"t": TOKEN}).encode()), most=1 << 20)
     half = home.spool / "aside.new" / "current"
     half.parent.mkdir()
     half.write_bytes(b"half")

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
+from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store.sqlite import Store
-from foreword.types import Memory
-from tests.flow.conftest import Host
+from foreword.worker.client import Client
+from tests.flow.conftest import HookRunner
 
 PROMPT = "why does the checkout transport retry a timeout twice?"
 PAYLOADS = Path(__file__).resolve().parents[1] / "payloads" / "cursor"
@@ -37,7 +37,7 @@ def filled(home: Home, project: str) -> Home:
 
 
 @pytest.fixture
-def tell(host: Host, project: str):
+def tell(host: HookRunner, project: str):
     """An event of Cursor; the whole answer, as it stands on stdout."""
 
     def told(event: str, *, session: str = "c1", **more: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def tell(host: Host, project: str):
 
 
 def given(client: Client) -> list[str]:
-    return sorted(each["moment"] for each in client.get("/api/injections")["injections"])
+    return sorted(each["trigger"] for each in client.get("/api/injections")["injections"])
 
 
 def test_the_first_prompt_brings_the_start_again_and_its_own_block_behind_it(filled: Home, start, tell):
@@ -120,7 +120,7 @@ budget = 3000
     assert given(client) == ["prompt"] * beside + ["session_start"]  # what does not fit counts as not given
 
 
-def test_other_hosts_start_once(filled: Home, start, host: Host, project):
+def test_other_hosts_start_once(filled: Home, start, host: HookRunner, project):
     start()
     told = {"session_id": "s1", "cwd": project}
     assert "make test" in host.context("SessionStart", {**told, "source": "startup"})
@@ -131,7 +131,7 @@ def test_other_hosts_start_once(filled: Home, start, host: Host, project):
 
 
 @pytest.fixture
-def claude(host: Host, shared: Path, project: str):
+def claude(host: HookRunner, shared: Path, project: str):
     """A recorded start of Claude Code, of this project."""
 
     def started(source: str, session: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from foreword.paths import Home
-from tests.flow.conftest import Host, end_worker, wait_for
+from tests.flow.conftest import HookRunner, end_worker, wait_for
 from tests.planted import ALNUM, FORMATS, chars
 from tests.unit.test_private import HIDDEN
 
@@ -96,7 +96,9 @@ def test_there_are_enough_of_them() -> None:
 
 
 @pytest.mark.parametrize("worker", ["up", "away"])
-def test_no_planted_secret_reaches_a_file_by_the_hook(home: Home, host: Host, start, project: str, worker: str) -> None:
+def test_no_planted_secret_reaches_a_file_by_the_hook(
+    home: Home, host: HookRunner, start, project: str, worker: str
+) -> None:
     (Path(project) / FOLDER).mkdir()
     host.write_hook()
     if worker == "up":
@@ -119,7 +121,7 @@ def test_no_planted_secret_reaches_a_file_by_the_hook(home: Home, host: Host, st
         assert f"[redacted:{kind}]" in texts, kind
 
 
-def test_no_planted_secret_reaches_a_file_by_the_api(home: Home, host: Host, start, project: str) -> None:
+def test_no_planted_secret_reaches_a_file_by_the_api(home: Home, host: HookRunner, start, project: str) -> None:
     client = start()
     for event, payload in carriers(project):
         if payload.get("tool_use_id") != "t12":  # only a hook knows an environment

@@ -12,13 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from foreword.cli.main import app
-from foreword.client import Client
+from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store.sqlite import Store
-from foreword.types import Memory
-from foreword.worker import life
-from tests.flow.conftest import Host, wait_for
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
+from tests.flow.conftest import HookRunner, wait_for
 from tests.scratch import asking, fact
 
 FACT = "The checkout HTTPTransport retries every timeout twice, then it asks the second bank"
@@ -39,7 +39,7 @@ def filled(home: Home, project: str) -> Home:
     return home
 
 
-def prompted(host: Host, project: str, prompt: str, *, session: str = "s1") -> str:
+def prompted(host: HookRunner, project: str, prompt: str, *, session: str = "s1") -> str:
     return host.context("UserPromptSubmit", {"session_id": session, "cwd": project, "prompt": prompt})
 
 
@@ -47,7 +47,9 @@ def silences(client: Client, **asked: Any) -> list[dict[str, Any]]:
     return list(client.get("/api/silences", **asked)["silences"])
 
 
-def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(filled: Home, host: Host, start, project):
+def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(
+    filled: Home, host: HookRunner, start, project
+):
     client = start()
     assert prompted(host, project, UNHEARD) == ""
     assert prompted(host, project, NEAR) == ""
@@ -62,7 +64,7 @@ def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(fi
     (left,) = below["rejected"]
     assert (left["memory"], left["title"]) == (below["nearest"], FACT)
     assert left["why"]
-    assert (below["moment"], below["host"], below["project"]) == ("prompt", "claude-code", resolve(project).key)
+    assert (below["trigger"], below["host"], below["project"]) == ("prompt", "claude-code", resolve(project).key)
     assert below["build_ms"] > 0
     assert [each["id"] for each in silences(client, project_path=project, limit=1)] == [again["id"]]
     assert silences(client, project_path="/") == []
@@ -70,7 +72,7 @@ def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(fi
     assert len(story["silences"]) == 4
     assert len(story["injections"]) == 1
     client.post("/api/stop", {})
-    wait_for(lambda: not life.pid_of(filled))
+    wait_for(lambda: not lifecycle.pid_of(filled))
     kept = Store(filled.database, backups=filled.backups)
     try:
         rows = kept.silences()
@@ -81,7 +83,7 @@ def test_each_silence_of_a_hook_is_kept_with_its_reason_and_none_of_its_words(fi
     assert "HTTPTransport" not in repr(rows)
 
 
-def test_a_budget_that_is_used_up_and_a_start_that_was_given_are_told(filled: Home, host: Host, start, project):
+def test_a_budget_that_is_used_up_and_a_start_that_was_given_are_told(filled: Home, host: HookRunner, start, project):
     filled.config.write_text("[recipes.ledger]\nprompt = 80\n")
     client = start()
     client.post("/api/memories", {"kind": "decision", "title": fact("otter"), "project_path": project})
@@ -92,7 +94,7 @@ def test_a_budget_that_is_used_up_and_a_start_that_was_given_are_told(filled: Ho
     assert used["why"] == "used"
     assert 0 < used["spent"] <= used["allowed"] == 80
     assert f"({used['spent']} of 80 tokens)" in used["says"]
-    start_of = {**asked, "moment": "question", "prompt": ""}
+    start_of = {**asked, "trigger": "question", "prompt": ""}
     assert client.get("/api/context", **start_of)["context"]
     assert not client.get("/api/context", **start_of)["context"]
     assert [each["why"] for each in silences(client, session_id="s1")] == ["given", "used"]
@@ -108,17 +110,19 @@ def test_what_nobody_asked_for_is_not_kept(filled: Home, start, project):
 
 
 @pytest.mark.parametrize("what", ["capture", "inject"])
-def test_nothing_is_kept_where_it_is_switched_off(filled: Home, host: Host, start, project, what):
+def test_nothing_is_kept_where_it_is_switched_off(filled: Home, host: HookRunner, start, project, what):
     filled.config.write_text(f"{what} = false\n")
     client = start()
     assert prompted(host, project, UNHEARD) == ""
     assert silences(client) == []
 
 
-def test_a_silence_of_a_hook_whose_worker_was_late_is_told_once_as_its_own(filled: Home, host: Host, start, project):
+def test_a_silence_of_a_hook_whose_worker_was_late_is_told_once_as_its_own(
+    filled: Home, host: HookRunner, start, project
+):
     client = start()
     host.write_hook()
-    pid = life.pid_of(filled)
+    pid = lifecycle.pid_of(filled)
     os.kill(pid, signal.SIGSTOP)
     try:
         assert prompted(host, project, PROMPT)  # which the worker will take for one that it answers
@@ -131,7 +135,7 @@ def test_a_silence_of_a_hook_whose_worker_was_late_is_told_once_as_its_own(fille
 
 
 def test_the_command_line_tells_a_silence_that_is_newer_than_what_was_given(
-    filled: Home, host: Host, start, project, monkeypatch
+    filled: Home, host: HookRunner, start, project, monkeypatch
 ):
     client = start()
     monkeypatch.chdir(project)

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.paths import Home
+from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN
 
 NOW = time.time()

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from foreword.errors import BadRequest
+from foreword.models import Injection, Item, Memory
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store.sqlite import Store
-from foreword.types import Injection, Item, Memory
 from tests.flow.conftest import CLEAN, end_worker
 from tests.flow.forked import foreword
 
@@ -51,7 +51,7 @@ def test_a_project_is_told_its_own_counts_and_no_words(home, start, known):
     client = start()
     project, other = known
     mine = client.get("/api/stats", project_path=project)
-    assert mine["injections"]["by_moment"] == {"prompt": 3}
+    assert mine["injections"]["by_trigger"] == {"prompt": 3}
     assert mine["tokens"]["given"] == 120
     assert mine["memories"]["by_kind"] == {"decision": 1}
     everything = client.get("/api/stats")

@@ -11,14 +11,14 @@ import time
 
 import pytest
 
-from foreword.client import Client
+from foreword.models import Memory
 from foreword.paths import Home
+from foreword.problems import noted
 from foreword.projects import resolve
 from foreword.store.sqlite import Store
-from foreword.trouble import noted
-from foreword.types import Memory
-from foreword.worker import life
-from tests.flow.conftest import CLEAN, Host, wait_for
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
+from tests.flow.conftest import CLEAN, HookRunner, wait_for
 from tests.recorded import recorded
 from tests.scratch import processes_in
 
@@ -48,7 +48,7 @@ def asked(project: str, *, session: str = "s1") -> dict[str, object]:
     return {"session_id": session, "cwd": project, "workspace": {"current_dir": project}}
 
 
-def drawn(host: Host, payload: object) -> str:
+def drawn(host: HookRunner, payload: object) -> str:
     ended = host.tell("statusLine", payload)
     assert (ended.returncode, ended.stderr) == (0, b"")
     return ended.stdout.decode()
@@ -82,7 +82,7 @@ def given(client: Client, session: str = "s1") -> str:
     return f"foreword: {len(items)} item{plural}, {sum(each['tokens'] for each in found):,} tokens"
 
 
-def test_the_line_counts_every_memory_once_and_every_token_of_the_session(known, host: Host, start, project):
+def test_the_line_counts_every_memory_once_and_every_token_of_the_session(known, host: HookRunner, start, project):
     client = start()
     assert drawn(host, asked(project)) == "foreword: quiet"
     host.context("UserPromptSubmit", {**PROMPT, "cwd": project})
@@ -94,7 +94,7 @@ def test_the_line_counts_every_memory_once_and_every_token_of_the_session(known,
     assert drawn(host, asked(project, session="s2")) == "foreword: quiet"
 
 
-def test_drawing_it_leaves_no_trace(known, host: Host, start, project):
+def test_drawing_it_leaves_no_trace(known, host: HookRunner, start, project):
     client = start()
     for payload in (asked(project), b"", b"no JSON", b"[]", {"cwd": project}, {"session_id": 7}):
         assert drawn(host, payload) in ("", "foreword: quiet")
@@ -106,11 +106,13 @@ def test_drawing_it_leaves_no_trace(known, host: Host, start, project):
 
 
 @pytest.mark.parametrize("worker", ["away", "hung"])
-def test_without_a_worker_nothing_is_said_kept_started_or_complained_of(known, host: Host, start, project, worker):
+def test_without_a_worker_nothing_is_said_kept_started_or_complained_of(
+    known, host: HookRunner, start, project, worker
+):
     pid = 0
     if worker == "hung":
         start()
-        pid = life.pid_of(known)
+        pid = lifecycle.pid_of(known)
         os.kill(pid, signal.SIGSTOP)
     counter = known.root / "started"
     host.write_hook(worker=["/bin/sh", "-c", f"echo x >> {counter}"], FOREWORD_DEADLINE_PROMPT_MS="300")
@@ -124,7 +126,7 @@ def test_without_a_worker_nothing_is_said_kept_started_or_complained_of(known, h
         os.kill(pid, signal.SIGCONT)
 
 
-def test_the_command_says_the_same_however_it_is_told_the_session(known, host: Host, start, project):
+def test_the_command_says_the_same_however_it_is_told_the_session(known, host: HookRunner, start, project):
     client = start()
     host.context("UserPromptSubmit", {**PROMPT, "cwd": project})
     line = given(client) + "\n"

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.config import load
 from foreword.hook import build
 from foreword.paths import Home, worker_command
-from foreword.worker import life
-from tests.flow.conftest import Host, wait_for
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
+from tests.flow.conftest import HookRunner, wait_for
 from tests.scratch import processes_in
 
 KILL_EVERY = 15  # hooks
@@ -30,7 +30,7 @@ STORMS = [(4, 25), pytest.param((16, 50), marks=pytest.mark.long)]  # sessions a
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("storm", STORMS, ids=str)
 def test_every_event_whose_hook_returned_is_stored_once_while_workers_are_killed(
-    home: Home, host: Host, start, project, storm
+    home: Home, host: HookRunner, start, project, storm
 ):
     many, events = storm
     host.write_hook(worker=worker_command())
@@ -48,20 +48,20 @@ def test_every_event_whose_hook_returned_is_stored_once_while_workers_are_killed
     assert killed.result() > 1
 
 
-def test_fifty_hooks_at_once_leave_exactly_one_worker(home: Home, host: Host, start, project):
+def test_fifty_hooks_at_once_leave_exactly_one_worker(home: Home, host: HookRunner, start, project):
     host.write_hook(worker=worker_command())
     payload = {"session_id": "s", "cwd": project, "hook_event_name": "Stop"}
     with ThreadPoolExecutor(50) as pool:
         ended = list(pool.map(lambda n: host.tell("Stop", {**payload, "prompt_id": str(n)}), range(50)))
     assert {(each.returncode, each.stdout, each.stderr) for each in ended} == {(0, b"", b"")}
-    wait_for(lambda: life.pid_of(home) and home.socket.exists())
+    wait_for(lambda: lifecycle.pid_of(home) and home.socket.exists())
     client = Client(home)
     wait_for(lambda: client.get("/api/health")["counts"]["events"] == 50)
-    wait_for(lambda: _workers(home) == [life.pid_of(home)])  # who came second has left
+    wait_for(lambda: _workers(home) == [lifecycle.pid_of(home)])  # who came second has left
 
 
 def test_fifty_hooks_at_once_on_a_busy_machine_without_a_worker_keep_every_event(
-    home: Home, host: Host, start, project
+    home: Home, host: HookRunner, start, project
 ):
     build.refresh(home, load(home, {}).settings)  # with the deadlines that agents get
     busy = [sys.executable, "-I", "-S", "-c", "while True: pass"]
@@ -85,12 +85,14 @@ def test_whoever_starts_it_there_is_one_worker(home: Home, start):
     started = [subprocess.Popen(command, env=environ) for _ in range(8)]
     wait_for(lambda: sum(each.poll() is None for each in started) == 1)
     assert [each.returncode for each in started if each.poll() is not None] == [0] * 7
-    assert [each.pid for each in started if each.poll() is None] == [life.pid_of(home)]
+    assert [each.pid for each in started if each.poll() is None] == [lifecycle.pid_of(home)]
     Client(home).post("/api/stop", {})
     assert all(each.wait(60) == 0 for each in started)
 
 
-def _session(host: Host, session: int, project: str, events: int, hooks: Semaphore) -> list[tuple[int, bytes, bytes]]:
+def _session(
+    host: HookRunner, session: int, project: str, events: int, hooks: Semaphore
+) -> list[tuple[int, bytes, bytes]]:
     outcomes = []
     for number in range(events):
         ended = host.tell("PostToolUse", _tool_use(session, number, project))
@@ -117,13 +119,13 @@ def _kill_now_and_then(home: Home, hooks: Semaphore, *, times: int) -> int:
     for _ in range(times):
         for _ in range(KILL_EVERY):
             hooks.acquire()
-        if pid := life.pid_of(home):
+        if pid := lifecycle.pid_of(home):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
                 killed += 1
-            wait_for(lambda pid=pid: life.pid_of(home) != pid)
+            wait_for(lambda pid=pid: lifecycle.pid_of(home) != pid)
         if chance.random() < 0.7:
-            life.start(home)
+            lifecycle.start(home)
     return killed
 
 

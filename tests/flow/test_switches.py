@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from mcp.client import Client as McpClient
 
+from foreword.capture.payload import HookCall
 from foreword.errors import BadRequest
+from foreword.hook.spool import hook_calls
+from foreword.models import Memory
 from foreword.paths import Home
-from foreword.payloads import Delivery
+from foreword.policy import FILE
 from foreword.projects import resolve
-from foreword.spool import deliveries
 from foreword.store.sqlite import Store
-from foreword.switches import FILE
-from foreword.types import Memory
-from tests.flow.conftest import CLEAN, PATIENT, Host, end_worker, wait_for
+from tests.flow.conftest import CLEAN, PATIENT, HookRunner, end_worker, wait_for
 from tests.flow.forked import foreword
 from tests.flow.test_mcp import Agent
 
@@ -84,7 +84,7 @@ def prompt(project: str, text: str = "why does the checkout transport retry a ti
     return {"session_id": session, "cwd": project, "hook_event_name": "UserPromptSubmit", "prompt": text}
 
 
-def test_a_hook_obeys_with_a_worker(home: Home, host: Host, start, switched):
+def test_a_hook_obeys_with_a_worker(home: Home, host: HookRunner, start, switched):
     client = start()
     for what, (kept, told) in SWITCHES.items():
         project, before = switched[what], len(host.stored())
@@ -104,18 +104,18 @@ def test_a_hook_obeys_with_a_worker(home: Home, host: Host, start, switched):
         assert told or "switched off" in got["why"], what
 
 
-def test_a_hook_obeys_without_a_worker(home: Home, host: Host, switched):
+def test_a_hook_obeys_without_a_worker(home: Home, host: HookRunner, switched):
     host.write_hook()
     for what, (kept, told) in SWITCHES.items():
         assert bool(host.context("UserPromptSubmit", prompt(switched[what]))) is told, what
         spool = home.spool / "current"
-        waiting = list(deliveries(spool.read_bytes())) if spool.exists() else []
-        assert any(isinstance(each, Delivery) and not each.given for each in waiting) is kept, what
+        waiting = list(hook_calls(spool.read_bytes())) if spool.exists() else []
+        assert any(isinstance(each, HookCall) and not each.given for each in waiting) is kept, what
         spool.unlink(missing_ok=True)
 
 
 def test_what_waits_in_the_spool_is_not_taken_in_where_it_was_switched_off_since(
-    filled: Home, host: Host, start, project
+    filled: Home, host: HookRunner, start, project
 ):
     inner = Path(project, "inner")
     inner.mkdir()
@@ -152,7 +152,7 @@ def test_tools_and_callers_of_the_worker_obey(home: Home, start, switched):
         assert ("HTTPTransport" in found) is (kept or told), what  # who asks is answered, unless all is off
 
 
-def test_a_status_line_says_so(home: Home, host: Host, start, switched):
+def test_a_status_line_says_so(home: Home, host: HookRunner, start, switched):
     client = start()
     lines = {"off_projects": "off", "": "off", "inject": "silent", "read_only_projects": "quiet"}
     for what, line in lines.items():
@@ -194,7 +194,7 @@ def test_the_command_line_keeps_nothing_and_tells_the_way_out(home: Home, start,
         assert "nothing is kept" in doctor
 
 
-def test_another_project_goes_on(filled: Home, host: Host, start, project, tmp_path):
+def test_another_project_goes_on(filled: Home, host: HookRunner, start, project, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "pyproject.toml").write_text("")

@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from foreword.client import Client
 from foreword.config import load
 from foreword.errors import ForewordError
+from foreword.models import Memory, Session
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store.sqlite import Store
-from foreword.types import Memory, Session
-from foreword.worker import life
-from foreword.worker.importing import Courtesy
-from foreword.worker.tidying import Tidying
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
+from foreword.worker.jobs.imports import Backpressure
+from foreword.worker.jobs.tidy import Tidying
 from tests.flow.conftest import CLEAN, end_worker, until, wait_for
 from tests.flow.forked import foreword
 
@@ -129,7 +129,7 @@ def _asked(home: Home, project: str) -> None:
 
 
 def _tidied(home: Home, project: str) -> tuple[dict, set]:
-    life.start(home)
+    lifecycle.start(home)
     try:
         Client(home, seconds=60).post("/api/tidy", {"project_path": project, "dry_run": False})
     finally:
@@ -152,7 +152,7 @@ def test_switched_off_it_does_not(home, store, tidy):
         store=lambda: asked.append(1) or store,
         settings=lambda: settings,
         project_of=resolve,
-        courtesy=Courtesy(),
+        backpressure=Backpressure(),
         tell=lambda where, what: None,
         quiet=lambda: 1e6,
     )
@@ -168,12 +168,12 @@ def _active(home: Home) -> int:
         return db.execute("SELECT count(*) FROM memories WHERE status = 'active'").fetchone()[0]
 
 
-@pytest.mark.parametrize("moment", ["session", "add"])
-def test_what_was_taken_back_is_not_told_at_the_next_start(project, start, moment):
+@pytest.mark.parametrize("trigger", ["session", "add"])
+def test_what_was_taken_back_is_not_told_at_the_next_start(project, start, trigger):
     client = start()
     _says(client, project, "one", "Let's use Redis for the cache because it runs here already", at=100.0)
     assert "Redis" in _begins(client, project)
-    if moment == "session":
+    if trigger == "session":
         _says(
             client, project, "two", "Let's use Valkey for the cache instead of Redis because of the licence", at=200.0
         )

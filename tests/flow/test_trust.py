@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
-from foreword.models.refine import _lowest
-from foreword.types import KINDS, TRUSTS
-from tests.flow.conftest import PATIENT, Host, end_worker, wait_for
+from foreword.llm.refine import _lowest
+from foreword.models import KINDS, TRUSTS
+from foreword.worker.client import Client
+from tests.flow.conftest import PATIENT, HookRunner, end_worker, wait_for
 from tests.flow.test_init import Person
 from tests.flow.test_init import person as person_  # noqa: F401 - a fixture
 from tests.flow.test_mcp import Agent
@@ -64,7 +64,7 @@ def agree(found: dict[str, set[str]], way: str, *, least: int) -> None:
 
 def test_hooks(person: Person):
     person.run("note", "so that a worker is there")
-    host, client = Host(person.home), Client(person.home, seconds=20)
+    host, client = HookRunner(person.home), Client(person.home, seconds=20)
     about = {"session_id": "s1", "cwd": str(person.folder)}
 
     def tool(name: str, given: dict[str, Any], response: Any, *, event: str = "PostToolUse", **more: Any) -> None:

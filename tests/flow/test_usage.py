@@ -15,12 +15,12 @@ import pytest
 from typer.testing import CliRunner
 
 from foreword.cli.main import app
-from foreword.client import Client
+from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store.sqlite import Store
-from foreword.types import Memory
-from tests.flow.conftest import Host, end_worker, wait_for
+from foreword.worker.client import Client
+from tests.flow.conftest import HookRunner, end_worker, wait_for
 
 PROMPT = "why does the checkout transport time out for guests?"
 NAMES = ("used", "ignored", "rule", "worded")
@@ -51,7 +51,7 @@ def ids(home: Home, project: str) -> dict[str, str]:
 class Agent:
     """A session of Claude Code: what its hooks are told, in their order."""
 
-    def __init__(self, host: Host, project: str, *, session: str = "s1") -> None:
+    def __init__(self, host: HookRunner, project: str, *, session: str = "s1") -> None:
         self.host, self.project, self.session = host, project, session
         self.turn = 0
 
@@ -80,7 +80,7 @@ class Agent:
 
 
 @pytest.fixture
-def agent(host: Host, project: str) -> Agent:
+def agent(host: HookRunner, project: str) -> Agent:
     return Agent(host, project)
 
 
@@ -312,7 +312,7 @@ def play(client: Client, project: str, case: Case, id: str, *, follows: bool) ->
 
     def found() -> list[tuple[bool | None, str]]:
         injections = client.get("/api/injections", session_id=agent.session)["injections"]
-        items = [item for each in injections if each["moment"] != "session_start" for item in each["items"]]
+        items = [item for each in injections if each["trigger"] != "session_start" for item in each["items"]]
         return [(item["used"], item["how"]) for item in items if item["memory"] == id]
 
     wait_for(lambda: (None, "") not in found())

@@ -27,16 +27,16 @@ from urllib.parse import urlencode
 import pytest
 
 from foreword.cli.view import HOLD_EVERY
-from foreword.client import Client
 from foreword.errors import BadRequest, Conflict, ForewordError
 from foreword.hook import build
-from foreword.http import Request
 from foreword.paths import Home
-from foreword.web import FIELDS, is_page
-from foreword.web.files import names
-from foreword.web.gate import LASTS, Gate, Refused
-from foreword.web.routes import routes_of
-from foreword.worker import life
+from foreword.viewer import FIELDS, is_page
+from foreword.viewer.auth import LASTS, Gate, Refused
+from foreword.viewer.files import names
+from foreword.viewer.routes import routes_of
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
+from foreword.worker.http import Request
 from tests.flow.conftest import end_worker, wait_for
 
 CANARY = "wombats dig at night"
@@ -171,7 +171,7 @@ def held(project: str) -> Iterator[Open]:
     home.prepare()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FOREWORD_HOME", str(home.root))
-        life.start(home)
+        lifecycle.start(home)
     try:
         here = open_(home, project)
         with holding(here):
@@ -217,8 +217,8 @@ def furnished(here: Open, project: str) -> Open:
         return list(here.client.get("/api/injections", session_id="furnished")["injections"])
 
     def long() -> list[str]:
-        moments = json.loads(here.send(here.asks("/api/now").raw).body)["moments"]
-        return [each["whole"] for each in moments if each["whole"]]
+        triggers = json.loads(here.send(here.asks("/api/now").raw).body)["moments"]
+        return [each["whole"] for each in triggers if each["whole"]]
 
     wait_for(lambda: given() and long())
     here.session, here.injection, here.project = "furnished", given()[0]["id"], given()[0]["project"]

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.config.editing import change
+from foreword.models import Injection, Item, Memory
 from foreword.paths import Home
+from foreword.problems import Problem, note
 from foreword.projects import resolve
 from foreword.store.ledger import Spending
 from foreword.store.sqlite import Store
-from foreword.trouble import Trouble, note
-from foreword.types import Injection, Item, Memory
+from foreword.worker.client import Client
 from tests.flow.viewing import Page
 
 Ask = Callable[..., dict[str, Any]]
@@ -75,7 +75,7 @@ def test_a_new_home_is_well_and_told_that_nobody_is_wired(ask: Ask, home: Home) 
 def test_figures_are_of_the_project_and_the_days_that_were_asked_for(ask: Ask, home: Home) -> None:
     fill(home)
     told = ask("/api/health/figures", days=7)
-    assert [each["tokens_by_moment"] for each in told["injections"]["by_day"]] == [{}] * 6 + [{"prompt": 40}]
+    assert [each["tokens_by_trigger"] for each in told["injections"]["by_day"]] == [{}] * 6 + [{"prompt": 40}]
     assert [each["unjudged"] for each in told["items"]["by_day"]] == [0] * 6 + [1]
     assert [each["count"] for each in told["build_ms_by_day"]] == [1]
     assert [each["memories"] for each in told["growth"]] == [0] * 6 + [1]
@@ -106,7 +106,7 @@ def test_a_worker_whose_store_is_broken_tells_why_and_the_way_out(ask: Ask, home
 def test_the_same_trouble_is_one_entry_and_the_newest_is_first(ask: Ask, home: Home) -> None:
     home.prepare()
     for at, what in ((1.0, "old"), (2.0, "again"), (3.0, "again"), *((10.0 + n, f"number {n}") for n in range(60))):
-        note(str(home.trouble), Trouble(at=at, where="hook of codex", what=what))
+        note(str(home.trouble), Problem(at=at, where="hook of codex", what=what))
     told = ask()["troubles"]
     assert len(told) == 50
     assert [each["at"] for each in told] == sorted((each["at"] for each in told), reverse=True)

@@ -20,8 +20,8 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from foreword.paths import Home
-from foreword.web.hall import MOST_LINES
-from foreword.worker import life
+from foreword.viewer.hall import MOST_LINES
+from foreword.worker import lifecycle
 from tests.flow.conftest import end_worker, wait_for
 from tests.flow.test_viewer_gate import EVERY, Answer, Open, held, holding, open_, stored
 from tests.flow.viewing import is_gone
@@ -126,7 +126,7 @@ def _until(line: socket.socket, word: bytes) -> bytes:
 
 
 def threads(here: Open) -> int:
-    tasks = Path(f"/proc/{life.pid_of(here.home)}/task")
+    tasks = Path(f"/proc/{lifecycle.pid_of(here.home)}/task")
     return len(list(tasks.iterdir())) if tasks.exists() else 0
 
 
@@ -216,7 +216,7 @@ def small() -> Iterator[Home]:
 
 def test_a_full_disk_is_looked_at_and_changes_are_refused_whole_until_there_is_room(small: Home, monkeypatch) -> None:
     monkeypatch.setenv("FOREWORD_HOME", str(small.root))
-    life.start(small)
+    lifecycle.start(small)
     here = open_(small)
     with holding(here):
         is_looked_at_and_refuses_changes(here)
@@ -262,7 +262,7 @@ def test_a_trial_leaves_no_byte_of_its_prompt_anywhere_also_when_it_fails(opened
         {"project": key},
         {"project": "nowhere"},
         {"project": key, "budget": -1},
-        {"project": key, "moment": SAID},
+        {"project": key, "trigger": SAID},
     ):
         body = json.dumps({"prompt": f"{SAID} of checkout.py and {SAID}", **told}).encode()
         tried = replace(opened.asks("/api/try", "POST").but(content_length=str(len(body))), body=body)
@@ -276,7 +276,7 @@ def test_a_trial_leaves_no_byte_of_its_prompt_anywhere_also_when_it_fails(opened
 def test_a_home_that_is_taken_away_closes_the_viewer(home: Home, start) -> None:
     start()
     here = open_(home)
-    pid = life.pid_of(home)
+    pid = lifecycle.pid_of(home)
     shutil.rmtree(home.root)
     wait_for(lambda: not _listens(here.port), seconds=30)
     wait_for(lambda: is_gone(pid), seconds=30)

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from foreword.cli.view import _has_browser, show
-from foreword.client import Client
 from foreword.errors import Conflict
 from foreword.paths import Home
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 from tests.flow.conftest import CLEAN, end_worker, wait_for
 from tests.flow.test_viewer_gate import Open, open_, redeemed
 
@@ -110,19 +110,19 @@ def test_a_page_goes_on_when_its_worker_was(view: Callable[..., Command], home: 
     here = Open(home, Client(home), port_of(url), redeemed(url, port_of(url)), "", "x")
     asked = here.asks("/api/projects").raw
     assert here.send(asked).status == 200
-    before = life.pid_of(home)
+    before = lifecycle.pid_of(home)
     if how.startswith("killed"):  # this one: the command starts the next at once
         os.kill(before, signal.SIGKILL)
     if how == "killed twice":
         seen = [0]
-        wait_for(lambda: seen.append(life.pid_of(home)) or seen[-1] not in (0, before))
+        wait_for(lambda: seen.append(lifecycle.pid_of(home)) or seen[-1] not in (0, before))
         os.kill(seen[-1], signal.SIGKILL)
     if how == "replaced":  # as any command does it that finds a worker of an older build
-        life.stop(home)
-        life.start(home)
+        lifecycle.stop(home)
+        lifecycle.start(home)
     command.says("a page that is open goes on")
     assert here.send(asked).status == 200
-    assert life.pid_of(home) != before
+    assert lifecycle.pid_of(home) != before
     assert command.ends(with_=signal.SIGINT)[0] == 0
     assert not is_open(url)
 
@@ -137,7 +137,7 @@ def test_an_agents_shell_opens_no_viewer(view: Callable[..., Command], home: Hom
 def test_a_worker_that_leaves_takes_its_viewer_along_and_the_command_says_so(view, home: Home) -> None:
     command = view()
     url = command.url()
-    life.stop(home)
+    lifecycle.stop(home)
     assert not is_open(url)
     code, said = command.ends()
     assert code != 0
@@ -194,7 +194,7 @@ def test_a_page_that_listens_is_told_why_it_ends_unless_the_worker_is_replaced(h
             while b"event: ready" not in got:
                 got += line.recv(1 << 16)
             if how == "stop":
-                life.stop(home)
+                lifecycle.stop(home)
             else:
                 client.post("/api/view", {"do": how, "holder": here.holder})
             told[how] = b"".join(iter(lambda: line.recv(1 << 16), b""))
@@ -218,7 +218,7 @@ def test_it_closes_when_nobody_looks_who_is_let_in_and_only_then_the_worker_leav
 
     wait_for(closed, seconds=30)
     assert time.monotonic() - began > 2.5, "three seconds, in which the worker had nothing else to do"
-    wait_for(lambda: not life.pid_of(home))
+    wait_for(lambda: not lifecycle.pid_of(home))
 
 
 # -- the browser that it starts --------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.errors import BadRequest
 from foreword.paths import Home
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 from tests.flow.conftest import wait_for
 from tests.flow.viewing import Page, Refused
 
@@ -32,9 +32,9 @@ def worker(root: Path) -> Iterator[Home]:
     """One worker for all that leaves the others alone."""
     home = Home(root=root / "h")
     home.prepare()
-    life.start(home)
+    lifecycle.start(home)
     yield home
-    life.stop(home)
+    lifecycle.stop(home)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_where_it_was_shown_and_in_which_session_is_told(client, page, add, proj
     assert id in given["context"]
     told = page.get(f"/api/memories/{id}")
     (shown,) = told["shown"]
-    assert (shown["moment"], shown["session"], shown["injection"]) == ("prompt", "s-shown", given["injection"])
+    assert (shown["trigger"], shown["session"], shown["injection"]) == ("prompt", "s-shown", given["injection"])
     assert shown["tokens"] > 0
     assert shown["why"]
     assert told["use"]["shown"] == 1

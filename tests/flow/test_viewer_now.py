@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from foreword.client import Client
 from foreword.layout import RECIPES
+from foreword.models import Memory
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.store.sqlite import Store
-from foreword.types import Memory
-from foreword.web.now import LAYERS
-from tests.flow.conftest import Host, wait_for
+from foreword.viewer.now import LAYERS
+from foreword.worker.client import Client
+from tests.flow.conftest import HookRunner, wait_for
 from tests.flow.viewing import Page
 from tests.scratch import asking, fact
 
@@ -87,11 +87,11 @@ def page(filled: Home, start: Callable[[], Client]) -> Iterator[Page]:
     opened.client.post("/api/view", {"do": "close"})
 
 
-def asks(host: Host, project: str, prompt: str, *, session: str = "s1") -> str:
+def asks(host: HookRunner, project: str, prompt: str, *, session: str = "s1") -> str:
     return host.context("UserPromptSubmit", {"session_id": session, "cwd": project, "prompt": prompt})
 
 
-def starts(host: Host, project: str, *, session: str = "s1", source: str = "startup") -> str:
+def starts(host: HookRunner, project: str, *, session: str = "s1", source: str = "startup") -> str:
     return host.context("SessionStart", {"session_id": session, "cwd": project, "source": source})
 
 
@@ -110,10 +110,10 @@ def test_a_hooks_prompt_makes_a_line_arrive_and_then_what_it_was_given_is_there(
         name, told = listening.event()
         assert (name, told["number"] != before) == ("stirred", True)
         before = told["number"]
-        moments = page.get("/api/now")["moments"]
-        if moments and not moments[0]["silent"]:  # the event may come first, what it was given a moment later
+        triggers = page.get("/api/now")["moments"]
+        if triggers and not triggers[0]["silent"]:  # the event may come first, what it was given a moment later
             break
-    assert moments[0]["text"] == seen
+    assert triggers[0]["text"] == seen
     listening.close()
 
 
@@ -133,7 +133,7 @@ def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page
         "is there tea in the kitchen of the office?",
     )
     assert (start["text"], prompt["text"]) == (began, asked)
-    assert (start["moment"], prompt["moment"], prompt["prompt"]) == ("session_start", "prompt", asking("otter"))
+    assert (start["trigger"], prompt["trigger"], prompt["prompt"]) == ("session_start", "prompt", asking("otter"))
     assert 0 < prompt["tokens"] <= prompt["budget"] == 500
     assert {"otter", "cellar"} <= set(prompt["terms"])
     (item,) = prompt["items"]
@@ -143,7 +143,7 @@ def test_a_session_is_told_with_everything_it_was_given_as_the_agent_saw_it(page
     assert {each["why"] for each in start["skipped"]} <= {"nothing fits this moment", "no room was left for it"}
     assert session["totals"]["tokens"] == start["tokens"] + prompt["tokens"]
     assert session["totals"]["unjudged"] == len(start["items"]) + 1
-    spent = {each["moment"]: (each["spent"], each["of"]) for each in session["ledger"]}
+    spent = {each["trigger"]: (each["spent"], each["of"]) for each in session["ledger"]}
     assert spent["prompt"] == (prompt["tokens"], 3000)
     assert spent["session_start"] == (start["tokens"], 2000)
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from foreword.client import Client
+from foreword.worker.client import Client
 from tests.flow.conftest import wait_for
 from tests.flow.viewing import Page
 
@@ -130,13 +130,17 @@ def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decide
     tell(client, project, "one", *work(project))
     distilled(client, "one")
     told = ask("/api/sessions/one")
-    moments = [each for each in told["moments"] if each["what"] != "given"]
-    assert [each["what"] for each in moments] == [
+    triggers = [each for each in told["moments"] if each["what"] != "given"]
+    assert [each["what"] for each in triggers] == [
         "start", "prompt", "plan", "run", "edit", "run", "fixed", "prompt", "kept", "answer", "kept", "kept", "end",
     ]  # fmt: skip
     assert [each["at"] for each in told["moments"]] == sorted(each["at"] for each in told["moments"])
-    assert [each["memory"]["kind"] for each in moments if each["what"] == "kept"] == ["decision", "learning", "handoff"]
-    _, asked, plan, failed, edit, passed, fixed, *_rest = moments
+    assert [each["memory"]["kind"] for each in triggers if each["what"] == "kept"] == [
+        "decision",
+        "learning",
+        "handoff",
+    ]
+    _, asked, plan, failed, edit, passed, fixed, *_rest = triggers
     assert asked["text"] == "make the waiting list send its offers by mail"
     assert plan["todos"] == [{"text": "Verify the sender's domain", "done": False}]
     assert (failed["command"], failed["failed"], passed["failed"]) == ("pytest -q", True, False)
@@ -150,7 +154,7 @@ def test_a_story_tells_in_order_what_was_said_given_run_fixed_changed_and_decide
     assert [item["title"] for item in given["items"]] == ["offers are sent by mail"]
     assert told["handoff"]["next"] == ["Verify the sender's domain"]
     assert told["about"]["decisions"] == ["Let's use UTC because venues lie in two zones"]
-    second = next(each for each in moments if each["what"] == "prompt" and each["text"].startswith("Let's"))
+    second = next(each for each in triggers if each["what"] == "prompt" and each["text"].startswith("Let's"))
     assert (second["author"], bool(second["author_why"])) == ("typed", True)
     assert second["outcome"].startswith("Offers go through the queue now")
     assert second["turn"].startswith("trn-")
@@ -206,10 +210,10 @@ def test_every_session_tells_a_failure_that_several_saw_and_which_of_them_fixed_
     assert (told["fixer"]["by"], told["fixer"]["open"]) == (None, False)
     assert "mail.py" in told["first"]["fix"] == told["fixer"]["fix"]
 
-    moments = ask("/api/sessions/first")["moments"]
-    (ran,) = (each for each in moments if each["what"] == "run")
+    triggers = ask("/api/sessions/first")["moments"]
+    (ran,) = (each for each in triggers if each["what"] == "run")
     assert (ran["failure"]["by"]["session"], ran["times"]) == ("fixer", 2)
-    assert not [each for each in moments if each["what"] == "fixed"]
+    assert not [each for each in triggers if each["what"] == "fixed"]
     (fixed,) = (each for each in ask("/api/sessions/fixer")["moments"] if each["what"] == "fixed")
     assert "mail.py" in fixed["text"]
     (kept,) = (each for each in client.get("/api/sessions/first")["memories"] if each["kind"] == "failure")

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from foreword.client import Client
 from foreword.layout import MOST_TOKENS, RECIPES
 from foreword.paths import Home
 from foreword.projects import resolve
 from foreword.recall.pipeline import REASONS
-from foreword.web.trial import LEAST_BUDGET
-from foreword.worker import life
-from foreword.worker.measuring import RECALLS, SILENCES
+from foreword.viewer.preview import LEAST_BUDGET
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
+from foreword.worker.stats import RECALLS, SILENCES
 from tests.flow.viewing import Page, Refused
 from tests.scratch import asking, fact
 
@@ -71,19 +71,19 @@ def test_tokens_are_counted_for_the_model_that_the_agent_named(client, page, pro
     asked = {"prompt": PROMPT, "project": key, "host": "codex", "budget": 300}
     for more in ({"session": "s1"}, {}):  # of the session, or as this agent named it last
         tried = page.post("/api/try", {**asked, **more})
-        about = {"moment": "prompt", "prompt": PROMPT, "budget": 300, "form": tried["form"], "host": "codex"}
+        about = {"trigger": "prompt", "prompt": PROMPT, "budget": 300, "form": tried["form"], "host": "codex"}
         said = client.get("/api/context", project_path=project, preview=1, model="gpt-5.5", **about)
         assert (tried["text"], tried["model"]) == (said["context"], "gpt-5.5")
     unnamed = page.post("/api/try", {**asked, "host": "claude-code"})
     assert unnamed["model"] == ""
-    assert len(unnamed["items"]) < len(tried["items"])
+    assert unnamed["items"][0]["tokens"] > tried["items"][0]["tokens"]  # its family has shorter tokens
 
 
 def test_a_trial_is_what_the_worker_would_say_and_what_just_missed_it(client, page, project, key):
-    said = client.get("/api/context", project_path=project, moment="prompt", prompt=PROMPT, budget=300, preview=1)
+    said = client.get("/api/context", project_path=project, trigger="prompt", prompt=PROMPT, budget=300, preview=1)
     tried = page.post("/api/try", {"prompt": PROMPT, "project": key, "budget": 300})
     assert tried["text"] == said["context"]
-    assert (tried["tokens"], tried["budget"], tried["moment"]) == (said["tokens"], 300, "prompt")
+    assert (tried["tokens"], tried["budget"], tried["trigger"]) == (said["tokens"], 300, "prompt")
     assert tried["items"]
     assert tried["left"]
     assert all(each["line"] for each in tried["items"])
@@ -101,9 +101,9 @@ def test_a_trial_is_what_the_worker_would_say_and_what_just_missed_it(client, pa
 def test_nothing_of_a_trial_is_kept_counted_or_found_on_the_disk(page, home, key):
     marker = "zyzzyva-quokka-tapir"
     before = everything(home)
-    for moment in RECIPES:
-        page.post("/api/try", {"prompt": f"{PROMPT} {marker}", "project": key, "moment": moment})
-    life.stop(home)  # what it counted is written now
+    for trigger in RECIPES:
+        page.post("/api/try", {"prompt": f"{PROMPT} {marker}", "project": key, "trigger": trigger})
+    lifecycle.stop(home)  # what it counted is written now
     after = everything(home)
     its_own = dict.fromkeys(("tallies", "marks", "projects"), ())  # what a worker notes by itself, every second
     assert {**after, **its_own} == {**before, **its_own}
@@ -147,7 +147,7 @@ def test_the_window_of_a_session_counts_where_one_is_chosen(client, page, host, 
     session = {"session_id": "one", "cwd": project}
     host.tell("SessionStart", {**session, "hook_event_name": "SessionStart", "source": "startup"})
     given = client.get(
-        "/api/context", project_path=project, session_id="one", moment="prompt", prompt=PROMPT, budget=200
+        "/api/context", project_path=project, session_id="one", trigger="prompt", prompt=PROMPT, budget=200
     )
     assert given["injection"]
     fresh, same = (
@@ -161,19 +161,19 @@ def test_the_window_of_a_session_counts_where_one_is_chosen(client, page, host, 
 
 
 def test_the_form_and_the_cap_are_the_hosts(page, key):
-    told = page.post("/api/try", {"prompt": PROMPT, "project": key, "moment": "session_start", "host": "opencode"})
+    told = page.post("/api/try", {"prompt": PROMPT, "project": key, "trigger": "session_start", "host": "opencode"})
     assert told["form"] == "xml"
     assert told["text"].startswith("<foreword_context")
     assert page.post("/api/try", {"prompt": PROMPT, "project": key, "form": "plain"})["text"].startswith("[foreword]")
-    empty = page.post("/api/try", {"project": key, "moment": "question"})
-    assert empty["moment"] == "session_start"  # a question without words asks for what a session begins with
+    empty = page.post("/api/try", {"project": key, "trigger": "question"})
+    assert empty["trigger"] == "session_start"  # a question without words asks for what a session begins with
 
 
 def test_what_cannot_be_is_refused_in_words(page, key):
     for wrong, status in (
         ({"project": ""}, 400),
         ({"project": "nowhere"}, 404),
-        ({"moment": "never"}, 400),
+        ({"trigger": "never"}, 400),
         ({"form": "html"}, 400),
         ({"host": "../x"}, 400),
         ({"budget": MOST_TOKENS + 1}, 400),

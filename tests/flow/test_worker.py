@@ -16,13 +16,13 @@ from pathlib import Path
 import pytest
 
 import foreword
-from foreword.client import Client
 from foreword.errors import BadRequest, NotFound, WorkerError
 from foreword.hook import build
+from foreword.models import KINDS
 from foreword.paths import Home
-from foreword.types import KINDS
-from foreword.worker import life
-from tests.flow.conftest import Host, end_worker, wait_for
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
+from tests.flow.conftest import HookRunner, end_worker, wait_for
 from tests.scratch import asking, fact
 
 
@@ -66,9 +66,9 @@ def test_another_user_is_refused_even_where_the_files_would_let_it_in(home: Home
 
 def test_it_leaves_when_nobody_asks_and_takes_up_changed_settings_before(home: Home, start):
     start()
-    assert life.pid_of(home)
+    assert lifecycle.pid_of(home)
     home.config.write_text("worker_idle_minutes = 0.02\n")
-    wait_for(lambda: not life.pid_of(home))
+    wait_for(lambda: not lifecycle.pid_of(home))
     assert not home.socket.exists()
 
 
@@ -84,7 +84,7 @@ def test_it_is_replaced_when_the_package_changes(home: Home, start, tmp_path: Pa
     assert client.get("/api/health")["build"] != before["build"]
 
 
-@pytest.mark.parametrize("name", ["a.py", "store/a.sql", "a.toml", "hosts/a.js", "hosts/claude/A.md"])
+@pytest.mark.parametrize("name", ["a.py", "store/a.sql", "a.toml", "agents/a.js", "agents/claude/A.md"])
 def test_another_build_is_known_by_any_file_of_the_package(name, tmp_path, monkeypatch):
     monkeypatch.setattr(build, "PACKAGE", tmp_path)
     file = tmp_path / name
@@ -97,9 +97,9 @@ def test_another_build_is_known_by_any_file_of_the_package(name, tmp_path, monke
 
 def test_it_leaves_when_asked_and_takes_its_socket_along(home: Home, start):
     start()
-    assert life.stop(home) is True
+    assert lifecycle.stop(home) is True
     assert not home.socket.exists()
-    assert life.stop(home) is False
+    assert lifecycle.stop(home) is False
 
 
 def test_a_stale_socket_and_lock_of_a_killed_worker_are_no_hindrance(home: Home, start):
@@ -117,7 +117,7 @@ def test_a_start_waits_for_the_socket_of_the_new_worker_and_not_for_that_of_a_ki
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as new, ThreadPoolExecutor(1) as pool:
         fcntl.flock(lock, fcntl.LOCK_EX)  # a new one sits there
         os.pwrite(lock, b"1\n", 0)
-        started = pool.submit(life.start, home)
+        started = pool.submit(lifecycle.start, home)
         with pytest.raises(TimeoutError):
             started.result(timeout=0.5)
         new.bind(str(home.run / "new"))
@@ -145,7 +145,7 @@ def test_answers_have_the_shapes_of_the_specification(home: Home, start, project
     client = start()
     client.post("/api/memories", {"kind": "decision", "title": fact("wombat"), "project_path": project})
     context = client.get(
-        "/api/context", project_path=project, session_id="s", moment="prompt", prompt=asking("wombat"), budget=200
+        "/api/context", project_path=project, session_id="s", trigger="prompt", prompt=asking("wombat"), budget=200
     )
     assert set(context) == {
         "context",
@@ -165,7 +165,7 @@ def test_answers_have_the_shapes_of_the_specification(home: Home, start, project
     (injection,) = client.get("/api/injections", session_id="s")["injections"]
     assert injection["id"] == context["injection"]
     assert set(injection["items"][0]["why"]) == {"match", "recency", "importance", "reinforcement", "scope", "task"}
-    again = client.get("/api/context", project_path=project, session_id="s", moment="prompt", prompt=asking("wombat"))
+    again = client.get("/api/context", project_path=project, session_id="s", trigger="prompt", prompt=asking("wombat"))
     assert again["context"] == ""  # shown already in this window
     explained = client.get("/api/search", q="wombats", project_path=project, explain=1)["results"][0]
     score = 1.0
@@ -178,7 +178,7 @@ def test_answers_have_the_shapes_of_the_specification(home: Home, start, project
     assert line.startswith("[decision] dec-")
 
 
-def test_an_event_told_twice_is_one_event(home: Home, start, host: Host, project):
+def test_an_event_told_twice_is_one_event(home: Home, start, host: HookRunner, project):
     client = start()
     payload = {"session_id": "s", "cwd": project, "prompt": "yes"}
     event = {"host": "claude-code", "event": "UserPromptSubmit", "payload": payload}
@@ -194,7 +194,7 @@ def test_an_event_told_twice_is_one_event(home: Home, start, host: Host, project
 QUESTIONS = [
     ("/api/context", {}, BadRequest),
     ("/api/context", {"project_path": "relative/x"}, BadRequest),
-    ("/api/context", {"project_path": "/tmp", "moment": "lunch"}, BadRequest),
+    ("/api/context", {"project_path": "/tmp", "trigger": "lunch"}, BadRequest),
     ("/api/context", {"project_path": "/tmp", "budget": "many"}, BadRequest),
     ("/api/context", {"project_path": "/tmp", "budget": "nan"}, BadRequest),
     ("/api/search", {"q": "x"}, BadRequest),

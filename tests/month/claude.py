@@ -8,11 +8,11 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from foreword.payloads import Delivery
+from foreword.capture.payload import HookCall
 from tests.month.product import Product
 
-HOST = "claude-code"
-Deliver = Callable[[Delivery], bytes]
+ADAPTER = "claude-code"
+Deliver = Callable[[HookCall], bytes]
 
 
 class Claude:
@@ -117,7 +117,7 @@ class Claude:
         }
         turn = {"prompt_id": self._digest(f"prompt {self._prompts}")} if self._prompts else {}
         raw = json.dumps({**known, **turn, **more}).encode()
-        answer = self._deliver(Delivery(HOST, event, self._clock(), raw))
+        answer = self._deliver(HookCall(ADAPTER, event, self._clock(), raw))
         return json.loads(answer)["hookSpecificOutput"]["additionalContext"] if answer else ""
 
     def _id(self) -> str:

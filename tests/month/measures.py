@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from foreword.types import Memory
+from foreword.models import Memory
 from tests.month.play import Given, Month, Night
 from tests.month.story import GONE, LINES, Choice
 

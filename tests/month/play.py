@@ -17,16 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foreword.capture import project_at
+from foreword.capture.parse import project_at
+from foreword.capture.payload import HookCall
+from foreword.models import Injection, Memory
 from foreword.paths import Home
-from foreword.payloads import Delivery
-from foreword.types import Injection, Memory
-from foreword.worker import tools, work
-from foreword.worker.keeper import Keeper
+from foreword.worker import mcp_tools, working_set
+from foreword.worker.app import App
 from tests.month import seams
 from tests.month.claude import Claude, Clock
 from tests.month.product import Product
-from tests.month.story import DAY, DAYS, FIRST, REVIEWS, SESSIONS, Step, Told
+from tests.month.story import DAY, DAYS, FIRST, REVIEWS, SESSIONS, HookInput, Step
 
 TELLING = ("Stop", "PreCompact", "SessionEnd")  # after these a session is distilled
 PATIENCE = 60.0  # seconds that the play waits for a thread: it must be ready, however busy the machine is
@@ -86,31 +86,31 @@ def play(folder: Path, *, days: int = DAYS, attentive: bool = True) -> Month:
     product.commit("Havn as it was", at=FIRST - DAY, who="mia")
     month = Month()
     with _git_asked_once(), seams.at_home(home.root):
-        keeper = Keeper(home, now=clock, choose=random.Random(30).choice)
+        app = App(home, now=clock, choose=random.Random(30).choice)
         try:
-            with seams.served(keeper):
-                player = _Player(keeper, product, clock, month, attentive=attentive)
+            with seams.served(app):
+                player = _Player(app, product, clock, month, attentive=attentive)
                 for day in range(1, days + 1):
                     player.day(day)
                     if day == DAYS:
                         month.scene = player.scene()
                     else:
                         player.night(day)
-                month.memories = seams.everything(keeper)
+                month.memories = seams.everything(app)
                 month.active = [memory for memory in month.memories if memory.status == "active"]
-                found = keeper.store.injections(project=player.project.key, limit=10_000)
+                found = app.store.injections(project=player.project.key, limit=10_000)
                 month.judged = {each.id: each for each in found}
         finally:
-            keeper.close()
+            app.close()
     return month
 
 
 class _Player:
-    def __init__(self, keeper: Keeper, product: Product, clock: Clock, month: Month, *, attentive: bool) -> None:
-        self.keeper, self.product, self.clock, self.month = keeper, product, clock, month
+    def __init__(self, app: App, product: Product, clock: Clock, month: Month, *, attentive: bool) -> None:
+        self.app, self.product, self.clock, self.month = app, product, clock, month
         self.attentive = attentive
         self.project = project_at(str(product.root))
-        self.user = seams.User(keeper, product.root, clock)
+        self.user = seams.User(app, product.root, clock)
         self._today = 1
         self._seen: set[str] = set()
 
@@ -123,7 +123,7 @@ class _Player:
         if day in REVIEWS:
             self.clock.to(max(self.clock(), FIRST + (day - 1) * DAY + 20 * 3600))
             refused = self.user.review(REVIEWS[day])
-            self.month.refused += [(day, memory) for memory in self.keeper.store.by_id(refused)]
+            self.month.refused += [(day, memory) for memory in self.app.store.by_id(refused)]
 
     def night(self, day: int) -> None:
         self.clock.to(FIRST + day * DAY - 3600)
@@ -131,13 +131,13 @@ class _Player:
         if day == DAYS - 1:
             self.month.again = self.user.tidies()
         times = [each.injection.build_ms for each in self.month.given if each.day == day]
-        active = [memory for memory in seams.everything(self.keeper) if memory.status == "active"]
+        active = [memory for memory in seams.everything(self.app) if memory.status == "active"]
         self.month.nights.append(
             Night(
                 day=day,
                 active=len(active),
-                rows=dict(self.keeper.store.counts()),
-                bytes=seams.size(self.keeper),
+                rows=dict(self.app.store.counts()),
+                bytes=seams.size(self.app),
                 build_ms=statistics.median(times) if times else 0.0,
                 tidied=tidied,
             )
@@ -155,13 +155,13 @@ class _Player:
                 agent.run("uv run pytest -q", "14 passed in 1.40s")
             agent.stop("save_booking() passes a list now, because pymysql wants one. All tests pass.")
         agent.compaction()
-        scene["compaction"] = self.keeper.context(
-            project_path=str(self.product.root), session_id=agent.session, moment="compaction", preview=True
+        scene["compaction"] = self.app.context(
+            project_path=str(self.product.root), session_id=agent.session, trigger="compaction", preview=True
         )["context"]
         return scene | self.user.reads()
 
     # -- sessions -----------------------------------------------------------------------------------------------
-    def _session(self, name: str, told: Told) -> None:
+    def _session(self, name: str, told: HookInput) -> None:
         agent = Claude(name, self.product, deliver=self._deliver, clock=self.clock)
         attentive = self.attentive and _number(name) % 3 != 0
         agent.start()
@@ -203,21 +203,21 @@ class _Player:
             getattr(self.user, verb)(*given)
 
     def _ask(self, told: dict[str, Any]) -> dict[str, Any]:
-        return tools.answer(self.keeper, told)
+        return mcp_tools.answer(self.app, told)
 
-    def _deliver(self, delivery: Delivery) -> bytes:
-        answer = self.keeper.hook(delivery)
-        if delivery.event in TELLING:
-            seams.quiet(self.keeper, self.project.key, seconds=PATIENCE)
+    def _deliver(self, hook_call: HookCall) -> bytes:
+        answer = self.app.hook(hook_call)
+        if hook_call.event in TELLING:
+            seams.quiet(self.app, self.project.key, seconds=PATIENCE)
         if answer:
             self._note_given()
         return answer
 
     def _note_given(self) -> None:
-        for each in self.keeper.store.injections(project=self.project.key, limit=3, texts=True):
+        for each in self.app.store.injections(project=self.project.key, limit=3, texts=True):
             if each.id not in self._seen:
                 self._seen.add(each.id)
-                found = self.keeper.store.by_id([item.memory for item in each.items])
+                found = self.app.store.by_id([item.memory for item in each.items])
                 self.month.given.append(Given(self._today, each, {memory.id: memory for memory in found}))
 
     # -- what the agent makes of what it was given --------------------------------------------------------------
@@ -255,9 +255,9 @@ def _number(text: str) -> int:
 @contextmanager
 def _git_asked_once() -> Iterator[None]:
     """What git calls changed is told in the background, whenever it is ready: too late or too early by turns."""
-    before = work.GIT_SECONDS
-    work.GIT_SECONDS = float("inf")
+    before = working_set.GIT_SECONDS
+    working_set.GIT_SECONDS = float("inf")
     try:
         yield
     finally:
-        work.GIT_SECONDS = before
+        working_set.GIT_SECONDS = before

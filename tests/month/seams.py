@@ -16,18 +16,18 @@ from unittest.mock import patch
 from typer.testing import CliRunner
 
 from foreword.cli.main import app
-from foreword.http import Server
-from foreword.types import Memory
-from foreword.worker.keeper import Keeper
-from foreword.worker.life import Seat
-from foreword.worker.server import handler
+from foreword.models import Memory
+from foreword.worker.app import App
+from foreword.worker.http import Server
+from foreword.worker.lifecycle import WorkerLock
+from foreword.worker.routes import handler
 
 
 class User:
     """Somebody at the command line of the product's folder."""
 
-    def __init__(self, keeper: Keeper, root: Path, clock: Callable[[], float]) -> None:
-        self.keeper, self.root, self.clock = keeper, root, clock
+    def __init__(self, app: App, root: Path, clock: Callable[[], float]) -> None:
+        self.app, self.root, self.clock = app, root, clock
         self._goals: dict[str, str] = {}
 
     def says(self, *words: str) -> str:
@@ -91,35 +91,35 @@ def at_home(root: Path) -> Iterator[None]:
 
 
 @contextmanager
-def served(keeper: Keeper) -> Iterator[None]:
+def served(app: App) -> Iterator[None]:
     """The keeper behind its socket, as a worker of its home."""
-    with Seat.taken() as seat:
-        server = Server(seat.listener, handler(keeper, leave=lambda: None), threads=2)
+    with WorkerLock.taken() as worker_lock:
+        server = Server(worker_lock.listener, handler(app, leave=lambda: None), threads=2)
         try:
             yield
         finally:
             server.close()
 
 
-def quiet(keeper: Keeper, project: str, *, seconds: float) -> None:
+def quiet(app: App, project: str, *, seconds: float) -> None:
     """Wait until everything that was told has become memory."""
-    keeper._extraction.settle(project, seconds=seconds)
+    app._extraction.settle(project, seconds=seconds)
 
 
-def everything(keeper: Keeper) -> list[Memory]:
+def everything(app: App) -> list[Memory]:
     """Every memory there is, whatever its status, oldest first."""
     found: list[Memory] = []
     after = 0
-    while rows := keeper.store.page(after=after):
+    while rows := app.store.page(after=after):
         found += [memory for _, memory in rows]
         after = rows[-1][0]
     return found
 
 
-def size(keeper: Keeper) -> int:
+def size(app: App) -> int:
     """The bytes that the database has in use, asked by another process: ours must not open its file a second time."""
     ask = "import sqlite3, sys; db = sqlite3.connect(f'file:{sys.argv[1]}?mode=ro', uri=True)"
     ask += "; one = lambda of: db.execute(f'PRAGMA {of}').fetchone()[0]"
     ask += "; print((one('page_count') - one('freelist_count')) * one('page_size'))"
-    words = [sys.executable, "-I", "-S", "-c", ask, str(keeper.home.database)]
+    words = [sys.executable, "-I", "-S", "-c", ask, str(app.home.database)]
     return int(subprocess.run(words, check=True, capture_output=True).stdout)

@@ -23,7 +23,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Told:
+class HookInput:
     """One session: who had it when, and what happened."""
 
     day: int
@@ -365,9 +365,9 @@ def chore(name: str, *, many: int, module: str = "messages") -> tuple[Step, ...]
     return say(asked), read(file), edit(file, old, new), check, answer(f"{told} All checks pass.")
 
 
-def session(day: int, hour: float, who: str, *steps: Step | tuple[Step, ...]) -> Told:
+def session(day: int, hour: float, who: str, *steps: Step | tuple[Step, ...]) -> HookInput:
     flat = [each for step in steps for each in (step if isinstance(step, tuple) else (step,))]
-    return Told(day, hour, who, tuple(flat))
+    return HookInput(day, hour, who, tuple(flat))
 
 
 SESSIONS = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from foreword.config import Settings, load
 from foreword.paths import Home
-from foreword.worker.importing import Importing
+from foreword.worker.jobs.imports import Importing
 
 
 def settings() -> Settings:

@@ -10,12 +10,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 from foreword.config import load
+from foreword.models import KINDS, Context, Hit, Memory, NoContext, Project, Query, Trigger
 from foreword.paths import Home
 from foreword.recall import render
 from foreword.recall.notes import CODES
 from foreword.recall.pipeline import Options, Window, asked_trigger, options_of, recall
 from foreword.recall.search import Searchable
-from foreword.types import KINDS, Context, Hit, Memory, Moment, NoContext, Project, Query
 
 NOW = 1_800_000_000.0
 HOUR, DAY = 3_600.0, 86_400.0
@@ -47,7 +47,7 @@ def ask(
 ) -> Context | NoContext:
     """Return what is told at a trigger; *overrides* are options, *more* is about the trigger."""
     about = {"project": HERE, "languages": (), **more}
-    trigger = asked_trigger(Moment(name=name, prompt=prompt, **about))
+    trigger = asked_trigger(Trigger(name=name, prompt=prompt, **about))
     return recall(
         store, trigger, options=options(trigger.name, **(overrides or {})), now=now, window=window, expired=expired
     )

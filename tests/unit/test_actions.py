@@ -11,6 +11,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreword.agents import FILES, find
+from foreword.agents.transcript_tail import TAIL, codex_exit, copilot_answer
+from foreword.capture.parse import read, remember
+from foreword.capture.payload import CUT, HookCall
 from foreword.extract.actions import (
     Todo,
     ToolUse,
@@ -21,12 +25,8 @@ from foreword.extract.actions import (
     tool_action,
     without_ours,
 )
-from foreword.hosts import FILES, find
-from foreword.payloads import CUT, Delivery
-from foreword.remember import read, remember
-from foreword.rollouts import TAIL, codex_exit, copilot_answer
+from foreword.models import EVENTS, Edit, Event, Project
 from foreword.store.sqlite import Store
-from foreword.types import EVENTS, Edit, Event, Project
 from tests.tables import table
 
 HERE = Path(__file__).resolve().parents[1]
@@ -41,8 +41,8 @@ CAP = 64 * 1024
 def read_of(host, event, payload, *, at=AT, cap=CAP):
     """The event that a hook's payload becomes, on its way through capture."""
     raw = json.dumps(payload).encode()
-    delivery = Delivery(host=host, event=event, at=at, raw=raw)
-    return read(delivery, text_cap=cap, find_project=lambda folder: Project(key="k", name="project", root=folder))
+    hook_call = HookCall(host=host, event=event, at=at, raw=raw)
+    return read(hook_call, text_cap=cap, find_project=lambda folder: Project(key="k", name="project", root=folder))
 
 
 def recorded(path):

@@ -2,11 +2,11 @@
 
 import os
 
+from foreword.agents.transcript_tail import TAIL
+from foreword.models import Memory, Ranked
 from foreword.recall import render
 from foreword.recall.budget import Layer, Line
-from foreword.rollouts import TAIL
-from foreword.types import Memory, Ranked
-from foreword.worker.arrived import arrived
+from foreword.worker.arrival import arrived
 from tests.tables import table
 
 

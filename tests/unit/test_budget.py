@@ -5,10 +5,9 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword import tokens
-from foreword.recall import render
+from foreword.models import EMPTY, Context, Memory, Ranked
+from foreword.recall import render, tokens
 from foreword.recall.budget import SHARE, Layer, Line, fit
-from foreword.types import EMPTY, Context, Memory, Ranked
 from tests.tables import table
 from tests.unit.recalling import NOW, SCRIPTS, InMemory, a_memory, ask
 

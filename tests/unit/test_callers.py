@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from foreword.capture import Captured, project_at
+from foreword.agents import HookInput
+from foreword.capture.parse import ParsedHook, project_at
 from foreword.errors import BadRequest
-from foreword.hosts import Told
+from foreword.models import Event
 from foreword.store.sqlite import Store
-from foreword.types import Event
-from foreword.worker.callers import MOST_USES, TURN, Callers
+from foreword.worker.session_lookup import MOST_USES, TURN, Callers
 from tests.tables import table
 
 
@@ -48,8 +48,8 @@ def seen(store: Store, folder: str, session: str, *kinds: str, host: str = "clau
 
 
 def about_to_use(callers: Callers, id: str, *, session: str, folder: str, inner: bool = False) -> None:
-    told = Told(session=session, cwd=folder, id=id, inner=inner)
-    callers.saw(Captured(payload={}, told=told, kind="tool_begin", project=None), host="claude-code")
+    told = HookInput(session=session, cwd=folder, id=id, inner=inner)
+    callers.saw(ParsedHook(payload={}, told=told, kind="tool_begin", project=None), host="claude-code")
 
 
 def told(folder: str, *, client: str = "claude-code", **more: Any) -> dict[str, Any]:

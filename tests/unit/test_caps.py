@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foreword.agents import FILES, cap_of
 from foreword.config import load
 from foreword.errors import BadPayload
-from foreword.hosts import FILES, cap_of
 from foreword.layout import MOST_TOKENS, RECIPES, merged
+from foreword.models import KINDS, Cap, Context, Memory, Trigger
 from foreword.paths import Home
 from foreword.recall import render
 from foreword.recall.budget import Layer, fit
 from foreword.recall.pipeline import caps, recall
-from foreword.tokens import count
-from foreword.types import KINDS, Cap, Context, Memory, Moment
+from foreword.recall.tokens import count
 from tests.tables import table
 from tests.unit.recalling import HERE, NOW, SCRIPTS, InMemory, any_memory, options
 from tests.unit.test_budget import a_layer, a_line, chosen, is_part, words
@@ -68,7 +68,7 @@ def test_hosts_say_what_they_take(tmp_path):
 
 
 def told(memories, *, trigger, form, budget, cap, style="notes"):
-    wanted = Moment(trigger, HERE, prompt="walrus pool opening hours", budget=budget, form=form, languages=())
+    wanted = Trigger(trigger, HERE, prompt="walrus pool opening hours", budget=budget, form=form, languages=())
     chosen_options = options(trigger, layout=GENEROUS[trigger], cap=cap, style=style, threshold=0.0)
     return recall(InMemory(memories), wanted, options=chosen_options, now=NOW)
 

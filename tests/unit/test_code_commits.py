@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword import git
-from foreword.code import changed_functions
+from foreword.code import changed_functions, git
 from foreword.code.commits import FILES, is_own
 from foreword.errors import BadRequest
 
@@ -28,13 +27,13 @@ class Repository:
         self.git("init", "--quiet", "--initial-branch=main")
 
     def git(self, *words: str) -> str:
-        moment = f"{NOON + 60 * self.minutes} +0000"
+        trigger = f"{NOON + 60 * self.minutes} +0000"
         clean = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")} | {
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             **{f"GIT_{who}_NAME": "Ada" for who in ("AUTHOR", "COMMITTER")},
             **{f"GIT_{who}_EMAIL": "ada@example.org" for who in ("AUTHOR", "COMMITTER")},
-            **{f"GIT_{who}_DATE": moment for who in ("AUTHOR", "COMMITTER")},
+            **{f"GIT_{who}_DATE": trigger for who in ("AUTHOR", "COMMITTER")},
         }
         ran = subprocess.run(["git", *words], cwd=self.folder, env=clean, capture_output=True, check=True)
         return ran.stdout.decode().strip()

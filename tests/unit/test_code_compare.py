@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foreword.code import changes, changes_of, changes_of_piece, edits_of_patch
-from foreword.types import Change, Edit
+from foreword.models import Change, Edit
 from tests.tables import table
 
 SAMPLES = {

@@ -19,8 +19,8 @@ from foreword.config.file import MOST_BYTES
 from foreword.config.settings import Setting
 from foreword.errors import BadConfig, ForewordError
 from foreword.layout import MOST_TOKENS, RECIPES, UNCOUNTED, ledger_of, merged
+from foreword.models import KINDS, TRIGGERS
 from foreword.paths import OUR_FOLDERS, Home
-from foreword.types import KINDS, MOMENTS
 from tests.settings_page import settings_page
 from tests.tables import table
 
@@ -592,10 +592,10 @@ class TestRecipes:
     )
     def test_whatever_is_said_the_recipes_can_be_used(self, overrides):
         recipes, _ = merged(overrides)
-        assert tuple(recipes) == (*MOMENTS, "tool")
-        for moment, recipe in recipes.items():
+        assert tuple(recipes) == (*TRIGGERS, "tool")
+        for trigger, recipe in recipes.items():
             assert 0 <= recipe.budget <= MOST_TOKENS
-            assert [layer.name for layer in recipe.layers] == [layer.name for layer in RECIPES[moment].layers]
+            assert [layer.name for layer in recipe.layers] == [layer.name for layer in RECIPES[trigger].layers]
             assert all(layer.cap >= 0 and layer.limit >= 0 for layer in recipe.layers)
             assert recipe.total >= 0
             assert recipe.together >= 0

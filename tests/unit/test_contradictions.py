@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from foreword.tidy import About
-from foreword.tidy.contradictions import plan
-from foreword.types import Memory, Project
+from foreword.audit import PlanContext
+from foreword.maintenance.contradictions import plan
+from foreword.models import Memory, Project
 
 HERE = Project(key="here", name="here", root="/here")
-ABOUT = About(HERE, now=100.0)
+ABOUT = PlanContext(HERE, now=100.0)
 
 # Earlier, later: the later one takes the earlier one back.
 TAKEN_BACK = [
@@ -91,7 +91,7 @@ def memory(title: str, id: str, at: float, kind: str = "decision", **more: objec
     return replace(given, **more)
 
 
-def superseded(earlier: Memory, later: Memory, about: About = ABOUT) -> bool:
+def superseded(earlier: Memory, later: Memory, about: PlanContext = ABOUT) -> bool:
     return bool(plan([later, earlier], about=about))
 
 
@@ -112,11 +112,13 @@ def test_of_fifty_pairs_precision_is_one_and_most_that_was_taken_back_is_found()
 def test_what_was_taken_back_is_superseded_by_whom_it_may_be():
     # The earlier points at the later and both tell of it.
     earlier, later = pair("Use Redis for the cache", "Use Valkey for the cache instead of Redis")
-    (amendment,) = plan([earlier, later], about=ABOUT)
-    (_, after), (_, same) = amendment.changed
+    (memory_change,) = plan([earlier, later], about=ABOUT)
+    (_, after), (_, same) = memory_change.changed
     assert (after.status, after.superseded_by, after.title) == ("superseded", "dec-2", earlier.title)
     assert same == later
-    assert [(each.source, each.relation, each.target) for each in amendment.links] == [("dec-2", "supersedes", "dec-1")]
+    assert [(each.source, each.relation, each.target) for each in memory_change.links] == [
+        ("dec-2", "supersedes", "dec-1")
+    ]
     # What was not chosen may be told beside the text.
     earlier = memory("Use Redis for the cache", "dec-1", 1.0)
     assert superseded(earlier, memory("Use Valkey", "cor-2", 2.0, "correction", detail={"instead_of": "Redis"}))
@@ -141,14 +143,14 @@ def test_what_was_taken_back_is_superseded_by_whom_it_may_be():
     early, late = pair("Use Redis", "Use Valkey instead of Redis")
     assert not superseded(replace(early, project="there", scope="project:there"), late)
     # What was taken back by hand is not done again.
-    taken_back = About(HERE, now=1.0, taken_back=frozenset({("supersede", frozenset({"dec-1", "dec-2"}))}))
+    taken_back = PlanContext(HERE, now=1.0, taken_back=frozenset({("supersede", frozenset({"dec-1", "dec-2"}))}))
     assert not superseded(*pair("Use Redis", "Use Valkey instead of Redis"), taken_back)
 
 
 def done(memories: list[Memory]) -> dict[str, Memory]:
     now = {each.id: each for each in memories}
-    for amendment in plan(memories, about=ABOUT):
-        now.update((after.id, after) for _, after in amendment.changed)
+    for memory_change in plan(memories, about=ABOUT):
+        now.update((after.id, after) for _, after in memory_change.changed)
     return now
 
 

@@ -15,15 +15,15 @@ from pathlib import Path
 from bench.eval.datasets import read_sets
 from foreword.cli.demo import load_story
 from foreword.config import SETTINGS, load
+from foreword.models import Context, Project, Trigger
 from foreword.paths import Home
 from foreword.recall import rank
 from foreword.recall.hints import KnownFailure, hint_before
 from foreword.recall.pipeline import REASONS, options_of, recall
-from foreword.routing import Routes
 from foreword.store.sqlite import Store
-from foreword.types import Context, Moment, Project
-from foreword.web import routes as viewer
-from foreword.worker import server as worker
+from foreword.viewer import routes as viewer
+from foreword.worker import routes as worker
+from foreword.worker.routing import Routes
 from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,12 +107,12 @@ def test_the_page_on_recall_explains_every_reason_for_silence() -> None:
 def test_the_readme_shows_what_an_agent_sees(tmp_path: Path, prompt: str) -> None:
     """Ids are new every time."""
     project = Project(key="dir:rooms", name="rooms", root="")
-    moment = Moment(name="prompt" if prompt else "session_start", project=project, prompt=prompt, languages=())
-    options = options_of(load(Home(tmp_path), {}).settings, moment.name, synonyms={})
+    trigger = Trigger(name="prompt" if prompt else "session_start", project=project, prompt=prompt, languages=())
+    options = options_of(load(Home(tmp_path), {}).settings, trigger.name, synonyms={})
     now = time.time()
     with closing(Store(tmp_path / "foreword.db", backups=tmp_path / "backups")) as store:
         store.keep(load_story(project, now=now))
-        got = recall(store, moment, options=options, now=now)
+        got = recall(store, trigger, options=options, now=now)
     assert isinstance(got, Context)
     assert prompt in README
     assert masked(got.text) in masked(README)

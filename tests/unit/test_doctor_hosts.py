@@ -11,12 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from foreword.agents.setup import Entry, Setup
 from foreword.cli import codex, hosts
-from foreword.findings import NOTE, OK, WRONG, Finding
 from foreword.install.wired import Lack, Wired
-from foreword.trouble import Trouble
-from foreword.wiring import Entry, Setup
-from foreword.worker.callers import WAYS
+from foreword.problems import NOTE, OK, WRONG, Finding, Problem
+from foreword.worker.session_lookup import WAYS
 from tests.tables import table
 
 NOW = time.time()
@@ -32,7 +31,7 @@ SETUP = Setup(
 )
 SEEN: dict[str, Any] = {
     "last_event": {"at": NOW - 7200, "name": "Stop", "session": "s", "project": "p"},
-    "last_injection": {"at": NOW - 7300, "moment": "prompt", "tokens": 412},
+    "last_injection": {"at": NOW - 7300, "trigger": "prompt", "tokens": 412},
     "sessions": 12,
     "events": 300,
 }
@@ -79,7 +78,7 @@ def test_what_is_well_is_one_line_and_the_rest_is_told():
     assert finding.state == OK
     assert "uninstall" in finding.says  # which nobody can tell from it for a week
     # Troubles of its hooks are counted.
-    found = said(replace(WELL, troubles=(Trouble(NOW - 60, "hook of codex: worker", "TimeoutError"),) * 2))
+    found = said(replace(WELL, troubles=(Problem(NOW - 60, "hook of codex: worker", "TimeoutError"),) * 2))
     assert any(each.state == NOTE and "2 calls" in each.says for each in found)
     # Every host is told to programs.
     told = hosts.as_json(WELL)

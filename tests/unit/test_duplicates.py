@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from foreword.tidy import About
-from foreword.tidy.duplicates import ALIKE, alike, plan
-from foreword.types import Memory, Project
+from foreword.audit import PlanContext
+from foreword.maintenance.dedupe import ALIKE, alike, plan
+from foreword.models import Memory, Project
 from tests.tables import table
 
 HERE = Project(key="here", name="here", root="/here")
-ABOUT = About(HERE, now=100.0)
+ABOUT = PlanContext(HERE, now=100.0)
 
 
 def memory(title: str, id: str = "dec-1", kind: str = "decision", **more: object) -> Memory:
@@ -18,11 +18,11 @@ def memory(title: str, id: str = "dec-1", kind: str = "decision", **more: object
     return replace(given, **more)
 
 
-def after(memories: list[Memory], about: About = ABOUT) -> dict[str, Memory]:
+def after(memories: list[Memory], about: PlanContext = ABOUT) -> dict[str, Memory]:
     """The memories by id when all that was planned is done."""
     now = {each.id: each for each in memories}
-    for amendment in plan(memories, about=about):
-        for before, then in amendment.changed:
+    for memory_change in plan(memories, about=about):
+        for before, then in memory_change.changed:
             assert now[before.id] == before
             now[before.id] = then
     return now
@@ -73,8 +73,10 @@ def test_the_winner_holds_all_evidence_and_the_highest_trust():
     assert (winner.created, winner.confirmed, winner.confidence) == (2.0, 9.0, 0.9)
     assert (winner.files, winner.tags, winner.detail["why"]) == (("a.py", "b.py"), ("cache",), "it is there")
     assert (loser.status, loser.superseded_by, loser.title) == ("superseded", "dec-1", "use redis")
-    (amendment,) = plan([one, two], about=ABOUT)
-    assert [(each.source, each.relation, each.target) for each in amendment.links] == [("dec-1", "supersedes", "dec-2")]
+    (memory_change,) = plan([one, two], about=ABOUT)
+    assert [(each.source, each.relation, each.target) for each in memory_change.links] == [
+        ("dec-1", "supersedes", "dec-2")
+    ]
     # Another fix is another failure.
     one = memory("no such table: users", "fai-1", "failure", detail={"fixed_by": "ran `migrate`"})
     two = memory("no such table: users", "fai-2", "failure", detail={"fixed_by": "added await to setup()"})
@@ -122,7 +124,7 @@ def test_merges_stay_within_project_and_kind_and_are_not_redone():
     assert not merged(one, replace(one, id="pre-2", kind="preference"))
     # What was taken back is not done again.
     one, two = memory("Use Redis", "dec-1"), memory("Use Redis", "dec-2")
-    taken_back = About(HERE, now=1.0, taken_back=frozenset({("merge", frozenset({"dec-1", "dec-2"}))}))
+    taken_back = PlanContext(HERE, now=1.0, taken_back=frozenset({("merge", frozenset({"dec-1", "dec-2"}))}))
     assert plan([one, two], about=taken_back) == ()
     # What was merged into the loser points at the winner.
     first = after([memory("Use Redis", "dec-1"), memory("Use Redis", "dec-2", confirmed=2.0)])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from foreword.config import load
-from foreword.embed import (
+from foreword.embeddings import (
     BODY_CHARS,
     NAMES_CHARS,
     PROMPT_CHARS,
@@ -23,11 +23,11 @@ from foreword.embed import (
     text_of,
     text_of_prompt,
 )
-from foreword.embed.local import Local
+from foreword.embeddings.local import Local
 from foreword.errors import EmbedError
 from foreword.hook.build import interpreter
+from foreword.models import Memory, Vector
 from foreword.paths import Home
-from foreword.types import Memory, Vector
 from tests.tables import table
 
 SRC = Path(__file__).parents[2] / "src"
@@ -121,7 +121,7 @@ def test_the_table_asks_nobody():
     program = """
 import sys
 sys.addaudithook(lambda event, _: event.startswith(("socket.", "subprocess.", "os.posix_spawn")) and sys.exit(event))
-from foreword.embed.local import Local
+from foreword.embeddings.local import Local
 assert Local().embed(["a prompt"], seconds=1)[0].data
 assert "wordllama" not in sys.modules, "its own code looks for downloads"
 """
@@ -161,7 +161,7 @@ def test_an_endpoint_that_cannot_be_used_is_told_with_the_way_out(given, told):
 def test_without_the_extra_the_error_is_its_install_line(module):
     program = (
         f"import sys; sys.path.insert(0, {str(SRC)!r})\nfrom foreword.errors import EmbedError\n"
-        f"try:\n    from foreword.embed.{module}\nexcept EmbedError as exc:\n    print(exc.hint)"
+        f"try:\n    from foreword.embeddings.{module}\nexcept EmbedError as exc:\n    print(exc.hint)"
     )
     ended = subprocess.run([interpreter(), "-I", "-S", "-c", program], capture_output=True, check=False, timeout=60)
     assert (ended.stdout, ended.stderr) == (b"pip install 'foreword[meaning]'\n", b"")

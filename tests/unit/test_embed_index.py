@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.embed import quantized
-from foreword.embed.index import FIRST, Index, Row
+from foreword.embeddings import quantized
+from foreword.embeddings.index import FIRST, Index, Row
 
 DIM = 8
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from foreword.embed import Paused, TextRefused
-from foreword.embed.remote import BATCH, Remote
+from foreword.embeddings import Paused, TextRefused
+from foreword.embeddings.remote import BATCH, Remote
 from foreword.endpoint import PAUSE
 from foreword.errors import EmbedError
 from tests import endpoint

@@ -23,7 +23,7 @@ from bench.eval.tokens import measure_estimates
 from foreword.errors import BadRequest
 from foreword.layout import RECIPES
 from foreword.recall.pipeline import Options
-from foreword.tokens import count
+from foreword.recall.tokens import count
 
 DAY = 86_400
 OPTIONS = Options(layout=RECIPES["prompt"], threshold=0.06, family="claude-4.7")

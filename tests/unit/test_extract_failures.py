@@ -27,7 +27,7 @@ from foreword.extract.failures import (
 )
 from foreword.extract.outputs import ended_badly, error_key, error_line, failed_test
 from foreword.extract.turns import turns_of
-from foreword.types import Edit
+from foreword.models import Edit
 from tests.tables import table
 
 ROOT = "/srv/shop"

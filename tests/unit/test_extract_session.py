@@ -9,6 +9,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foreword.capture.parse import read
+from foreword.capture.payload import HookCall
 from foreword.code import changes
 from foreword.extract.actions import Action, Todo, action_of
 from foreword.extract.session import (
@@ -19,9 +21,7 @@ from foreword.extract.session import (
     SessionExtractor,
     extract_session,
 )
-from foreword.payloads import Delivery
-from foreword.remember import read
-from foreword.types import Change, Edit, Memory, Project, Session
+from foreword.models import Change, Edit, Memory, Project, Session
 from tests.tables import table
 
 ROOMS = Project(key="rooms", name="rooms", root="/rooms")
@@ -289,7 +289,7 @@ def recorded(client: str) -> dict[str, list[Memory]]:
     actions = []
     for number, line in enumerate((PAYLOADS / f"{client}.jsonl").read_text().splitlines()):
         told = json.loads(line)
-        given = Delivery(client, told["event"], 1000.0 + number, json.dumps(told["payload"]).encode())
+        given = HookCall(client, told["event"], 1000.0 + number, json.dumps(told["payload"]).encode())
         event = read(given, text_cap=65536, find_project=lambda _: CLUB).event
         actions.append(action_of(event, root=CLUB.root))
     whole = extract_session(

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from foreword.models import Edit, Event, Project, Session
 from foreword.redact.files import MARK
 from foreword.store.sqlite import Store
-from foreword.types import Edit, Event, Project, Session
-from foreword.worker.extraction import AT_ONCE, LARGEST, ExtractionJob, _changes_of, _text
-from foreword.worker.refining import Refining
+from foreword.worker.jobs.extract import AT_ONCE, LARGEST, ExtractionJob, _changes_of, _text
+from foreword.worker.jobs.refine import Refining
 from tests.tables import table
 
 CODE = "def open_vault(pin=4711):\n    return 1\n"

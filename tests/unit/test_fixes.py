@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from foreword.extract.fixes import Fate, elsewhere, fate_of
-from foreword.types import Memory, Session
+from foreword.models import Memory, Session
 from tests.tables import table
 
 ENDED = {"first": 1.0, "fixer": 2.0, "later": 3.0}

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from foreword import git, history, projects
+from foreword import projects
 from foreword.cli.demo import load_story
+from foreword.code import git
 from foreword.errors import BadRequest
-from foreword.history import FILES, Commit, changed, commits, memory_of
-from foreword.types import KINDS, TRUSTS, Memory, Project
+from foreword.importers import history
+from foreword.importers.history import FILES, Commit, changed, commits, memory_of
+from foreword.models import KINDS, TRUSTS, Memory, Project
 from tests.tables import table
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: real histories untested")
@@ -34,7 +36,7 @@ class Repository:
         self.git("init", "--initial-branch=main")
 
     def git(self, *words: str | bytes, text: bytes = b"") -> str:
-        moment = f"{NOON + 60 * self.minutes} +0200"
+        trigger = f"{NOON + 60 * self.minutes} +0200"
         clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -42,8 +44,8 @@ class Repository:
             "GIT_AUTHOR_EMAIL": "ada@example.org",
             "GIT_COMMITTER_NAME": "Ada Writer",
             "GIT_COMMITTER_EMAIL": "ada@example.org",
-            "GIT_AUTHOR_DATE": moment,
-            "GIT_COMMITTER_DATE": moment,
+            "GIT_AUTHOR_DATE": trigger,
+            "GIT_COMMITTER_DATE": trigger,
         }
         ran = subprocess.run(["git", *words], cwd=self.folder, env=clean, input=text, capture_output=True, check=True)
         return ran.stdout.decode(errors="replace").strip()

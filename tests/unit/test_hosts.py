@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.hosts import FILES, files_of, find
+from foreword.agents import FILES, files_of, find
 from tests.tables import table
 
 PATCH = """*** Begin Patch

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from foreword.models import Memory, Project, Trigger
 from foreword.recall.notes import note_of
 from foreword.recall.start import SessionStart
-from foreword.types import Memory, Moment, Project
 
 NOW = 1_800_000_000.0
 CLAIM = {
@@ -22,7 +22,7 @@ def lines_at_start(memory: Memory) -> str:
     def recent(kinds: tuple[str, ...], _: int) -> list[Memory]:
         return [memory] if memory.kind in kinds else []
 
-    trigger = Moment("session_start", Project("p", "p", ""))
+    trigger = Trigger("session_start", Project("p", "p", ""))
     start = SessionStart(trigger, now=NOW, recent=recent, about=lambda *_: (), history=())
     return " ".join(entry.note.text for entry in start.entries("failures", lambda _: ()))
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from foreword import imports
-from foreword.capture import project_at
+from foreword import importers
+from foreword.capture.parse import project_at
 from foreword.config import Settings
 from foreword.errors import BadRequest, StoreError
-from foreword.imports import Batch, Found, offers
+from foreword.importers import Batch, Found, offers
+from foreword.models import Change, Memory, Project, Session
 from foreword.store.sqlite import Store
-from foreword.types import Change, Memory, Project, Session
-from foreword.worker import importing as module
-from foreword.worker.importing import Courtesy, Importing, Wish
-from foreword.worker.registry import Registry
+from foreword.worker.jobs import imports as module
+from foreword.worker.jobs.imports import Backpressure, Importing, ImportRequest
+from foreword.worker.project_lookup import Registry
 from tests.tables import table
 from tests.unit.importing import settings, wait
 
@@ -81,7 +81,7 @@ class Bench:
         return Importing(
             store=lambda: self.store,
             settings=lambda: self.settings,
-            courtesy=Courtesy(),
+            backpressure=Backpressure(),
             tell=lambda _, what: self.told.append(what),
             registry=Registry(store=lambda: self.store),
         )
@@ -90,7 +90,7 @@ class Bench:
         self.sources[name] = Made(name, list(batches), gate=gate)
 
     def start(self, *names: str, **environ: str) -> dict[str, Any]:
-        return self.importing.start(Wish(self.folder, names, {}, environ))
+        return self.importing.start(ImportRequest(self.folder, names, {}, environ))
 
     def run(self, *names: str) -> dict[str, Any]:
         self.start(*names)
@@ -273,7 +273,7 @@ def test_it_waits_while_somebody_is_answered_but_not_for_ever(bench: Bench, monk
     bench.importing._courtesy.__enter__()
     bench.give("a", batch("x"))
     assert bench.run("a")["state"] == "done"
-    quiet = Courtesy()
+    quiet = Backpressure()
     assert not quiet.give_way()
     with quiet:
         assert quiet.give_way()
@@ -285,7 +285,7 @@ def test_a_source_that_cannot_be_looked_at_offers_nothing(folder: str, monkeypat
         def look(self, *_: Any, **__: Any) -> Found | None:
             raise OSError("no")
 
-    monkeypatch.setattr(imports, "find", lambda name, *_: Broken(name, []) if name == "git" else Made(name, []))
+    monkeypatch.setattr(importers, "find", lambda name, *_: Broken(name, []) if name == "git" else Made(name, []))
     found = offers(project_at(folder), environ={})
     assert "git" not in {each.source for each in found}
     assert "files" in {each.source for each in found}
@@ -293,4 +293,4 @@ def test_a_source_that_cannot_be_looked_at_offers_nothing(folder: str, monkeypat
 
 def test_unknown_sources_are_told(bench: Bench):
     with pytest.raises(BadRequest, match="unknown source"):
-        imports.find("nonsense")
+        importers.find("nonsense")

@@ -6,11 +6,11 @@ import os
 import time
 from pathlib import Path
 
-from foreword.capture import project_at
-from foreword.imports import Batch, find
-from foreword.imports.decisions import decision_of
+from foreword.capture.parse import project_at
+from foreword.importers import Batch, find
+from foreword.importers.decisions import decision_of
+from foreword.models import Memory
 from foreword.recall.rank import CERTAIN
-from foreword.types import Memory
 from tests.tables import table
 
 NYGARD = """# 2. Store slots in UTC

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from foreword.capture import project_at
+from foreword.capture.parse import project_at
 from foreword.errors import BadRequest, StoreError
-from foreword.imports import Batch
-from foreword.imports.claude_mem import ClaudeMem
-from foreword.imports.open_mem import OpenMem
-from foreword.types import Memory, Project
+from foreword.importers import Batch
+from foreword.importers.claude_mem import ClaudeMem
+from foreword.importers.open_mem import OpenMem
+from foreword.models import Memory, Project
 from tests.sessions import Claude
 from tests.tables import table
 

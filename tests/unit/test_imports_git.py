@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from foreword.capture import project_at
-from foreword.imports import Batch, find
-from foreword.imports.git import FIRST, ROUTINE, Git
-from foreword.types import Memory
+from foreword.capture.parse import project_at
+from foreword.importers import Batch, find
+from foreword.importers.git import FIRST, ROUTINE, Git
+from foreword.models import Memory
 from tests.tables import table
 from tests.unit.test_history import Repository, needs_git
 

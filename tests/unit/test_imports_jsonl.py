@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.errors import BadRequest
-from foreword.export import PARTS, rows
-from foreword.imports import Batch, find
-from foreword.imports.jsonl import Jsonl, _lines
+from foreword.importers import Batch, find
+from foreword.importers.export import PARTS, rows
+from foreword.importers.jsonl import Jsonl, _lines
+from foreword.models import KINDS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
 from foreword.store.sqlite import Store
-from foreword.types import KINDS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
-from foreword.worker.importing import Courtesy, Importing, Wish
-from foreword.worker.registry import Registry
+from foreword.worker.jobs.imports import Backpressure, Importing, ImportRequest
+from foreword.worker.project_lookup import Registry
 from tests.tables import table
 from tests.unit.importing import settings, wait
 
@@ -102,12 +102,12 @@ def taken(store: Store, path: Path, *, project: Project = HERE, **options: bool)
     importing = Importing(
         store=lambda: store,
         settings=settings,
-        courtesy=Courtesy(),
+        backpressure=Backpressure(),
         tell=lambda *_: None,
         registry=Registry(store=lambda: store),
     )
     importing._allowed = lambda _: project  # type: ignore[method-assign]
-    importing.start(Wish(project.root, ("jsonl",), {"file": str(path), **options}, {}))
+    importing.start(ImportRequest(project.root, ("jsonl",), {"file": str(path), **options}, {}))
     told = wait(importing)
     assert told["state"] == "done", told
     return told["sources"][0]

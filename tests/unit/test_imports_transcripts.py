@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from foreword.capture import project_at
+from foreword.capture.parse import project_at
 from foreword.extract.actions import Action
-from foreword.imports import Batch
-from foreword.imports.marks import left, marked
-from foreword.imports.transcripts import Transcripts, claude_folder
-from foreword.types import Change, Link, Memory, Project, Session
+from foreword.importers import Batch
+from foreword.importers.checkpoints import left, marked
+from foreword.importers.transcripts import Transcripts, claude_folder
+from foreword.models import Change, Link, Memory, Project, Session
 from tests.sessions import START, Claude, Codex
 
 DAY = 86_400.0

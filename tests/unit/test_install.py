@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
 from foreword.cli.install import diff
 from foreword.errors import BadConfig, ForewordError
 from foreword.install import blocks, files, jsonedit, manifest
@@ -26,10 +27,9 @@ from foreword.install.found import place_of, version_of
 from foreword.install.plan import Plan, Planned, plan
 from foreword.install.plan import undo_plan as planned_undo
 from foreword.paths import Home
-from foreword.wiring import Block, Entry, Left, Own, Setup
 from tests.tables import table
 
-HOST = "claude-code"
+ADAPTER = "claude-code"
 SETTINGS = """\
 {
   // mine
@@ -59,7 +59,7 @@ class Machine:
         self.own = self.user / ".agent" / "plugins" / "deep" / "foreword.js"
 
     def group(self, event: str, **more: Any) -> dict[str, Any]:
-        command = place_of(self.home, self.environ).command(HOST, event)
+        command = place_of(self.home, self.environ).command(ADAPTER, event)
         return {"matcher": "*", "hooks": [{"type": "command", "command": command, **more}]}
 
     def changes(self, *, timeout: int = 5, events: tuple[str, ...] = ("SessionStart", "Stop")) -> tuple[Any, ...]:
@@ -72,20 +72,20 @@ class Machine:
             Entry(self.settings, ("mcpServers", "foreword"), {"command": mcp, "args": []}),
             Entry(self.settings, ("model",), "sonnet", default=True),
             Block(self.toml, f'[mcp_servers.foreword]\ncommand = "{mcp}"\n'),
-            Own(self.own, "// foreword\nexport default 1\n"),
+            OwnedFile(self.own, "// foreword\nexport default 1\n"),
         )
 
     def setup(self, *changes: Any, **how: Any) -> Setup:
         return Setup("agent", self.user / ".agent", changes or self.changes(**how))
 
     def plan(self, *changes: Any, **how: Any) -> Plan:
-        return plan(self.setup(*changes, **how), host=HOST, home=self.home)
+        return plan(self.setup(*changes, **how), host=ADAPTER, home=self.home)
 
     def install(self, *changes: Any, **how: Any) -> tuple[str, ...]:
         return apply(self.plan(*changes, **how), home=self.home)
 
     def uninstall(self, *, setup: Setup | None = None) -> tuple[str, ...]:
-        return undo(HOST, home=self.home, setup=setup)
+        return undo(ADAPTER, home=self.home, setup=setup)
 
     def have(self, file: Path, text: str, *, mode: int = 0o644) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -349,7 +349,7 @@ def test_what_stands_in_the_way_is_told_and_nothing_is_written(tmp_path_factory)
     with pytest.raises(ForewordError, match=r"config\.toml is read-only"):
         machine.install()
     assert machine.tree() == before
-    assert manifest.load(machine.home, HOST) is None
+    assert manifest.load(machine.home, ADAPTER) is None
     # A folder in the place of a file is told.
     machine = Machine(tmp_path_factory.mktemp("m"))
     machine.settings.mkdir(parents=True)
@@ -486,7 +486,7 @@ def test_what_is_kept_aside_is_private_and_enough_to_undo(tmp_path_factory):
     machine.have_all()
     before = machine.tree()
     machine.install()
-    path = machine.home.installed / f"{HOST}.json"
+    path = machine.home.installed / f"{ADAPTER}.json"
     told = json.loads(path.read_text())
     told |= {"format": 99, "more": True, "runs": [{"command": ["agent", "add"], "undo": ["agent", "remove"]}]}
     del told["left"], told["theirs"], told["foreword"]
@@ -567,13 +567,13 @@ class Lists:
         self.known, self.state = self.folder / "known.json", machine.user / ".agent.json"
         self.data, self.room = self.folder / "data" / "foreword-x", self.folder / "room"
 
-    def changes(self) -> tuple[Left, ...]:
+    def changes(self) -> tuple[AgentResidue, ...]:
         return (
-            Left(self.known, ("plugins", "foreword@x")),
-            Left(self.state, ("usage", "foreword@x")),
-            Left(self.state, ("usage", "foreword:go")),
-            Left(self.data),
-            Left(self.room),
+            AgentResidue(self.known, ("plugins", "foreword@x")),
+            AgentResidue(self.state, ("usage", "foreword@x")),
+            AgentResidue(self.state, ("usage", "foreword:go")),
+            AgentResidue(self.data),
+            AgentResidue(self.room),
         )
 
     def start(self) -> None:
@@ -699,9 +699,9 @@ def test_what_the_host_wrote_of_us_goes_and_what_others_wrote_stays(tmp_path_fac
     machine = Machine(tmp_path_factory.mktemp("m"))
     lists = Lists(machine)
     changes = (*machine.changes(), *lists.changes())
-    apply(plan(machine.setup(*changes), host=HOST, home=machine.home, plugin=True), home=machine.home)
+    apply(plan(machine.setup(*changes), host=ADAPTER, home=machine.home, plugin=True), home=machine.home)
     lists.start()
-    path = machine.home.installed / f"{HOST}.json"
+    path = machine.home.installed / f"{ADAPTER}.json"
     told = json.loads(path.read_text())
     del told["left"], told["theirs"]
     path.write_text(json.dumps(told | {"runs": [{"command": ["agent", "add"], "undo": ["agent", "remove"]}]}))
@@ -884,7 +884,7 @@ def test_on_a_disk_that_stays_full_what_was_written_can_be_undone_later(
 
 def test_what_would_be_undone_is_told_beforehand(machine: Machine) -> None:
     machine.install()
-    planned = planned_undo(None, host=HOST, home=machine.home)
+    planned = planned_undo(None, host=ADAPTER, home=machine.home)
     assert {each.file for each in planned.files if each.changed} == {machine.settings, machine.toml, machine.own}
     assert all(each.new is None for each in planned.files)
     assert not planned_undo(None, host="codex", home=machine.home).changed

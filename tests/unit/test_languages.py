@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword import languages as module
-from foreword.languages import ENDINGS, SIGNS, VENDORED, languages
+from foreword import projects as module
+from foreword.projects import ENDINGS, SIGNS, VENDORED, languages
 from tests.tables import table
 
 

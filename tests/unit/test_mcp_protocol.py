@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import foreword
+from foreword.agents import FILES
 from foreword.encoding import dumps
 from foreword.errors import BadPayload
-from foreword.hosts import FILES
 from foreword.mcp import protocol
 from foreword.mcp.protocol import GREETED, STATELESS, Call, Cancelled, Peer, answered, heard
 from foreword.mcp.tools import CATEGORIES, INSTRUCTIONS, MOST_INSTRUCTIONS, TOOLS, WRITTEN
-from foreword.types import KINDS
-from foreword.worker.tools import TOOLS as DONE
+from foreword.models import KINDS
+from foreword.worker.mcp_tools import TOOLS as DONE
 from tests.tables import table
 
 MODERN = {

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreword.audit import revised
 from foreword.extract.actions import Action
 from foreword.extract.failures import failure_detail, failures_of
 from foreword.extract.merge import (
@@ -22,8 +23,7 @@ from foreword.extract.merge import (
     together,
 )
 from foreword.extract.turns import turns_of
-from foreword.revise import revised
-from foreword.types import Memory
+from foreword.models import Memory
 from tests.tables import table
 
 

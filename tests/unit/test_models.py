@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from foreword.config import load
 from foreword.endpoint import LONGEST_PAUSE, PAUSE, Failed, Pause, Paused, Refused
 from foreword.errors import ModelError
-from foreword.models import UNTOLD, NoAnswer, chosen
-from foreword.models.anthropic import Anthropic
-from foreword.models.openai import OpenAI
-from foreword.models.schema import BadShape, Many, Object, Text, as_json, checked
+from foreword.llm import UNTOLD, NoAnswer, chosen
+from foreword.llm.anthropic import Anthropic
+from foreword.llm.openai import OpenAI
+from foreword.llm.schema import BadShape, Many, Object, Text, as_json, checked
 from foreword.paths import Home
 from tests import endpoint
 from tests.endpoint import drips, hangs_up, says, silent, status
@@ -290,8 +290,8 @@ def test_a_key_may_lie_in_a_file_that_is_the_users_alone(home, tmp_path):
 
 def test_while_it_is_off_nothing_of_it_is_imported():
     program = (
-        "import sys, foreword.worker.server\n"
-        "print([name for name in sys.modules if name.startswith(('foreword.models', 'foreword.endpoint'))])"
+        "import sys, foreword.worker.routes\n"
+        "print([name for name in sys.modules if name.startswith(('foreword.llm', 'foreword.endpoint'))])"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ended.stdout == "[]\n"

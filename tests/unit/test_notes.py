@@ -8,12 +8,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreword.models import KINDS, Memory
 from foreword.recall.edits import hint_for_edit
 from foreword.recall.notes import QUOTE, SENTENCE, note_of, rule_note, session_note, unique_notes
 from foreword.recall.passages import passage
 from foreword.recall.relevance import content_words
 from foreword.recall.render import line
-from foreword.types import KINDS, Memory
 from tests.tables import table
 from tests.unit.recalling import DAY, NOW, TRAPS, a_memory, any_memory
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from foreword.capture.payload import CUT, HookCall, _unescaped, payload_of, recovered
 from foreword.errors import BadPayload
-from foreword.payloads import CUT, Delivery, _unescaped, payload_of, recovered
 from tests.tables import table
 
 VALUES = st.recursive(
@@ -21,7 +21,7 @@ IDS = ("session_id", "cwd", "tool_use_id", "hook_event_name")
 
 
 def a_delivery(raw, **more):
-    return Delivery("claude-code", "PostToolUse", 1.0, raw, **more)
+    return HookCall("claude-code", "PostToolUse", 1.0, raw, **more)
 
 
 def cut(raw, *, head, tail):

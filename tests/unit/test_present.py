@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foreword.types import Project
-from foreword.worker.present import DAY, Present, roots_of
+from foreword.maintenance.presence import DAY, Present, roots_of
+from foreword.models import Project
 from tests.tables import table
 
 HERE = Project(key="here", name="here", root="")

@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from foreword.errors import BadRequest
+from foreword.models import Project
 from foreword.projects import FILE_LIMIT, remote, resolve
-from foreword.types import Project
 from tests.tables import table
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: real repositories untested")

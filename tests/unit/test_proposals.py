@@ -7,12 +7,11 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foreword.amendments import About
+from foreword.audit import PlanContext
 from foreword.maintenance.proposals import plan, plan_confirmed, plan_wider, rule_of
 from foreword.maintenance.similarity import alike, opposite
+from foreword.models import TRUSTS, Memory, Project, lowest
 from foreword.store.sqlite import Store
-from foreword.trust import lowest
-from foreword.types import TRUSTS, Memory, Project
 from tests.tables import table
 
 ROOMS = Project(key="git:rooms", name="rooms", root="/rooms")
@@ -41,7 +40,7 @@ def rule(kind: str, text: str, sessions: dict[str, int], *, at=1.0, last=0.0, in
 def planned(store: Store, *, plan=plan, project=ROOMS, everything=False):
     scopes = () if everything else (project.scope,)
     memories = [memory for _, memory in store.page(scopes=scopes, limit=5000)]
-    return plan(memories, about=About(project, now=99 * DAY, taken_back=store.taken_back()))
+    return plan(memories, about=PlanContext(project, now=99 * DAY, taken_back=store.taken_back()))
 
 
 def proposed(store: Store, *memories: Memory, plan=plan, **more):
@@ -207,10 +206,10 @@ RULES = st.builds(
 UID = lambda memory: memory.uid  # noqa: E731
 
 
-def carried_out(memories, amendments):
+def carried_out(memories, memory_changes):
     """What the store makes of amendments."""
     after = {memory.uid: memory for memory in memories}
-    for one in amendments:
+    for one in memory_changes:
         for before, changed in one.changed:
             assert after[before.uid] == before
             after[before.uid] = changed
@@ -221,7 +220,7 @@ def carried_out(memories, amendments):
 @given(st.lists(RULES, max_size=14, unique_by=UID))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine
 def test_whatever_was_said_is_proposed_once_and_nothing_becomes_a_rule_by_itself(memories):
-    about = About(ROOMS, now=99 * DAY)
+    about = PlanContext(ROOMS, now=99 * DAY)
     given = [replace(each, id=f"id-{number}") for number, each in enumerate(memories)]
     known = {each.uid: each for each in given}
     for each_plan in (plan, plan_wider):

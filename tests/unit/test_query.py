@@ -5,16 +5,16 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreword.models import Project, Trigger
 from foreword.recall.query import MOST_TOUCHED, query_of
-from foreword.types import Moment, Project
-from foreword.words import STOP_WORDS, terms
+from foreword.terms import STOP_WORDS, terms
 from tests.tables import table
 
 HERE = Project(key="here", name="here", root="/srv/shop")
 
 
 def a_query(prompt="", *, synonyms=None, **more):
-    return query_of(Moment(name="prompt", project=HERE, prompt=prompt, **more), synonyms=synonyms or {})
+    return query_of(Trigger(name="prompt", project=HERE, prompt=prompt, **more), synonyms=synonyms or {})
 
 
 def test_a_query_holds_words_files_functions_and_task(tmp_path):
@@ -34,17 +34,17 @@ def test_a_query_holds_words_files_functions_and_task(tmp_path):
     assert query.touched == files[:MOST_TOUCHED]
     assert query.task == "debugging"
     # A session start has no words.
-    query = query_of(Moment(name="session_start", project=HERE, touched=("a.py",)))
+    query = query_of(Trigger(name="session_start", project=HERE, touched=("a.py",)))
     assert (query.terms, query.files, query.functions, query.task, query.touched) == ((), (), (), "", ("a.py",))
     # Who searches for a slash command finds it.
-    asked = Moment(name="question", project=HERE, prompt="/compact")
+    asked = Trigger(name="question", project=HERE, prompt="/compact")
     assert query_of(asked).terms == ("compact",)
     # Languages that are known are not looked for again.
     (tmp_path / "go.mod").touch()
     project = Project(key="here", name="here", root=str(tmp_path))
-    known = Moment(name="prompt", project=project, languages=("rust",))
+    known = Trigger(name="prompt", project=project, languages=("rust",))
     assert query_of(known).scopes == ("project:here", "language:rust", "universal")
-    assert query_of(Moment(name="prompt", project=project)).scopes == ("project:here", "language:go", "universal")
+    assert query_of(Trigger(name="prompt", project=project)).scopes == ("project:here", "language:go", "universal")
 
 
 @table(
@@ -73,8 +73,8 @@ def test_the_name_of_a_slash_command_is_no_topic(prompt, wanted):
 
 @given(st.text(max_size=300), st.text(max_size=20))
 def test_no_prompt_and_no_root_raises(prompt, root):
-    moment = Moment(name="prompt", project=Project(key="k", name="n", root=root), prompt=prompt, languages=())
-    assert query_of(moment) == query_of(moment)
+    trigger = Trigger(name="prompt", project=Project(key="k", name="n", root=root), prompt=prompt, languages=())
+    assert query_of(trigger) == query_of(trigger)
 
 
 @table("corpus", ["devmem", "replay/aider", "replay/datasette", "replay/httpx", "replay/litestream"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.rarity import rarity
+from foreword.models import KINDS, TRIGGERS, Hit, Memory, Near, Query, Ranked
 from foreword.recall.rank import (
     DAY,
     FAR,
@@ -23,8 +23,7 @@ from foreword.recall.rank import (
     weighed,
     worth_saying,
 )
-from foreword.types import KINDS, MOMENTS, Hit, Memory, Near, Query, Ranked
-from foreword.words import GENERIC
+from foreword.terms import GENERIC, rarity
 from tests.tables import table
 
 NOW = 1_000_000_000.0
@@ -38,11 +37,11 @@ def a_hit(id="not-1", *, kind="note", source="words", score=1.0, held=None, near
     return Hit(memory=memory, source=source, score=score, strength=score, held=held, full=10.0, size=100, near=near)
 
 
-def ranked(*hits, moment="prompt", now=NOW, query=ASKED):
+def ranked(*hits, trigger="prompt", now=NOW, query=ASKED):
     found = {}
     for hit in hits:
         found.setdefault(hit.source, []).append(hit)
-    return rank(found, query=query, now=now, moment=moment)
+    return rank(found, query=query, now=now, trigger=trigger)
 
 
 def titled(*hits, query=ASKED):
@@ -74,9 +73,9 @@ QUERIES = st.builds(
 )
 
 
-@given(st.lists(HITS, max_size=8), st.sampled_from(MOMENTS), QUERIES)
-def test_the_score_is_the_product_of_the_factors_that_are_told(hits, moment, query):
-    for each in ranked(*hits, moment=moment, query=query):
+@given(st.lists(HITS, max_size=8), st.sampled_from(TRIGGERS), QUERIES)
+def test_the_score_is_the_product_of_the_factors_that_are_told(hits, trigger, query):
+    for each in ranked(*hits, trigger=trigger, query=query):
         assert list(each.why) == FACTORS
         assert math.isclose(each.score, math.prod(each.why.values()), abs_tol=2e-4)
         assert 0 <= each.score <= 1.2
@@ -236,13 +235,13 @@ def scored(*scores):
 def test_words_are_answered_with_silence_or_with_what_is_near_the_best():
     # Words are answered with silence or with all that is not far below the best.
     few = scored(0.5, 0.2, 0.5 * FAR * 0.9)
-    for moment in WORDED:
-        assert worth_saying(few, threshold=0.51, moment=moment) == []
-        assert worth_saying(few, threshold=0.4, moment=moment) == few[:2]
-    assert worth_saying([], threshold=0.0, moment="prompt") == []
+    for trigger in WORDED:
+        assert worth_saying(few, threshold=0.51, trigger=trigger) == []
+        assert worth_saying(few, threshold=0.4, trigger=trigger) == few[:2]
+    assert worth_saying([], threshold=0.0, trigger="prompt") == []
     # Without words each must reach the threshold.
     few = scored(0.5, 0.2)
-    assert worth_saying(few, threshold=0.3, moment="session_start") == few[:1]
+    assert worth_saying(few, threshold=0.3, trigger="session_start") == few[:1]
 
 
 # ---- the tables
@@ -250,32 +249,32 @@ def test_words_are_answered_with_silence_or_with_what_is_near_the_best():
 
 @table("kind", KINDS)
 def test_a_memory_counts_half_at_its_half_life(kind):
-    (only,) = ranked(a_hit(kind=kind, age=HALF_LIFE[kind] * DAY), moment="session_start")
+    (only,) = ranked(a_hit(kind=kind, age=HALF_LIFE[kind] * DAY), trigger="session_start")
     assert only.why["recency"] == 0.5
 
 
 def test_age_scope_and_task_are_factors():
     # An observation fades in weeks and a decision hardly in a year.
-    (observation,) = ranked(a_hit(kind="observation", age=90 * DAY), moment="session_start")
-    (decision,) = ranked(a_hit(kind="decision", age=365 * DAY), moment="session_start")
+    (observation,) = ranked(a_hit(kind="observation", age=90 * DAY), trigger="session_start")
+    (decision,) = ranked(a_hit(kind="decision", age=365 * DAY), trigger="session_start")
     assert observation.why["recency"] < 0.35
     assert decision.why["recency"] >= 0.75
     # A memory from the future counts no more than a fresh one.
-    future, fresh = ranked(a_hit("not-a", age=-1e9), a_hit("not-b", age=0), moment="session_start")
+    future, fresh = ranked(a_hit("not-a", age=-1e9), a_hit("not-b", age=0), trigger="session_start")
     assert future.score == fresh.score
     # What was confirmed lately is as fresh as that.
     (only,) = ranked(a_hit(kind="note", age=365 * DAY, confirmed=NOW))
     assert only.why["recency"] == 1.0
     # The scope counts at session start alone.
     hits = [a_hit("not-p"), a_hit("not-l", scope="language:go"), a_hit("not-u", scope="universal")]
-    assert [each.why["scope"] for each in ranked(*hits, moment="session_start")] == [1.0, 0.7, 0.4]
-    assert {each.why["scope"] for each in ranked(*hits, moment="prompt")} == {1.0}
+    assert [each.why["scope"] for each in ranked(*hits, trigger="session_start")] == [1.0, 0.7, 0.4]
+    assert {each.why["scope"] for each in ranked(*hits, trigger="prompt")} == {1.0}
     # The task is a small factor.
     assert {0.8 < factor < 1.25 for kinds in TASKS.values() for factor in kinds.values()} == {True}
     debugging = Query(scopes=("project:p",), terms=("walrus",), task="debugging")
     assert ranked(a_hit(kind="failure"), query=debugging)[0].why["task"] > 1
     # Nothing found is nothing ranked.
-    assert ranked() == rank({"words": []}, query=ASKED, now=NOW, moment="prompt") == ()
+    assert ranked() == rank({"words": []}, query=ASKED, now=NOW, trigger="prompt") == ()
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
@@ -319,8 +318,8 @@ def test_one_use_makes_up_for_four_times_for_nothing(used):
     assert reinforcement(used=used, ignored=4 * used - 1) > 1 > reinforcement(used=used, ignored=4 * used + 1)
 
 
-@given(used=TIMES, ignored=TIMES, moment=st.sampled_from(MOMENTS))
-def test_of_equal_memories_the_used_one_comes_before_the_ignored_one(used, ignored, moment):
+@given(used=TIMES, ignored=TIMES, trigger=st.sampled_from(TRIGGERS))
+def test_of_equal_memories_the_used_one_comes_before_the_ignored_one(used, ignored, trigger):
     first = a_hit("not-1", ignored=ignored + 1)
     second = a_hit("not-2", used=used + 1)
-    assert [each.memory.id for each in ranked(first, second, moment=moment)] == ["not-2", "not-1"]
+    assert [each.memory.id for each in ranked(first, second, trigger=trigger)] == ["not-2", "not-1"]

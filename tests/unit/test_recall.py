@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from foreword.errors import StoreError
 from foreword.layout import RECIPES
+from foreword.models import FORMS, KINDS, TRIGGERS, Context, Hit, NoContext, Project, Trigger
 from foreword.recall import render
 from foreword.recall.pipeline import (
     MOST_RECORDED,
@@ -23,8 +24,7 @@ from foreword.recall.pipeline import (
 )
 from foreword.recall.query import query_of, scopes_of
 from foreword.recall.relevance import content_words
-from foreword.tokens import FAMILIES, count
-from foreword.types import FORMS, KINDS, MOMENTS, Context, Hit, Moment, NoContext, Project
+from foreword.recall.tokens import FAMILIES, count
 from tests.tables import table
 from tests.unit.recalling import (
     DAY,
@@ -71,7 +71,7 @@ def noise(many=30):
 @given(
     st.integers(0, 10**6),
     st.integers(0, 30),
-    st.sampled_from(MOMENTS),
+    st.sampled_from(TRIGGERS),
     st.sampled_from(FORMS),
     st.sampled_from(("notes", "index")),
     st.sampled_from((0, 0, 0, 60, 100, 250, 900, 5000)),
@@ -121,7 +121,7 @@ def test_random_stores_are_told_at_every_trigger_and_in_every_form():
             ),
             Context,
         )
-        for trigger, form, style in itertools.product(MOMENTS, FORMS, ("notes", "index"))
+        for trigger, form, style in itertools.product(TRIGGERS, FORMS, ("notes", "index"))
     }
     assert all(told.values()), told
 
@@ -190,7 +190,7 @@ def test_every_reason_for_nothing_is_told(make_store):
         name: name for name in told
     }
     assert (told["used"].spent, told["used"].allowed) == (3000, 3000)
-    for reason, trigger in itertools.product(REASONS, MOMENTS):
+    for reason, trigger in itertools.product(REASONS, TRIGGERS):
         sentence = explain_nothing(trigger, reason, budget=500, spent=10, allowed=20)
         assert sentence
         assert "{" not in sentence
@@ -203,7 +203,7 @@ def test_what_was_told_in_full_is_not_told_again_and_a_mention_does_not_bar_it(m
     about = {"session": "s", "prompt": "the walrus pool shows the wrong opening hours"}
     first = ask(store, "prompt", **about)
     assert shown(first) == [turn.id]
-    store.record(injection_of(Moment("prompt", HERE, session="s"), first, id="inj-1", at=NOW), at_once=True)
+    store.record(injection_of(Trigger("prompt", HERE, session="s"), first, id="inj-1", at=NOW), at_once=True)
     window = Window(shown=lambda: store.shown("s"), spent=lambda: store.spent("s"))
     again = ask(store, "prompt", **about, window=window)
     assert (type(again), again.reason) == (NoContext, "repeated")
@@ -217,7 +217,7 @@ def test_what_was_told_in_full_is_not_told_again_and_a_mention_does_not_bar_it(m
     )
     start = ask(store, "session_start", session="s")
     assert summary.id in shown(start)
-    store.record(injection_of(Moment("session_start", HERE, session="s"), start, id="inj-2", at=NOW), at_once=True)
+    store.record(injection_of(Trigger("session_start", HERE, session="s"), start, id="inj-2", at=NOW), at_once=True)
     window = Window(shown=lambda: store.shown("s"), spent=lambda: store.spent("s"))
     assert summary.id in shown(ask(store, "prompt", **about, window=window))
 
@@ -238,7 +238,7 @@ def test_what_is_superseded_unsure_or_anothers_is_never_told(make_store):
             *noise(),
         ]
     )
-    for trigger, style in itertools.product(MOMENTS, ("notes", "index")):
+    for trigger, style in itertools.product(TRIGGERS, ("notes", "index")):
         got = ask(store, trigger, TOPIC, session="s", overrides={"style": style})
         assert set(shown(got)) <= {kept[0].id, *(each.id for each in kept[5:])}, trigger
     # Its own session has it already; only a compaction brings that back.
@@ -382,8 +382,8 @@ class Spending:
         window = Window(shown=lambda: frozenset(self.had), spent=lambda: self.spent)
         got = ask(self.store, name, prompt, session="s", window=window, **more)
         if isinstance(got, Context):
-            moment = "session_start" if name == "question" and not prompt else name
-            self.spent[moment] = self.spent.get(moment, 0) + got.tokens
+            trigger = "session_start" if name == "question" and not prompt else name
+            self.spent[trigger] = self.spent.get(trigger, 0) + got.tokens
             self.had |= set(shown(got))
         return got
 
@@ -550,10 +550,10 @@ def test_a_trigger_looks_into_its_project_its_languages_and_what_is_universal(tm
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "go.mod").touch()
     project = Project(key="here", name="here", root=str(tmp_path))
-    trigger = Moment("prompt", project)
+    trigger = Trigger("prompt", project)
     assert scopes_of(trigger) == ("project:here", "language:python", "language:go", "universal")
     assert scopes_of(replace(trigger, scope="language")) == ("language:python", "language:go")
-    query = query_of(Moment("prompt", HERE, prompt="deploy"), synonyms={"deploy": ("ci", "deploy")})
+    query = query_of(Trigger("prompt", HERE, prompt="deploy"), synonyms={"deploy": ("ci", "deploy")})
     assert (query.terms, query.synonyms) == (("deploy",), {"ci": "deploy"})
 
 
@@ -568,7 +568,7 @@ def test_kinds_narrow_every_layer(store):
 def test_what_is_recorded_tells_the_words_and_the_text_and_never_the_prompt(store):
     turn, *_ = store.keep([a_turn(), *noise()])
     prompt = "why are the walrus pool opening hours wrong " + " ".join(f"word{n}" for n in range(60))
-    trigger = Moment("question", HERE, session="s", prompt=prompt, host="codex", languages=())
+    trigger = Trigger("question", HERE, session="s", prompt=prompt, host="codex", languages=())
     got = ask(store, "question", prompt)
     record = injection_of(trigger, got, id="inj-1", at=5.0)
     assert (record.text, record.tokens, record.host, record.at) == (got.text, got.tokens, "codex", 5.0)
@@ -584,7 +584,7 @@ def test_what_is_recorded_tells_the_words_and_the_text_and_never_the_prompt(stor
 def test_the_same_store_and_trigger_give_the_same_text(make_store):
     store = make_store()
     store.keep([a_memory(f"walrus pool hours {n % 3}", kind=kind, body="so") for n, kind in enumerate(list(KINDS) * 3)])
-    for trigger, form in itertools.product(MOMENTS, FORMS):
+    for trigger, form in itertools.product(TRIGGERS, FORMS):
         one, other = (ask(store, trigger, TOPIC, session="s", form=form) for _ in range(2))
         assert getattr(one, "text", one.reason if isinstance(one, NoContext) else "") == getattr(
             other, "text", other.reason if isinstance(other, NoContext) else ""
@@ -612,7 +612,7 @@ def test_what_is_not_told_is_told_with_its_reason(make_store):
 @pytest.mark.parametrize("odd", [float("inf"), float("nan"), -1e300])
 def test_odd_times_break_nothing(odd):
     store = InMemory([any_memory(random.Random(n), created=odd, confirmed=odd) for n in range(20)])
-    for trigger in MOMENTS:
+    for trigger in TRIGGERS:
         got = ask(store, trigger, TOPIC, session="s")
         assert got.problems == (), got.problems
 

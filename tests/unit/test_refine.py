@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from foreword.models import Completed
-from foreword.models.refine import (
+from foreword.llm import Completed
+from foreword.llm.refine import (
     ITEM,
     ITEMS,
     MOST_IN,
@@ -26,10 +26,10 @@ from foreword.models.refine import (
     plain,
     refine,
 )
-from foreword.models.schema import BadShape, checked
+from foreword.llm.schema import BadShape, checked
+from foreword.models import TRUSTS
+from foreword.recall.tokens import count
 from foreword.redact import redact
-from foreword.tokens import count
-from foreword.types import TRUSTS
 from tests.tables import table
 from tests.talking import FULL
 

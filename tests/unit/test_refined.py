@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from foreword.models.refine import Decision, Refined
-from foreword.types import Memory
-from foreword.worker.refined import put
+from foreword.llm.draft import put
+from foreword.llm.refine import Decision, Refined
+from foreword.models import Memory
 
 
 def test_the_same_decision_of_a_session_in_two_projects_is_two_memories():

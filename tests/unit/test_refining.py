@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from foreword.config import load
-from foreword.models.refine import Draft
-from foreword.worker.refining import MOST_WAITING, Refining
+from foreword.llm.refine import Draft
+from foreword.worker.jobs.refine import MOST_WAITING, Refining
 from tests import endpoint
 from tests.endpoint import says, silent, status
 from tests.tables import table

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from foreword.models import EMPTY, KINDS, TRIGGERS, Ranked
 from foreword.recall.budget import Layer, Line
 from foreword.recall.notes import note_of, rule_note, session_note
 from foreword.recall.render import (
@@ -25,8 +26,7 @@ from foreword.recall.render import (
     shorter_lines,
 )
 from foreword.recall.sanitize import age, ago, brief, neutral, shown_path
-from foreword.tokens import count
-from foreword.types import EMPTY, KINDS, MOMENTS, Ranked
+from foreword.recall.tokens import count
 from tests.tables import table
 from tests.unit.recalling import DAY, HOUR, NOW, TRAPS, a_memory, any_memory, assert_whole
 
@@ -86,7 +86,7 @@ def test_neutral_text_is_one_harmless_line_and_stays_as_it_is(text, width):
     assert neutral(once, width=width) == once
 
 
-@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=6), st.sampled_from(MOMENTS), st.sampled_from(FORMS), TEXT)
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=6), st.sampled_from(TRIGGERS), st.sampled_from(FORMS), TEXT)
 def test_a_block_has_one_frame_and_only_lines_of_ours_whatever_was_stored(seeds, trigger, form, project):
 
     shape = form_at(trigger, form)
@@ -312,7 +312,7 @@ Earlier:
         )
     # Nothing known, nothing told.
     for form in FORMS:
-        for trigger in MOMENTS:
+        for trigger in TRIGGERS:
             assert block([], trigger=trigger, project="x", form=form) == ""
             assert block([a_layer("notes")], trigger=trigger, project="x", form=form) == ""
 

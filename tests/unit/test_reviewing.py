@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from foreword.audit import proposed
 from foreword.errors import BadRequest, NotFound
 from foreword.maintenance.proposals import plan_wider
-from foreword.revise import proposed
-from foreword.types import KINDS, STATUSES, Memory
-from foreword.worker.reviewing import decide, waiting
+from foreword.models import KINDS, STATUSES, Memory
+from foreword.worker.review import decide, waiting
 from tests.tables import table
 from tests.unit.test_proposals import BARS, ROOMS, rule
 from tests.unit.test_proposals import proposed as kept_and_proposed

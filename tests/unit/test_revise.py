@@ -7,13 +7,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.amendments import Logged
-from foreword.chronicle import chronicle, line
+from foreword.audit import AuditEntry, accepted, chronicle, differing, is_the_users, line, proposed, revised, said_again
 from foreword.extract.merge import merge
-from foreword.models.refine import Decision, Refined
-from foreword.revise import accepted, differing, is_the_users, proposed, revised, said_again
-from foreword.types import TRUSTS, Memory
-from foreword.worker.refined import put
+from foreword.llm.draft import put
+from foreword.llm.refine import Decision, Refined
+from foreword.models import TRUSTS, Memory
 
 TEXT = st.text(max_size=20)
 DECISION = Memory(
@@ -119,9 +117,9 @@ def test_models_and_proposals_change_words_only_with_a_yes():
 # ---- who did what
 
 
-def entry(number: int, **more: object) -> Logged:
+def entry(number: int, **more: object) -> AuditEntry:
     told = {"at": float(number), "who": "tidy", "what": "merge", "why": "words alike", "run": "", "project": "here"}
-    return Logged(**{"number": number, "memories": ("dec-1", "dec-2"), **told, **more})  # type: ignore[arg-type]
+    return AuditEntry(**{"number": number, "memories": ("dec-1", "dec-2"), **told, **more})  # type: ignore[arg-type]
 
 
 def test_the_chronicle_is_one_list_by_time():

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from foreword.config import load_synonyms
+from foreword.models import KINDS, TRIGGERS, Context, NoContext, Project, Trigger
 from foreword.paths import Home
 from foreword.recall.pipeline import Window, asked_trigger, injection_of, options_of, recall
+from foreword.recall.tokens import count, family_of
 from foreword.store.sqlite import Store
-from foreword.tokens import count, family_of
-from foreword.types import KINDS, MOMENTS, Context, Moment, NoContext, Project
 from tests.unit.recalling import DAY, HERE, HOUR, NOW, SETTINGS, a_memory
 
 THERE = Project(key="there", name="there", root="/nowhere")
@@ -33,7 +33,7 @@ class Installed:
 
     def ask(self, name="prompt", prompt="", *, project=HERE, now=NOW, session="s", **more):
         trigger = asked_trigger(
-            Moment(name=name, project=project, prompt=prompt, session=session, **{"languages": (), **more})
+            Trigger(name=name, project=project, prompt=prompt, session=session, **{"languages": (), **more})
         )
         window = Window(
             shown=lambda: self.store.shown(session),
@@ -148,10 +148,10 @@ def test_a_window_from_start_to_clear(installed):
 def test_no_project_is_told_anything_of_another(installed):
     installed.keep(*past(THERE, "there-"))
     installed.keep(*(a_memory(f"{PROMPT} {kind}", kind=kind, project=THERE.key, uid=f"x{kind}") for kind in KINDS))
-    for name in MOMENTS:
+    for name in TRIGGERS:
         assert isinstance(installed.ask(name, PROMPT, session=f"first {name}"), NoContext), name
     mine = installed.keep(*past())
-    for name in MOMENTS:
+    for name in TRIGGERS:
         assert set(ids(installed.ask(name, PROMPT, session=f"second {name}"))) <= set(mine), name
 
 
@@ -175,7 +175,7 @@ def test_rules_come_by_scope_and_a_language_that_is_not_spoken_brings_none(insta
 
 
 def test_an_empty_store_says_nothing_at_any_trigger(installed):
-    for name in MOMENTS:
+    for name in TRIGGERS:
         got = installed.ask(name, PROMPT)
         assert isinstance(got, NoContext)
         assert got.reason in ("nothing", "below")

@@ -10,10 +10,10 @@ import pytest
 
 from bench.eval.datasets import read_sets
 from foreword.config import load, load_synonyms
+from foreword.models import Context, Project, Trigger
 from foreword.paths import Home
 from foreword.recall.pipeline import options_of, recall
 from foreword.store.sqlite import Store
-from foreword.types import Context, Moment, Project
 from tests.everyday import DAY, EVERYDAY, TOPICAL, remembered
 from tests.tables import table
 
@@ -34,7 +34,7 @@ def asked(tmp_path_factory):
     def ask(there, prompt, style="notes"):
         got = recall(
             there.store,
-            Moment(name="prompt", project=there.project, prompt=prompt, languages=()),
+            Trigger(name="prompt", project=there.project, prompt=prompt, languages=()),
             options=replace(options_of(settings, "prompt", synonyms=synonyms), style=style),
             now=there.now,
         )

@@ -11,21 +11,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from foreword.payloads import Delivery
-from foreword.spool import RESERVED, SpoolFull, _record, append, deliveries, naming, reserve, take
+from foreword.capture.payload import HookCall
+from foreword.hook.spool import RESERVED, SpoolFull, _record, append, hook_calls, naming, reserve, take
 from tests.tables import table
 
 MUCH = 1 << 30
 
 
 def a_delivery(raw, **more):
-    return Delivery("codex", "PostToolUse", 12.5, raw, **more)
+    return HookCall("codex", "PostToolUse", 12.5, raw, **more)
 
 
 def taken(folder, name="taken"):
     path = take(str(folder), name)
     with open(path, "rb") as file:
-        return list(deliveries(file.read()))
+        return list(hook_calls(file.read()))
 
 
 RECORD = _record(a_delivery(b"inner"))
@@ -34,7 +34,7 @@ RAW = st.binary() | st.lists(
         [b"\n", b"\nFW1 ", b"FW1 12\n", b"\nEND 12.", b"{}", b"\nFW1 2\n{}\nEND 2.", RECORD, b"x", b"\0\xff"]
     )
 ).map(b"".join)
-DELIVERIES = st.builds(Delivery, st.text(), st.text(), st.floats(0, 1e10), RAW, project=st.text(), given=st.booleans())
+DELIVERIES = st.builds(HookCall, st.text(), st.text(), st.floats(0, 1e10), RAW, project=st.text(), given=st.booleans())
 
 
 def test_what_is_appended_is_taken_once_and_read_before(tmp_path_factory):
@@ -43,8 +43,8 @@ def test_what_is_appended_is_taken_once_and_read_before(tmp_path_factory):
     folder = str(tmp_path)
     assert take(folder, "taken") == ""
     told = [a_delivery(b'{"a":1}'), a_delivery(b""), a_delivery(b"\xff\0\n", project="git:x/y")]
-    for delivery in told:
-        append(folder, delivery, most=MUCH)
+    for hook_call in told:
+        append(folder, hook_call, most=MUCH)
     assert taken(tmp_path) == told
     assert take(folder, "again") == ""
     append(folder, told[0], most=MUCH)
@@ -54,7 +54,7 @@ def test_what_is_appended_is_taken_once_and_read_before(tmp_path_factory):
     first, second = a_delivery(b"event"), a_delivery(b"answer", given=True)
 
     def then():
-        assert list(deliveries((tmp_path / "current").read_bytes())) == [first]
+        assert list(hook_calls((tmp_path / "current").read_bytes())) == [first]
         assert list(naming(str(tmp_path), "even")) == [first]
         assert take(str(tmp_path), "too early") == "", "it is not taken away in between"
         return second
@@ -76,8 +76,8 @@ def test_what_is_appended_is_taken_once_and_read_before(tmp_path_factory):
     told = [
         a_delivery(json.dumps({"id": f"s{n % 3}-é", "text": "x" * 2000}).encode(), project=f"s{n}") for n in range(60)
     ]
-    for delivery in told:
-        append(str(tmp_path), delivery, most=MUCH)
+    for hook_call in told:
+        append(str(tmp_path), hook_call, most=MUCH)
     found = list(naming(str(tmp_path), "s1-é"))
     assert found == [each for each in told if b"s1-" in each.raw][-len(found) :]
     assert 5 < len(found) < 20, "of a long spool the end is read"
@@ -97,20 +97,20 @@ def test_what_is_appended_is_taken_once_and_read_before(tmp_path_factory):
 @given(told=st.lists(DELIVERIES, max_size=4), word=st.text(min_size=1))
 def test_looking_for_a_name_never_fails_and_finds_whole_records_only(tmp_path_factory, told, word):
     folder = tmp_path_factory.mktemp("spool")
-    for delivery in told:
-        append(str(folder), delivery, most=MUCH)
+    for hook_call in told:
+        append(str(folder), hook_call, most=MUCH)
     assert all(found in told or RECORD in b"".join(each.raw for each in told) for found in naming(str(folder), word))
 
 
 @given(st.lists(DELIVERIES, max_size=4))
 @example([a_delivery(RECORD * 2), a_delivery(b"\nFW1 ")])
 def test_any_bytes_come_back(told):
-    assert list(deliveries(b"".join(map(_record, told)))) == told
+    assert list(hook_calls(b"".join(map(_record, told)))) == told
 
 
 @given(st.binary())
 def test_any_bytes_are_read_to_their_end(data):
-    found = list(deliveries(data))
+    found = list(hook_calls(data))
     if all(isinstance(each, bytes) for each in found):
         assert b"".join(found) == data
 
@@ -145,24 +145,24 @@ def test_a_record_that_tells_nothing_usable_is_passed_over(about):
 
 
 def _whole(data):
-    return [each for each in deliveries(data) if isinstance(each, Delivery)]
+    return [each for each in hook_calls(data) if isinstance(each, HookCall)]
 
 
 def test_what_lies_around_a_record_does_no_harm(tmp_path_factory):
     # Bytes between records are given back as they are.
     good = _record(a_delivery(b"x"))
-    assert list(deliveries(b"noise" + good + b"more")) == [b"noise", a_delivery(b"x"), b"more"]
+    assert list(hook_calls(b"noise" + good + b"more")) == [b"noise", a_delivery(b"x"), b"more"]
     # A full spool says so and stays as it is.
     tmp_path = tmp_path_factory.mktemp("x")
-    folder, delivery = str(tmp_path), a_delivery(b"x" * 100)
-    size = len(_record(delivery))
+    folder, hook_call = str(tmp_path), a_delivery(b"x" * 100)
+    size = len(_record(hook_call))
     for _ in range(3):
-        append(folder, delivery, most=3 * size)
+        append(folder, hook_call, most=3 * size)
     with pytest.raises(SpoolFull):
-        append(folder, delivery, most=3 * size)
+        append(folder, hook_call, most=3 * size)
     assert (tmp_path / "current").stat().st_size == 3 * size
-    assert taken(tmp_path) == [delivery] * 3
-    append(folder, delivery, most=3 * size)
+    assert taken(tmp_path) == [hook_call] * 3
+    append(folder, hook_call, most=3 * size)
     # A folder that is not there is made and one that cannot be is told.
     tmp_path = tmp_path_factory.mktemp("x")
     append(str(tmp_path / "spool"), a_delivery(b"x"), most=MUCH)
@@ -189,15 +189,15 @@ def test_what_lies_around_a_record_does_no_harm(tmp_path_factory):
 
 APPENDING = """
 import sys
-from foreword.payloads import Delivery
-from foreword.spool import append
+from foreword.capture.payload import HookCall
+from foreword.hook.spool import append
 folder, number = sys.argv[1:]
 sys.stdin.readline()
 for n in range(60):
     if n == 59:
         sys.stdin.readline()  # the last waits until something was taken: on a busy machine all might be over before
     raw = b'{"key":"%s-%d","text":"%s"}' % (number.encode(), n, b"x" * (n * 97 % 5000))
-    append(folder, Delivery("h", "e", 1.0, raw), most=1 << 30)
+    append(folder, HookCall("h", "e", 1.0, raw), most=1 << 30)
     print(f"{number}-{n}", flush=True)
 """
 
@@ -230,13 +230,13 @@ def test_what_eight_processes_append_while_another_takes_is_there_once_each(tmp_
             time.sleep(0.001)
     take(str(tmp_path), "taken-last")
     for file in tmp_path.iterdir():
-        found += deliveries(file.read_bytes())
+        found += hook_calls(file.read_bytes())
     acknowledged = []
     for child in children:
         with child:
             acknowledged += child.stdout.read().split()
         assert child.returncode == 0
-    assert all(isinstance(each, Delivery) for each in found)
+    assert all(isinstance(each, HookCall) for each in found)
     keys = [json.loads(each.raw)["key"] for each in found]
     assert sorted(keys) == sorted(acknowledged)
     assert len(set(keys)) == 480

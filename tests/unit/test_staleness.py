@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from foreword.tidy import About
-from foreword.tidy.staleness import LESS_SURE, plan
-from foreword.types import Change, Memory, Project
+from foreword.audit import PlanContext
+from foreword.maintenance.stale import LESS_SURE, plan
+from foreword.models import Change, Memory, Project
 from tests.tables import table
 
 HERE = Project(key="here", name="here", root="/here")
@@ -18,7 +18,7 @@ def memory(kind: str, id: str = "x", **more: object) -> Memory:
     return replace(given, **{"files": ("a.py",), **more})
 
 
-def about(there: dict[str, tuple[str, ...]] | None, changes: tuple[Change, ...] = (), **more: object) -> About:
+def about(there: dict[str, tuple[str, ...]] | None, changes: tuple[Change, ...] = (), **more: object) -> PlanContext:
     """What is known where these files hold these functions; None: nobody can look."""
 
     def exists(file: str, function: str) -> bool | None:
@@ -26,12 +26,12 @@ def about(there: dict[str, tuple[str, ...]] | None, changes: tuple[Change, ...] 
             return None
         return file in there and (not function or function in there[file])
 
-    return replace(About(HERE, now=NOW, changes=changes, exists=exists), **more)
+    return replace(PlanContext(HERE, now=NOW, changes=changes, exists=exists), **more)
 
 
-def after(memory: Memory, known: About) -> Memory:
-    for amendment in plan([memory], about=known):
-        ((before, memory),) = amendment.changed
+def after(memory: Memory, known: PlanContext) -> Memory:
+    for memory_change in plan([memory], about=known):
+        ((before, memory),) = memory_change.changed
         assert before.id == memory.id
     return memory
 

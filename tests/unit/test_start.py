@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from foreword.models import Context, Memory, Project, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.resume import resume
 from foreword.recall.start import FILES, OPEN_ITEMS, work_in_progress
-from foreword.types import Context, Memory, Moment, Project
 from tests.tables import table
 from tests.unit.recalling import DAY, HERE, HOUR, NOW, InMemory, a_memory, ask
 
@@ -75,7 +75,7 @@ def test_the_branch_what_is_not_committed_and_parallel_sessions_come_first(store
     ],
 )
 def test_work_in_progress_is_told_as_far_as_it_is_known(detail, text):
-    assert work_in_progress(a_session(detail=detail), Moment("session_start", HERE), now=NOW) == text
+    assert work_in_progress(a_session(detail=detail), Trigger("session_start", HERE), now=NOW) == text
 
 
 def test_files_that_are_gone_are_not_named(store, tmp_path):

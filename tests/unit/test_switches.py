@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword import switches
+from foreword import policy
 from foreword.errors import BadRequest
-from foreword.switched import findings, refuse_to_write
-from foreword.switches import BOTH, FILE, Off, off, opted_out
-from foreword.types import Project
+from foreword.models import Project
+from foreword.policy import BOTH, FILE, Policy, findings, off, opted_out, refuse_to_write
 from tests.tables import table
 
 ON: dict[str, Any] = {
@@ -33,8 +32,8 @@ def here(root: Path | str = "/nowhere/shop") -> Project:
 
 def test_people_are_told_what_is_off_and_the_way_out():
     # Nothing is off unless somebody said so.
-    assert off(here(), ON) == Off()
-    assert off(None, ON) == Off()
+    assert off(here(), ON) == Policy()
+    assert off(None, ON) == Policy()
     # People are told what is off by what and the way out.
     (only,) = findings(off(here(), {**ON, "off_projects": ("/nowhere",)}), here())
     assert only == (
@@ -48,9 +47,9 @@ def test_people_are_told_what_is_off_and_the_way_out():
     ]
     assert list(findings(off(here(), {**ON, "capture": False, "inject": False}), here())) == []
     # Every switch has a way out.
-    from foreword.switched import WAYS
+    from foreword.policy import WAYS
 
-    assert set(WAYS) == {*switches.CHOICES, FILE}
+    assert set(WAYS) == {*policy.CHOICES, FILE}
     # Only a projects own switch refuses what somebody asks to be kept.
     refuse_to_write(off(here(), {**ON, "capture": False, "silent_projects": ("/nowhere",)}), here())
     for choice, says in (("off_projects", "switched off"), ("read_only_projects", "read-only")):
@@ -62,18 +61,21 @@ def test_people_are_told_what_is_off_and_the_way_out():
 @table(
     ("choices", "wanted"),
     [
-        ({"capture": False}, Off(capture="capture")),
-        ({"inject": False}, Off(inject="inject")),
-        ({"off_projects": ("git:host/shop",)}, Off("off_projects", "off_projects", "off_projects")),
-        ({"off_projects": ("/nowhere",)}, Off("off_projects", "off_projects", "off_projects")),
-        ({"read_only_projects": ("/nowhere/shop/",)}, Off(capture="read_only_projects", write="read_only_projects")),
-        ({"silent_projects": ("git:host/shop",)}, Off(inject="silent_projects")),
+        ({"capture": False}, Policy(capture="capture")),
+        ({"inject": False}, Policy(inject="inject")),
+        ({"off_projects": ("git:host/shop",)}, Policy("off_projects", "off_projects", "off_projects")),
+        ({"off_projects": ("/nowhere",)}, Policy("off_projects", "off_projects", "off_projects")),
+        ({"read_only_projects": ("/nowhere/shop/",)}, Policy(capture="read_only_projects", write="read_only_projects")),
+        ({"silent_projects": ("git:host/shop",)}, Policy(inject="silent_projects")),
         (
             {"read_only_projects": ("/nowhere",), "silent_projects": ("/nowhere",)},
-            Off("read_only_projects", "silent_projects", "read_only_projects"),
+            Policy("read_only_projects", "silent_projects", "read_only_projects"),
         ),
-        ({"capture": False, "read_only_projects": ("/nowhere",)}, Off("read_only_projects", "", "read_only_projects")),
-        ({"off_projects": ("/nowhere/sho", "/no", "", "git:host")}, Off()),
+        (
+            {"capture": False, "read_only_projects": ("/nowhere",)},
+            Policy("read_only_projects", "", "read_only_projects"),
+        ),
+        ({"off_projects": ("/nowhere/sho", "/no", "", "git:host")}, Policy()),
     ],
 )
 def test_each_switch_says_what_it_switches_and_only_that(choices, wanted):

@@ -6,7 +6,7 @@ import time
 
 from foreword.extract.actions import Action, Todo
 from foreword.extract.tasks import MOST, closes, tasks_of
-from foreword.types import Edit
+from foreword.models import Edit
 from tests.tables import table
 from tests.unit.test_summary import answer, edit, prompt, run, session
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.tokens import CLAUDE_3, CLAUDE_4_7, DEAREST, FAMILIES, O200K, count, family_of
+from foreword.recall.tokens import CLAUDE_3, CLAUDE_4_7, DEAREST, FAMILIES, O200K, count, family_of
 from tests.tables import table
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "tokens" / "samples.jsonl"

@@ -13,9 +13,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword import lines
 from foreword.extract.actions import Action, Todo, own_words
-from foreword.transcripts import actions, peek
+from foreword.importers import json_lines
+from foreword.importers.transcript_reader import actions, peek
 from tests.sessions import START, Claude, Codex
 from tests.tables import table
 
@@ -391,8 +391,8 @@ def test_no_secret_leaves_a_transcript(tmp_path: Path) -> None:
 def cut(text: str) -> str:
     """What a string becomes that is too long for a line."""
     raw = json.dumps({"said": text}).encode() + b"\n"
-    assert len(raw) > lines.LONG
-    (line,) = lines.read(io.BytesIO(raw), keep=lambda found: found)
+    assert len(raw) > json_lines.LONG
+    (line,) = json_lines.read(io.BytesIO(raw), keep=lambda found: found)
     said: str = line.said["said"]
     return said
 
@@ -402,12 +402,12 @@ def test_long_texts_keep_their_ends_and_are_not_taken_for_whole(tmp_path: Path):
     said = cut("begin " + "x é\n" * 300_000 + " end")
     assert said.startswith("begin x é\n")
     assert said.endswith("é\n end")
-    assert not lines.is_whole(said)
-    assert len(said) < 3 * lines.HALF
+    assert not json_lines.is_whole(said)
+    assert len(said) < 3 * json_lines.HALF
     # A line of a million things is left out and the next one is read.
     raw = json.dumps([{"a": n} for n in range(400_000)]).encode() + b'\n{"next": 1}\n'
     spoiled: list[int] = []
-    found = list(lines.read(io.BytesIO(raw), keep=lambda found: found, spoiled=lambda: spoiled.append(1)))
+    found = list(json_lines.read(io.BytesIO(raw), keep=lambda found: found, spoiled=lambda: spoiled.append(1)))
     assert [line.said for line in found] == [{"next": 1}]
     assert len(spoiled) == 1
     # A file with a hole in it is not taken for a whole one.
@@ -419,14 +419,14 @@ def test_long_texts_keep_their_ends_and_are_not_taken_for_whole(tmp_path: Path):
 
 @table("shift", range(0, 44, 4))
 def test_half_a_secret_at_a_cut_is_gone(shift: int) -> None:
-    around = lines.HALF - shift
-    text = "a " * (around // 2) + KEY + " b" * 200_000 + " " + KEY + "c " * ((lines.HALF - 40 + shift) // 2)
+    around = json_lines.HALF - shift
+    text = "a " * (around // 2) + KEY + " b" * 200_000 + " " + KEY + "c " * ((json_lines.HALF - 40 + shift) // 2)
     said = cut(text)
     assert not any(KEY[:n] in said for n in range(9, len(KEY)))
 
 
 @table("before", ["<private>secret plan ", "-----BEGIN PRIVATE KEY-----\nMIIsecret "])
-@table("place", [10, lines.HALF + 50_000, 300_000])
+@table("place", [10, json_lines.HALF + 50_000, 300_000])
 def test_what_is_private_and_still_open_hides_the_rest_wherever_it_began(before: str, place: int) -> None:
     said = cut("a " * (place // 2) + before + "secret " * 100_000)
     assert "secret" not in said
@@ -439,15 +439,15 @@ def test_what_is_private_and_still_open_hides_the_rest_wherever_it_began(before:
         min_size=1,
         max_size=6,
     ),
-    st.integers(lines.LONG // 2, lines.LONG),
+    st.integers(json_lines.LONG // 2, json_lines.LONG),
     st.booleans(),
 )
 @settings(max_examples=6, deadline=None)
 def test_a_cut_never_breaks_the_line(parts: list[str], size: int, ascii: bool) -> None:
-    text = ("".join(parts) * size)[: lines.LONG + size]
+    text = ("".join(parts) * size)[: json_lines.LONG + size]
     raw = json.dumps({"a": text, "b": [text, {"c": "end"}], "d": 7}, ensure_ascii=ascii).encode() + b'\n{"next": 1}\n'
     spoiled: list[int] = []
-    found = list(lines.read(io.BytesIO(raw), keep=lambda found: found, spoiled=lambda: spoiled.append(1)))
+    found = list(json_lines.read(io.BytesIO(raw), keep=lambda found: found, spoiled=lambda: spoiled.append(1)))
     assert not spoiled
     assert found[0].said["b"][1] == {"c": "end"}
     assert found[0].said["d"] == 7
@@ -458,7 +458,7 @@ def test_a_cut_never_breaks_the_line(parts: list[str], size: int, ascii: bool) -
 
 GROWTH = """
 import os, resource, sys
-from foreword.transcripts import actions
+from foreword.importers.transcript_reader import actions
 def peak():  # MB; Linux counts the parent's into what `resource` tells
     if not os.path.exists("/proc/self/status"):
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

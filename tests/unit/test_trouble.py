@@ -5,14 +5,14 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.trouble import MOST_BYTES, Trouble, note, noted
+from foreword.problems import MOST_BYTES, Problem, note, noted
 
 
 def test_troubles_come_back_whole_and_bounded(tmp_path_factory):
     # What was noted comes back oldest first.
     tmp_path = tmp_path_factory.mktemp("x")
     path = str(tmp_path / "trouble")
-    troubles = tuple(Trouble(float(n), "hook: spool", f"OSError: {n}") for n in range(5))
+    troubles = tuple(Problem(float(n), "hook: spool", f"OSError: {n}") for n in range(5))
     for trouble in troubles:
         note(path, trouble)
     assert noted(path) == troubles
@@ -20,13 +20,13 @@ def test_troubles_come_back_whole_and_bounded(tmp_path_factory):
     # A long story is cut.
     tmp_path = tmp_path_factory.mktemp("x")
     path = str(tmp_path / "trouble")
-    note(path, Trouble(1.0, "x", "y" * 100_000))
+    note(path, Problem(1.0, "x", "y" * 100_000))
     assert len(noted(path)[0].what) == 2000
     # The file stays small and the newest are there.
     tmp_path = tmp_path_factory.mktemp("x")
     path = str(tmp_path / "trouble")
     for n in range(500):
-        note(path, Trouble(float(n), "x", "y" * 2000))
+        note(path, Problem(float(n), "x", "y" * 2000))
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 2 * (MOST_BYTES + 3000)
     found = noted(path)
     assert [trouble.at for trouble in found] == [float(n) for n in range(500 - len(found), 500)]
@@ -34,11 +34,11 @@ def test_troubles_come_back_whole_and_bounded(tmp_path_factory):
     # A torn line costs only itself.
     tmp_path = tmp_path_factory.mktemp("x")
     path = str(tmp_path / "trouble")
-    note(path, Trouble(1.0, "a", "first"))
-    note(path, Trouble(2.0, "b", "second"))
+    note(path, Problem(1.0, "a", "first"))
+    note(path, Problem(2.0, "b", "second"))
     with open(path, "rb+") as file:
         file.truncate((tmp_path / "trouble").stat().st_size - 7)
-    note(path, Trouble(3.0, "c", "third"))
+    note(path, Problem(3.0, "c", "third"))
     assert [trouble.what for trouble in noted(path)] == ["first", "third"]
     # Lines that cannot be read are passed over.
     tmp_path = tmp_path_factory.mktemp("x")
@@ -46,12 +46,12 @@ def test_troubles_come_back_whole_and_bounded(tmp_path_factory):
     path.write_bytes(
         b'\xff\xfe\n[]\n{}\n3\n{"at":"x","where":1,"what":2}\n{"at":1,"where":null,"what":[]}\n' + b"[" * 99_999
     )
-    note(str(path), Trouble(1.0, "a", "b"))
-    assert noted(str(path)) == (Trouble(1.0, "a", "b"),)
+    note(str(path), Problem(1.0, "a", "b"))
+    assert noted(str(path)) == (Problem(1.0, "a", "b"),)
     # A home that cannot be written to is no further failure.
     tmp_path = tmp_path_factory.mktemp("x")
-    note(str(tmp_path / "nowhere" / "trouble"), Trouble(1.0, "a", "b"))
-    note(str(tmp_path), Trouble(1.0, "a", "b"))
+    note(str(tmp_path / "nowhere" / "trouble"), Problem(1.0, "a", "b"))
+    note(str(tmp_path), Problem(1.0, "a", "b"))
     assert noted(str(tmp_path / "nowhere" / "trouble")) == ()
     assert noted(str(tmp_path)) == ()
 
@@ -59,15 +59,15 @@ def test_troubles_come_back_whole_and_bounded(tmp_path_factory):
 @given(where=st.text(), what=st.text(alphabet=st.characters(), max_size=300))
 def test_any_text_comes_back(tmp_path_factory, where, what):
     path = str(tmp_path_factory.mktemp("t") / "trouble")
-    note(path, Trouble(1.5, where, what))
+    note(path, Problem(1.5, where, what))
     (trouble,) = noted(path)
-    assert trouble == Trouble(1.5, *(text.encode("utf-8", "replace").decode() for text in (where, what)))
+    assert trouble == Problem(1.5, *(text.encode("utf-8", "replace").decode() for text in (where, what)))
 
 
 def test_notes_of_many_at_once_are_all_there(tmp_path):
     path = str(tmp_path / "trouble")
     threads = [
-        threading.Thread(target=lambda n=n: [note(path, Trouble(n, "x", str(m))) for m in range(50)]) for n in range(8)
+        threading.Thread(target=lambda n=n: [note(path, Problem(n, "x", str(m))) for m in range(50)]) for n in range(8)
     ]
     for thread in threads:
         thread.start()

@@ -8,11 +8,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.chronicle import chronicle
+from foreword.audit import chronicle
+from foreword.models import EMPTY, FORMS, KINDS, TRIGGERS, TRUSTS, Context, Memory, Ranked
 from foreword.recall import render
 from foreword.recall.notes import note_of, rule_note, session_note
-from foreword.types import EMPTY, FORMS, KINDS, MOMENTS, TRUSTS, Context, Memory, Ranked
-from foreword.worker.tools import _whole
+from foreword.worker.mcp_tools import _whole
 from tests.tables import table
 from tests.unit.recalling import DAY, HERE, NOW, a_memory, ask
 
@@ -77,7 +77,7 @@ def test_what_a_tool_shows_in_full_says_who_said_it(kind, trust, source):
 
 
 @table("form", FORMS)
-@table("trigger", MOMENTS)
+@table("trigger", TRIGGERS)
 def test_nothing_but_the_users_words_is_a_rule(store, form, trigger):
     rules = [
         Memory(

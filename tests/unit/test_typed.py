@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreword.encoding import storable
-from foreword.typed import MOST_TYPED, typed
+from foreword.store.typed import MOST_TYPED, typed
 from tests.tables import table
 
 INDEX = apsw.Connection(":memory:")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from foreword.extract.actions import Action
 from foreword.extract.usage import MOST_FILES, Activity, base_rates_of, shown_text, usage_of
+from foreword.models import Edit, Injection, Item, Memory
 from foreword.store.judged import UNTOLD
-from foreword.types import Edit, Injection, Item, Memory
 from tests.tables import table
 
 P = "git:shop"
@@ -47,11 +47,11 @@ LINES = {
 }
 
 
-def injection(*memories: Memory, at=100.0, id="inj-1", moment="prompt", form="markdown", layer="notes") -> Injection:
+def injection(*memories: Memory, at=100.0, id="inj-1", trigger="prompt", form="markdown", layer="notes") -> Injection:
     items = tuple(Item(each.id, layer, 0.5, 10, {}) for each in memories)
     lines = [LINES.get(each.id) or f"- {each.title} {' '.join(each.files)} [{each.id}]" for each in memories]
     text = "\n".join(("--- foreword: from earlier sessions ---", *lines, "--- end foreword ---"))
-    return Injection(id, moment, "s1", P, "claude-code", at, 60, 500, 1.0, {}, {}, items, form=form, text=text)
+    return Injection(id, trigger, "s1", P, "claude-code", at, 60, 500, 1.0, {}, {}, items, form=form, text=text)
 
 
 def prompt(text: str, at=100.0) -> Action:
@@ -287,7 +287,7 @@ def test_nothing_is_called_ignored_while_its_window_is_open():
     assert usage_of_one(LEARNING, Action("start", 130.0, source="resume"), over=False) is None
     assert usage_of_one(LEARNING, answer("Looking."), reads("shop/mail.py", at=900.0), over=False) == USED_BY_FILE
     # What is sent again with every request outlives compactions.
-    standing = [injection(LEARNING, moment="session_start", form="xml", layer="knowledge")]
+    standing = [injection(LEARNING, trigger="session_start", form="xml", layer="knowledge")]
     closed = (ASKED, OTHER, Action("compaction", 130.0))
     assert usage(*closed, injections=standing, over=False) == {}
     found = usage(*closed, reads("shop/mail.py", at=140.0), injections=standing)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from foreword.extract.usage import Activity
+from foreword.models import Event, Injection, Item, Memory, Project
 from foreword.store.judged import UNTOLD
 from foreword.store.sqlite import Store
-from foreword.types import Event, Injection, Item, Memory, Project
-from foreword.worker import usage
-from foreword.worker.extraction import ExtractionJob
-from foreword.worker.refining import Refining
-from foreword.worker.usage import OVER, UsageTracker
+from foreword.worker.jobs import usage
+from foreword.worker.jobs.extract import ExtractionJob
+from foreword.worker.jobs.refine import Refining
+from foreword.worker.jobs.usage import OVER, UsageTracker
 from tests.tables import table
 
 NOW = 1_800_000_000.0

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from foreword.hosts import find
+from foreword.agents import find
+from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
 from foreword.install import wired
 from foreword.paths import Home
-from foreword.wiring import Block, Entry, Left, Own, Setup
 from tests.tables import table
 
 
@@ -26,7 +26,7 @@ def setup_of(folder: Path) -> Setup:
             Entry(folder / "hooks.json", ("hooks", "Stop"), hook, append=True),
             Entry(folder / "hooks.json", ("servers", "foreword"), {"command": "x"}),
             Block(folder / "config.toml", "[mcp_servers.foreword]\ncommand = 'x'\n"),
-            Own(folder / "plugin.js", "export {}\n"),
+            OwnedFile(folder / "plugin.js", "export {}\n"),
         ),
     )
 
@@ -128,7 +128,7 @@ def test_launchers_that_are_gone_are_named(setup, tmp_path):
         path.chmod(0o700)
     assert wired.strays(wired.stands(setup), place=wired.place_of(home, {"HOME": str(folder)})) == ()
     # What a host writes by itself is not missed and is no sign of us.
-    made = Left(tmp_path / "known.json", ("foreword",))
+    made = AgentResidue(tmp_path / "known.json", ("foreword",))
     setup = Setup(binary="claude", folder=tmp_path, changes=(made,))
     assert (wired.stands(setup).lacks, wired.stands(setup).files) == ((), ())
     made.file.write_text('{"foreword": {}}')

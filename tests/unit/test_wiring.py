@@ -11,10 +11,10 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foreword.agents import FILES, codex, find
+from foreword.agents.setup import AgentResidue, Block, Change, Entry, OwnedFile, Place, Setup, quoted
 from foreword.config import load
-from foreword.hosts import FILES, codex, find
 from foreword.install.found import place_of
-from foreword.wiring import Block, Change, Entry, Left, Own, Place, Setup, quoted
 from tests.tables import table
 
 USER = Path("/home/ada")
@@ -41,7 +41,7 @@ def files(found: Setup) -> dict[str, object]:
     """Each file as it would be where nothing was before: JSON as its value, other texts as they are."""
     made: dict[str, object] = {}
     for change in found.changes:
-        if isinstance(change, Left):
+        if isinstance(change, AgentResidue):
             continue
         name = str(change.file)
         if isinstance(change, Entry):
@@ -165,7 +165,7 @@ def claude_hooks(found: Setup) -> dict[str, dict[str, object]]:
 @table("name", ["__HOOK__", "__SOCKET__"])
 def test_opencodes_plugin_knows_both_paths_whatever_they_are_called(name):
     hook, socket = Path(f"/{name}/bin/foreword-hook"), Path(f"/{name}/run/worker.sock")
-    [plugin] = [each for each in setup("opencode", hook=hook, socket=socket).changes if isinstance(each, Own)]
+    [plugin] = [each for each in setup("opencode", hook=hook, socket=socket).changes if isinstance(each, OwnedFile)]
     assert f'const SOCKET = "{socket}";\nconst HOOK = "{hook}";\n' in plugin.text
 
 
@@ -242,7 +242,7 @@ def test_claudes_plugin_says_what_its_settings_would():
 def test_claudes_plugin_is_undone_in_order_and_not_given_to_the_old():
     # Undone last first claudes settings name no plugin that is gone.
     kinds = [type(each) for each in setup("claude-code", version="2.1.325", plugin=True).changes]
-    assert kinds == sorted(kinds, key=[Own, Left, Entry].index)
+    assert kinds == sorted(kinds, key=[OwnedFile, AgentResidue, Entry].index)
     # A claude too old for the plugin is told by its settings.
     found = setup("claude-code", version="2.0.76", plugin=True)
     assert found.changes == setup("claude-code", version="2.0.76").changes
@@ -255,7 +255,7 @@ def test_claudes_plugin_is_undone_in_order_and_not_given_to_the_old():
 @table("plugin", [False, True])
 def test_what_claude_writes_of_us_by_itself_is_known(plugin):
     found = setup("claude-code", version="2.1.325", plugin=plugin)
-    left = {(str(each.file.relative_to(USER)), *each.keys) for each in found.changes if isinstance(each, Left)}
+    left = {(str(each.file.relative_to(USER)), *each.keys) for each in found.changes if isinstance(each, AgentResidue)}
     used = {"foreword", "foreword:foreword", "foreword:remember", "foreword:search", "foreword:handoff"}
     counted = {(".claude.json", "skillUsage", name) for name in used}
     lists = {
@@ -346,7 +346,7 @@ def test_any_path_is_read_back_from_toml_and_json(path):
 def test_the_page_of_a_host_names_every_file_and_variable(host):
     page = (DOCS / f"{host}.md").read_text(encoding="utf-8")
     found = setup(host, version="2.1.325")
-    names = [change.file for change in found.changes if not isinstance(change, Left)]
+    names = [change.file for change in found.changes if not isinstance(change, AgentResidue)]
     told = [f"~/{name.relative_to(USER)}" for name in names if "commands" not in name.parts]
     told += [f"~/{found.folder.relative_to(USER)}/{pattern}" for pattern in found.transcripts]
     assert [name for name in [*told, *find(host).variables] if f"`{name}`" not in page] == []
@@ -368,7 +368,7 @@ def test_skills_and_blocks_are_well_formed():
     assert len(body.split()) < 400
     # Blocks end their lines.
     for host in FILES:
-        assert all(each.text.endswith("\n") for each in setup(host).changes if isinstance(each, Block | Own))
+        assert all(each.text.endswith("\n") for each in setup(host).changes if isinstance(each, Block | OwnedFile))
 
 
 @table("name", ["remember", "search", "handoff"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.words import STOP_WORDS, any_of, split, terms
+from foreword.terms import STOP_WORDS, any_of, split, terms
 from tests.tables import table
 
 ODD = "aB9 _-.*\"'\0版本กิ한й́é\u200d\u202e\U0001f600\ud800"

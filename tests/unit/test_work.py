@@ -8,12 +8,12 @@ import time
 
 import pytest
 
+from foreword.capture.parse import read, remember
+from foreword.capture.payload import HookCall
 from foreword.errors import StoreError
-from foreword.payloads import Delivery
+from foreword.models import Trigger
 from foreword.projects import resolve
-from foreword.remember import read, remember
-from foreword.types import Moment
-from foreword.worker.work import MOST_SESSIONS, Work
+from foreword.worker.working_set import MOST_SESSIONS, Work
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: changed files untested")
 NOW = time.time()
@@ -51,11 +51,11 @@ def an_event(folder, *, file="", name="PostToolUse", session="s", at=None, **mor
     at = NOW if at is None else at
     tool = {"tool_name": "Edit", "tool_input": {"file_path": str(file)}} if file else {"tool_name": "Bash"}
     payload = {"session_id": session, "cwd": str(folder), "hook_event_name": name, **tool, **more}
-    return read(Delivery("claude-code", name, at, json.dumps(payload).encode()), text_cap=1000)
+    return read(HookCall("claude-code", name, at, json.dumps(payload).encode()), text_cap=1000)
 
 
 def a_moment(folder, *, session="s"):
-    return Moment(name="prompt", project=resolve(str(folder)), session=session)
+    return Trigger(name="prompt", project=resolve(str(folder)), session=session)
 
 
 def wait_for(ask, wanted):

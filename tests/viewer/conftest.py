@@ -24,9 +24,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from foreword.client import Client
 from foreword.errors import ForewordError
 from foreword.paths import Home
+from foreword.worker.client import Client
 from tests.clients.install import binary, clients
 from tests.clients.versions import AXE
 from tests.viewer.filled import Filled, fill, worker

@@ -19,20 +19,20 @@ from typing import Any
 from unittest.mock import patch
 from urllib.parse import urlencode
 
-from foreword.client import Client
-from foreword.hosts import find
+from foreword.agents import find
+from foreword.capture.payload import HookCall
+from foreword.models import Memory
 from foreword.paths import Home
-from foreword.payloads import Delivery
 from foreword.projects import resolve
 from foreword.store.sqlite import Store
-from foreword.types import Memory
-from foreword.worker import life
+from foreword.worker import lifecycle
+from foreword.worker.client import Client
 from tests.everyday import remembered
-from tests.flow.conftest import PATIENT, Host, end_worker, wait_for
+from tests.flow.conftest import PATIENT, HookRunner, end_worker, wait_for
 from tests.flow.viewing import is_gone
 from tests.month.claude import Claude, Clock
 from tests.month.product import Product
-from tests.month.story import DAY, FIRST, SESSIONS, Step, Told
+from tests.month.story import DAY, FIRST, SESSIONS, HookInput, Step
 
 DAYS = 10  # of the story: nineteen sessions in which money, a database and names change
 HOUR = 3600.0
@@ -61,15 +61,15 @@ def worker(home: Home, user: Path) -> Iterator[Client]:
     agents = ("CLAUDECODE", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
     environ = {name: told for name, told in os.environ.items() if name not in agents}
     with patch.dict(os.environ, environ | own, clear=True):
-        life.start(home)
+        lifecycle.start(home)
     client = Client(home, seconds=60)
     client.get("/api/health")  # it has read its settings and written its hook
-    pid = life.pid_of(home)
+    pid = lifecycle.pid_of(home)
     try:
         yield client
     finally:
         try:
-            life.stop(home)
+            lifecycle.stop(home)
         finally:
             end_worker(home)
             if pid:  # it lets its lock go before it has ended, and whoever removes the home must not be in its way
@@ -88,7 +88,7 @@ def fill(home: Home, folder: Path) -> Filled:
         sessions = {"ended": _story(client, product, now=now)}
         ids |= _said(client, projects, now=now)
         sessions["codex"] = _codex(client, shop, now=now)
-        sessions["live"] = _today(client, product, Host(home), now=now)
+        sessions["live"] = _today(client, product, HookRunner(home), now=now)
         ids |= _governed(client, projects, ids)
         wait_for(lambda: all(each["name"] for each in client.get("/api/projects")["projects"]))
     return Filled(projects, sessions, ids)
@@ -108,9 +108,9 @@ def _story(client: Client, product: Product, *, now: float) -> str:
     return last
 
 
-def _session(name: str, told: Told, product: Product, clock: Clock, client: Client) -> str:
-    def deliver(delivery: Delivery) -> bytes:
-        return hooked(client, delivery)
+def _session(name: str, told: HookInput, product: Product, clock: Clock, client: Client) -> str:
+    def deliver(hook_call: HookCall) -> bytes:
+        return hooked(client, hook_call)
 
     agent = Claude(name, product, deliver=deliver, clock=clock)
     agent.start()
@@ -173,16 +173,16 @@ def _codex(client: Client, shop: str, *, now: float) -> str:
     )
     for place, (event, more) in enumerate(told):
         raw = json.dumps({**known, "hook_event_name": event, **more}).encode()
-        hooked(client, Delivery("codex", event, now - 2 * HOUR + 20 * place, raw))
+        hooked(client, HookCall("codex", event, now - 2 * HOUR + 20 * place, raw))
     return CODEX
 
 
-def _today(client: Client, product: Product, host: Host, *, now: float) -> str:
+def _today(client: Client, product: Product, host: HookRunner, *, now: float) -> str:
     """A session that goes on, told by real hook processes: it uses some of what it was given."""
     clock = Clock(now - HOUR / 3)
 
-    def deliver(delivery: Delivery) -> bytes:
-        return host.tell(delivery.event, delivery.raw).stdout
+    def deliver(hook_call: HookCall) -> bytes:
+        return host.tell(hook_call.event, hook_call.raw).stdout
 
     agent = Claude("today", product, deliver=deliver, clock=clock)
     agent.start()
@@ -199,11 +199,11 @@ def _today(client: Client, product: Product, host: Host, *, now: float) -> str:
     return agent.session
 
 
-def hooked(client: Client, delivery: Delivery) -> bytes:
+def hooked(client: Client, hook_call: HookCall) -> bytes:
     """What a hook is answered when it tells the worker this, at the time it says."""
-    assert find(delivery.host)
-    asked = urlencode({"host": delivery.host, "event": delivery.event, "at": delivery.at})
-    status, answer = client._send("POST", f"/api/hook?{asked}", delivery.raw)
+    assert find(hook_call.host)
+    asked = urlencode({"host": hook_call.host, "event": hook_call.event, "at": hook_call.at})
+    status, answer = client._send("POST", f"/api/hook?{asked}", hook_call.raw)
     assert status == 200, answer
     return answer
 

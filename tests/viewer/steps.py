@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.flow.conftest import Host
+from tests.flow.conftest import HookRunner
 from tests.viewer.conftest import Viewer, visit
 
 ROW = ".mem-results .row"
@@ -64,4 +64,4 @@ def memory(viewer: Viewer, id: str) -> dict[str, Any]:
 def asks(viewer: Viewer, prompt: str, *, session: str = "", project: str = "havn") -> str:
     """Tell a prompt by a real hook, of the live session or of another; what the agent is given."""
     told = {"session_id": session or viewer.sessions["live"], "cwd": viewer.projects[project], "prompt": prompt}
-    return Host(viewer.home).context("UserPromptSubmit", told)
+    return HookRunner(viewer.home).context("UserPromptSubmit", told)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from foreword.web.routes import routes_of
+from foreword.viewer.routes import routes_of
 from tests.viewer.conftest import Viewer, settled, visit
 
 pytestmark = pytest.mark.long

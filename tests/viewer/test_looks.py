@@ -8,9 +8,9 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from foreword.trouble import Trouble, note
-from foreword.web import is_page
-from foreword.web.routes import routes_of
+from foreword.problems import Problem, note
+from foreword.viewer import is_page
+from foreword.viewer.routes import routes_of
 from tests.viewer.conftest import ARTEFACTS, LOOKS, Viewer, every_look, go, settled, still, visit
 from tests.viewer.steps import ROW, bar, keep, memory, open_list, shows, toast, until, until_rows
 
@@ -30,7 +30,7 @@ LEADS = {"g n": "/now", "g t": "/timeline", "g m": "/memories", "g y": "/try", "
 
 
 def address(viewer: Viewer, path: str) -> str:
-    more = "?moment=session_start" if path == "/try" else ""  # else it has nothing to show
+    more = "?trigger=session_start" if path == "/try" else ""  # else it has nothing to show
     return f"{viewer.origin}{path}{THINGS[path](viewer) if path in THINGS else ''}{more}"
 
 
@@ -175,7 +175,7 @@ def test_no_form_dialog_toast_or_receipt_keeps_anybody_out(page, viewer, grave):
 def test_a_viewer_in_trouble_or_closed_keeps_nobody_out(fresh_page, fresh, watch, grave):
     watch.expects_it_gone()
     for at, what in enumerate(("the store is locked", "a hook ended with 1")):
-        note(str(fresh.home.trouble), Trouble(time.time() + at, where="hook", what=what))
+        note(str(fresh.home.trouble), Problem(time.time() + at, where="hook", what=what))
     with fresh_page.expect_response("**/api/live"):  # a page that does not listen yet cannot be told why
         visit(fresh_page, f"{fresh.origin}/health")
     fresh_page.get_by_text("the store is locked").first.wait_for()

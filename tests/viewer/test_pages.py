@@ -11,8 +11,8 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from foreword.payloads import Delivery
-from foreword.worker import life
+from foreword.capture.payload import HookCall
+from foreword.worker import lifecycle
 from tests.viewer.conftest import Viewer, playwright, settled, still, visit
 from tests.viewer.filled import LIVE_PROMPTS, hooked
 from tests.viewer.steps import CARDS, ROW, asks, keep, until
@@ -33,7 +33,7 @@ def press(page: Any, *keys: str) -> None:
 def tell(viewer: Viewer, session: str, prompt: str) -> None:
     """Tell a prompt of a session in the shop, as an agent's hook does."""
     told = {"session_id": session, "cwd": viewer.projects["shop"], "prompt": prompt, "prompt_id": prompt}
-    hooked(viewer.client, Delivery("claude-code", "UserPromptSubmit", time.time(), json.dumps(told).encode()))
+    hooked(viewer.client, HookCall("claude-code", "UserPromptSubmit", time.time(), json.dumps(told).encode()))
 
 
 # -- Now -------------------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def test_everything_but_the_prompt_is_in_the_address_and_comes_back_from_it(shop
     shop.locator("#budget").fill("300")
     budget(shop, 300)
     still(shop)
-    assert ("moment=question" in shop.url, "budget=300" in shop.url, "deadlock" in shop.url) == (True, True, False)
+    assert ("trigger=question" in shop.url, "budget=300" in shop.url, "deadlock" in shop.url) == (True, True, False)
     shop.locator("header nav a", has_text="Memories").click()
     settled(shop)
     shop.locator("header nav a", has_text="Try it").click()
@@ -291,7 +291,7 @@ def test_keys_change_the_budget_walk_the_items_and_open_one(shop):
 def test_of_two_projects_that_are_chosen_in_a_row_the_latter_is_offered(viewer, page, watch):
     """However late the former's choices come; and one that nobody knows is not taken for another."""
     watch.expects("404")
-    visit(page, f"{viewer.origin}/try?session={viewer.sessions['codex']}&host=codex&moment=session_start")
+    visit(page, f"{viewer.origin}/try?session={viewer.sessions['codex']}&host=codex&trigger=session_start")
     keys = {name: page.locator("#project option", has_text=name).get_attribute("value") for name in ("havn", "tern")}
     held: list[Any] = []
     page.route(lambda url: f"project={quote_plus(keys['havn'])}" in url, lambda asked: held.insert(0, asked))
@@ -400,12 +400,12 @@ def test_pages_go_on_when_their_viewer_comes_back(fresh_page, fresh, watch):
     visit(fresh_page, f"{fresh.origin}/now")
     other = fresh_page.context.new_page()  # of all tabs one listens for the others
     visit(other, f"{fresh.origin}/now")
-    life.stop(fresh.home)
+    lifecycle.stop(fresh.home)
     for each in (fresh_page, other):
         each.locator("#closed", has_text="does not answer").wait_for()
     fresh_page.locator("header nav a", has_text="Memories").click()
     fresh_page.locator(".trouble", has_text="does not answer").first.wait_for()
-    life.start(fresh.home)
+    lifecycle.start(fresh.home)
     fresh.again()
     for each in (fresh_page, other):
         each.locator("#closed").wait_for(state="hidden")

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from foreword.routing import route_of
-from foreword.web.now import TEXTS
-from foreword.web.routes import routes_of
+from foreword.viewer.now import TEXTS
+from foreword.viewer.routes import routes_of
+from foreword.worker.routing import route_of
 from tests.viewer.conftest import Viewer, Watch, settled, still, visit
 from tests.viewer.filled import LIVE_PROMPTS
 from tests.viewer.steps import CARDS, ROW, asks, bar, keep, memory, open_list, rows, shows, toast, until, until_rows
@@ -73,7 +73,7 @@ def now(page: Any, viewer: Viewer) -> None:
     asks(viewer, NEXT)
     page.wait_for_function("text => document.querySelector('.moment q')?.textContent === text", arg=NEXT)
     assert page.locator(CARDS).first.locator(".chip.good").text_content() == "new"
-    asked = {"project_path": viewer.projects["havn"], "session_id": "long", "moment": "compaction"}
+    asked = {"project_path": viewer.projects["havn"], "session_id": "long", "trigger": "compaction"}
     for number in range(TEXTS + 2):
         viewer.client.get("/api/context", **asked, prompt="bookings", budget=900 + number)
     visit(page, f"{viewer.origin}/now/long")

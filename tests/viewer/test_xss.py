@@ -20,13 +20,13 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from foreword.amendments import Amendment
+from foreword.audit import MemoryChange
+from foreword.capture.payload import HookCall
+from foreword.models import Change, Event, Injection, Item, Link, Memory, Project, Session
 from foreword.paths import Home
-from foreword.payloads import Delivery
+from foreword.problems import Problem, note
 from foreword.store.ledger import Spending
 from foreword.store.sqlite import Store
-from foreword.trouble import Trouble, note
-from foreword.types import Change, Event, Injection, Item, Link, Memory, Project, Session
 from tests.viewer.conftest import Viewer, go, still, visit, watched, window
 from tests.viewer.filled import Filled, hooked, worker
 
@@ -150,7 +150,9 @@ def stored(store: Store, number: int, texts: Sequence[str], *, now: float) -> st
     all_of_it, other = kept[0], kept[1]
     links = tuple(Link(all_of_it.id, each, other.id) for each in texts)
     store.amend(
-        [Amendment(joined, joined, changed=((all_of_it, all_of_it), (other, other)), links=links)], who=joined, at=now
+        [MemoryChange(joined, joined, changed=((all_of_it, all_of_it), (other, other)), links=links)],
+        who=joined,
+        at=now,
     )
     changes = [Change(project, each, each, what="NEW", signature=each, session=id, at=now) for each in texts]
     store.note_changes(changes)
@@ -234,7 +236,7 @@ def told(client: Any, folder: Path, number: int, texts: Sequence[str], *, now: f
         )
     ):
         raw = _json({**known, "hook_event_name": event, **more})
-        hooked(client, Delivery("claude-code", event, now + place, raw))
+        hooked(client, HookCall("claude-code", event, now + place, raw))
     strange = {"host": joined, "event": joined, "payload": {**known, "prompt": joined}, "at": now}
     client.post("/api/events", strange)
 
@@ -348,7 +350,7 @@ def test_projects_and_what_would_be_said_are_shown_as_they_are(wary, hostile, pa
     names = wary.locator("select option").all_text_contents()
     assert {" ".join("\n".join(texts).split()) for texts in payloads} <= {" ".join(each.split()) for each in names}
     for number, texts in enumerate(payloads):
-        go(wary, f"/try?{urlencode({'project': key(number, texts), 'moment': 'session_start'})}")
+        go(wary, f"/try?{urlencode({'project': key(number, texts), 'trigger': 'session_start'})}")
         wary.locator(".tried").first.wait_for()
     wary.locator("#moment").select_option("prompt")
     for texts in payloads:
@@ -403,7 +405,7 @@ def test_health_tells_troubles_and_hosts_as_they_are(wary, hostile, payloads):
         hostile.home.trouble.unlink(missing_ok=True)
         Path(f"{hostile.home.trouble}.1").unlink(missing_ok=True)
         for place, lump in enumerate(lumps[at : at + AT_ONCE]):
-            note(str(hostile.home.trouble), Trouble(time.time() + place, where=lump, what=lump))
+            note(str(hostile.home.trouble), Problem(time.time() + place, where=lump, what=lump))
         visit(wary, f"{hostile.origin}/health")
         unfold(wary)
         unseen += wary.evaluate(UNSEEN, [each for lump in lumps[at : at + AT_ONCE] for each in lump.split("\n")])

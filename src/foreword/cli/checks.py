@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.cli.screen import lasting
 from foreword.errors import ForewordError, StoreError
-from foreword.findings import BACKLOG, NOTE, OK, SETTLE, WRONG, Finding, spooled
-from foreword.sizes import sized
+from foreword.problems import BACKLOG, NOTE, OK, SETTLE, WRONG, Finding, spooled
+from foreword.units import sized
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -124,9 +124,8 @@ def switches(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding
 
 def here(settings: Settings) -> list[tuple[str, str]]:
     """What is switched off in the project of this folder alone, each with the way out."""
-    from foreword.capture import project_at
-    from foreword.switched import findings
-    from foreword.switches import chosen, off
+    from foreword.capture.parse import project_at
+    from foreword.policy import chosen, findings, off
 
     with suppress(ForewordError, OSError):
         project = project_at(os.getcwd())
@@ -136,9 +135,9 @@ def here(settings: Settings) -> list[tuple[str, str]]:
 
 def worker(home: Home) -> Iterator[tuple[Finding, dict[str, Any]]]:
     """Whether it starts, answers and is of this build; then what it tells of the database."""
-    from foreword.client import Client
     from foreword.hook.build import fingerprint
-    from foreword.worker.life import pid_of, start
+    from foreword.worker.client import Client
+    from foreword.worker.lifecycle import pid_of, start
 
     pid = pid_of(home)
     try:
@@ -165,7 +164,7 @@ def worker(home: Home) -> Iterator[tuple[Finding, dict[str, Any]]]:
 
 def model(home: Home, settings: Settings) -> Finding:
     """The model, if one is chosen: whether it can be asked, and what it has cost."""
-    from foreword.client import Client
+    from foreword.worker.client import Client
 
     if settings.model_provider == "off":
         return Finding("model", OK, "off: none is asked")

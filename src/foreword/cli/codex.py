@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword.wiring import Entry
+from foreword.agents.setup import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,13 +15,13 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.errors import BadRequest, ForewordError
-from foreword.types import Memory, Project
+from foreword.models import Memory, Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from foreword.client import Client
     from foreword.paths import Home
+    from foreword.worker.client import Client
 
 BATCH = 100  # memories in a request: a progress bar that moves, and one commit each
 BARE_RUNS = 5  # of a bare interpreter; the median, because the first one warms the disk
@@ -129,7 +129,7 @@ def _new_home() -> Home:
 
 
 def _leave(home: Home) -> None:
-    from foreword.worker.life import stop
+    from foreword.worker.lifecycle import stop
 
     stop(home)
 
@@ -152,7 +152,7 @@ def _filled(client: Client, project: Project) -> list[Memory]:
 
 
 def _history(project: Project) -> tuple[list[Memory], str]:
-    from foreword.history import commits
+    from foreword.importers.history import commits
 
     if project.root.endswith("/rooms") and not os.path.exists(os.path.join(project.root, ".git")):
         return load_story(project, now=time.time()), "memories of a made-up project that rents out rehearsal rooms"
@@ -210,7 +210,7 @@ def _bare_ms() -> float:
 
 def _prompt(client: Client, memories: Sequence[Memory], project: Project) -> str:
     """A question in words of a recent subject; the first that the memory has an answer to."""
-    from foreword.words import terms
+    from foreword.terms import terms
 
     asked = ""
     for memory in memories[:TRIED]:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from foreword.cli.hosts import Standing
-    from foreword.findings import Finding, Group
     from foreword.paths import Home
+    from foreword.problems import Finding, Group
 
 RECENT = 7 * 86_400  # seconds; what went wrong before last week is history
 MOST = 10  # troubles shown; more would hide the checks above them
@@ -38,7 +38,7 @@ def doctor(json: Json = False) -> None:
     """
     from foreword.cli import hosts
     from foreword.cli.checks import findings
-    from foreword.findings import WRONG
+    from foreword.problems import WRONG
 
     home = door.here()
     found: list[Finding] = []
@@ -81,8 +81,7 @@ def _of_hosts(home: Home, standing: list[Standing]) -> Iterator[Finding]:
 
 
 def _recent(home: Home) -> tuple[Group, ...]:
-    from foreword.findings import grouped
-    from foreword.trouble import noted
+    from foreword.problems import grouped, noted
 
     return grouped([each for each in noted(str(home.trouble)) if each.at > time.time() - RECENT])
 

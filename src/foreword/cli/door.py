@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from foreword.errors import BadRequest, StoreError, WorkerError
 
 if TYPE_CHECKING:
-    from foreword.client import Client
     from foreword.paths import Home
+    from foreword.worker.client import Client
 
 ANSWER_SECONDS = 30.0  # an old database is brought up to date before the first answer
 TRIES = 3  # to find a worker that does not leave in the same moment
@@ -25,9 +25,9 @@ def here() -> Home:
 
 def worker(home: Home, *, seconds: float = 60.0, patience: float = ANSWER_SECONDS) -> Client:
     """A line to a worker of the package as it is installed now, which has *patience* seconds for its first answer."""
-    from foreword.client import Client
     from foreword.hook.build import fingerprint
-    from foreword.worker.life import start, stop
+    from foreword.worker.client import Client
+    from foreword.worker.lifecycle import start, stop
 
     if _build(home, patience) not in ("", fingerprint()):
         stop(home)
@@ -58,8 +58,8 @@ def project(named: str) -> dict[str, str]:
 
 def _build(home: Home, patience: float) -> str:
     """The build of the worker that answers, started if need be; empty where its store is too broken to tell."""
-    from foreword.client import Client
-    from foreword.worker.life import pid_of, start
+    from foreword.worker.client import Client
+    from foreword.worker.lifecycle import pid_of, start
 
     for _ in range(TRIES):
         start(home)

@@ -10,8 +10,8 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json, Project
-from foreword.client import Client
 from foreword.errors import NotFound
+from foreword.worker.client import Client
 
 INJECTION = "inj-"
 USED = {
@@ -97,7 +97,10 @@ def _print_silence(silence: dict[str, Any]) -> None:
     rows = (
         ("nearest", nearest_of(silence)),
         ("silence", silence["id"]),
-        ("moment", " ".join(filter(None, (silence["moment"], f"({silence['source']})" if silence["source"] else "")))),
+        (
+            "trigger",
+            " ".join(filter(None, (silence["trigger"], f"({silence['source']})" if silence["source"] else ""))),
+        ),
         ("when", _when(silence["at"])),
         ("host", f"{silence['host']}{', by the hook alone: the worker was away' if silence['away'] else ''}"),
         ("session", silence["session"]),
@@ -114,12 +117,12 @@ def _print_rejected(rejected: Iterable[dict[str, Any]]) -> None:
 
 
 def _print_injection(given: dict[str, Any]) -> None:
-    moment = " ".join(filter(None, (given["moment"], f"({given['source']})" if given["source"] else "")))
+    trigger = " ".join(filter(None, (given["trigger"], f"({given['source']})" if given["source"] else "")))
     screen.rows(
         (name, told)
         for name, told in (
             ("injection", given["id"]),
-            ("moment", f"{moment}, as {given['form']}"),
+            ("trigger", f"{trigger}, as {given['form']}"),
             ("when", _when(given["at"])),
             ("host", f"{given['host']}{', by the hook alone: the worker was away' if given['away'] else ''}"),
             ("session", given["session"]),
@@ -159,7 +162,7 @@ def _print_memory(answer: dict[str, Any]) -> None:
     else:
         screen.aside("it was never shown")
     for each in answer["shown"]:
-        where = ", ".join(filter(None, (each["moment"], each["layer"], each["host"], each["session"])))
+        where = ", ".join(filter(None, (each["trigger"], each["layer"], each["host"], each["session"])))
         screen.say(f"{each['injection']}  {_when(each['at'])}, {where}")
         screen.say(f"  {factors(each['why'])} = {each['score']:.4f}")
         screen.say(f"  {told_use(each)}")

@@ -21,7 +21,7 @@ from foreword.errors import BadRequest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from foreword.client import Client
+    from foreword.worker.client import Client
 
 HEADER = 1000  # bytes kept free for the first line, which counts what follows it
 

@@ -11,7 +11,7 @@ from foreword.cli import door, screen
 from foreword.cli.explain import factors
 from foreword.cli.memories import Json, Project
 from foreword.errors import BadRequest
-from foreword.since import since as ago_or_day
+from foreword.units import since as ago_or_day
 
 BODY = 240  # characters of a body in a list of results; `show` gives the rest
 
@@ -66,7 +66,7 @@ def search(
 def context(
     prompt: Annotated[list[str] | None, typer.Argument(metavar="[PROMPT]…", help="What the agent is asked.")] = None,
     *,
-    moment: Annotated[
+    trigger: Annotated[
         str,
         typer.Option(
             metavar="M",
@@ -87,13 +87,13 @@ def context(
     Examples:
       foreword context
       foreword context "why do two bookings get the same slot?"
-      foreword context --moment compaction --budget 300
+      foreword context --trigger compaction --budget 300
     """
     answer = door.worker(door.here()).get(
         "/api/context",
         prompt=" ".join(prompt or ()),
         project_path=door.folder(project),
-        moment=moment,
+        trigger=trigger,
         budget=budget or None,
         session_id=session,
         preview=1,

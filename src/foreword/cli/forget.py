@@ -11,7 +11,7 @@ from foreword.cli import door, screen
 from foreword.cli.memories import Json
 from foreword.cli.speaker import refuse_agents
 from foreword.errors import BadRequest
-from foreword.sizes import sized
+from foreword.units import sized
 
 SHOWN = 20  # titles
 
@@ -40,11 +40,11 @@ def forget(
       foreword forget --session 0f3c --yes
       foreword forget --project ~/src/old-customer
     """
-    wish = _wish(ids or [], session=session, project=project, match=match)
+    import_request = _wish(ids or [], session=session, project=project, match=match)
     if not dry_run:
         refuse_agents(os.environ)
     client = door.worker(door.here(), seconds=door.LONG)
-    would = client.post("/api/forget", {**wish, "dry_run": True})
+    would = client.post("/api/forget", {**import_request, "dry_run": True})
     if dry_run:
         screen.as_json(would) if json else _tell(would)
         return
@@ -54,7 +54,7 @@ def forget(
         _tell(would)
         screen.agree("Forget this for good?")
     with screen.console(stderr=True).status("forgetting"):
-        receipt = client.post("/api/forget", {**wish, "why": why})
+        receipt = client.post("/api/forget", {**import_request, "why": why})
     screen.as_json(receipt) if json else _show(receipt)
     if receipt["left"]:
         raise typer.Exit(1)

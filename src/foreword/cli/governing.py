@@ -184,8 +184,8 @@ def log(
       foreword log --since 7d
       foreword log --memory dec-7k2m9qxw
     """
-    from foreword.chronicle import Happened, line
-    from foreword.since import since as when
+    from foreword.audit import Happened, line
+    from foreword.units import since as when
 
     asked = {} if everything or (memory and not project) else door.project(project)
     after = when(since, now=time.time()) if since else 0.0
@@ -218,17 +218,16 @@ def _ask(path: str, told: dict[str, Any], *, project: str) -> dict[str, Any]:
 
 
 def _show(entries: list[dict[str, Any]], *, stderr: bool) -> None:
-    from foreword.amendments import Logged
-    from foreword.chronicle import chronicle, line
+    from foreword.audit import AuditEntry, chronicle, line
 
     tell = screen.aside if stderr else screen.say
-    logged = [Logged(**{**each, "memories": tuple(each["memories"])}) for each in entries]
+    logged = [AuditEntry(**{**each, "memories": tuple(each["memories"])}) for each in entries]
     for each in chronicle(logged, (), limit=len(logged)):
         tell(line(each, when=screen.minute(each.at)))
 
 
 def _tell_undone(answer: dict[str, Any]) -> None:
-    from foreword.chronicle import PAST
+    from foreword.audit import PAST
 
     what = {each["number"]: PAST.get(each["what"], each["what"]) for each in answer["entries"]}
     refused = {int(number): why for number, why in answer["refused"].items()}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.cli.checks import ANSWER_SECONDS
 from foreword.errors import ForewordError
-from foreword.findings import LATELY, NOTE, OK, UNHEARD, WRONG, Finding
+from foreword.problems import LATELY, NOTE, OK, UNHEARD, WRONG, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from foreword.install.wired import Wired
     from foreword.paths import Home
-    from foreword.trouble import Trouble
+    from foreword.problems import Problem
 
 MOST_FILES = 2  # of a host that are named in its line
 SILENT_SECONDS = 86_400.0  # hosts go on for hours to append bookkeeping to transcripts of sessions that are over
@@ -39,7 +39,7 @@ class Standing:
     trust: Mapping[str, str]  # Codex: event -> trusted, modified, untrusted; empty where nobody can tell
     silent: float  # when it last wrote a transcript, if that is long after its last event; else 0
     seen: Mapping[str, Any]  # of `GET /api/hosts`
-    troubles: tuple[Trouble, ...]  # of its hooks, in the last week
+    troubles: tuple[Problem, ...]  # of its hooks, in the last week
     asked: bool = True  # whether a worker answered what it saw of it
 
     @property
@@ -184,7 +184,7 @@ WAYS = {
 
 def heard(home: Home) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """What a worker tells of itself and of each host; None where none runs, or it cannot answer."""
-    from foreword.client import Client
+    from foreword.worker.client import Client
 
     asks = Client(home, seconds=ANSWER_SECONDS)
     try:
@@ -228,7 +228,7 @@ def line_of(seen: Mapping[str, Any], *, now: float) -> str:
     if not event:
         return "no event yet"
     told = f"last event {_ago(now - event['at'])} ({event['name']})"
-    gave = f"last given {_ago(now - given['at'])} ({given['moment']}, {given['tokens']} tokens)" if given else ""
+    gave = f"last given {_ago(now - given['at'])} ({given['trigger']}, {given['tokens']} tokens)" if given else ""
     number = seen.get("sessions", 0)
     count = f"{number:,} {'session' if number == 1 else 'sessions'}" if number else ""
     return ", ".join(filter(None, (told, gave or "nothing given yet", count)))
@@ -285,8 +285,8 @@ def _ours(standing: Standing) -> bool:
     return any(standing.strays[0] in str(change) for change in standing.wired.setup.changes)
 
 
-def _troubles(home: Home) -> tuple[Trouble, ...]:
-    from foreword.trouble import noted
+def _troubles(home: Home) -> tuple[Problem, ...]:
+    from foreword.problems import noted
 
     return tuple(each for each in noted(str(home.trouble)) if each.at > time.time() - LATELY)
 

@@ -16,9 +16,9 @@ from foreword.errors import BadRequest, WorkerError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from foreword.models import Memory
+    from foreword.models import Project as OurProject
     from foreword.paths import Home
-    from foreword.types import Memory
-    from foreword.types import Project as OurProject
 
 LOOK = 0.15  # seconds between two looks at how far it is
 SAMPLES = 3  # memories that a dry run shows
@@ -57,9 +57,9 @@ def import_(
       foreword import jsonl ~/rooms.jsonl --dry-run
       foreword import jsonl ~/rooms.jsonl --as ~/src/rooms-again
     """
-    from foreword.capture import project_at
-    from foreword.imports import find, refuse_where_off
-    from foreword.switches import chosen
+    from foreword.capture.parse import project_at
+    from foreword.importers import find, refuse_where_off
+    from foreword.policy import chosen
 
     folder = door.folder(into or project)
     options = {"file": door.folder(file) if file else "", "all": everything, "as": bool(into), "commits": commits}
@@ -86,11 +86,11 @@ def import_(
 
 def run(home: Home, sources: Sequence[str], *, folder: str, options: Mapping[str, Any], wait: bool) -> dict[str, Any]:
     """Start an import and, where it is waited for, show how far it is; what the worker tells of it last."""
-    from foreword.imports import ENVIRON
+    from foreword.importers import ENVIRON
 
     environ = {name: os.environ[name] for name in ENVIRON if name in os.environ}
-    wish = {"sources": list(sources), "project_path": folder, "options": options, "environ": environ}
-    begun: dict[str, Any] = door.worker(home).post("/api/imports", wish)["import"]
+    import_request = {"sources": list(sources), "project_path": folder, "options": options, "environ": environ}
+    begun: dict[str, Any] = door.worker(home).post("/api/imports", import_request)["import"]
     if not wait:
         screen.aside("the worker goes on with it aside; the same command again tells how far it is")
         return begun
@@ -146,7 +146,7 @@ def _watched(home: Home, begun: dict[str, Any]) -> dict[str, Any]:
 
 def _seen(home: Home, begun: dict[str, Any]) -> dict[str, Any]:
     """Where it stands; a worker that was killed or replaced goes on in the next one."""
-    from foreword.client import Client
+    from foreword.worker.client import Client
 
     for attempt in range(TRIES):
         try:
@@ -163,7 +163,7 @@ def _seen(home: Home, begun: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dry(source: Any, project: OurProject, *, json: bool) -> None:
-    from foreword.imports import safe
+    from foreword.importers import safe
 
     kinds: Counter[str] = Counter()
     samples: list[Memory] = []

@@ -18,9 +18,9 @@ from foreword.errors import BadRequest, ForewordError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.imports import Found
+    from foreword.importers import Found
+    from foreword.models import Project
     from foreword.paths import Home
-    from foreword.types import Project
 
 
 def init(
@@ -50,10 +50,10 @@ def init(
       foreword init ~/src/rooms --yes --no-git
       foreword init --with claude-mem
     """
-    from foreword.capture import project_at
+    from foreword.capture.parse import project_at
     from foreword.config import load
-    from foreword.imports import ASKED, TRANSCRIPTS, known, offers, refuse_where_off
-    from foreword.switches import chosen
+    from foreword.importers import ASKED, TRANSCRIPTS, known, offers, refuse_where_off
+    from foreword.policy import chosen
 
     folder = door.folder(path)
     if not os.path.isdir(folder):
@@ -93,7 +93,7 @@ def init(
 
 def _warm(home: Home) -> None:
     """Start the worker while we look around: a new home takes it a second, and what fails is told when it is asked."""
-    from foreword.worker.life import start
+    from foreword.worker.lifecycle import start
 
     def begin() -> None:
         with suppress(ForewordError, OSError):

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foreword.agents import FILES
 from foreword.cli import door, screen
 from foreword.cli.memories import Json
 from foreword.errors import ForewordError
-from foreword.hosts import FILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from foreword.agents.setup import Setup
     from foreword.install.found import Found
     from foreword.install.plan import Plan, Planned
     from foreword.paths import Home
-    from foreword.wiring import Setup
 
 CONTEXT = 2  # lines of the user's own around a change
 WIDE = 200  # characters; of a longer line only what changes is shown: a whole file may stand in one

@@ -12,7 +12,7 @@ from foreword.cli import door, screen
 from foreword.cli.memories import Json, Project
 from foreword.cli.speaker import refuse_agents
 from foreword.errors import BadRequest
-from foreword.switches import FILE, opted_out
+from foreword.policy import FILE, opted_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ import typer
 
 from foreword.cli import door, screen
 from foreword.cli.memories import Json
-from foreword.sizes import sized
+from foreword.units import sized
 
 
 def prune(

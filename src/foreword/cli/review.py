@@ -15,7 +15,7 @@ from foreword.cli.speaker import refuse_agents
 from foreword.errors import ForewordError
 
 if TYPE_CHECKING:
-    from foreword.client import Client
+    from foreword.worker.client import Client
 
 KEYS = {
     "proposal": {"a": "accept", "r": "refuse", "e": "edit", "u": "accept everywhere", "s": "skip", "q": "quit"},

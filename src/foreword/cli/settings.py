@@ -128,12 +128,12 @@ def _all(found: Loaded) -> list[dict[str, Any]]:
     ]
     budgets = [
         {
-            "name": f"recipes.{moment}.budget",
+            "name": f"recipes.{trigger}.budget",
             "value": recipe.budget,
             "from": found.origin["recipes"],
-            "what": f"The most a {moment} is given; docs/settings.md has its layers. (tokens)",
+            "what": f"The most a {trigger} is given; docs/settings.md has its layers. (tokens)",
         }
-        for moment, recipe in found.settings.recipes.items()
+        for trigger, recipe in found.settings.recipes.items()
     ]
     totals = [
         {
@@ -156,8 +156,8 @@ def _one(found: Loaded, name: str) -> dict[str, Any]:
 def _number(recipes: Mapping[str, Recipe], name: str) -> int:
     """One number of a recipe, such as `recipes.session_start.rules.cap`."""
     match name.split("."):
-        case ["recipes", moment, layer, what] if moment in recipes:
-            for rule in recipes[moment].layers:
+        case ["recipes", trigger, layer, what] if trigger in recipes:
+            for rule in recipes[trigger].layers:
                 numbers = {"cap": rule.cap, "limit": rule.limit, "limit_away": rule.limit_away, **rule.groups}
                 if rule.name == layer and what in numbers:
                     return numbers[what]

@@ -9,7 +9,7 @@ import typer
 from foreword.cli import door, screen
 from foreword.cli.memories import Json, Project
 from foreword.errors import BadRequest
-from foreword.sizes import sized
+from foreword.units import sized
 
 BAR = 24  # characters of the longest bar
 WEEKS = 14  # days from which on each bar of a day stands for a week
@@ -46,7 +46,7 @@ def _print(told: dict[str, Any]) -> None:
     screen.rows(_summary(told))
     for title, lines in (
         ("injections a day" if told["days"] <= WEEKS else "injections a week", _days(told)),
-        ("injections by moment", _bars(told["injections"]["by_moment"])),
+        ("injections by trigger", _bars(told["injections"]["by_trigger"])),
         ("used / (used + ignored), by kind", _hit_bars(told["items"]["by_kind"])),
         ("used / (used + ignored), by layer", _hit_bars(told["items"]["by_layer"])),
         ("silent, of the times that context was wanted", _silence_bars(told["silence"])),
@@ -119,15 +119,15 @@ def _silence_bars(groups: dict[str, dict[str, Any]]) -> list[list[str]]:
     ]
 
 
-def _build(moments: dict[str, dict[str, float]]) -> list[list[str]]:
-    most = max((each["p95"] for each in moments.values()), default=0)
+def _build(triggers: dict[str, dict[str, float]]) -> list[list[str]]:
+    most = max((each["p95"] for each in triggers.values()), default=0)
     return [
         [
             f"  {name}",
             f"median {each['median']:.1f} ms, p95 {each['p95']:.1f}, max {each['max']:.1f}",
             _bar(each["p95"], most),
         ]
-        for name, each in moments.items()
+        for name, each in triggers.items()
     ]
 
 

@@ -13,8 +13,8 @@ import typer
 from foreword.cli import checks, door, hosts, screen, troubles
 from foreword.cli.memories import Json
 from foreword.errors import BadRequest, ForewordError
-from foreword.findings import WRONG, grouped
-from foreword.sizes import STORE, sized
+from foreword.problems import WRONG, grouped
+from foreword.units import STORE, sized
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,8 +69,8 @@ def status(
 
 def _line(home: Home, session: str) -> dict[str, Any]:
     """What a session was given, from a worker that is there; at once, or an empty line."""
-    from foreword.client import Client
-    from foreword.hosts import dict_of, find, text_of
+    from foreword.agents import dict_of, find, text_of
+    from foreword.worker.client import Client
 
     told = {} if session else _from_host()
     read = find("claude-code").read(told)
@@ -109,7 +109,7 @@ def waiting(home: Home) -> int:
 def _about(home: Home) -> dict[str, Any]:
     """All that can be told; where the worker cannot be asked, why."""
     from foreword.config import load
-    from foreword.worker.life import pid_of
+    from foreword.worker.lifecycle import pid_of
 
     about: dict[str, Any] = {
         "switched_off": [says for says, _ in checks.here(load(home, os.environ).settings)],
@@ -162,7 +162,7 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
     given = "nothing yet"
     if injection:
         given = (
-            f"{_when(injection['at'])}, {injection['moment']}, {injection['tokens']} of {injection['budget']} tokens, "
+            f"{_when(injection['at'])}, {injection['trigger']}, {injection['tokens']} of {injection['budget']} tokens, "
             f"{len(injection['items'])} shown, {injection['project']}"
         )
     return [

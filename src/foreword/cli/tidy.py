@@ -53,9 +53,9 @@ def tidy(
       foreword tidy --yes --all
     """
     home = door.here()
-    wish = {"all": True} if everything else {"project_path": door.folder(project)}
+    import_request = {"all": True} if everything else {"project_path": door.folder(project)}
     if not yes or dry_run:
-        plan = _asked(home, {**wish, "dry_run": True})
+        plan = _asked(home, {**import_request, "dry_run": True})
         _tell(plan, json=json)
         if dry_run or json or not plan["by"]:
             return
@@ -63,12 +63,12 @@ def tidy(
             screen.aside("nothing was changed; `foreword tidy --yes` does it")
             return
         screen.agree("Do this?")
-    _tell(_asked(home, {**wish, "dry_run": False}), json=json)
+    _tell(_asked(home, {**import_request, "dry_run": False}), json=json)
 
 
-def _asked(home: Home, wish: dict[str, Any]) -> dict[str, Any]:
+def _asked(home: Home, import_request: dict[str, Any]) -> dict[str, Any]:
     """The worker's answer, with its progress shown while it is awaited."""
-    from foreword.client import Client
+    from foreword.worker.client import Client
 
     client = door.worker(home, seconds=door.LONG)
     answer: dict[str, Any] = {}
@@ -76,7 +76,7 @@ def _asked(home: Home, wish: dict[str, Any]) -> dict[str, Any]:
 
     def ask() -> None:
         try:
-            answer.update(client.post("/api/tidy", wish))
+            answer.update(client.post("/api/tidy", import_request))
         except ForewordError as exc:
             failed.append(exc)
 
@@ -133,6 +133,6 @@ def _show(plan: dict[str, Any]) -> None:
 
 
 def _done(what: str) -> str:
-    from foreword.chronicle import PAST
+    from foreword.audit import PAST
 
     return VERBS.get(what) or PAST.get(what, what)

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from foreword.trouble import Trouble, noted
+from foreword.problems import Problem, noted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 AGAIN_AFTER = 86_400.0  # seconds: a trouble that goes on is told once a day, not at every look
 
 
-def untold(home: Home) -> tuple[Trouble, ...]:
+def untold(home: Home) -> tuple[Problem, ...]:
     """Every trouble after the last one that was told, but for those that were told within a day in the same words."""
     found = noted(str(home.trouble))
     place_told = _last_told(_seen(home))
@@ -28,7 +28,7 @@ def untold(home: Home) -> tuple[Trouble, ...]:
     return tuple(each for each in new if each.at - last_told.get((each.where, each.what), -AGAIN_AFTER) >= AGAIN_AFTER)
 
 
-def told(home: Home, troubles: Sequence[Trouble]) -> None:
+def told(home: Home, troubles: Sequence[Problem]) -> None:
     """Remember that *troubles* were told; in a home that cannot be written to they are told again."""
     if troubles:
         with suppress(OSError):
@@ -40,8 +40,8 @@ def _seen(home: Home) -> Path:
     return home.logs / "trouble.seen"
 
 
-def _last_told(path: Path) -> Trouble | None:
+def _last_told(path: Path) -> Problem | None:
     try:
-        return Trouble(**json.loads(path.read_text(encoding="utf-8")))
+        return Problem(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None

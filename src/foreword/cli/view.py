@@ -18,8 +18,8 @@ from foreword.cli.memories import Json
 from foreword.errors import Conflict, ForewordError, WorkerError
 
 if TYPE_CHECKING:
-    from foreword.client import Client
     from foreword.paths import Home
+    from foreword.worker.client import Client
 
 PAGE = "view.html"  # of our own user alone, in the folder of the socket; it leads to the link
 HOLD_EVERY = 2.0  # seconds; the worker waits for five of these
@@ -110,7 +110,7 @@ def _hold(
     """Tell of it, and *again* where it was opened anew; stay until Ctrl-C, or until it is closed for good, and why."""
     import signal
 
-    from foreword.client import Client
+    from foreword.worker.client import Client
 
     for name in (signal.SIGTERM, signal.SIGHUP):  # a terminal that is closed closes the viewer too, nohup's does not
         if signal.getsignal(name) is signal.SIG_DFL:
@@ -135,7 +135,7 @@ def _hold(
 
 def _held(client: Client, home: Home, holder: str) -> dict[str, Any]:
     """What the worker says of the viewer; one that was killed is started, one that is replaced waited for."""
-    from foreword.worker.life import pid_of, start
+    from foreword.worker.lifecycle import pid_of, start
 
     left = 0.0  # when it was first seen that nobody is there
     begun = -START_EVERY

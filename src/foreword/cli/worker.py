@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from foreword.agents import FILES
 from foreword.cli import door, screen
 from foreword.cli.memories import Json
 from foreword.errors import BadRequest, ForewordError
-from foreword.hosts import FILES
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -34,7 +34,7 @@ def start() -> None:
     Example:
       foreword worker start
     """
-    from foreword.worker.life import pid_of
+    from foreword.worker.lifecycle import pid_of
 
     home = door.here()
     before = pid_of(home)
@@ -51,7 +51,7 @@ def stop() -> None:
     Example:
       foreword worker stop
     """
-    from foreword.worker.life import stop as leave
+    from foreword.worker.lifecycle import stop as leave
 
     screen.say("the worker has left" if leave(door.here()) else "no worker runs")
 
@@ -67,7 +67,7 @@ def run() -> None:
     import sys
 
     from foreword.worker.__main__ import main
-    from foreword.worker.life import pid_of
+    from foreword.worker.lifecycle import pid_of
 
     home = door.here()
     if pid := pid_of(home):
@@ -84,8 +84,8 @@ def status(json: Json = False) -> None:
     Example:
       foreword worker status --json
     """
-    from foreword.client import Client
-    from foreword.worker.life import pid_of
+    from foreword.worker.client import Client
+    from foreword.worker.lifecycle import pid_of
 
     home = door.here()
     pid = pid_of(home)
@@ -135,9 +135,9 @@ def hook(
     import os
     import shlex
 
+    from foreword.agents import find
     from foreword.config import load
     from foreword.hook.build import refresh
-    from foreword.hosts import find
 
     known = find(host).events
     if event not in known:

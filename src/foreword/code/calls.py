@@ -9,8 +9,7 @@ from difflib import get_close_matches
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from foreword import git
-from foreword.code import grammars
+from foreword.code import git, grammars
 from foreword.code.commits import ELSEWHERE, is_made, is_own
 from foreword.code.definitions import in_tree, in_utf8
 from foreword.errors import BadRequest, NotFound

@@ -7,16 +7,15 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from foreword import git
-from foreword.code import grammars
+from foreword.code import git, grammars
 from foreword.code.compare import changes_in
 from foreword.code.grammars import LARGEST, PARSE_MS
-from foreword.languages import VENDORED
+from foreword.projects import VENDORED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from foreword.types import Change
+    from foreword.models import Change
 
 FILES = 100  # source files of one commit; what changes more of them was done by a tool, and is told by its message
 KEPT = 16_000_000  # bytes of blobs that are remembered: of a file that is worked on each version is read once

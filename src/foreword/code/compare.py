@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from foreword.code import grammars
 from foreword.code.definitions import definitions_in, in_utf8
 from foreword.code.grammars import PARSE_MS
-from foreword.types import Change
+from foreword.models import Change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.code.compare import changes_of
 from foreword.code.grammars import LARGEST, PARSE_MS
-from foreword.types import Edit
+from foreword.models import Edit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from foreword.types import Change
+    from foreword.models import Change
 
 PIECES = 500  # of one file that are put back; more are a rewriting
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")

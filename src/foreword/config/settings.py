@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.errors import BadConfig
 from foreword.layout import Recipe, shown
-from foreword.tokens import FAMILIES
-from foreword.types import POSTINGS
+from foreword.models import POSTINGS
+from foreword.recall.tokens import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from foreword.agents import files_of, find, text_of
+from foreword.agents.transcript_tail import codex_exit, copilot_answer
+from foreword.capture.payload import CUT
 from foreword.encoding import storable
 from foreword.errors import BadPayload
-from foreword.hosts import files_of, find, text_of
-from foreword.payloads import CUT
+from foreword.models import Edit, Event
 from foreword.redact import redact
-from foreword.rollouts import codex_exit, copilot_answer
-from foreword.types import Edit, Event
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foreword.types import Change, Memory, Project
+from foreword.models import Change, Memory, Project
 
 if TYPE_CHECKING:
-    from foreword.types import Trust
+    from foreword.models import Trust
 
 
 OF_TESTS = 0.4  # confidence: what a test is called says less than the function that it tests

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from foreword.details import named, texts
-from foreword.details import text as text_under
 from foreword.extract.actions import Action
 from foreword.extract.commands import (
     Command,
@@ -38,7 +36,8 @@ from foreword.extract.outputs import (
     plain_output,
 )
 from foreword.extract.turns import Turn
-from foreword.types import Edit
+from foreword.models import Edit, named, texts
+from foreword.models import text as text_under
 
 NEAR = 10  # commands after a failure among which the one that worked is looked for
 LIKE = 0.3  # share of words that a similar command has in common

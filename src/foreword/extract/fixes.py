@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from foreword.details import text
 from foreword.extract.merge import counts_of, evidence_of, fixes_of
-from foreword.types import Memory, Session
+from foreword.models import Memory, Session, text
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foreword.details import named, texts
+from foreword.audit import REVISED, said_again
 from foreword.extract.failures import failure_body, failure_title, merge_failure_detail
 from foreword.extract.text import holds, stems
-from foreword.revise import REVISED, said_again
-from foreword.types import Memory
+from foreword.models import Memory, named, texts
 
 CLOSED = "done_since"  # in a detail: the open items that a later session did
 ROUTINES = "routine_in"  # in a failure's detail: the sessions in which a routine brought it up, each with that routine

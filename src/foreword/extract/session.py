@@ -19,8 +19,8 @@ from foreword.extract.summary import learned_with_turns, outcome_of, outcome_of_
 from foreword.extract.tasks import Tasks, tasks_of
 from foreword.extract.text import cut, sentences
 from foreword.extract.turns import Turn, turns_of
-from foreword.types import Change, Edit, Link, Memory, Project, Session
-from foreword.words import terms
+from foreword.models import Change, Edit, Link, Memory, Project, Session
+from foreword.terms import terms
 
 # What is kept of a session that goes on: enough for two days of work, and bounded.
 MOST_ACTIONS = 4_000

@@ -14,7 +14,7 @@ from typing import Literal
 
 from foreword.extract.actions import Choice
 from foreword.extract.turns import Turn
-from foreword.words import root, terms
+from foreword.terms import root, terms
 
 Kind = Literal["preference", "correction", "decision", "learning"]
 

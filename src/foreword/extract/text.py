@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from foreword.words import terms
+from foreword.terms import terms
 
 MOST_TEXT = 64_000  # characters of a message that are read; hooks cap texts there as well
 MOST_SENTENCES = 600

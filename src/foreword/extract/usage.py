@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
-from foreword.details import text as text_in
-from foreword.details import texts as texts_in
 from foreword.extract.actions import Action, relative
 from foreword.extract.commands import Command, commands_of, has_shape, shape_of
+from foreword.models import BASE32, GOING_ON, KINDS, Injection, Memory, stands
+from foreword.models import text as text_in
+from foreword.models import texts as texts_in
 from foreword.store.judged import UNTOLD, Verdict
-from foreword.types import BASE32, GOING_ON, KINDS, Injection, Memory, stands
-from foreword.words import GENERIC, STOP_WORDS, root
+from foreword.terms import GENERIC, STOP_WORDS, root
 
 # The chance that a session does something without the memory: (sessions that did + 1) / (recent sessions + 10), without
 # the session that the memory came from. The 10 stand for sessions that nobody recorded: in a new project something is
@@ -101,7 +101,7 @@ class Activity:
     def window_of(self, injection: Injection) -> Window:
         """Return the time in which an injection was in the agent's context."""
         after = (at for at in self._window_ends if at > injection.at)
-        stays = stands(injection.moment, injection.form)
+        stays = stands(injection.trigger, injection.form)
         return Window(injection.at, NEVER if stays else min(after, default=NEVER))
 
     def is_complete(self, window: Window) -> bool:

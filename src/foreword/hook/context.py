@@ -14,42 +14,42 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword import spool
-from foreword.capture import injection_id
+from foreword.agents import cap_of, find
+from foreword.capture.parse import injection_id
+from foreword.capture.payload import HookCall
 from foreword.config import load, load_synonyms
 from foreword.encoding import dumps, loads
 from foreword.errors import ForewordError
+from foreword.hook import spool
 from foreword.hook.offline import Offline
-from foreword.hosts import cap_of, find
+from foreword.models import GOING_ON, Context, NoContext, Trigger, stands
 from foreword.paths import Home
-from foreword.payloads import Delivery
 from foreword.recall.pipeline import Window, caps, injection_of, options_of, recall
 from foreword.store.reading import SCHEMA, Reader
-from foreword.types import GOING_ON, Context, Moment, NoContext, stands
 
 if TYPE_CHECKING:
     import sqlite3
 
 
 def context_for(
-    here: Offline, delivery: Delivery, moment: Moment, *, until: float, worker_asked: bool
-) -> tuple[bytes, Delivery | None]:
+    here: Offline, hook_call: HookCall, trigger: Trigger, *, until: float, worker_asked: bool
+) -> tuple[bytes, HookCall | None]:
     """Return the agent's answer, built from the database as it lies on the disk, and its record for the spool."""
-    found = recalled(here, moment, now=time.time(), until=until)
+    found = recalled(here, trigger, now=time.time(), until=until)
     if found is None:
         return b"", None
     if isinstance(found, str):  # it stands in every request, and is recorded already
-        return find(delivery.host).spoken(delivery.event, found), None
+        return find(hook_call.host).spoken(hook_call.event, found), None
     text = found.text if isinstance(found, Context) else ""
     if not (text or worker_asked):  # a worker that was asked may have recorded what nobody saw: then say so
         return b"", None
-    injection = injection_of(moment, found, id=injection_id(delivery), at=delivery.at, away=True)
+    injection = injection_of(trigger, found, id=injection_id(hook_call), at=hook_call.at, away=True)
     fields = {**vars(injection), "items": [vars(item) for item in injection.items]}
-    record = Delivery(host=moment.host, event="given", at=delivery.at, raw=dumps(fields).encode(), given=True)
-    return find(delivery.host).spoken(delivery.event, text), record
+    record = HookCall(host=trigger.host, event="given", at=hook_call.at, raw=dumps(fields).encode(), given=True)
+    return find(hook_call.host).spoken(hook_call.event, text), record
 
 
-def recalled(here: Offline, moment: Moment, *, now: float, until: float) -> Context | NoContext | str | None:
+def recalled(here: Offline, trigger: Trigger, *, now: float, until: float) -> Context | NoContext | str | None:
     """Run the recall pipeline over a read-only connection; None where there is no database yet."""
     import sqlite3  # not every interpreter has it, and the event must be spooled all the same
 
@@ -62,7 +62,7 @@ def recalled(here: Offline, moment: Moment, *, now: float, until: float) -> Cont
         raise ForewordError(f"{database} is no file")  # opening a pipe would wait for ever
     connection = _connect(database)
     try:
-        return _recall(here, moment, Reader(connection.execute, failures=(sqlite3.Error,)), now=now, until=until)
+        return _recall(here, trigger, Reader(connection.execute, failures=(sqlite3.Error,)), now=now, until=until)
     finally:
         connection.close()
 
@@ -71,29 +71,31 @@ def home_of(here: Offline) -> Home:
     return Home(Path(here.config["home"]))
 
 
-def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until: float) -> Context | NoContext | str:
+def _recall(here: Offline, trigger: Trigger, reader: Reader, *, now: float, until: float) -> Context | NoContext | str:
     schema = reader.schema()
     if schema > SCHEMA:
         raise ForewordError(f"the database has schema {schema}, newer than this hook's {SCHEMA}")
     if schema == SCHEMA:  # an older one knows no aliases
-        moment = replace(moment, project=reader.counts_as(moment.project))
-    if moment.stable and schema == SCHEMA and (first := _resent_block(here, moment, reader)):
+        trigger = replace(trigger, project=reader.counts_as(trigger.project))
+    if trigger.stable and schema == SCHEMA and (first := _resent_block(here, trigger, reader)):
         return str(first["text"])
 
     @cache
     def window() -> tuple[frozenset[str], Mapping[str, int]]:
-        counted = moment.session and schema == SCHEMA  # an older one knows no ledger until a worker has been there
-        return _window(here, moment, reader) if counted else (frozenset(), {})
+        counted = trigger.session and schema == SCHEMA  # an older one knows no ledger until a worker has been there
+        return _window(here, trigger, reader) if counted else (frozenset(), {})
 
     home = home_of(here)
     settings = load(home, os.environ).settings
-    cap = cap_of(moment.host, raised=caps(settings))
+    cap = cap_of(trigger.host, raised=caps(settings))
     found = recall(
         reader,
-        moment,
-        options=options_of(settings, moment.name, synonyms=load_synonyms(home)[0], cap=cap, offline=True),
+        trigger,
+        options=options_of(settings, trigger.name, synonyms=load_synonyms(home)[0], cap=cap, offline=True),
         now=now,
-        window=Window(shown=lambda: window()[0], spent=lambda: window()[1], began=lambda: reader.begun(moment.session)),
+        window=Window(
+            shown=lambda: window()[0], spent=lambda: window()[1], began=lambda: reader.begun(trigger.session)
+        ),
         expired=lambda: time.monotonic() > until,
     )
     for problem in found.problems:
@@ -101,40 +103,40 @@ def _recall(here: Offline, moment: Moment, reader: Reader, *, now: float, until:
     return found
 
 
-def _window(here: Offline, moment: Moment, reader: Reader) -> tuple[frozenset[str], Mapping[str, int]]:
+def _window(here: Offline, trigger: Trigger, reader: Reader) -> tuple[frozenset[str], Mapping[str, int]]:
     """Return the memories and tokens that the present window was given, as the store and the spool tell."""
-    host = find(moment.host)
-    shown, spent = set(reader.shown(moment.session)), dict(reader.spent(moment.session))
-    for record in spool.naming(here.config["spool"], moment.session):
-        if record.host != moment.host:
+    host = find(trigger.host)
+    shown, spent = set(reader.shown(trigger.session)), dict(reader.spent(trigger.session))
+    for record in spool.naming(here.config["spool"], trigger.session):
+        if record.host != trigger.host:
             continue
         kind = "given" if record.given else host.events.get(record.event)
         if kind not in ("given", "session_start", "compaction"):
             continue
         payload = loads(record.raw.decode())
         read = host.read(payload)
-        if kind == "given" and payload["session"] == moment.session:
+        if kind == "given" and payload["session"] == trigger.session:
             shown.update(item["memory"] for item in payload["items"])
-            spent[payload["moment"]] = spent.get(payload["moment"], 0) + payload["tokens"]
-        elif kind != "given" and read.session == moment.session and read.source not in GOING_ON:
+            spent[payload["trigger"]] = spent.get(payload["trigger"], 0) + payload["tokens"]
+        elif kind != "given" and read.session == trigger.session and read.source not in GOING_ON:
             shown, spent = set(), {}
-            if host.form == "xml" and (first := _resent_block(here, moment, reader)):
+            if host.form == "xml" and (first := _resent_block(here, trigger, reader)):
                 shown.update(item["memory"] for item in first["items"])
                 spent["session_start"] = first["tokens"]
     return frozenset(shown), spent
 
 
-def _resent_block(here: Offline, moment: Moment, reader: Reader) -> Mapping[str, Any] | None:
+def _resent_block(here: Offline, trigger: Trigger, reader: Reader) -> Mapping[str, Any] | None:
     """Return the block that the agent sends again with every request of this session; None where there is none."""
-    start = replace(moment, name="session_start", form="xml")
+    start = replace(trigger, name="session_start", form="xml")
     first = reader.given(injection_of(start, NoContext("nothing"), id="", at=0.0))
     if first is not None and first.text:
         return {**vars(first), "items": [vars(item) for item in first.items]}
-    for record in spool.naming(here.config["spool"], moment.session):
+    for record in spool.naming(here.config["spool"], trigger.session):
         injection = loads(record.raw.decode()) if record.given else {}
-        if injection.get("session") != moment.session or not injection["text"]:
+        if injection.get("session") != trigger.session or not injection["text"]:
             continue
-        if stands(injection["moment"], injection["form"]):
+        if stands(injection["trigger"], injection["form"]):
             return dict(injection)
     return None
 

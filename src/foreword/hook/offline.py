@@ -12,18 +12,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from foreword import spool, switches
-from foreword.capture import Captured, capture, moment_of
+from foreword import policy
+from foreword.capture.parse import ParsedHook, capture, trigger_for
+from foreword.capture.payload import HookCall
 from foreword.encoding import dumps
-from foreword.payloads import Delivery
+from foreword.hook import spool
+from foreword.models import TOOL_BEGIN
 from foreword.redact import redact
-from foreword.types import TOOL_BEGIN
 
 START_EVERY = 10.0  # seconds between two tries to start a worker: a crash loop makes six a minute at most
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER")  # of the agent's environment, for the worker
 
 
-SETTINGS = (*switches.CHOICES, "deny_paths", "spool_max_mb")  # those that decide whether and how an event is kept
+SETTINGS = (*policy.CHOICES, "deny_paths", "spool_max_mb")  # those that decide whether and how an event is kept
 
 
 class Offline:
@@ -35,11 +36,11 @@ class Offline:
 
     def log(self, where: str, exc: object) -> None:
         """Append a swallowed failure to the log that `doctor` reads."""
-        from foreword import trouble
+        from foreword import problems
 
         what = f"{type(exc).__name__}: {exc}" if isinstance(exc, Exception) else str(exc)
         where = f"hook of {self.host}: {where}"
-        trouble.note(self.config["problems"], trouble.Trouble(at=time.time(), where=where, what=redact(what)))
+        problems.note(self.config["problems"], problems.Problem(at=time.time(), where=where, what=redact(what)))
 
 
 def answer(
@@ -51,20 +52,20 @@ def answer(
     secrets: Sequence[bytes] = (),
 ) -> bytes:
     """Keep the event, start a worker, build the context: each failure costs only itself and is logged."""
-    delivery = Delivery(*call)
-    here = Offline(config, host=delivery.host)
-    captured = None
-    off = switches.Off(capture="nothing to keep", inject="nothing to answer")
-    if delivery.raw.strip():
+    hook_call = HookCall(*call)
+    here = Offline(config, host=hook_call.host)
+    parsed = None
+    off = policy.Policy(capture="nothing to keep", inject="nothing to answer")
+    if hook_call.raw.strip():
         settings = capture_settings(config)
         try:
-            captured = capture(delivery, deny=settings["deny_paths"], hide=_hider(secrets, delivery.raw))
-            off = switches.off(captured.project, settings)
+            parsed = capture(hook_call, deny=settings["deny_paths"], hide=_hider(secrets, hook_call.raw))
+            off = policy.off(parsed.project, settings)
         except Exception as exc:  # noqa: BLE001 - the hook's own rule: memory must never break the agent
             here.log("redact", exc)  # what cannot be redacted is neither kept nor looked at
     replies: list[bytes] = []
 
-    def after_write() -> Delivery | None:
+    def after_write() -> HookCall | None:
         if replies:
             return None  # the spool tries again; there is one answer
         replies.append(b"")
@@ -75,20 +76,20 @@ def answer(
         except Exception as exc:  # noqa: BLE001
             here.log("start", exc)
         try:
-            moment = moment_of(delivery, captured) if captured else None
-            hinted = moment is not None and moment.name == "tool"  # hints come from the worker alone
-            if moment is not None and not hinted and not off.inject and time.monotonic() < until:
+            trigger = trigger_for(hook_call, parsed) if parsed else None
+            hinted = trigger is not None and trigger.name == "tool"  # hints come from the worker alone
+            if trigger is not None and not hinted and not off.inject and time.monotonic() < until:
                 from foreword.hook.context import context_for
 
-                replies[0], record = context_for(here, delivery, moment, until=until, worker_asked=bool(why))
+                replies[0], record = context_for(here, hook_call, trigger, until=until, worker_asked=bool(why))
                 return record
         except Exception as exc:  # noqa: BLE001
             here.log("context", exc)
         return None
 
     try:
-        if captured and not off.capture and not captured.told.inner and captured.kind != TOOL_BEGIN:
-            spool.append(config["spool"], _record(delivery, captured), most=_most_bytes(settings), then=after_write)
+        if parsed and not off.capture and not parsed.told.inner and parsed.kind != TOOL_BEGIN:
+            spool.append(config["spool"], _record(hook_call, parsed), most=_most_bytes(settings), then=after_write)
         elif record := after_write():
             spool.append(config["spool"], record, most=_most_bytes(settings))
     except Exception as exc:  # noqa: BLE001
@@ -125,14 +126,14 @@ def _most_bytes(settings: Mapping[str, Any]) -> int:
     return int(settings["spool_max_mb"]) * 1024 * 1024
 
 
-def _record(delivery: Delivery, captured: Captured) -> Delivery:
+def _record(hook_call: HookCall, parsed: ParsedHook) -> HookCall:
     """Return the redacted event as the spool keeps it."""
-    return Delivery(
-        host=redact(delivery.host),
-        event=redact(delivery.event),
-        at=delivery.at,
-        raw=dumps(captured.payload).encode(),
-        project=captured.project.key if captured.project else "",
+    return HookCall(
+        host=redact(hook_call.host),
+        event=redact(hook_call.event),
+        at=hook_call.at,
+        raw=dumps(parsed.payload).encode(),
+        project=parsed.project.key if parsed.project else "",
     )
 
 

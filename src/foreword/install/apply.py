@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from foreword.agents.setup import Setup
 from foreword.errors import ForewordError
 from foreword.install import files, left, manifest
 from foreword.install.manifest import Filed, Manifest
 from foreword.install.plan import Plan, Planned, undo_plan
 from foreword.paths import Home
-from foreword.wiring import Setup
 
 
 def apply(plan: Plan, *, home: Home) -> tuple[str, ...]:

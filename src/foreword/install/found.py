@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from foreword import hosts
+from foreword import agents
+from foreword.agents.setup import Place, Setup
 from foreword.config import load
 from foreword.install import manifest
 from foreword.paths import Home, expand
-from foreword.wiring import Place, Setup
 
 VERSION_SECONDS = 10.0  # a client that unpacks itself at its first start may need some
 UP = 4  # folders between a program and the package.json of its npm package
@@ -39,7 +39,7 @@ class Found:
 
 
 def look(
-    names: Iterable[str] = hosts.FILES, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None
+    names: Iterable[str] = agents.FILES, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None
 ) -> tuple[Found, ...]:
     """Every host that can be wired, in our order; nothing of it is started where its version can be read.
 
@@ -51,7 +51,7 @@ def look(
 
 def one(name: str, *, home: Home, environ: Mapping[str, str], plugin: bool | None = None) -> Found | None:
     """One host; None where it cannot be wired."""
-    host = hosts.find(name)
+    host = agents.find(name)
     if plugin is None:
         known = manifest.load(home, name)
         plugin = known is not None and known.plugin

@@ -8,22 +8,24 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from foreword.agents.setup import AgentResidue
 from foreword.errors import BadConfig, ForewordError
 from foreword.install import files, jsonedit, looks
 from foreword.install.jsonedit import MISSING, Keys
-from foreword.wiring import Left
 
 FRAME = {"version"}  # what a list of a host's says when it lists nothing
 
 
-def stood(lefts: Iterable[Left], *, besides: Iterable[Left] = (), were_here: bool) -> tuple[Left, ...]:
+def stood(
+    lefts: Iterable[AgentResidue], *, besides: Iterable[AgentResidue] = (), were_here: bool
+) -> tuple[AgentResidue, ...]:
     """What is there already, also of the containers on the way: it stays. What is named after us is ours if we were."""
     known = {way for left in besides for way in _ways(left)}
     ways = dict.fromkeys(way for left in lefts for way in _ways(left) if way not in known)
     return tuple(way for way in ways if _is_there(way) and not (were_here and _is_named_after_us(way)))
 
 
-def without(data: bytes, lefts: Sequence[Left], *, theirs: Sequence[Left]) -> bytes | None:
+def without(data: bytes, lefts: Sequence[AgentResidue], *, theirs: Sequence[AgentResidue]) -> bytes | None:
     """A file of a host's without these entries, and without the containers that came with them and are empty again.
 
     None where the file came with them too, and says nothing more. What is no JSON is the host's to mend, and stays.
@@ -45,7 +47,7 @@ def without(data: bytes, lefts: Sequence[Left], *, theirs: Sequence[Left]) -> by
     return bare.encode()
 
 
-def goes(left: Left, *, theirs: Sequence[Left]) -> bool:
+def goes(left: AgentResidue, *, theirs: Sequence[AgentResidue]) -> bool:
     """Whether a whole file or folder goes: it came with us, and is named after us or a folder with nothing in it."""
     if left.keys or left in theirs or not _is_there(left):
         return False
@@ -57,18 +59,18 @@ def take_away(path: Path) -> None:
     with suppress(OSError):
         if path.is_symlink() or not path.is_dir():
             os.unlink(path)
-        elif _is_named_after_us(Left(path)):
+        elif _is_named_after_us(AgentResidue(path)):
             shutil.rmtree(path)
         else:
             os.rmdir(path)
 
 
-def _ways(left: Left) -> tuple[Left, ...]:
+def _ways(left: AgentResidue) -> tuple[AgentResidue, ...]:
     """The file, each container on the way, and the entry itself."""
-    return tuple(Left(left.file, left.keys[:end]) for end in range(len(left.keys) + 1))
+    return tuple(AgentResidue(left.file, left.keys[:end]) for end in range(len(left.keys) + 1))
 
 
-def _is_there(left: Left) -> bool:
+def _is_there(left: AgentResidue) -> bool:
     if not left.keys:
         return os.path.lexists(left.file)
     try:
@@ -78,7 +80,7 @@ def _is_there(left: Left) -> bool:
         return False
 
 
-def _is_named_after_us(left: Left) -> bool:
+def _is_named_after_us(left: AgentResidue) -> bool:
     return looks.names_us(left.keys[-1] if left.keys else left.file.name)
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from foreword import __version__
+from foreword.agents.setup import AgentResidue, Entry
 from foreword.install import files
 from foreword.install.jsonedit import Keys
 from foreword.paths import Home
-from foreword.wiring import Entry, Left
 
 FORMAT = 1
 FLAGS = ("append", "default")  # of an entry
@@ -45,8 +45,8 @@ class Manifest:
     host: str
     files: Mapping[str, Filed] = field(default_factory=dict, hash=False)
     folders: tuple[str, ...] = ()  # that were made, outermost first
-    left: tuple[Left, ...] = ()  # what the host may write by itself because of us
-    theirs: tuple[Left, ...] = ()  # what of that stood there before, and stays
+    left: tuple[AgentResidue, ...] = ()  # what the host may write by itself because of us
+    theirs: tuple[AgentResidue, ...] = ()  # what of that stood there before, and stays
     plugin: bool = False  # as the host's own kind of plugin
     foreword: str = __version__
 
@@ -171,5 +171,5 @@ def _filed(path: str, told: Mapping[str, Any]) -> Filed:
     )
 
 
-def _lefts(told: Iterable[Mapping[str, Any]]) -> tuple[Left, ...]:
-    return tuple(Left(Path(each["file"]), tuple(each["keys"])) for each in told)
+def _lefts(told: Iterable[Mapping[str, Any]]) -> tuple[AgentResidue, ...]:
+    return tuple(AgentResidue(Path(each["file"]), tuple(each["keys"])) for each in told)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Setup
 from foreword.errors import BadConfig, ForewordError
 from foreword.install import blocks, files, jsonedit, left, looks, manifest
 from foreword.install.jsonedit import MISSING, Keys
 from foreword.install.manifest import Filed, Manifest
 from foreword.paths import Home
-from foreword.wiring import Block, Entry, Left, Own, Setup
 
 HEAD = 500  # characters in which a file of ours says whose it is
 
@@ -41,8 +41,8 @@ class Plan:
     host: str
     files: tuple[Planned, ...] = ()
     gone: tuple[Path, ...] = ()  # whole files and folders that the host made because of us, and that go
-    left: tuple[Left, ...] = ()  # what the manifest tells of such things then
-    theirs: tuple[Left, ...] = ()
+    left: tuple[AgentResidue, ...] = ()  # what the manifest tells of such things then
+    theirs: tuple[AgentResidue, ...] = ()
     after: tuple[str, ...] = ()
     plugin: bool = False
 
@@ -85,12 +85,12 @@ def undo_plan(setup: Setup | None, *, host: str, home: Home) -> Plan:
     return Plan(host, tuple(each for each in planned if each.changed or known is not None), gone)
 
 
-def _sorted(setup: Setup | None) -> tuple[dict[Path, list[Entry | Block | Own]], tuple[Left, ...]]:
+def _sorted(setup: Setup | None) -> tuple[dict[Path, list[Entry | Block | OwnedFile]], tuple[AgentResidue, ...]]:
     """What we write, by its file, and what the host does."""
-    wanted: dict[Path, list[Entry | Block | Own]] = {}
+    wanted: dict[Path, list[Entry | Block | OwnedFile]] = {}
     lefts = []
     for change in setup.changes if setup is not None else ():
-        if isinstance(change, Left):
+        if isinstance(change, AgentResidue):
             lefts.append(change)
         else:
             wanted.setdefault(change.file, []).append(change)
@@ -98,11 +98,11 @@ def _sorted(setup: Setup | None) -> tuple[dict[Path, list[Entry | Block | Own]],
 
 
 def _without_left(
-    planned: Sequence[Planned], lefts: Sequence[Left], *, theirs: Sequence[Left]
+    planned: Sequence[Planned], lefts: Sequence[AgentResidue], *, theirs: Sequence[AgentResidue]
 ) -> tuple[list[Planned], tuple[Path, ...]]:
     """The same files and some more, without what the host wrote into them because of us; and what goes as a whole."""
     done = {each.file: each for each in planned}
-    entries: dict[Path, list[Left]] = {}
+    entries: dict[Path, list[AgentResidue]] = {}
     for each in lefts:
         if each.keys:
             entries.setdefault(each.file, []).append(each)
@@ -127,11 +127,13 @@ def _as_it_is(file: Path) -> Planned:
 # --- one file, with us ---
 
 
-def _told(file: Path, changes: Sequence[Entry | Block | Own], filed: Filed | None, *, host: str, home: Home) -> Planned:
+def _told(
+    file: Path, changes: Sequence[Entry | Block | OwnedFile], filed: Filed | None, *, host: str, home: Home
+) -> Planned:
     old = files.read(file)
     first = changes[0]
     try:
-        if isinstance(first, Own):
+        if isinstance(first, OwnedFile):
             return _own(first, old, filed, host=host, home=home)
         base = without(old, changes, filed, host=host, home=home)
         text = _text(old)
@@ -147,7 +149,7 @@ def _told(file: Path, changes: Sequence[Entry | Block | Own], filed: Filed | Non
     return Planned(file, old, data, base, told)
 
 
-def _own(change: Own, old: bytes | None, filed: Filed | None, *, host: str, home: Home) -> Planned:
+def _own(change: OwnedFile, old: bytes | None, filed: Filed | None, *, host: str, home: Home) -> Planned:
     new = change.text.encode()
     ours = filed is not None or old is None or old == new
     if not ours and not _says_foreword(old):
@@ -258,25 +260,25 @@ def _units(text: str, *, host: str) -> list[tuple[Any, ...]]:
 
 
 def _untold(
-    file: Path, changes: Sequence[Entry | Block | Own], filed: Filed | None, *, host: str, home: Home
+    file: Path, changes: Sequence[Entry | Block | OwnedFile], filed: Filed | None, *, host: str, home: Home
 ) -> Planned:
     old = files.read(file)
     try:
         base = without(old, changes, filed, host=host, home=home)
     except BadConfig as exc:
         raise BadConfig(f"{file}: {exc}", hint=exc.hint) from exc
-    own = filed.own if filed is not None else bool(changes) and isinstance(changes[0], Own)
+    own = filed.own if filed is not None else bool(changes) and isinstance(changes[0], OwnedFile)
     known = (
         filed.known
         if filed is not None
-        else tuple(manifest.digest(each.text.encode()) for each in changes if isinstance(each, Own))
+        else tuple(manifest.digest(each.text.encode()) for each in changes if isinstance(each, OwnedFile))
     )
     aside = own and old is not None and base is None and manifest.digest(old) not in known
     return Planned(file, old, base, base, aside=aside)
 
 
 def without(
-    old: bytes | None, changes: Sequence[Entry | Block | Own], filed: Filed | None, *, host: str, home: Home
+    old: bytes | None, changes: Sequence[Entry | Block | OwnedFile], filed: Filed | None, *, host: str, home: Home
 ) -> bytes | None:
     """A file as it would be had we never been there; exactly, where nobody else wrote to it since."""
     if old is None:
@@ -285,7 +287,7 @@ def without(
         original = manifest.kept(home, filed.original) if filed.existed else None
         if original is not None or not filed.existed:
             return original
-    if (filed is not None and filed.own) or any(isinstance(each, Own) for each in changes):
+    if (filed is not None and filed.own) or any(isinstance(each, OwnedFile) for each in changes):
         return None if filed is not None or _says_foreword(old) else old
     text = _text(old)
     has_block = bool(filed.block) if filed is not None else any(isinstance(each, Block) for each in changes)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from foreword.agents import FILES, find
+from foreword.agents.setup import AgentResidue, Block, Entry, OwnedFile, Place, Setup
 from foreword.errors import ForewordError
-from foreword.hosts import FILES, find
 from foreword.install import jsonedit
 from foreword.install.blocks import includes
 from foreword.install.found import place_of
+from foreword.models import EMPTY
 from foreword.paths import Home
-from foreword.types import EMPTY
-from foreword.wiring import Block, Entry, Left, Own, Place, Setup
 
 MOST_BYTES = 16 * 1024 * 1024  # of a file of settings; a longer one is something else
 LAUNCHER = "bin/foreword-"  # how a line of ours is known, whoever's home it names
@@ -47,7 +47,7 @@ class Wired:
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that hold something of ours, or should."""
-        return tuple(dict.fromkeys(each.file for each in self.setup.changes if not isinstance(each, Left)))
+        return tuple(dict.fromkeys(each.file for each in self.setup.changes if not isinstance(each, AgentResidue)))
 
     @property
     def begun(self) -> bool:
@@ -74,7 +74,7 @@ def stands(setup: Setup) -> Wired:
     lacks = []
     there = 0
     for change in setup.changes:
-        if isinstance(change, Left):
+        if isinstance(change, AgentResidue):
             continue  # a host that was not started since has not written it
         lack = _lack(change, files)
         if lack is None:
@@ -96,7 +96,7 @@ def settings_of(file: Path) -> Any:
     return {} if said is jsonedit.MISSING else said
 
 
-def _lack(change: Entry | Block | Own, files: dict[Path, Any]) -> Lack | None:
+def _lack(change: Entry | Block | OwnedFile, files: dict[Path, Any]) -> Lack | None:
     what = ".".join(change.keys) if isinstance(change, Entry) else change.file.name
     try:
         if isinstance(change, Entry):
@@ -126,9 +126,9 @@ def _entry(change: Entry, said: Any) -> str:
     return "changed" if LAUNCHER in json.dumps(said) else "missing"
 
 
-def _whole(change: Block | Own) -> str:
+def _whole(change: Block | OwnedFile) -> str:
     text = _text(change.file)
-    if isinstance(change, Own):
+    if isinstance(change, OwnedFile):
         return "" if text == change.text else "changed"
     if change.text.strip() in text:
         return ""

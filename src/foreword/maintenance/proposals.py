@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foreword.amendments import About, Amendment, standing
-from foreword.details import named, text, texts
+from foreword.audit import MemoryChange, PlanContext, standing
 from foreword.extract.text import capitalised
-from foreword.languages import ENDINGS
 from foreword.maintenance.similarity import alike, differ, words_of
-from foreword.types import UNIVERSAL, Link, Memory
+from foreword.models import UNIVERSAL, Link, Memory, named, text, texts
+from foreword.projects import ENDINGS
 
 AGAIN = 2  # sessions, or times that lie apart
 APART = 86_400.0  # seconds; said twice in one sitting is said once
@@ -28,22 +27,22 @@ SURE = 0.9  # the user said it, but not as a rule
 WHO = "learning"  # in the audit log
 
 
-def plan(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
+def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
     """Return the proposals that a project's corrections call for; once they are made, none."""
     return standing(proposals(memories), about=about)
 
 
-def plan_wider(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
+def plan_wider(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
     """Return rules that several projects have, proposed for more than one; given the rules of all projects."""
     return standing(wider(memories, languages=main_languages(memories)), about=about)
 
 
-def plan_confirmed(memories: Sequence[Memory], *, about: About) -> tuple[Amendment, ...]:
+def plan_confirmed(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
     """Return corrections of what is a rule by now, counted for the rule."""
     return standing(confirmed(memories), about=about)
 
 
-def proposals(memories: Sequence[Memory]) -> tuple[Amendment, ...]:
+def proposals(memories: Sequence[Memory]) -> tuple[MemoryChange, ...]:
     """A preference, proposed and not active, for each correction that was made again."""
     corrections = [each for each in memories if _is_rule(each, "correction")]
     preferences = [each for each in memories if each.kind == "preference" and "scope" not in each.detail]
@@ -63,7 +62,7 @@ def proposals(memories: Sequence[Memory]) -> tuple[Amendment, ...]:
     return tuple(planned)
 
 
-def confirmed(memories: Sequence[Memory]) -> tuple[Amendment, ...]:
+def confirmed(memories: Sequence[Memory]) -> tuple[MemoryChange, ...]:
     """What the user corrects again although it is a rule by now: it counts for the rule, and is not told beside it."""
     rules = {each.id: each for each in memories if _is_rule(each, "preference")}
     planned = []
@@ -74,11 +73,11 @@ def confirmed(memories: Sequence[Memory]) -> tuple[Amendment, ...]:
             last = max(rule.confirmed, correction.confirmed)
             after = rules[rule.id] = replace(rule, seen=rule.seen + correction.seen, confirmed=last)
             aside = replace(correction, status="superseded", superseded_by=rule.id)
-            planned.append(Amendment("confirm", "said again", changed=((rule, after), (correction, aside))))
+            planned.append(MemoryChange("confirm", "said again", changed=((rule, after), (correction, aside))))
     return tuple(planned)
 
 
-def wider(memories: Sequence[Memory], *, languages: Mapping[str, str] | None = None) -> tuple[Amendment, ...]:
+def wider(memories: Sequence[Memory], *, languages: Mapping[str, str] | None = None) -> tuple[MemoryChange, ...]:
     """A scope beyond the project, proposed for each rule that several projects have; given the rules of all of them.
 
     It stays in the project that said it first, and names no other, until the user says yes.
@@ -147,7 +146,7 @@ def _groups(rules: Sequence[Memory]) -> list[list[Memory]]:
     return [sorted(group, key=lambda memory: (memory.created, memory.uid)) for group in groups]
 
 
-def _proposed(group: Sequence[Memory], *, uid: str, detail: Mapping[str, Any], links: bool = True) -> Amendment:
+def _proposed(group: Sequence[Memory], *, uid: str, detail: Mapping[str, Any], links: bool = True) -> MemoryChange:
     first = group[0]
     words = max((each for each in group if each.project == first.project), key=lambda each: (each.confirmed, each.uid))
     instead = {"instead_of": words.detail["instead_of"]} if words.detail.get("instead_of") else {}
@@ -169,19 +168,19 @@ def _proposed(group: Sequence[Memory], *, uid: str, detail: Mapping[str, Any], l
     )
     why = f"corrected {memory.seen}x" if links else f"{detail['projects']} projects have it"
     linked = tuple(Link(uid, "caused-by", each.id or each.uid) for each in group) if links else ()
-    return Amendment(VERB, why, new=(memory,), links=linked)
+    return MemoryChange(VERB, why, new=(memory,), links=linked)
 
 
-def _again(known: Memory, evidence: Mapping[str, Any], *, times: int, seen: int, at: float) -> list[Amendment]:
+def _again(known: Memory, evidence: Mapping[str, Any], *, times: int, seen: int, at: float) -> list[MemoryChange]:
     """What waits is told anew how often it was said; what was refused comes back by the rule above."""
     detail = {**known.detail, **evidence}
     if known.status == "discarded" and _comes_back(known.detail.get("refused"), times):
         after = replace(known, status="proposed", seen=seen, confirmed=at, detail=detail)
-        return [Amendment(VERB, "said many more times since it was refused", changed=((known, after),))]
+        return [MemoryChange(VERB, "said many more times since it was refused", changed=((known, after),))]
     if known.status != "proposed" or detail == dict(known.detail):
         return []
     after = replace(known, seen=seen, confirmed=max(known.confirmed, at), detail=detail)
-    return [Amendment(VERB, "said again", changed=((known, after),))]
+    return [MemoryChange(VERB, "said again", changed=((known, after),))]
 
 
 def _comes_back(refused: object, times: int) -> bool:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from foreword.extract.text import stems
-from foreword.words import GENERIC
+from foreword.terms import GENERIC
 
 SAME = 0.6  # of the words of both, that both hold
 WITHIN = 0.8  # of the words of the shorter one, that the longer one holds

@@ -6,9 +6,9 @@ import os
 from contextlib import suppress
 from typing import Any
 
+from foreword.agents import FILES, find, host_of
 from foreword.errors import ForewordError
 from foreword.hook import client
-from foreword.hosts import FILES, find, host_of
 from foreword.mcp.protocol import Call
 from foreword.paths import Home
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from foreword.agents import host_of, text_of
 from foreword.encoding import decoded, loads
 from foreword.errors import BadPayload
-from foreword.hosts import host_of, text_of
 from foreword.mcp.tools import BY_NAME, INSTRUCTIONS, SERVER, TOOLS, unknown
 
 Message = Mapping[str, Any]

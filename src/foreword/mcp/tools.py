@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from foreword import __version__
-from foreword.types import KINDS
+from foreword.models import KINDS
 
 SERVER = {"name": "foreword", "title": "Foreword", "version": __version__}
 MOST_INSTRUCTIONS = 4096  # characters that Claude Code takes; the rest it cuts off

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from foreword.types import Cap, Ranked
+from foreword.models import Cap, Ranked
 
 _Key = tuple[int, int]  # layer, line
 _Picked = list[_Key]  # in the order they were taken

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from foreword.models import Memory
 from foreword.recall.hints import Hint
 from foreword.recall.notes import id_of
 from foreword.recall.relevance import memory_words
 from foreword.recall.sanitize import ago, neutral, shown_path
-from foreword.types import Memory
 
 LAID_DOWN = ("preference", "correction", "decision", "learning")
 WIDTH = 240  # characters of what is quoted

@@ -8,8 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from foreword.details import texts
-from foreword.types import Memory
+from foreword.models import Memory, texts
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from time import gmtime, strftime
 from typing import Any
 
+from foreword.models import EMPTY, KINDS, Memory
 from foreword.recall.passages import passage
 from foreword.recall.relevance import content_words
 from foreword.recall.sanitize import ago, neutral, shown_path
-from foreword.types import EMPTY, KINDS, Memory
 
 SENTENCE = 240  # characters of one note; some 60 tokens
 OUTCOME = 140  # characters of what came of a session, in a list of sessions

@@ -7,14 +7,32 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TypeVar
 
+from foreword.agents import codex
 from foreword.config import Settings
-from foreword.details import named
 from foreword.errors import ForewordError
 from foreword.extract.authorship import authorship_of
 from foreword.extract.merge import ROUTINES
 from foreword.extract.routines import routine_of
-from foreword.hosts import codex
 from foreword.layout import LayerRule, Recipe
+from foreword.models import (
+    EMPTY,
+    GOING_ON,
+    KINDS,
+    POSTINGS,
+    Cap,
+    Context,
+    Hit,
+    Injection,
+    Item,
+    Memory,
+    NoContext,
+    Query,
+    Ranked,
+    Rejected,
+    Trigger,
+    Vector,
+    named,
+)
 from foreword.recall import render
 from foreword.recall.budget import Fitted, Layer, Line, fit
 from foreword.recall.files import TurnRecord, changed_together, record_of
@@ -39,26 +57,8 @@ from foreword.recall.relevance import (
 from foreword.recall.sanitize import shown_path
 from foreword.recall.search import Searchable, search
 from foreword.recall.start import Entry, SessionStart, file_exists, work_in_progress
-from foreword.tokens import count, family_of
-from foreword.types import (
-    EMPTY,
-    GOING_ON,
-    KINDS,
-    POSTINGS,
-    Cap,
-    Context,
-    Hit,
-    Injection,
-    Item,
-    Memory,
-    Moment,
-    NoContext,
-    Query,
-    Ranked,
-    Rejected,
-    Vector,
-)
-from foreword.words import root, terms
+from foreword.recall.tokens import count, family_of
+from foreword.terms import root, terms
 
 T = TypeVar("T")
 
@@ -133,7 +133,7 @@ class Options:
 
 
 def look(
-    store: Searchable, query: Query, *, now: float, moment: str, expired: Callable[[], bool] = lambda: False
+    store: Searchable, query: Query, *, now: float, trigger: str, expired: Callable[[], bool] = lambda: False
 ) -> tuple[tuple[Ranked, ...], tuple[str, ...]]:
     """Return everything the query finds, best first, and what went wrong on the way; the threshold is the caller's."""
     found, wrong = search(
@@ -142,12 +142,12 @@ def look(
         weighed=lambda hits: weighed(hits, query),
         votes=lambda hits: {} if expired() else votes(hits, query, now=now),  # late: the words alone are an answer
     )
-    return rank(found, query=query, now=now, moment=moment), wrong
+    return rank(found, query=query, now=now, trigger=trigger), wrong
 
 
 def recall(
     store: Searchable,
-    trigger: Moment,
+    trigger: Trigger,
     *,
     options: Options,
     now: float,
@@ -165,7 +165,7 @@ class _Recall:
     def __init__(
         self,
         store: Searchable,
-        trigger: Moment,
+        trigger: Trigger,
         options: Options,
         *,
         now: float,
@@ -316,7 +316,7 @@ class _Recall:
 
     def _rank_recent(self, memories: Sequence[Memory]) -> Sequence[Ranked]:
         hits = {"recency": [_hit(each) for each in memories]}
-        ranked = rank(hits, query=replace(self.query, terms=()), now=self.now, moment=self.trigger.name)
+        ranked = rank(hits, query=replace(self.query, terms=()), now=self.now, trigger=self.trigger.name)
         return [each for each in ranked if each.score >= self.options.threshold]
 
     def _prompt(self) -> dict[str, list[Entry]]:
@@ -341,7 +341,7 @@ class _Recall:
         ranked = self._search("prompt", NOTE_KINDS if self.options.style == "notes" else ())
         special = self._asked_for()
         if self.options.style == "index":
-            self.needed = least(ranked, threshold=self.options.threshold, moment="prompt")
+            self.needed = least(ranked, threshold=self.options.threshold, trigger="prompt")
             shown = [each for each in ranked if each.score >= self.needed]
             return {"index": [Entry(_unwritten(each), each) for each in (*special, *shown)]}
         if kind.kind == "past":
@@ -350,9 +350,9 @@ class _Recall:
         found["notes"] = [*(Entry(self._note(each, EMPTY), each) for each in special), *found["notes"]]
         return found
 
-    def _search(self, moment: str, kinds: Sequence[str], limit: int = POOL) -> tuple[Ranked, ...]:
+    def _search(self, trigger: str, kinds: Sequence[str], limit: int = POOL) -> tuple[Ranked, ...]:
         query = replace(self.query, kinds=tuple(kinds), limit=limit)
-        ranked, wrong = look(self.store, query, now=self.now, moment=moment, expired=self.expired)
+        ranked, wrong = look(self.store, query, now=self.now, trigger=trigger, expired=self.expired)
         self.problems += wrong
         if wrong and not ranked:
             raise ForewordError("; ".join(wrong), hint="run `foreword doctor`")
@@ -378,7 +378,7 @@ class _Recall:
     def _recollections(self, kind: PromptKind, typed: str, ranked: Sequence[Ranked]) -> list[Entry]:
         """Return what answers a question about the past: the best hits, where the search is sure of them."""
         weights = self._weights(kind.topic, typed)
-        self.needed = least(ranked, threshold=self.options.threshold, moment="prompt")
+        self.needed = least(ranked, threshold=self.options.threshold, trigger="prompt")
         whole = sum(weights.values())
         best = max((_weight_of(each.memory, weights) for each in ranked), default=0.0)
         found: list[Entry] = []
@@ -487,7 +487,7 @@ class _Recall:
             return []
         session = self.trigger.session if own else ""
         query = replace(self.query, terms=(), kinds=rule.kinds, session=session, limit=max(30, rule.limit * 2))
-        ranked, wrong = look(self.store, query, now=self.now, moment="compaction", expired=self.expired)
+        ranked, wrong = look(self.store, query, now=self.now, trigger="compaction", expired=self.expired)
         self.problems += wrong
         entries = [Entry(replace(note_of(each.memory, now=self.now), id=""), each) for each in ranked]
         kept = unique_notes([each.note for each in entries])  # a turn, its session and what was learned repeat it
@@ -500,7 +500,7 @@ class _Recall:
             self.reason = "wordless"
             return []
         ranked = self._search("question", rule.kinds, limit=max(POOL, rule.limit * 2))
-        self.needed = least(ranked, threshold=self.options.threshold, moment="question")
+        self.needed = least(ranked, threshold=self.options.threshold, trigger="question")
         weights = self._weights(sorted(content_words(self.trigger.prompt)), self.trigger.prompt)
         entries = [
             Entry(note_of(each.memory, now=self.now, weights=weights, width=ANSWER_WIDTH), each)
@@ -522,7 +522,7 @@ class _Recall:
         for kind, words, pick in (("goal", GOAL_WORDS, _open_goals), ("project", FACT_WORDS, _project_facts)):
             if not words.isdisjoint(self.query.terms):
                 query = replace(self.query, terms=(), kinds=(kind,), limit=GOALS)
-                named, wrong = look(self.store, query, now=self.now, moment=self.trigger.name)
+                named, wrong = look(self.store, query, now=self.now, trigger=self.trigger.name)
                 found += [replace(each, why={**each.why, "named": 1.0}) for each in pick(named)]
                 self.problems += wrong
         return found
@@ -690,18 +690,18 @@ def explain_nothing(trigger: str, reason: str, *, budget: int = 0, spent: int = 
     return REASONS.get(reason, "").format(of=of, so_far=so_far, budget=budget)
 
 
-def asked_trigger(trigger: Moment) -> Moment:
+def asked_trigger(trigger: Trigger) -> Trigger:
     """Return the trigger that is answered: a question without words asks for what a session begins with."""
     asks_for_all = trigger.name == "question" and not trigger.prompt.strip()
     return replace(trigger, name="session_start", source=QUESTION) if asks_for_all else trigger
 
 
-def injection_of(trigger: Moment, got: Context | NoContext, *, id: str, at: float, away: bool = False) -> Injection:
+def injection_of(trigger: Trigger, got: Context | NoContext, *, id: str, at: float, away: bool = False) -> Injection:
     """Return the record of an answer; one without context cost nothing."""
     found = got if isinstance(got, Context) else None
     return Injection(
         id=id,
-        moment=trigger.name,
+        trigger=trigger.name,
         session=trigger.session,
         project=trigger.project.key,
         host=trigger.host,
@@ -767,13 +767,13 @@ def options_of(
     )
 
 
-def _goes_on(trigger: Moment) -> bool:
+def _goes_on(trigger: Trigger) -> bool:
     """Return whether the window holds what was shown before: a start, a clear and a compaction empty it."""
     goes_on = ("", QUESTION, *GOING_ON)  # no source: somebody asks in the middle of a window
     return trigger.name in WORDED or (trigger.name == "session_start" and trigger.source in goes_on)
 
 
-def _left(trigger: Moment, layout: Recipe, used: Mapping[str, int]) -> int:
+def _left(trigger: Trigger, layout: Recipe, used: Mapping[str, int]) -> int:
     """Return what the window budget leaves for this trigger."""
     both = used.get("session_start", 0) + used.get("question", 0)
     return max(0, min(layout.total - used.get(trigger.name, 0), layout.together - both))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from foreword.languages import languages
+from foreword.models import EMPTY, UNIVERSAL, Query, Trigger
+from foreword.projects import languages
 from foreword.recall.mentions import mentioned
 from foreword.recall.task import task_of
-from foreword.types import EMPTY, UNIVERSAL, Moment, Query
-from foreword.words import pairs, terms
+from foreword.terms import pairs, terms
 
 MOST_TOUCHED = 50  # files; who touched more works on everything
 # Commands of hosts whose arguments are for the host: a window that is about to be emptied, a model, a server, a file.
@@ -17,20 +17,20 @@ HOSTS_OWN = ("compact", "compress", "clear", "resume", "model", "mcp", "plugin",
 NOTIFIED = "<task-notification>"  # Claude's, in the user's name, when something ends in the background: nobody asked
 
 
-def query_of(moment: Moment, *, synonyms: Mapping[str, Sequence[str]] = EMPTY) -> Query:
+def query_of(trigger: Trigger, *, synonyms: Mapping[str, Sequence[str]] = EMPTY) -> Query:
     """What a moment looks for, in the scopes it may see: what its prompt says and names, and what is being done."""
-    prompt = topic_of(moment.prompt) if moment.name == "prompt" else moment.prompt  # who asks, asks for every word
+    prompt = topic_of(trigger.prompt) if trigger.name == "prompt" else trigger.prompt  # who asks, asks for every word
     said = terms(prompt)
-    files, functions = mentioned(prompt, root=moment.project.root)
+    files, functions = mentioned(prompt, root=trigger.project.root)
     return Query(
-        scopes=scopes_of(moment),
+        scopes=scopes_of(trigger),
         terms=said,
         pairs=pairs(prompt),
         synonyms=_besides(said, synonyms),
         files=files,
         functions=functions,
-        touched=moment.touched[:MOST_TOUCHED],
-        task=task_of(prompt, moment.recent),
+        touched=trigger.touched[:MOST_TOUCHED],
+        task=task_of(prompt, trigger.recent),
     )
 
 
@@ -45,11 +45,11 @@ def topic_of(prompt: str) -> str:
     return "" if name in HOSTS_OWN or name.startswith("foreword:") else rest
 
 
-def scopes_of(moment: Moment) -> tuple[str, ...]:
+def scopes_of(trigger: Trigger) -> tuple[str, ...]:
     """The project's own, its languages', and the universal scope: nothing else is ever a candidate."""
-    spoken = languages(moment.project.root) if moment.languages is None else moment.languages
-    every = (moment.project.scope, *(f"language:{language}" for language in spoken), UNIVERSAL)
-    return tuple(each for each in every if each.startswith(moment.scope))
+    spoken = languages(trigger.project.root) if trigger.languages is None else trigger.languages
+    every = (trigger.project.scope, *(f"language:{language}" for language in spoken), UNIVERSAL)
+    return tuple(each for each in every if each.startswith(trigger.scope))
 
 
 def _besides(said: Sequence[str], synonyms: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from foreword.types import Hit, Memory, Near, Query, Ranked
-from foreword.words import GENERIC, STOP_WORDS, TAIL, plain, root, told_in
+from foreword.models import Hit, Memory, Near, Query, Ranked
+from foreword.terms import GENERIC, STOP_WORDS, TAIL, plain, root, told_in
 
 
 class Scored(Protocol):
@@ -114,26 +114,26 @@ CHANCE, SMALL = 9.0, 150  # of many memories one always matches: by the logarith
 SURELY_NAMED = 0.5  # at least, where the prompt names code that is remembered
 
 
-def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, moment: str) -> tuple[Ranked, ...]:
+def rank(found: Mapping[str, Sequence[Hit]], *, query: Query, now: float, trigger: str) -> tuple[Ranked, ...]:
     """One list out of all sources, best first."""
     matches = _matches(found, query)
     memories = {hit.memory.id: hit.memory for hits in found.values() for hit in hits}
     ranked = [
-        _weigh(memory, match=matches.get(id, 1.0), task=query.task, now=now, moment=moment)
+        _weigh(memory, match=matches.get(id, 1.0), task=query.task, now=now, trigger=trigger)
         for id, memory in memories.items()
     ]
     return tuple(sorted(ranked, key=lambda each: (-each.score, -each.memory.created, each.memory.id)))
 
 
-def worth_saying(ranked: Sequence[Weighed], *, threshold: float, moment: str) -> list[Weighed]:
+def worth_saying(ranked: Sequence[Weighed], *, threshold: float, trigger: str) -> list[Weighed]:
     """Those that are not below the least score that is said."""
-    said = least(ranked, threshold=threshold, moment=moment)
+    said = least(ranked, threshold=threshold, trigger=trigger)
     return [each for each in ranked if each.score >= said]
 
 
-def least(ranked: Sequence[Scored], *, threshold: float, moment: str) -> float:
+def least(ranked: Sequence[Scored], *, threshold: float, trigger: str) -> float:
     """The threshold; an answer to words is silent, or as long as what is not far below its best."""
-    if moment not in WORDED or not ranked or ranked[0].score < threshold:
+    if trigger not in WORDED or not ranked or ranked[0].score < threshold:
         return threshold
     return FAR * ranked[0].score
 
@@ -309,13 +309,13 @@ def _with_sessions(hits: Sequence[Hit], told: list[float]) -> list[float]:
     ]
 
 
-def _weigh(memory: Memory, *, match: float, task: str, now: float, moment: str) -> Ranked:
-    worded = moment in WORDED
+def _weigh(memory: Memory, *, match: float, task: str, now: float, trigger: str) -> Ranked:
+    worded = trigger in WORDED
     recency = _recency(memory, now) ** (RECENCY_FOR_WORDS if worded else 1)
     importance = (IMPORTANCE.get(memory.kind, 0.3) ** (IMPORTANCE_FOR_WORDS if worded else 1)) * memory.confidence
     # Recent sessions are the last ones, whatever was made of them.
     reinforcement = 1.0 if memory.kind == "summary" and not worded else round(_reinforcement(memory), 4)
-    scope = _scope(memory) if moment == "session_start" else 1.0
+    scope = _scope(memory) if trigger == "session_start" else 1.0
     by_task = TASKS[task].get(memory.kind, 1.0) if task in TASKS else 1.0
     why = {
         "match": round(match, 4),

@@ -13,8 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from foreword.extract.routines import routine_of
-from foreword.rarity import rarity
-from foreword.words import GENERIC, STOP_WORDS, root, terms
+from foreword.terms import GENERIC, STOP_WORDS, rarity, root, terms
 
 Kind = Literal["machine", "plan", "pasted", "reply", "routine", "same topic", "new topic", "past"]
 

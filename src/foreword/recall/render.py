@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from foreword.models import FORMS, Memory, Ranked
 from foreword.recall.budget import Layer
 from foreword.recall.notes import CODES, NO_ID, Note, day_of, id_of, kind_of, source_of, time_of
 from foreword.recall.sanitize import PLAIN_BEGIN, PLAIN_END, age, ago, brief, neutral
-from foreword.types import FORMS, Memory, Ranked
 
 __all__ = [
     "BEGIN",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from foreword.models import Memory, Project, Query, Trigger
 from foreword.recall import render
 from foreword.recall.search import Searchable
 from foreword.recall.start import SessionStart
-from foreword.types import Memory, Moment, Project, Query
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def resume(store: Searchable, project: Project, *, now: float, limit: int) -> St
     def recent(kinds: tuple[str, ...], most: int) -> list[Memory]:
         return [hit.memory for hit in store.by_recency(Query(scopes=(project.scope,), kinds=kinds, limit=most))]
 
-    start = SessionStart(Moment("session_start", project), now=now, recent=recent, about=lambda *_: (), history=())
+    start = SessionStart(Trigger("session_start", project), now=now, recent=recent, about=lambda *_: (), history=())
     parts = []
     for layer, most in (("standing", limit), ("sessions", limit)):
         points = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from foreword.errors import ForewordError
-from foreword.types import Hit, Memory, Query
+from foreword.models import Hit, Memory, Query
 
 
 class Searchable(Protocol):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from foreword.extract.facts import most_frequent
 from foreword.extract.merge import open_items
+from foreword.models import Memory, Ranked, Trigger
 from foreword.recall.files import TurnRecord, recent_files
 from foreword.recall.notes import (
     MOST_FILES,
@@ -24,7 +25,6 @@ from foreword.recall.notes import (
     unique_notes,
 )
 from foreword.recall.sanitize import ago, neutral, shown_path
-from foreword.types import Memory, Moment, Ranked
 
 DAY = 86_400.0
 OPEN_DAYS = 14.0  # after so many days what a session left open is old news
@@ -60,14 +60,14 @@ class Entry:
 
 
 Recent = Callable[[tuple[str, ...], int], Sequence[Memory]]  # kinds, limit -> newest first
-About = Callable[[Collection[str], tuple[str, ...]], Sequence[Memory]]  # files, kinds -> best first
+MemoriesAbout = Callable[[Collection[str], tuple[str, ...]], Sequence[Memory]]  # files, kinds -> best first
 
 
 class SessionStart:
     """What is known at the start of a session; each part is asked for once."""
 
     def __init__(
-        self, trigger: Moment, *, now: float, recent: Recent, about: About, history: Sequence[TurnRecord]
+        self, trigger: Trigger, *, now: float, recent: Recent, about: MemoriesAbout, history: Sequence[TurnRecord]
     ) -> None:
         self._trigger, self._now, self._recent, self._about = trigger, now, recent, about
         own = trigger.session
@@ -240,7 +240,7 @@ def _sessions_of(memory: Memory) -> Collection[str]:
     return seen if isinstance(seen, dict) else ()
 
 
-def work_in_progress(summary: Memory, trigger: Moment, *, now: float) -> str:
+def work_in_progress(summary: Memory, trigger: Trigger, *, now: float) -> str:
     """Return the branch of the last session, its pull request, and what it left uncommitted."""
     detail = summary.detail
     branch, pull = text_in(detail, "branch"), text_in(detail, "pull_request")

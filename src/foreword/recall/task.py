@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foreword.words import broken
+from foreword.terms import broken
 
 # Task -> how much a word speaks for it -> the words. Each counts once, and some speak for two tasks.
 SIGNS = {

@@ -13,9 +13,11 @@ from math import isfinite
 from typing import Any
 
 from foreword.errors import BadRequest
+from foreword.models import KINDS, Memory
 from foreword.store.counts import TOP, Counts, most_first, sums, sums_of_rows
 from foreword.store.finding import json_list, marks
 from foreword.store.reading import Reader
+from foreword.store.typed import Typed, typed
 from foreword.store.wanted import (
     COLUMNS,
     FACETS,
@@ -30,8 +32,6 @@ from foreword.store.wanted import (
     holding_signs,
     naming_file,
 )
-from foreword.typed import Typed, typed
-from foreword.types import KINDS, Memory
 
 POOL = 300  # of more that hold the words the newest are put in order, and the others follow; of a small memory all are
 # How a beginning is tried before the index is asked which words begin so: as many of the newest at a time, for as long

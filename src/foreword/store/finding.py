@@ -7,9 +7,8 @@ from typing import Any
 
 from foreword.encoding import dumps, loads, storable
 from foreword.errors import DamagedIndex, StoreError
-from foreword.rarity import rarity
-from foreword.types import EMPTY, Hit, Memory, Near, Query
-from foreword.words import TAIL, any_of, plain, root
+from foreword.models import EMPTY, Hit, Memory, Near, Query
+from foreword.terms import TAIL, any_of, plain, rarity, root
 
 FOREVER = float("inf")
 SEQUENCE_BITS = 32  # place = owner << 32 | sequence

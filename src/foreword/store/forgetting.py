@@ -17,14 +17,14 @@ from typing import Any, TypeVar
 import apsw
 
 from foreword.errors import StoreError
+from foreword.models import EMPTY, Memory
 from foreword.store import scrub
 from foreword.store.log import LogWriter
 from foreword.store.migrations import check_version
 from foreword.store.reading import Reader
 from foreword.store.tombstones import KEY, Tombstones, texts_of
-from foreword.types import EMPTY, Memory
-from foreword.verbatim import MARK, Sentences, each_string, to_json
-from foreword.words import told_in
+from foreword.store.verbatim import MARK, Sentences, each_string, to_json
+from foreword.terms import told_in
 
 Execute = Callable[..., Any]
 Stones = tuple[str, list[tuple[bytes, str, float]]]

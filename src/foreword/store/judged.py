@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from foreword.models import Injection, Session
 from foreword.store.finding import marks
 from foreword.store.reading import SESSION, THERE, Reader, _chunks
-from foreword.types import Injection, Session
 
 UNTOLD = "untold"  # how an item was judged of which nobody can tell: its window is closed, and nothing speaks
 

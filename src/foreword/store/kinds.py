@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from foreword.models import Memory
 from foreword.store.finding import FROM, MEMORY, marks, memory_of
 from foreword.store.reading import Reader
-from foreword.types import Memory
 
 MOST = 20_000  # more of one question are beyond any use
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foreword.amendments import Amendment, Logged, Undone, detail_after, patch_of, stands
+from foreword.audit import AuditEntry, MemoryChange, UndoResult, detail_after, patch_of, stands
 from foreword.encoding import storable
 from foreword.errors import Conflict
+from foreword.models import Link, Memory
 from foreword.store.finding import FROM, MEMORY, marks, memory_of
 from foreword.store.reading import Reader
-from foreword.types import Link, Memory
 
 Keep = Callable[..., tuple[Memory, ...]]
 LISTS = ("tags", "files", "functions")
@@ -32,7 +32,7 @@ class LogReader(Reader):
         since: float = 0.0,
         standing: bool = False,
         limit: int = 50,
-    ) -> tuple[Logged, ...]:
+    ) -> tuple[AuditEntry, ...]:
         """Return who changed what on purpose, newest first; *standing*: what nobody took back and somebody may."""
         asked: dict[str, tuple[object, ...]] = {
             "project = ?": (project,) if project else (),
@@ -90,9 +90,9 @@ class LogWriter:
         self._execute = execute
         self._keep = keep
         self._reader = LogReader(execute, failures=failures)
-        self.ways_back: dict[str, Callable[[Logged], None]] = {}  # of what is no change of memories alone
+        self.ways_back: dict[str, Callable[[AuditEntry], None]] = {}  # of what is no change of memories alone
 
-    def amend(self, one: Amendment, *, who: str, run: str, at: float) -> Logged:
+    def amend(self, one: MemoryChange, *, who: str, run: str, at: float) -> AuditEntry:
         """Carry out one amendment; a memory that is no longer as the amendment knows it is a Conflict."""
         new = self._keep(one.new, (), ())
         if len(new) < len(one.new):
@@ -121,18 +121,18 @@ class LogWriter:
         about = [memory.id for memory in kept]
         return self._write(one.what, one.why, patch, who=who, run=run, at=at, project=project, ids=about)
 
-    def undo(self, entries: Sequence[Logged], *, who: str, run: str, at: float) -> Undone:
+    def undo(self, entries: Sequence[AuditEntry], *, who: str, run: str, at: float) -> UndoResult:
         """Take back entries, the newest first; what changed since stays as it is, and is told."""
-        done: list[Logged] = []
+        done: list[AuditEntry] = []
         refused: dict[int, str] = {}
         for entry in sorted(entries, key=lambda each: -each.number):
             try:
                 done.append(self._take_back(entry, who=who, run=run, at=at))
             except Conflict as exc:
                 refused[entry.number] = str(exc)
-        return Undone(tuple(done), refused)
+        return UndoResult(tuple(done), refused)
 
-    def _take_back(self, entry: Logged, *, who: str, run: str, at: float) -> Logged:
+    def _take_back(self, entry: AuditEntry, *, who: str, run: str, at: float) -> AuditEntry:
         if entry.what == "forget":
             raise Conflict(f"entry {entry.number} cannot be taken back: what was forgotten is gone for good")
         if entry.what == "merge project":
@@ -176,8 +176,8 @@ class LogWriter:
         return self._taken_back(entry, patch, who=who, run=run, at=at, ids=[memory.id for memory in after])
 
     def _taken_back(
-        self, entry: Logged, patch: Mapping[str, Any], *, who: str, run: str, at: float, ids: Sequence[str]
-    ) -> Logged:
+        self, entry: AuditEntry, patch: Mapping[str, Any], *, who: str, run: str, at: float, ids: Sequence[str]
+    ) -> AuditEntry:
         why = f"takes back {entry.number}: {entry.what}"
         written = self._write("undo", why, patch, who=who, run=run, at=at, project=entry.project, ids=ids)
         self._execute("UPDATE log SET undone = ? WHERE number = ?", (written.number, entry.number))
@@ -185,7 +185,7 @@ class LogWriter:
 
     def note(
         self, what: str, why: str, patch: Mapping[str, Any], *, who: str, at: float, project: str, ids: Iterable[str]
-    ) -> Logged:
+    ) -> AuditEntry:
         """Write an entry of something that was done elsewhere in the same transaction."""
         return self._write(what, why, patch, who=who, run="", at=at, project=project, ids=ids)
 
@@ -246,7 +246,7 @@ class LogWriter:
         at: float,
         project: str,
         ids: Iterable[str],
-    ) -> Logged:
+    ) -> AuditEntry:
         told = storable(json.dumps(patch, ensure_ascii=False, separators=(",", ":")))
         values = (at, who, what, storable(why), run, storable(project), told)
         rows = self._execute(
@@ -257,7 +257,7 @@ class LogWriter:
         about = tuple(dict.fromkeys(ids))
         for id in about:
             self._execute("INSERT OR IGNORE INTO log_memories VALUES (?, ?)", (id, number))
-        return Logged(number, at, who, what, why, run, project, about, patch)
+        return AuditEntry(number, at, who, what, why, run, project, about, patch)
 
 
 def _values(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -265,6 +265,6 @@ def _values(plain: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(each) if name in LISTS else each for name, each in plain.items()}
 
 
-def _logged(row: Sequence[Any], memories: tuple[str, ...]) -> Logged:
+def _logged(row: Sequence[Any], memories: tuple[str, ...]) -> AuditEntry:
     values: tuple[Any, ...] = (*row[:7], memories, json.loads(row[7]), row[8])
-    return Logged(*values)
+    return AuditEntry(*values)

@@ -12,13 +12,13 @@ from typing import Any
 import apsw
 
 from foreword.errors import StoreError
+from foreword.models import Memory
 from foreword.store import sightings
 from foreword.store.commits import BUSY_MS
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.migrations import check_version, execute_all, migrate, schema_sql
 from foreword.store.reading import KNOWN_TABLES
 from foreword.store.writing import DAMAGED, indexed, texts_of
-from foreword.types import Memory
 
 # Which memory names which file or function. What some other hand wrote as no list names nothing.
 _NAMED = " UNION ".join(

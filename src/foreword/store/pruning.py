@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foreword.retention import ASIDE, BY_SIZE, KEPT_KINDS, REST_DAYS, Limits, Prunable, excess, trusted_since
 from foreword.store.log import LogWriter
+from foreword.store.retention import ASIDE, BY_SIZE, KEPT_KINDS, REST_DAYS, Limits, Prunable, excess, trusted_since
 from foreword.store.tallies import TallyReader
 from foreword.store.writing import texts_of
 

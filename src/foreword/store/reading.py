@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from foreword.encoding import dumps, loads
+from foreword.models import GOING_ON, KINDS, Change, Event, Hit, Injection, Item, Link, Memory, Project, Query, Session
 from foreword.store.finding import FOREVER, FROM, MEMORY, Finder, marks, memory_of, texts
-from foreword.types import GOING_ON, KINDS, Change, Event, Hit, Injection, Item, Link, Memory, Project, Query, Session
 
 SCHEMA = 8  # the version of store/schema.sql, and the newest that this code can read
 KNOWN_TABLES = (
@@ -236,7 +236,7 @@ class Reader(Finder):
         found = self._injections(
             f"""j.session = ?1 AND {THERE} AND j.moment = ?2 AND j.project = ?3 AND j.form = ?4
             AND j.terms = ?5 AND j.files = ?6 ORDER BY j.at, j.id LIMIT 1""",
-            (like.session, like.moment, like.project, like.form, dumps(like.terms), dumps(like.files)),
+            (like.session, like.trigger, like.project, like.form, dumps(like.terms), dumps(like.files)),
         )
         return found[0] if found else None
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from foreword.amendments import Logged
+from foreword.audit import AuditEntry
 from foreword.encoding import storable
 from foreword.errors import BadRequest
+from foreword.models import Memory, Project, moved
 from foreword.store.finding import SEQUENCE_BITS
 from foreword.store.log import LogWriter
 from foreword.store.reading import Reader
-from foreword.types import Memory, Project
-from foreword.uids import moved
 
 MERGE, ALIAS = "merge project", "alias project"  # as the log calls them
 MOST_ROOTS = 20  # folders of one project; whoever has more clones has forgotten the first
@@ -92,7 +91,7 @@ class Moved:
 
     rows: Mapping[str, int]
     united: int
-    entry: Logged
+    entry: AuditEntry
 
 
 class RegistryReader(Reader):
@@ -170,7 +169,7 @@ class RegistryWriter:
         sql = "INSERT INTO projects (key, name) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET name = excluded.name"
         self._execute(sql, (storable(key), storable(name)))
 
-    def alias(self, key: str, *, of: str, who: str, at: float) -> Logged:
+    def alias(self, key: str, *, of: str, who: str, at: float) -> AuditEntry:
         """Let a project count as another from now on, or with none named as itself again; no alias leads to another."""
         known = self._reader.registry()
         if of and known.get(of, Known(of)).alias_of:
@@ -282,7 +281,7 @@ class RegistryWriter:
         sql = "INSERT INTO projects (key, alias_of) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET alias_of = ?2"
         self._execute(sql, (key, of))
 
-    def _unalias(self, entry: Logged) -> None:
+    def _unalias(self, entry: AuditEntry) -> None:
         key, before, _ = entry.patch["alias"]
         self._point(key, before)
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 
+from foreword.models import Memory
 from foreword.redact import redact, redact_all
 from foreword.redact.files import without_denied
-from foreword.types import Memory
-from foreword.verbatim import to_json
-from foreword.words import terms
+from foreword.store.verbatim import to_json
+from foreword.terms import terms
 
 if TYPE_CHECKING:
     Execute = Callable[..., Any]

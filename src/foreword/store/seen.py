@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from foreword.models import Event, Session
 from foreword.store.reading import EVENT, SESSION, Reader, event_of
-from foreword.types import Event, Session
 
 LATELY = 20  # sessions of a host whose injections are looked at: a walk through all of them takes seconds at a million
 
@@ -24,7 +24,7 @@ class Seen:
     session: str = ""
     project: str = ""
     given: float = 0.0  # when it was given something last, in its latest sessions
-    moment: str = ""
+    trigger: str = ""
     tokens: int = 0
 
 

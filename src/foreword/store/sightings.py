@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from foreword.details import named
 from foreword.encoding import storable
-from foreword.types import Memory
+from foreword.models import Memory, named
 
 Execute = Callable[..., Any]
 

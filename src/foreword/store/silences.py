@@ -24,7 +24,7 @@ class Silence:
     """A moment at which nothing was said, and why; its id is that of the injection which it would have been."""
 
     id: str
-    moment: str
+    trigger: str
     source: str
     session: str
     project: str

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import apsw
 
-from foreword.amendments import Amendment, Logged, Undone
+from foreword.audit import AuditEntry, MemoryChange, UndoResult
 from foreword.errors import DamagedIndex, StoreError
+from foreword.models import EMPTY, Change, Event, Hit, Injection, Link, Memory, Project, Query, Session, Vector
 from foreword.store import mending
 from foreword.store.browsing import BrowsingReader, Facets, Page
 from foreword.store.commits import told
@@ -32,25 +33,12 @@ from foreword.store.tallies import TallyReader
 from foreword.store.timeline import TimelineReader
 from foreword.store.tombstones import Tombstones
 from foreword.store.writing import Writing
-from foreword.types import (
-    EMPTY,
-    Change,
-    Event,
-    Hit,
-    Injection,
-    Link,
-    Memory,
-    Project,
-    Query,
-    Session,
-    Vector,
-)
 
 if TYPE_CHECKING:
-    from foreword.retention import Limits
     from foreword.store.forgetting import Forgetter
     from foreword.store.ledger import Spending
     from foreword.store.pruning import Batch, Plan
+    from foreword.store.retention import Limits
     from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.silences import Silence
     from foreword.store.vectors import Nearest
@@ -334,15 +322,17 @@ class Store(Writing):
             raise DamagedIndex(self._trouble["index"], hint=WAYS_OUT["index"])
 
     # -- governing ----------------------------------------------------------------------------------------------
-    def amend(self, amendments: Sequence[Amendment], *, who: str, at: float, run: str = "") -> tuple[Logged, ...]:
+    def amend(
+        self, memory_changes: Sequence[MemoryChange], *, who: str, at: float, run: str = ""
+    ) -> tuple[AuditEntry, ...]:
         """Carry out *amendments*, all or nothing, and log each so that it can be taken back.
 
         What is no longer as an amendment knows it raises Conflict. Ends of links may be uids, and `superseded_by` the
         uid of a new one.
         """
-        return self._write(lambda: tuple(self._logging.amend(each, who=who, run=run, at=at) for each in amendments))
+        return self._write(lambda: tuple(self._logging.amend(each, who=who, run=run, at=at) for each in memory_changes))
 
-    def undo(self, entries: Sequence[Logged], *, who: str, at: float, run: str = "") -> Undone:
+    def undo(self, entries: Sequence[AuditEntry], *, who: str, at: float, run: str = "") -> UndoResult:
         """Take back what entries of the log changed; what was changed again since is left, and told."""
         return self._registered(lambda: self._logging.undo(entries, who=who, run=run, at=at))
 
@@ -394,7 +384,7 @@ class Store(Writing):
         """Give a project a name for people."""
         self._registered(lambda: self._projects.call(key, name))
 
-    def alias_project(self, key: str, *, of: str, who: str, at: float) -> Logged:
+    def alias_project(self, key: str, *, of: str, who: str, at: float) -> AuditEntry:
         """Let a project count as another from now on, or with none named as itself again; logged, and can be undone.
 
         No alias leads to another one.

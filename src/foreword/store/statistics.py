@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from foreword.models import KINDS
 from foreword.store.finding import bound, marks
 from foreword.store.tallies import BYTES, LOCAL, TallyReader
-from foreword.types import KINDS
 
 AT_ONCE = 500  # parameters of one statement
 KIND_OF = {prefix: kind for kind, prefix in KINDS.items()}
@@ -65,12 +65,12 @@ class StatisticsReader(TallyReader):
         build: dict[str, list[float]] = {}
         by_day: dict[str, list[float]] = {}
         built = f"SELECT {LOCAL.format('at')}, moment, build_ms FROM injections WHERE {span} ORDER BY build_ms"
-        for day, moment, took in self._all(built, asked):
-            build.setdefault(moment, []).append(took)
+        for day, trigger, took in self._all(built, asked):
+            build.setdefault(trigger, []).append(took)
             by_day.setdefault(day or "", []).append(took)
         ahead = self._all(f"SELECT count(*) FROM injections WHERE tokens > 0 AND at >= ? {here}", (until, *given))
         return Counted(
-            injections=tuple((day or "", moment, n, tokens) for day, moment, n, tokens, _ in told),
+            injections=tuple((day or "", trigger, n, tokens) for day, trigger, n, tokens, _ in told),
             build_ms=build,
             build_ms_by_day=by_day,
             away=sum(row[4] for row in told),

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foreword.retention import Day
 from foreword.store.finding import bound
 from foreword.store.reading import Reader
+from foreword.store.retention import Day
 
 DAY, BYTES, EVENTS = "day", "bytes", "before:events"
 LOCAL = "date({}, 'unixepoch', 'localtime')"  # the day on which that was, where the user is

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from foreword.encoding import dumps
+from foreword.models import Change, Event, Memory, Session
 from foreword.store.finding import FOREVER, marks
 from foreword.store.reading import EVENT, SESSION, Reader, event_of
-from foreword.types import Change, Event, Memory, Session
 
 # What sessions came to: theirs, and what later ones saw again. Of two memories that are one by now, that one.
 # The plus keeps SQLite to one walk along the index of each session; `<> ''` lets the partial one be used.

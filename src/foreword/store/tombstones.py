@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from foreword.types import Change, Event, Memory
-from foreword.uids import moved
-from foreword.verbatim import MARK
+from foreword.models import Change, Event, Memory, moved
+from foreword.store.verbatim import MARK
 
 KEY = "tombstones"  # in `meta`
 TITLE = 16  # characters from which on a title alone is told from any other

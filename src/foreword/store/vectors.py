@@ -8,11 +8,11 @@ from contextlib import suppress
 from itertools import groupby
 from typing import Protocol, TypeVar
 
-from foreword.embed.index import Index, Near, Row
+from foreword.embeddings.index import Index, Near, Row
 from foreword.errors import ForewordError
+from foreword.models import Hit, Memory, Query, Vector
 from foreword.store.finding import FROM, MEMORY, SEQUENCE_BITS, marks, memory_of, range_of
 from foreword.store.reading import Reader
-from foreword.types import Hit, Memory, Query, Vector
 
 T = TypeVar("T")
 

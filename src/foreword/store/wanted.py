@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foreword.store.writing import listed
-from foreword.words import any_of
+from foreword.terms import any_of
 
 SHOWN = ("active", "proposed")  # the statuses, unless others are asked for
 COLUMNS = ("kind", "scope", "project", "status", "trust", "pinned")

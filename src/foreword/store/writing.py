@@ -14,22 +14,11 @@ import apsw
 
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest
+from foreword.models import BASE32, GOING_ON, KINDS, Change, Event, Injection, Link, Memory, Session, Vector
 from foreword.store import sightings
 from foreword.store.commits import Commits
 from foreword.store.finding import SEQUENCE_BITS, bound
-from foreword.types import (
-    BASE32,
-    GOING_ON,
-    KINDS,
-    Change,
-    Event,
-    Injection,
-    Link,
-    Memory,
-    Session,
-    Vector,
-)
-from foreword.words import split, told_in
+from foreword.terms import split, told_in
 
 if TYPE_CHECKING:
     from foreword.store.judged import JudgedWriter
@@ -355,7 +344,7 @@ class Writing(Commits):
         said = self._judged.verdicts(injection.id)
         self._many("DELETE FROM injection_items WHERE injection = ?", [(injection.id,)])
         row = (
-            *(injection.id, injection.moment, injection.session, injection.project, injection.host, injection.at),
+            *(injection.id, injection.trigger, injection.session, injection.project, injection.host, injection.at),
             *(injection.tokens, injection.budget, injection.build_ms),
             *(dumps(injection.layers), dumps(injection.skipped), injection.source, injection.form),
             *(dumps(injection.terms), dumps(injection.files), injection.away),

@@ -9,17 +9,17 @@ import sys
 
 
 def main() -> int:
-    from foreword.worker.life import LockTaken, Seat
+    from foreword.worker.lifecycle import LockTaken, WorkerLock
 
     try:
-        with Seat.taken() as seat:
-            from foreword.worker.server import serve
+        with WorkerLock.taken() as worker_lock:
+            from foreword.worker.routes import serve
 
-            again = serve(seat)
+            again = serve(worker_lock)
     except LockTaken:
         return 0
     if again:
-        seat.replace_process()
+        worker_lock.replace_process()
     return 0
 
 

@@ -6,10 +6,10 @@ import re
 import threading
 from collections.abc import Callable
 
+from foreword.capture.parse import CapturedEvent
 from foreword.config import Settings
-from foreword.remember import Read
 from foreword.store.sqlite import Store
-from foreword.worker.work import Work
+from foreword.worker.working_set import Work
 
 FILES = 2  # edited files, and ...
 TOOLS = 8  # ... uses of tools, that make work substantial
@@ -35,9 +35,9 @@ class AgentNotes:
         self._lock = threading.Lock()
         self._asked: dict[str, None] = {}
 
-    def request(self, event: Read) -> str:
+    def request(self, event: CapturedEvent) -> str:
         """Return what to ask the agent at this stop; nothing for almost all of them."""
-        parsed = event.captured
+        parsed = event.parsed
         session = parsed.told.session
         if not self._settings().agent_notes or parsed.kind != "stop" or not session or parsed.told.inner:
             return ""

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from foreword.amendments import Amendment
+from foreword.audit import MemoryChange
 from foreword.encoding import storable
 from foreword.errors import NotFound
+from foreword.models import Memory, Project, Query
 from foreword.redact import redact
 from foreword.store.sqlite import Store
-from foreword.types import Memory, Project, Query
-from foreword.worker import asked
-from foreword.worker.registry import Registry
+from foreword.worker import requests
+from foreword.worker.project_lookup import Registry
 
 MOST = 1000  # goals of a project that are listed
 
@@ -48,12 +48,12 @@ class Goals:
     def add(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Keep a new goal."""
         given = {name: told.get(name) for name in ("title", "body", "project_path")}
-        goal = asked.memory(
+        goal = requests.memory(
             {**given, "kind": "goal", "detail": {"status": "open"}}, find_project=self._writable, now=self._now()
         )
-        goal = replace(goal, created=self._now(), confirmed=self._now(), uid=asked.new_uid())
-        amendment = Amendment("goal", f"new: {goal.title}", new=(goal,))
-        [entry] = self._store().amend([amendment], who="user", at=self._now())
+        goal = replace(goal, created=self._now(), confirmed=self._now(), uid=requests.new_uid())
+        memory_change = MemoryChange("goal", f"new: {goal.title}", new=(goal,))
+        [entry] = self._store().amend([memory_change], who="user", at=self._now())
         return {"goal": _as_json(self._goal(entry.memories[0]))}
 
     def reach(self, id: str, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,8 +63,8 @@ class Goals:
         detail = {**before.detail, "status": "done", **({"outcome": outcome} if outcome else {})}
         if detail != before.detail:
             after = replace(before, detail=detail, confirmed=self._now())
-            amendment = Amendment("goal", f"done: {before.title}", changed=((before, after),))
-            self._store().amend([amendment], who="user", at=self._now())
+            memory_change = MemoryChange("goal", f"done: {before.title}", changed=((before, after),))
+            self._store().amend([memory_change], who="user", at=self._now())
         return {"goal": _as_json(self._goal(id))}
 
     def _writable(self, folder: str) -> Project:

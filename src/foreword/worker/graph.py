@@ -1,16 +1,77 @@
-"""An id -> its part of the graph as JSON; a link that somebody wants or does not want -> kept, logged, undoable."""
+"""Walk the links between memories, step by step and never into another project."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from foreword.amendments import Amendment
+from foreword.audit import MemoryChange
 from foreword.errors import BadRequest, NotFound
-from foreword.graph import RELATIONS, Node, walk
+from foreword.models import UNIVERSAL, Link, Memory
 from foreword.store.sqlite import Store
-from foreword.types import Link, Memory
-from foreword.worker.asked import known
+from foreword.worker.requests import known
+
+if TYPE_CHECKING:
+    from foreword.store.sqlite import Store
+
+
+RELATIONS = ("supersedes", "resolves", "caused-by", "relates-to", "part-of")
+MOST = 200  # memories of one walk
+
+
+@dataclass(frozen=True)
+class Node:
+    """A memory of the graph, how it was come to, and what lies beyond it."""
+
+    memory: Memory
+    relation: str = ""  # of the link that led here
+    forth: bool = True  # whether that link points here; else it points back
+    beyond: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
+class Walked:
+    """What was come to: the start with all beyond it, and whether something was left out."""
+
+    start: Node
+    whole: bool
+
+
+def walk(store: Store, start: Memory, *, hops: int, most: int = MOST) -> Walked:
+    """Follow links of every relation both ways, the nearest first; each memory once, and none of another project."""
+    seen: dict[str, Memory] = {start.id: start}
+    came: dict[str, list[tuple[str, bool, str]]] = {}
+    edge, whole = [start.id], True
+    for _ in range(hops):
+        steps = [(at, link) for at in edge for link in store.linked(at)]
+        ends = [link.target if link.source == at else link.source for at, link in steps]
+        found = {each.id: each for each in store.by_id([end for end in ends if end not in seen])}
+        edge = []
+        for (at, link), end in zip(steps, ends, strict=True):
+            if end in seen or end not in found or not _may_see(start, found[end]):
+                continue
+            if len(seen) >= most:
+                whole = False
+                break
+            seen[end] = found[end]
+            came.setdefault(at, []).append((link.relation, link.source == at, end))
+            edge.append(end)
+    return Walked(Node(start, beyond=_beyond(start.id, came, seen)), whole)
+
+
+def _may_see(start: Memory, other: Memory) -> bool:
+    return other.scope in (start.scope, UNIVERSAL) or other.scope.startswith("language:")
+
+
+def _beyond(
+    at: str, came: Mapping[str, Sequence[tuple[str, bool, str]]], seen: Mapping[str, Memory]
+) -> tuple[Node, ...]:
+    return tuple(
+        Node(seen[end], relation=relation, forth=forth, beyond=_beyond(end, came, seen))
+        for relation, forth, end in came.get(at, ())
+    )
+
 
 HOPS = 2
 MOST_HOPS = 10
@@ -43,13 +104,13 @@ class Graph:
         if told.get("remove"):
             if not there:
                 raise NotFound(f"{source} {relation} {target} is no link", hint=f"`foreword graph {source}` shows them")
-            amendment = Amendment("unlink", _said(link), unlinked=(link,), changed=unchanged)
+            memory_change = MemoryChange("unlink", _said(link), unlinked=(link,), changed=unchanged)
         else:
             self._refuse(one, other)
             if there:
                 return {"link": vars(link), "entry": 0}
-            amendment = Amendment("link", _said(link), links=(link,), changed=unchanged)
-        [entry] = self._store().amend([amendment], who="user", at=self._now())
+            memory_change = MemoryChange("link", _said(link), links=(link,), changed=unchanged)
+        [entry] = self._store().amend([memory_change], who="user", at=self._now())
         return {"link": vars(link), "entry": entry.number}
 
     def _refuse(self, one: Memory, other: Memory) -> None:

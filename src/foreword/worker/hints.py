@@ -12,22 +12,21 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from foreword.capture import injection_id
+from foreword.agents import find
+from foreword.capture.parse import CapturedEvent, injection_id
+from foreword.capture.payload import HookCall
 from foreword.config import Settings
 from foreword.extract.actions import Action, ToolUse, tool_action
 from foreword.extract.commands import commands_of
 from foreword.extract.failures import failure_key, failure_of, run_of
-from foreword.hosts import find
-from foreword.payloads import Delivery
+from foreword.models import EMPTY, TOOL_BEGIN, Injection, Item, Memory, Project, Query
 from foreword.recall.edits import hint_for_edit
 from foreword.recall.hints import Hint, KnownFailure, hint_after, hint_before
+from foreword.recall.tokens import count
 from foreword.redact import redact
-from foreword.remember import Read
 from foreword.store.sqlite import Store
-from foreword.tokens import count
-from foreword.types import EMPTY, TOOL_BEGIN, Injection, Item, Memory, Project, Query
-from foreword.worker.measuring import Measuring
-from foreword.worker.work import Work
+from foreword.worker.stats import Measuring
+from foreword.worker.working_set import Work
 
 FAILURES = 300  # of a project, the newest, that a command is compared with
 MOST_PROJECTS = 50
@@ -67,10 +66,10 @@ class Hints:
         self._failures: dict[str, tuple[KnownFailure, ...]] = {}
         self._changes = 0  # how often something was to be read again
         self._edited: dict[str, set[str]] = {}
-        self._waiting: dict[str, tuple[Hint, _Call, Delivery]] = {}  # by session, until its next prompt
+        self._waiting: dict[str, tuple[Hint, _Call, HookCall]] = {}  # by session, until its next prompt
 
     def refresh(self, project: str) -> None:
-        """Read the failures of a project again: a session changed them."""
+        """CapturedEvent the failures of a project again: a session changed them."""
         with self._lock:
             self._changes += 1
             self._failures.pop(project, None)
@@ -81,7 +80,7 @@ class Hints:
             self._edited.pop(session, None)
             self._waiting.pop(session, None)
 
-    def answer(self, event: Read, delivery: Delivery, *, later: bool = False) -> str:
+    def answer(self, event: CapturedEvent, hook_call: HookCall, *, later: bool = False) -> str:
         """Return the line for a tool use, recorded; nothing where nothing is known, and where anything goes wrong.
 
         With *later*, the host takes no answer here: the line waits for the session's next prompt.
@@ -89,11 +88,11 @@ class Hints:
         if not self._settings().hints:
             return ""
         try:
-            call = self._call(event, delivery)
+            call = self._call(event, hook_call)
             hint = self._hint(call) if call else None
             if call and not call.before:
-                self._keep_waiting(call, hint, delivery if later else None)
-            return self._give(hint, call, delivery) if call and hint and not later else ""
+                self._keep_waiting(call, hint, hook_call if later else None)
+            return self._give(hint, call, hook_call) if call and hint and not later else ""
         except Exception as exc:  # noqa: BLE001 - a hint must never break the agent
             self._tell("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
             return ""
@@ -108,11 +107,11 @@ class Hints:
             self._tell("hints", f"no hint could be given: {type(exc).__name__}: {exc}")
             return ""
 
-    def _keep_waiting(self, call: _Call, hint: Hint | None, delivery: Delivery | None) -> None:
+    def _keep_waiting(self, call: _Call, hint: Hint | None, hook_call: HookCall | None) -> None:
         """Let a hint wait, unless it is answered at once; forget one whose program worked since."""
         with self._lock:
-            if hint and delivery:
-                self._waiting[call.session] = (hint, call, delivery)
+            if hint and hook_call:
+                self._waiting[call.session] = (hint, call, hook_call)
                 while len(self._waiting) > MOST_SESSIONS:
                     del self._waiting[next(iter(self._waiting))]
             elif (kept := self._waiting.get(call.session)) and not call.action.failed:
@@ -120,13 +119,13 @@ class Hints:
                 if programs.intersection(each.words[0] for each in commands_of(call.action.command)):
                     del self._waiting[call.session]
 
-    def _call(self, event: Read, delivery: Delivery) -> _Call | None:
-        parsed = event.captured
+    def _call(self, event: CapturedEvent, hook_call: HookCall) -> _Call | None:
+        parsed = event.parsed
         if parsed.project is None or not parsed.told.session or parsed.told.inner:
             return None
-        use = ToolUse(**find(delivery.host).used(parsed.payload))
+        use = ToolUse(**find(hook_call.host).used(parsed.payload))
         root = parsed.project.root
-        action = tool_action(use, at=delivery.at, cwd=parsed.told.cwd, root=root)
+        action = tool_action(use, at=hook_call.at, cwd=parsed.told.cwd, root=root)
         session = parsed.told.session
         before = parsed.kind == TOOL_BEGIN
         cwd = self._work.folder(session, before_last=not before) or parsed.told.cwd
@@ -187,19 +186,19 @@ class Hints:
                 self._failures[project.key] = known
         return known
 
-    def _give(self, hint: Hint, call: _Call, delivery: Delivery) -> str:
+    def _give(self, hint: Hint, call: _Call, hook_call: HookCall) -> str:
         """Record the hint and return it, unless this matter came up already or the window's budget is used."""
         store, layout = self._store(), self._settings().recipes["tool"]
         text = redact(hint.text)
         tokens = count(text)
         item = Item(memory=hint.memory, layer="hint", score=1.0, tokens=tokens, why=EMPTY)
         injection = Injection(
-            id=injection_id(delivery),
-            moment="tool",
+            id=injection_id(hook_call),
+            trigger="tool",
             session=call.session,
             project=call.project.key,
-            host=delivery.host,
-            at=delivery.at,
+            host=hook_call.host,
+            at=hook_call.at,
             tokens=tokens,
             budget=layout.budget,
             build_ms=0.0,

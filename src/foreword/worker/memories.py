@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from foreword import answers
+from foreword.audit import said_again
 from foreword.errors import BadRequest, NotFound
+from foreword.models import Hit, Project, Query
 from foreword.recall.rank import rank
-from foreword.revise import said_again
 from foreword.store.sqlite import Store
-from foreword.types import Hit, Project, Query
-from foreword.worker import asked
-from foreword.worker.meaning import Meaning
-from foreword.worker.recalling import Recalling
-from foreword.worker.registry import Registry
-from foreword.worker.tidying import settle_choices
+from foreword.worker import requests, serialize
+from foreword.worker.context import Recalling
+from foreword.worker.embeddings import Meaning
+from foreword.worker.jobs.tidy import settle_choices
+from foreword.worker.project_lookup import Registry
 
 SHOWN_IN = 50  # injections that a memory's explanation names
 
@@ -41,7 +40,7 @@ class Memories:
         given = told.get("memories", [told])
         if not isinstance(given, list) or not given:
             raise BadRequest("`memories` must be a list with at least one memory", hint="send {kind, title, …}")
-        memories = [asked.memory(each, find_project=self._registry.seen_at, now=self._now()) for each in given]
+        memories = [requests.memory(each, find_project=self._registry.seen_at, now=self._now()) for each in given]
         for each in given:
             if path := each.get("project_path"):
                 self._refuse(self._registry.at(path))
@@ -49,7 +48,7 @@ class Memories:
         memories = [said_again(known.get(each.uid, each), each) for each in memories]
         kept = self._store().keep(memories, vectors=self._meaning.of_memories(memories))
         superseded = settle_choices(self._store(), kept, at=self._now())
-        return {"memories": [answers.memory(memory) for memory in kept], "superseded": superseded}
+        return {"memories": [serialize.memory(memory) for memory in kept], "superseded": superseded}
 
     def search(
         self,
@@ -68,7 +67,7 @@ class Memories:
         project = self._registry.at(project_path)
         found = self._recalling.found(q, project=project, kinds=kinds, since=since, at=at, limit=limit, now=now)
         results = [
-            answers.compact(each, now) if compact else {**answers.memory(each.memory), "score": each.score}
+            serialize.compact(each, now) if compact else {**serialize.memory(each.memory), "score": each.score}
             for each in found.ranked
         ]
         if explain:
@@ -80,7 +79,7 @@ class Memories:
         found = self._store().by_id([id])
         if not found:
             raise NotFound(f"there is no memory {id!r}", hint="`foreword search` finds ids")
-        about = {"memory": answers.memory(found[0]), "links": [vars(link) for link in self._store().linked(id)]}
+        about = {"memory": serialize.memory(found[0]), "links": [vars(link) for link in self._store().linked(id)]}
         if not explain:
             self._store().touch([id], how="get", at=self._now())
             return about
@@ -89,7 +88,7 @@ class Memories:
             {"recency": (Hit(memory=found[0], source="recency"),)},
             query=Query(scopes=(found[0].scope,)),
             now=self._now(),
-            moment="session_start",
+            trigger="session_start",
         )
         shown = [
             {
@@ -97,7 +96,7 @@ class Memories:
                 "why": dict(item.why),
                 "injection": each.id,
                 "at": each.at,
-                "moment": each.moment,
+                "trigger": each.trigger,
                 "session": each.session,
                 "host": each.host,
             }

@@ -7,20 +7,17 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from foreword.amendments import Amendment, Logged
+from foreword.audit import AuditEntry, MemoryChange
 from foreword.config import Settings
-from foreword.details import texts
 from foreword.errors import BadRequest, NotFound, StoreError
 from foreword.extract.merge import merge
+from foreword.models import Memory, Project, moved, texts
+from foreword.policy import LISTS, chosen, listed, off, refuse_to_write
 from foreword.redact import redact
 from foreword.store.sqlite import Store
-from foreword.switched import refuse_to_write
-from foreword.switches import LISTS, chosen, listed, off
-from foreword.types import Memory, Project
-from foreword.uids import moved
-from foreword.worker import asked
-from foreword.worker.asked import text
-from foreword.worker.registry import Registry
+from foreword.worker import requests
+from foreword.worker.project_lookup import Registry
+from foreword.worker.requests import text
 
 if TYPE_CHECKING:
     from foreword.store.registry import Held, Known
@@ -222,7 +219,7 @@ class Projects:
     def _said(self, sort: str, told: Mapping[str, Any], project: Project) -> Any:
         if sort == "role":
             return redact(text(told, "role")).strip()
-        given = [each.strip() for each in asked.texts(told, sort) if each.strip()]
+        given = [each.strip() for each in requests.texts(told, sort) if each.strip()]
         if len(given) > MOST_FACTS:
             raise BadRequest(f"`{sort}` must be a list of at most {MOST_FACTS} texts", hint="say the most important")
         return [self._related(each, project) if sort == "related" else redact(each) for each in given]
@@ -234,7 +231,7 @@ class Projects:
             raise BadRequest("a project is not related to itself", hint="name another one; " + LIST)
         return redact(other.name or other.key)
 
-    def _keep(self, project: Project, given: Mapping[str, Any]) -> Logged:
+    def _keep(self, project: Project, given: Mapping[str, Any]) -> AuditEntry:
         uid, now = f"prj:{project.key}", self._now()
         before = next(iter(self._store().by_uid([uid])), None)
         old = before.detail if before and before.status == "active" else {}
@@ -242,11 +239,13 @@ class Projects:
         title = str(detail.get("role") or project.name or project.key)
         if before is not None:
             after = replace(before, title=title, detail=detail, status="active", confirmed=now, superseded_by="")
-            amendment = Amendment("project", f"facts of {project.key}", changed=((before, after),))
+            memory_change = MemoryChange("project", f"facts of {project.key}", changed=((before, after),))
         else:
             new = Memory("project", title, uid=uid, scope=project.scope, project=project.key, detail=detail)
-            amendment = Amendment("project", f"facts of {project.key}", new=(replace(new, created=now, confirmed=now),))
-        [entry] = self._store().amend([amendment], who="user", at=now)
+            memory_change = MemoryChange(
+                "project", f"facts of {project.key}", new=(replace(new, created=now, confirmed=now),)
+            )
+        [entry] = self._store().amend([memory_change], who="user", at=now)
         return entry
 
     def _same(self, other: str, project: Project) -> int:

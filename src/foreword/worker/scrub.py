@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from foreword import spool
 from foreword.encoding import decoded, dumps, loads
 from foreword.errors import BadRequest
+from foreword.hook import spool
 from foreword.paths import Home
 from foreword.redact import redact_all
 from foreword.store.scrub import Cleaner, Cleans, Scrubbed, kinds_of, scrub_file
@@ -95,7 +95,7 @@ def _records(path: Path, *, cleaner: Cleans, dry_run: bool) -> Scrubbed:
     folder = f"{path.parent}.new"
     seen = changed = 0
     kinds: Counter[str] = Counter()
-    for record in spool.deliveries(path.read_bytes()):
+    for record in spool.hook_calls(path.read_bytes()):
         if isinstance(record, bytes):
             continue
         raw = decoded(record.raw)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from foreword import answers
 from foreword.errors import NotFound
 from foreword.extract.fixes import elsewhere
 from foreword.extract.merge import open_items
 from foreword.extract.session import session_uid
+from foreword.models import Project, Session
 from foreword.store.sqlite import Store
-from foreword.types import Project, Session
-from foreword.worker.extraction import ExtractionJob
-from foreword.worker.given import Given
+from foreword.worker import serialize
+from foreword.worker.injections import Given
+from foreword.worker.jobs.extract import ExtractionJob
 
 MOST_CHANGES = 1000  # of a session, in its story
 MOST_GIVEN = 50  # injections in it, and silences
@@ -46,10 +46,10 @@ class Sessions:
         ended = {each.id: each.last for each in others}
         return {
             "session": self.described([found])[0],
-            "memories": [answers.seen_by(found, memory, ended=ended) for memory in came],
+            "memories": [serialize.seen_by(found, memory, ended=ended) for memory in came],
             "open": list(dict.fromkeys(item for each in came if each.status == "active" for item in open_items(each))),
             "changes": [vars(each) for each in store.changed(found.project, session=found.id, limit=MOST_CHANGES)],
-            "injections": [answers.injection(each, text=False) for each in given],
+            "injections": [serialize.injection(each, text=False) for each in given],
             "silences": self._given.silences(session_id=found.id, limit=MOST_GIVEN)["silences"],
         }
 

@@ -1,0 +1,99 @@
+"""Codex: Claude's shape, but an unknown key fails the hook; every turn has an id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, files_of, text_of
+from foreword.agents.claude_code import answer
+from foreword.models import Cap
+
+if TYPE_CHECKING:  # 5 ms that only `install` needs
+    from foreword.agents.setup import Place, Setup
+
+TOKENS = 2_500  # that it takes whole in one output, unless its hook says `additionalContextLimit`
+BYTES_A_TOKEN = 4  # by Codex's own estimate: 10,000 bytes of any script arrive whole, 10,001 do not
+
+
+def read(payload: Mapping[str, Any]) -> HookInput:
+    return HookInput(
+        session=text_of(payload, "session_id"),
+        cwd=text_of(payload, "cwd"),
+        prompt=text_of(payload, "prompt"),
+        answer=text_of(payload, "last_assistant_message"),
+        source=text_of(payload, "source"),
+        model=text_of(payload, "model"),
+        id=text_of(payload, "tool_use_id", "turn_id"),
+        files=files_of(payload.get("tool_input")),
+        inner="agent_id" in payload or payload.get("hook_event_name") in ("SubagentStart", "SubagentStop"),
+    )
+
+
+def used(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """What came back, as text; a patch says how it ended, a command only in the rollout."""
+    result = payload.get("tool_response")
+    said = result if isinstance(result, str) and result.startswith("Exit code: ") else ""
+    code = exit_of(said.partition("\n")[0], "Exit code: ")
+    return {
+        "tool": text_of(payload, "tool_name"),
+        "given": dict_of(payload.get("tool_input")),
+        "output": said.partition("\nOutput:\n")[2],
+        "result": result,
+        "failed": None if code is None else code != 0,
+    }
+
+
+def setup(place: Place) -> Setup:
+    """Hooks in a file of their own, the MCP server in config.toml; an unknown key would fail a hook."""
+    from foreword.agents.setup import Block, Entry, Setup, quoted
+
+    folder = place.folder("CODEX_HOME", ".codex")
+    hooks = folder / "hooks.json"
+    return Setup(
+        binary="codex",
+        folder=folder,
+        changes=(
+            *(
+                Entry(hooks, ("hooks", event), _hook(place, event=event), append=True)
+                for event in ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd")
+            ),
+            Block(folder / "config.toml", f"[mcp_servers.foreword]\ncommand = {quoted(str(place.mcp))}\n"),
+        ),
+        after=("In Codex, open /hooks and trust Foreword's: until then Codex skips them without a word.",),
+        switches=(("config.toml", "features.hooks", False),),
+        transcripts=("sessions/**/*.jsonl",),
+    )
+
+
+def _hook(place: Place, *, event: str) -> dict[str, Any]:
+    # Codex gives the end of a session three seconds, whatever is asked for.
+    run: dict[str, Any] = {
+        "type": "command",
+        "command": place.command("codex", event),
+        "timeout": 3 if event == "SessionEnd" else 5,
+    }
+    limit = place.limits.get("codex", TOKENS)
+    if ADAPTER.triggers.get(event) in ("session_start", "prompt") and limit != TOKENS:
+        run["additionalContextLimit"] = limit  # any change here must be trusted anew: none where it is Codex's own
+    return {**({"matcher": "*"} if event in ("SessionStart", "PostToolUse") else {}), "hooks": [run]}
+
+
+ADAPTER = AgentAdapter(
+    name="codex",
+    events={
+        "SessionStart": "session_start",
+        "UserPromptSubmit": "prompt",
+        "PostToolUse": "tool",
+        "Stop": "stop",
+        "PreCompact": "compaction",
+        "SessionEnd": "session_end",
+    },
+    # What is said at PreToolUse arrives with the result, as this does, and would start a second process for each call.
+    triggers={"SessionStart": "session_start", "UserPromptSubmit": "prompt", "PostToolUse": "tool"},
+    read=read,
+    answer=answer,
+    used=used,
+    setup=setup,
+    cap=Cap(TOKENS * BYTES_A_TOKEN, "utf-8"),  # of the text alone, unless `additionalContextLimit` raises it
+)

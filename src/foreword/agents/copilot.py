@@ -1,0 +1,104 @@
+"""Copilot CLI: flat `additionalContext`; camelCase events send camelCase fields, PascalCase events snake_case ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, files_of, text_of
+
+if TYPE_CHECKING:  # 5 ms that only `install` needs
+    from foreword.agents.setup import Place, Setup
+
+
+def read(payload: Mapping[str, Any]) -> HookInput:
+    stamp = payload.get("timestamp")
+    return HookInput(
+        session=text_of(payload, "sessionId", "session_id"),
+        cwd=text_of(payload, "cwd"),
+        prompt=text_of(payload, "prompt"),
+        source=text_of(payload, "source"),
+        model=text_of(payload, "model"),
+        id=str(stamp) if isinstance(stamp, (int, str)) else "",
+        inner="parentAgentId" in payload or "parent_agent_id" in payload,
+        files=files_of(dict_of(payload.get("toolArgs", payload.get("tool_input")))),
+    )
+
+
+def used(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The kind of a result says whether the tool worked, its last line how the command ended."""
+    result = dict_of(payload.get("toolResult", payload.get("tool_result")))
+    kind = text_of(result, "resultType", "result_type")
+    output = text_of(result, "textResultForLlm", "text_result_for_llm")
+    ended = exit_of(output, _ENDED)
+    if ended is not None:
+        output = output.rpartition("<")[0].rstrip()
+    error = text_of(payload, "error")
+    return {
+        "tool": text_of(payload, "toolName", "tool_name"),
+        "given": dict_of(payload.get("toolArgs", payload.get("tool_input"))),
+        "output": output or error,
+        "result": result,
+        "failed": bool(error or ended) or kind != "success" if error or kind or ended is not None else None,
+    }
+
+
+_ENDED = " completed with exit code "
+
+
+def answer(_event: str, text: str) -> Mapping[str, Any]:
+    return {"additionalContext": text}
+
+
+def setup(place: Place) -> Setup:
+    """Hooks in a file of ours, beside those of others; the MCP server in its list of them."""
+    from foreword.agents.setup import Entry, OwnedFile, Setup, written
+
+    folder = place.folder("COPILOT_HOME", ".copilot")
+    hooks = {
+        event: [{"type": "command", "bash": place.command("copilot", event), "timeoutSec": 5}]
+        for event in _EVENTS
+        if event[0].islower()  # each event has two spellings; to register both would tell everything twice
+    }
+    server = {"type": "local", "command": str(place.mcp), "args": [], "tools": ["*"]}
+    return Setup(
+        binary="copilot",
+        folder=folder,
+        changes=(
+            OwnedFile(folder / "hooks" / "foreword.json", written({"version": 1, "hooks": hooks})),
+            Entry(folder / "mcp-config.json", ("mcpServers", "foreword"), server),
+        ),
+        transcripts=("session-state/*/events.jsonl",),
+    )
+
+
+_EVENTS = {
+    "sessionStart": "session_start",
+    "userPromptSubmitted": "prompt",
+    "postToolUse": "tool",
+    "postToolUseFailure": "tool_failure",
+    "agentStop": "stop",
+    "preCompact": "compaction",
+    "sessionEnd": "session_end",
+    "SessionStart": "session_start",
+    "UserPromptSubmit": "prompt",
+    "PostToolUse": "tool",
+    "PostToolUseFailure": "tool_failure",
+    "Stop": "stop",
+    "PreCompact": "compaction",
+    "SessionEnd": "session_end",
+}
+
+ADAPTER = AgentAdapter(
+    name="copilot",
+    events=_EVENTS,
+    # What is said at preToolUse arrives with the result, as this does, and would start a second process for each call.
+    triggers={name: kind for name, kind in _EVENTS.items() if kind in ("session_start", "prompt", "tool")},
+    read=read,
+    answer=answer,
+    used=used,
+    setup=setup,
+    variables=("COPILOT_AGENT_SESSION_ID",),
+    project_variable="COPILOT_PROJECT_DIR",
+    cap=None,  # 10,240 characters after a tool, where we say one line; elsewhere 50,000 arrive whole
+)

@@ -1,0 +1,92 @@
+"""Cursor: flat snake_case JSON; the conversation is the session, the first workspace root the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from foreword.agents import AgentAdapter, HookInput, dict_of, files_of, text_of
+from foreword.models import Cap
+
+if TYPE_CHECKING:  # 5 ms that only `install` needs
+    from foreword.agents.setup import Place, Setup
+
+
+def read(payload: Mapping[str, Any]) -> HookInput:
+    roots = payload.get("workspace_roots")
+    first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+    return HookInput(
+        session=text_of(payload, "conversation_id", "session_id"),
+        cwd=first or text_of(payload, "cwd"),
+        prompt=text_of(payload, "prompt"),
+        answer=text_of(payload, "text"),
+        model=text_of(payload, "model"),
+        id=text_of(payload, "tool_use_id", "generation_id"),
+        files=files_of(payload.get("tool_input")),
+    )
+
+
+def used(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The result is JSON in a text, with an exit code where a command ran; a failure is an event of its own."""
+    result = dict_of(payload.get("tool_output"))
+    error, code = text_of(payload, "error_message"), result.get("exitCode")
+    failed: bool | None = "error_message" in payload or "failure_type" in payload or (code or 0) != 0
+    if payload.get("is_interrupt") is True or payload.get("failure_type") == "permission_denied":
+        failed = None
+    return {
+        "tool": text_of(payload, "tool_name"),
+        "given": dict_of(payload.get("tool_input")),
+        "output": error,
+        "result": result or payload.get("tool_output"),
+        "failed": failed,
+    }
+
+
+def answer(event: str, text: str) -> Mapping[str, Any]:
+    # An answer that does not say so might be read as a no, and the prompt would be gone.
+    goes_on = {"continue": True} if event == "beforeSubmitPrompt" else {}
+    return {**goes_on, "additional_context": text}
+
+
+def setup(place: Place) -> Setup:
+    """Hooks and the MCP server, each in its file; Cursor wants to be told the version of the first."""
+    from foreword.agents.setup import Entry, Setup
+
+    folder = place.user / ".cursor"
+    hooks = folder / "hooks.json"
+    return Setup(
+        binary="cursor",
+        folder=folder,
+        changes=(
+            Entry(hooks, ("version",), 1, default=True),
+            *(
+                Entry(hooks, ("hooks", event), {"command": place.command("cursor", event), "timeout": 5}, append=True)
+                for event in ADAPTER.events
+            ),
+            Entry(folder / "mcp.json", ("mcpServers", "foreword"), {"command": str(place.mcp), "args": []}),
+        ),
+        after=("Restart Cursor, then look at Settings > Hooks and Settings > MCP: both should name foreword.",),
+    )
+
+
+ADAPTER = AgentAdapter(
+    name="cursor",
+    events={
+        "sessionStart": "session_start",
+        "beforeSubmitPrompt": "prompt",
+        "postToolUse": "tool",
+        "postToolUseFailure": "tool_failure",
+        "afterAgentResponse": "stop",
+        "stop": "stop",
+        "preCompact": "compaction",
+        "sessionEnd": "session_end",
+    },
+    triggers={"sessionStart": "session_start", "beforeSubmitPrompt": "prompt", "postToolUse": "tool"},
+    read=read,
+    answer=answer,
+    used=used,
+    setup=setup,
+    project_variable="CURSOR_PROJECT_DIR",
+    cap=Cap(10_000),  # longer texts become a file, as readers of its client say
+    second_chance=True,
+)

@@ -1,0 +1,112 @@
+"""Gemini CLI: nested JSON only; the first prompt carries our own session-start text, which is not the user's.
+
+PreCompress comes before every model call, whether or not anything is compressed: it is no sign of a compaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from foreword.agents import AgentAdapter, HookInput, dict_of, exit_of, files_of, text_of
+from foreword.agents.claude_code import answer
+
+if TYPE_CHECKING:  # 5 ms that only `install` needs
+    from foreword.agents.setup import Place, Setup
+
+
+def read(payload: Mapping[str, Any]) -> HookInput:
+    return HookInput(
+        session=text_of(payload, "session_id"),
+        cwd=text_of(payload, "cwd"),
+        prompt=_own_words(text_of(payload, "prompt")),
+        answer=text_of(payload, "prompt_response"),
+        source=text_of(payload, "source"),
+        model=text_of(payload, "model"),
+        id=text_of(payload, "timestamp"),
+        files=files_of(payload.get("tool_input")),
+    )
+
+
+def _own_words(prompt: str) -> str:
+    """The prompt without the `<hook_context>` that Gemini puts before it, in which it escapes every `<`."""
+    while prompt.startswith("<hook_context>"):
+        prompt = prompt.partition("</hook_context>")[2].lstrip()  # none of it where the end was cut off
+    return prompt
+
+
+def used(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """An error is a field; a command that failed says `Exit Code: N` in a line of its own, one that worked nothing."""
+    result = dict_of(payload.get("tool_response"))
+    said = result.get("llmContent")
+    parts = [part if isinstance(part, str) else text_of(dict_of(part), "text") for part in _list(said)]
+    output = "\n".join(parts).removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")
+    failed = bool(result.get("error")) or bool(exit_of(output, "\nExit Code: ")) or "\nSignal: " in output
+    return {
+        "tool": text_of(payload, "tool_name"),
+        "given": dict_of(payload.get("tool_input")),
+        "output": _own_output(output),
+        "result": {**result, "llmContent": ""},
+        "failed": failed,
+    }
+
+
+def _list(item: Any) -> list[Any]:
+    return item if isinstance(item, list) else [item]
+
+
+def _own_output(text: str) -> str:
+    """What a command wrote, without what Gemini writes around it."""
+    if not text.startswith("Output: "):
+        return text
+    for mark in ("\nProcess Group PGID: ", "\nExit Code: "):
+        head, found, tail = text.rpartition(mark)
+        text = head if found and "\n" not in tail else text
+    return text[8:].removeprefix("(empty)").lstrip("\n")
+
+
+def setup(place: Place) -> Setup:
+    """Hooks and the MCP server, both in settings.json; its seconds are milliseconds."""
+    from foreword.agents.setup import Entry, Setup
+
+    folder = place.folder("GEMINI_CLI_HOME") / ".gemini"
+    settings = folder / "settings.json"
+    return Setup(
+        binary="gemini",
+        folder=folder,
+        changes=(
+            *(
+                Entry(settings, ("hooks", event), _hook(place, event=event), append=True)
+                for event in ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd")
+            ),
+            Entry(settings, ("mcpServers", "foreword"), {"command": str(place.mcp), "args": []}),
+        ),
+        switches=tuple(
+            (file, "hooksConfig.enabled", False) for file in ("settings.json", "/etc/gemini-cli/settings.json")
+        ),
+        transcripts=("tmp/*/chats/*.json*",),
+    )
+
+
+def _hook(place: Place, *, event: str) -> dict[str, Any]:
+    run = {"name": "foreword", "type": "command", "command": place.command("gemini", event), "timeout": 5000}
+    return {"matcher": "*", "hooks": [run]}
+
+
+ADAPTER = AgentAdapter(
+    name="gemini",
+    events={
+        "SessionStart": "session_start",
+        "BeforeAgent": "prompt",
+        "AfterTool": "tool",
+        "AfterAgent": "stop",
+        "SessionEnd": "session_end",
+    },
+    triggers={"SessionStart": "session_start", "BeforeAgent": "prompt", "AfterTool": "tool"},
+    read=read,
+    answer=answer,
+    used=used,
+    setup=setup,
+    project_variable="GEMINI_PROJECT_DIR",
+    cap=None,  # 50,000 characters arrive whole
+)

@@ -1,0 +1,139 @@
+"""OpenCode: a plugin inside the host speaks to the worker; its answer is plain text in a field.
+
+A payload is what OpenCode gave the plugin's hook, and what only the plugin knows beside it:
+`{"directory": ..., "parentID"?: ..., "input": {...}, "output": {...}}`. The `input` of a bus event is the event itself.
+`parentID` is the session's, which OpenCode tells once, when it is created: a session with a parent is a sub-agent's.
+Where there is no `input`, the same fields are read from the payload itself. A tool that failed has no hook in OpenCode:
+the plugin sends its `message.part.updated` with status `error` as `tool.execute.error`. A session that the plugin did
+not see begin is told once, at its first request, as `experimental.chat.system.transform` with the source `resume`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from foreword.agents import AgentAdapter, HookInput, dict_of, files_of, text_of
+from foreword.encoding import loads
+from foreword.errors import BadPayload
+
+if TYPE_CHECKING:  # 5 ms that only `install` needs
+    from foreword.agents.setup import Place, Setup
+
+
+def read(payload: Mapping[str, Any]) -> HookInput:
+    given, got = _ends(payload)
+    told = dict_of(given.get("properties")) or given
+    info = dict_of(told.get("info"))
+    message = dict_of(got.get("message"))
+    model = message.get("model", given.get("model"))
+    return HookInput(
+        session=text_of(told, "sessionID", "session_id") or text_of(info, "id"),
+        cwd=text_of(payload, "directory", "cwd") or text_of(info, "directory"),
+        prompt=_said(got.get("parts")) or text_of(payload, "prompt"),
+        answer=text_of(got, "text"),
+        source=text_of(payload, "source"),
+        model=text_of(dict_of(model), "modelID", "id") or text_of({"": model}, ""),
+        id=text_of(given, "callID", "partID", "messageID")
+        or text_of(_part(given), "callID")
+        or text_of(message, "id")
+        or text_of(given, "id"),
+        files=files_of(given.get("args") or dict_of(_part(given).get("state")).get("input")),
+        inner=bool(text_of(payload, "parentID") or text_of(info, "parentID")),
+    )
+
+
+def used(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A command tells its exit code, and none where it took too long; another tool that failed is told as an error."""
+    given, got = _ends(payload)
+    if part := _part(given):
+        state = dict_of(part.get("state"))
+        failed = {"output": text_of(state, "error"), "failed": True}
+        return {"tool": text_of(part, "tool"), "given": dict_of(state.get("input")), **failed}
+    output = text_of(got, "output")
+    exit = dict_of(got.get("metadata")).get("exit", 0)
+    late = exit is None and "exceeding timeout" in output
+    return {
+        "tool": text_of(given, "tool"),
+        "given": dict_of(given.get("args")),
+        "output": output,
+        "result": got,
+        "failed": exit != 0 if isinstance(exit, int) else late or None,
+    }
+
+
+def _part(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict_of(dict_of(given.get("properties")).get("part"))
+
+
+def _ends(payload: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """What the hook was given, and what it may change."""
+    given, got = payload.get("input"), payload.get("output")
+    return given if isinstance(given, dict) else payload, got if isinstance(got, dict) else payload
+
+
+def _said(parts: Any) -> str:
+    """What the user typed; what plugins and the host put beside it is synthetic."""
+    texts = [
+        text_of(part, "text")
+        for part in (parts if isinstance(parts, list) else ())
+        if isinstance(part, dict) and part.get("type") == "text" and not part.get("synthetic")
+    ]
+    said = "\n".join(filter(None, texts))
+    try:  # `opencode run` puts words with spaces in quotes
+        return str(loads(said)) if said[:1] == said[-1:] == '"' else said
+    except BadPayload:
+        return said
+
+
+def answer(_event: str, text: str) -> Mapping[str, Any]:
+    return {"context": text}
+
+
+def setup(place: Place) -> Setup:
+    """One plugin file, which speaks to the worker itself, and the MCP server in the file of settings that is there."""
+    from foreword.agents.setup import Entry, OwnedFile, Setup, quoted, shipped
+
+    folder = place.folder("XDG_CONFIG_HOME", ".config") / "opencode"
+    # The later one first, and each once: a path may be called like the place of the other.
+    plugin = shipped("opencode.js").replace("__HOOK__", quoted(str(place.hook)), 1)
+    with_comments = folder / "opencode.jsonc"
+    settings = with_comments if with_comments.exists() else folder / "opencode.json"
+    server = {"type": "local", "command": [str(place.mcp)], "enabled": True}
+    return Setup(
+        binary="opencode",
+        folder=folder,
+        changes=(
+            OwnedFile(folder / "plugins" / "foreword.js", plugin.replace("__SOCKET__", quoted(str(place.socket)), 1)),
+            Entry(settings, ("mcp", "foreword"), server),
+        ),
+    )
+
+
+ADAPTER = AgentAdapter(
+    name="opencode",
+    events={
+        "session.created": "session_start",
+        "experimental.chat.system.transform": "session_start",
+        "chat.message": "prompt",
+        "tool.execute.after": "tool",
+        "tool.execute.error": "tool_failure",
+        "experimental.text.complete": "stop",
+        "session.idle": "stop",
+        "session.compacted": "compaction",
+        "session.deleted": "session_end",
+    },
+    triggers={
+        "session.created": "session_start",
+        "experimental.chat.system.transform": "session_start",
+        "chat.message": "prompt",
+        "tool.execute.after": "tool",
+        "experimental.session.compacting": "compaction",
+    },
+    read=read,
+    answer=answer,
+    used=used,
+    setup=setup,
+    cap=None,  # 50,000 characters arrive whole
+    form="xml",
+)

@@ -1,0 +1,1 @@
+"""Turn hook payloads into redacted events."""

@@ -1,0 +1,198 @@
+"""Deliveries that found no worker -> one file, each on the disk before its hook returns -> deliveries again, later.
+
+Hooks append under a shared lock; the worker takes the whole file away under an exclusive one. A record that was torn
+by a crash was never acknowledged and is passed over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+from foreword.capture.payload import HookCall
+from foreword.encoding import decoded, dumps, loads
+from foreword.errors import BadPayload
+
+RESERVE = ".reserve"  # beside the folder: nothing in it waits for a worker
+RESERVED = 1 << 20
+_APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+_BEGIN = b"\nFW1 "  # on a line of its own even behind a record that was torn
+_NEWEST = 1 << 16
+_REOPEN = 100  # times that the file may be taken from under a hook before it gives up
+
+
+class SpoolFull(OSError):
+    """The spool has reached its cap; the worker has been away for long."""
+
+
+def append(folder: str, hook_call: HookCall, *, most: int, then: Callable[[], HookCall | None] = lambda: None) -> None:
+    """Put a *redacted* delivery on the disk, and what *then* brings behind it; when this returns, they survive a crash.
+
+    The first is written before *then* is called, so that nothing which happens there can lose it; both are synced once.
+    """
+    record = _record(hook_call)
+    try:
+        _append(folder, record, most=most, then=then)
+    except FileNotFoundError:
+        os.mkdir(folder, 0o700)
+        _append(folder, record, most=most, then=then)
+    except SpoolFull:
+        raise
+    except OSError:
+        os.unlink(folder + RESERVE)  # the disk is full: this is what the reserve is for
+        _append(folder, record, most=most, then=then)
+
+
+def _append(folder: str, record: bytes, *, most: int, then: Callable[[], HookCall | None]) -> None:
+    import fcntl
+
+    for _ in range(_REOPEN):
+        fd = os.open(f"{folder}/current", _APPENDING, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            here = os.fstat(fd)
+            if not _is_current(folder, here):
+                continue
+            if here.st_size + len(record) > most:
+                raise SpoolFull(f"the spool holds {here.st_size} bytes")
+            _write(fd, record)
+            more = then()
+            if more is not None:
+                _write(fd, _record(more))
+            _sync(fd)
+            if not here.st_size:
+                _sync_folder(folder)
+            return
+        finally:
+            os.close(fd)
+    raise OSError("the spool was taken away again and again")
+
+
+def _write(fd: int, record: bytes) -> None:
+    written = os.write(fd, record)
+    if written != len(record):
+        raise OSError(f"only {written} of {len(record)} bytes were written: is the disk full?")
+
+
+def reserve(folder: str) -> None:
+    """Keep some room for the day the disk is full; where there is none any more, the rest of it is given back."""
+    path = folder + RESERVE
+    try:
+        if os.stat(path).st_size == RESERVED:
+            return
+    except FileNotFoundError:
+        pass
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        if os.write(fd, b"\0" * RESERVED) != RESERVED:  # written, not promised: a sparse file holds no room
+            os.unlink(path)
+    except OSError:
+        os.unlink(path)
+    finally:
+        os.close(fd)
+
+
+def take(folder: str, name: str) -> str:
+    """Take what hooks have appended so far under the file name *name*; empty when there is nothing."""
+    import fcntl
+
+    try:
+        fd = os.open(f"{folder}/current", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return ""
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return ""  # a hook is writing, or was stopped while it did: the next look will find it
+        here = os.fstat(fd)
+        if not here.st_size or not _is_current(folder, here):
+            return ""
+        os.rename(f"{folder}/current", f"{folder}/{name}")
+        _sync_folder(folder)
+        return f"{folder}/{name}"
+    finally:
+        os.close(fd)
+
+
+def naming(folder: str, word: str) -> Iterator[HookCall]:
+    """The newest of what waits that names *word* somewhere, read without a lock: what a session's last minutes left."""
+    try:
+        fd = os.open(f"{folder}/current", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return
+    try:
+        data = os.pread(fd, _NEWEST, max(0, os.fstat(fd).st_size - _NEWEST))
+    finally:
+        os.close(fd)
+    sought = dumps(word)[1:-1].encode()
+    at = data.find(sought)
+    while at >= 0:
+        record, end = _parsed(data, max(0, data.rfind(_BEGIN, 0, at)))
+        if record is not None:
+            yield record
+        at = data.find(sought, max(end, at + 1))
+
+
+def hook_calls(data: bytes) -> Iterator[HookCall | bytes]:
+    """Every whole record of a spool file; what lies between them comes as the bytes it is."""
+    at = 0
+    while at < len(data):
+        record, end = _parsed(data, at)
+        if record is not None:
+            yield record
+        else:
+            end = data.find(_BEGIN, at + 1)
+            end = end if end >= 0 else len(data)
+            yield data[at:end]
+        at = end
+
+
+def _record(hook_call: HookCall) -> bytes:
+    about = dumps(
+        {
+            "host": hook_call.host,
+            "event": hook_call.event,
+            "at": hook_call.at,
+            "project": hook_call.project,
+            **({"given": True} if hook_call.given else {}),
+        }
+    ).encode()
+    body = about + b"\n" + hook_call.raw
+    return b"%s%d\n%s\nEND %d." % (_BEGIN, len(body), body, len(body))
+
+
+def _parsed(data: bytes, at: int) -> tuple[HookCall | None, int]:
+    line_end = data.find(b"\n", at + len(_BEGIN))
+    size = data[at + len(_BEGIN) : line_end]
+    if not data.startswith(_BEGIN, at) or line_end < 0 or not size.isdigit() or len(size) > 12:
+        return None, at
+    body_end = line_end + 1 + int(size)
+    last = b"\nEND %s." % size
+    if not data.startswith(last, body_end):
+        return None, at
+    about, _, raw = data[line_end + 1 : body_end].partition(b"\n")
+    try:
+        return HookCall(**loads(decoded(about)), raw=raw), body_end + len(last)
+    except (BadPayload, TypeError):
+        return None, at  # text inside a torn record that looks like one of ours
+
+
+def _is_current(folder: str, here: os.stat_result) -> bool:
+    try:
+        there = os.stat(f"{folder}/current")
+    except FileNotFoundError:
+        return False
+    return (here.st_ino, here.st_dev) == (there.st_ino, there.st_dev)
+
+
+def _sync(fd: int) -> None:
+    getattr(os, "fdatasync", os.fsync)(fd)  # macOS has no fdatasync
+
+
+def _sync_folder(folder: str) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

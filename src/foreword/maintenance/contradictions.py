@@ -1,0 +1,275 @@
+"""Choices of a project -> those that a later one took back, superseded by it: precise rather than greedy.
+
+A wrong guess hides a true decision, so nothing is guessed from likeness alone. A later choice takes an earlier one back
+where it names it ("Valkey instead of Redis"), turns it round ("never use tabs" after "use tabs"), gives the same thing
+another number ("line length 120" after 100) or another place to lie in ("store sessions in Postgres" after Redis), says
+that it changes what there is ("move the cache to Valkey"), or complains of it ("because Redis loses sessions").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from foreword import models
+from foreword.audit import MemoryChange, PlanContext, standing
+from foreword.extract.text import stem
+from foreword.models import Link, Memory, level
+from foreword.terms import broken
+
+KINDS = ("decision", "preference", "correction")  # what is chosen; a correction may take back a decision
+CHOSEN_SINCE = "chosen_since"  # in the detail of one that was taken back: by which
+
+
+def plan(memories: Sequence[Memory], *, about: PlanContext) -> tuple[MemoryChange, ...]:
+    """Supersede what a later choice of no lower trust took back, and bring back what was chosen again since."""
+    back = list(_chosen_again(memories))
+    held = {memory.id for memory_change in back for memory, _ in memory_change.changed}
+    choices = [
+        (memory, choice)
+        for memory in memories
+        if memory.kind in KINDS and memory.status == "active" and memory.id not in held
+        if (choice := choice_of(memory)) is not None
+    ]
+    choices.sort(key=lambda each: (each[0].confirmed, each[0].id))
+    known = _Earlier()
+    planned = []
+    for number, (memory, choice) in enumerate(choices):
+        if number % 200 == 0:
+            about.give_way()
+        taken = [earlier for earlier, other in known.near(choice) if takes_back(choice, other)]
+        if len(taken) > 1 and _only_changes(choice):
+            taken = []  # nobody knows which of them is meant
+        for earlier in taken:
+            if _may_supersede(memory, earlier):
+                planned.append(_supersede(earlier, memory))
+                known.forget(earlier)
+        known.add(memory, choice)
+    return standing((*back, *planned), about=about)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a sentence chooses: which value for what purpose, in place of what; or what it rules out."""
+
+    value: frozenset[str]
+    purpose: frozenset[str] = frozenset()
+    instead_of: frozenset[str] = frozenset()
+    against: bool = False  # it says what not to choose
+    changes: bool = False  # it says itself that something else was chosen before
+    number: bool = False  # the value is a number, of which a thing has one
+    place: bool = False  # the value is where a thing lies
+    lies: bool = False  # ... and a thing lies in one place
+    words: frozenset[str] = frozenset()  # all that it says, but for what it is not
+    blamed: frozenset[str] = frozenset()  # the words of a reason that finds fault with something
+
+
+def takes_back(later: Choice, earlier: Choice) -> bool:
+    """Whether who says *later* no longer means *earlier*."""
+    if earlier.against or later.against:
+        # "use tabs" and "never use tabs", for the same purpose; in whatever order they were said.
+        turned = later.against != earlier.against and later.value == earlier.value
+        return turned and later.purpose == earlier.purpose and bool(later.value)
+    if later.value == earlier.value:
+        return False
+    if later.instead_of and later.instead_of == earlier.value:
+        return later.purpose <= earlier.purpose | earlier.value  # for no other purpose
+    if later.instead_of and later.purpose and later.instead_of | later.purpose <= earlier.words:
+        return True  # it names both, in whatever words they were said
+    same_thing = bool(later.purpose) and later.purpose == earlier.purpose
+    if (later.number and earlier.number) or (later.lies and earlier.lies):
+        return same_thing
+    if same_thing and earlier.value <= later.blamed:
+        return True
+    return same_thing and _only_changes(later) and (later.number, later.place) == (earlier.number, earlier.place)
+
+
+def _only_changes(choice: Choice) -> bool:
+    """Whether it says that something else was chosen before, and not what."""
+    return choice.changes and not choice.instead_of
+
+
+def choice_of(memory: Memory) -> Choice | None:
+    """What a memory chooses, as far as it is plainly said; None where it is not."""
+    text = f"{memory.detail.get('choice') or memory.title}"[:LONGEST]
+    text = _LEADS.sub("", text.replace("\u2019", "'").strip())
+    choice = _choice(text, told=models.text(memory.detail, "instead_of"))
+    reason = models.text(memory.detail, "why")[:LONGEST] or text
+    return replace(choice, blamed=_words(reason)) if choice and _FAULT.search(reason) else choice
+
+
+LONGEST = 240  # characters; a longer text says more than one thing
+MOST_WORDS = 5  # of a value; more is a story
+
+_LEADS = re.compile(
+    r"^(?:(?:please|let'?s|ok(?:ay)?|so|and|but|also|actually|well|no|yes|we(?:'ll| will| should| now)?|i(?:'ll| will| want to)?"
+    r"|you (?:should|must)|from now on|going forward|by default|always|decision:|decided to|agreed to|we decided to|just)\b[\s,:;—-]*)+",
+    re.I,
+)
+_NOT = r"(?P<not>never|don'?t|do not|stop|no longer|avoid)"
+_VERB = r"(?:us(?:e|ing)|adopt|choose|go(?:ing)? with|take|pick|stick (?:to|with)|stay with|prefer|stay on|rely on|depend on|import)"
+_CHANGES = r"(?P<changes>switch(?:ing)?(?: over| back)? to|mov(?:e|ing)(?: over| back)? to|migrat(?:e|ing) to|go(?:ing)? back to|change to|upgrade to)"
+_END = r"(?=$|[,;.(]|\s[—-]\s|\s(?:because|since|so that|as it|due to|when possible)\b)"
+_OLD = r"(?:,?\s+(?:instead of|rather than|over|in place of|and not|not|,\s*not)\s+(?:the |our |an? )?(?P<old>[^,;.]{2,60}?))?"
+_FOR = (
+    r"(?:\s+(?:for|as|in|on|at|when|during|inside|within|between|across|among|per|to)\s+(?P<purpose>[^,;.]{2,60}?))??"
+)
+_INSTEAD = r"(?P<instead>,?\s+instead)?"
+_FAULT = re.compile(  # of what somebody no longer wants
+    r"\b(?:dies|died|fails?|failed|breaks?|broke|loses?|lost|drops?|crash\w*|hangs?|leaks?|expire[sd]?|cannot|can'?t|no longer"
+    r"|(?:does|did) not|(?:doesn|didn)'?t|(?:is|was|are|were) (?:too|so|gone|dead|slow|deprecated|unmaintained))\b",
+    re.I,
+)
+_TIME = r"(?:(?:an?|one|two|three|five|six|ten|twelve|fifteen|twenty|thirty|sixty|ninety|\d+) (?:second|minute|hour|day|week|month|year)s?)"
+
+_FORMS = tuple(
+    re.compile(form, re.I)
+    for form in (
+        # never use tabs (for indentation)
+        rf"^{_NOT}\s+(?:{_VERB}\s+)(?P<value>[^,;.]{{2,60}}?){_FOR}(?:\s+(?:any ?more|again|at all))?{_END}",
+        # switch from Redis to Valkey (for the cache); replace Redis with Valkey
+        rf"^(?:switch(?:ing)?|mov(?:e|ing)|migrat(?:e|ing)|chang(?:e|ing)|go)\s+(?:(?P<thing>[^,;.]{{2,40}}?)\s+)?from\s+(?P<old>[^,;.]{{2,60}}?)\s+to\s+(?P<value>[^,;.]{{2,60}}?){_FOR}{_END}",
+        rf"^(?:replac(?:e|ing)|swap(?:ping)?)\s+(?P<old>[^,;.]{{2,60}}?)\s+(?:with|by|for)\s+(?P<value>[^,;.]{{2,60}}?){_FOR}{_END}",
+        # instead of Redis use Valkey
+        rf"^instead of\s+(?P<old>[^,;.]{{2,60}}?),?\s+{_VERB}\s+(?P<value>[^,;.]{{2,60}}?){_FOR}{_END}",
+        # set the line length to 100; keep timeouts at 30 seconds; limit uploads to 10 MB
+        rf"^(?:set|keep|limit|cap|raise|lower|increase|reduce|make|bump)\s+(?P<purpose>[^,;.]{{2,60}}?)\s+(?:to|at|be)\s+(?P<value>(?:at most |at least )?[\w.]*\d[^,;]{{0,20}}?){_OLD}{_END}",
+        # keep forecasts for an hour
+        rf"^(?:keep|cache|retain|hold|store)\s+(?P<purpose>[^,;.]{{2,60}}?)\s+for\s+(?P<value>{_TIME}){_OLD}{_END}",
+        # the line length is 100
+        rf"^(?:the |our )?(?P<purpose>[\w -]{{2,40}}?)\s+(?:is|are|should be|must be)\s+(?:now )?(?P<value>[\w.]*\d[^,;]{{0,20}}?){_OLD}{_END}",
+        # move the cache to Valkey; store sessions in Redis
+        rf"^(?P<place>(?P<changes>mov(?:e|ing)|migrat(?:e|ing)|switch(?:ing)?))\s+(?P<purpose>[^,;.]{{2,40}}?)\s+(?:over |back )?(?:to|into|onto)\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_END}",
+        rf"^(?:(?P<place>(?P<lies>stor(?:e|ing)|sav(?:e|ing)|host)|keep|put|deploy)|cach(?:e|ing)|run|write|build|manage|install)\s+(?P<purpose>[^,;.]{{2,40}}?)\s+(?:in|on|with|using|via|through)\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_INSTEAD}{_END}",
+        # use Valkey for the cache (instead of Redis); switch to Valkey for the cache
+        rf"^(?:{_CHANGES}|{_VERB})\s+(?P<value>[^,;.]{{2,60}}?){_FOR}{_OLD}{_INSTEAD}{_END}",
+        rf"^(?:{_CHANGES}|{_VERB})\s+(?P<value>[^,;.]{{2,60}}?){_OLD}{_FOR}{_END}",
+    )
+)
+_SEVERAL = re.compile(r"\b(?:and|or|but|plus|unless|except|only|if|both|either|until|while|where)\b|[/&+]", re.I)
+_WHEN = re.compile(r"(?:the )?(?:next|this|last|later|today|tomorrow|monday|friday|phase|sprint)\b", re.I)
+# Words that name nothing: without them a value or a purpose is the same.
+_LITTLE = frozenset(
+    """a all an any at be every everything everywhere here its my now our project repo repository that the their these
+    this those code codebase again anymore instead of""".split()  # noqa: SIM905
+)
+
+
+def _choice(text: str, *, told: str) -> Choice | None:
+    for form in _FORMS:
+        found = form.match(text)
+        if found is None:
+            continue
+        parts = {name: part for name, part in found.groupdict().items() if part}
+        value, purpose = parts["value"], " ".join(filter(None, (parts.get("thing"), parts.get("purpose"))))
+        if _SEVERAL.search(f"{value} {purpose}") or _WHEN.match(value):
+            return None  # two things, or one with a condition: half of it may still hold
+        words = _words(value)
+        not_chosen, where = _apart(parts.get("old", "") or told)
+        purpose = purpose or where
+        old = _words(not_chosen)
+        if not words or len(words) > MOST_WORDS or (old and old == words):
+            return None
+        return Choice(
+            value=words,
+            purpose=_words(purpose),
+            instead_of=old,
+            against="not" in parts,
+            changes="changes" in parts or "instead" in parts,
+            place="place" in parts,
+            lies="lies" in parts,
+            number=bool(purpose) and (any(map(str.isdigit, value)) or bool(re.fullmatch(_TIME, value, re.I))),
+            words=_words(text) - old,
+        )
+    return _swapped(text, told=told) if told else None
+
+
+def _apart(old: str) -> tuple[str, str]:
+    """What was not chosen, and for what: "single quotes in TypeScript" names both."""
+    what, _, where = re.sub(r"\s(?:for|in|on|when|during)\s", "\n", old, count=1).partition("\n")
+    return what, where
+
+
+def _swapped(text: str, *, told: str) -> Choice | None:
+    """A sentence that says plainly what it was not, however it says what it is."""
+    purpose = " ".join(
+        re.findall(r"\b(?:for|in|on|when|during|inside|between) (?:the |our |all |a )?(\w+)", text.lower())
+    )
+    words, old = _words(text), _words(_apart(told)[0])
+    if not old or len(old) > MOST_WORDS or _SEVERAL.search(told):
+        return None
+    return Choice(value=words - old, purpose=_words(purpose), instead_of=old, words=words - old)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in broken(text.lower()).split() if word not in _LITTLE)
+
+
+class _Earlier:
+    """The choices before, found by what they chose and for what."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Memory, Choice]] = {}
+        self._by_name: dict[frozenset[str], dict[str, None]] = {}
+        self._by_word: dict[str, dict[str, None]] = {}
+
+    def add(self, memory: Memory, choice: Choice) -> None:
+        self._known[memory.id] = memory, choice
+        for name in (choice.value, choice.purpose):
+            if name:
+                self._by_name.setdefault(name, {})[memory.id] = None
+        for word in choice.words:
+            self._by_word.setdefault(word, {})[memory.id] = None
+
+    def forget(self, memory: Memory) -> None:
+        del self._known[memory.id]
+
+    def near(self, choice: Choice) -> list[tuple[Memory, Choice]]:
+        names = (choice.value, choice.purpose, choice.instead_of)
+        ids = dict.fromkeys(id for name in names if name for id in self._by_name.get(name, ()))
+        rarest = min((self._by_word.get(word, {}) for word in choice.instead_of), key=len, default={})
+        ids |= rarest
+        return [self._known[id] for id in ids if id in self._known]
+
+
+def _may_supersede(later: Memory, earlier: Memory) -> bool:
+    """Never what is pinned, what a higher trust said, or what was said in the same moment."""
+    return (
+        not earlier.pinned
+        and (later.scope, later.project) == (earlier.scope, earlier.project)
+        and level(later.trust) <= level(earlier.trust)
+        and later.confirmed > earlier.confirmed
+    )
+
+
+def _aside(memory: Memory, *, by: str) -> Memory:
+    return replace(memory, status="superseded", superseded_by=by, detail={**memory.detail, CHOSEN_SINCE: by})
+
+
+def _supersede(earlier: Memory, later: Memory) -> MemoryChange:
+    return MemoryChange(
+        "supersede",
+        f"{later.id} chose otherwise",
+        changed=((earlier, _aside(earlier, by=later.id)), (later, later)),  # both are named, so that both tell of it
+        links=(Link(later.id, "supersedes", earlier.id),),
+    )
+
+
+def _chosen_again(memories: Sequence[Memory]) -> Iterator[MemoryChange]:
+    """What was taken back, and the user has said again since, counts again, and what took it back no longer does."""
+    known: Mapping[str, Memory] = {memory.id: memory for memory in memories}
+    for memory in memories:
+        since = known.get(memory.superseded_by)
+        if since is None or memory.status != "superseded" or memory.detail.get(CHOSEN_SINCE) != since.id:
+            continue
+        if memory.confirmed > since.confirmed and since.status == "active" and _may_supersede(memory, since):
+            detail = {name: told for name, told in memory.detail.items() if name != CHOSEN_SINCE}
+            again = replace(memory, status="active", superseded_by="", detail=detail)
+            yield MemoryChange(
+                "supersede",
+                f"{memory.id} was chosen again",
+                changed=((memory, again), (since, _aside(since, by=memory.id))),
+                links=(Link(memory.id, "supersedes", since.id),),
+                unlinked=(Link(since.id, "supersedes", memory.id),),
+            )

@@ -1,0 +1,398 @@
+"""The vocabulary: the values that travel from step to step."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+Trust = Literal["user", "agent", "tool", "imported"]
+Status = Literal["active", "proposed", "superseded", "stale", "discarded", "forgotten"]
+
+# Each kind with the prefix of its ids. The order is the order of the specification.
+KINDS = {
+    "turn": "trn",
+    "summary": "sum",
+    "handoff": "han",
+    "decision": "dec",
+    "pattern": "pat",
+    "failure": "fai",
+    "observation": "obs",
+    "change": "chg",
+    "learning": "lea",
+    "preference": "pre",
+    "correction": "cor",
+    "goal": "goa",
+    "note": "not",
+    "project": "prj",
+}
+GOING_ON = ("resume", "fork")  # sources of a start in a context window that goes on
+TRIGGERS = ("session_start", "prompt", "compaction", "question")
+FORMS = ("markdown", "xml", "plain", "codes")
+BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: ids are read aloud and typed
+TRUSTS = ("user", "agent", "tool", "imported")  # most trusted first
+STATUSES = ("active", "proposed", "superseded", "stale", "discarded", "forgotten")  # only the first is ever shown
+UNIVERSAL = "universal"
+
+# What a host told us, in our words; a name we do not know is kept as "other".
+EVENTS = ("session_start", "prompt", "tool", "tool_failure", "stop", "compaction", "session_end", "other")
+TOOL_BEGIN = "tool_begin"  # tells whose call a tool of ours is about to get; it is not kept
+
+# What one search may read of the words index, rarest first: of 1M memories 2,000 find 99 % of known items, 5,000 all.
+POSTINGS = 5_000
+
+EMPTY: Mapping[str, Any] = {}
+
+
+def stands(trigger: str, form: str) -> bool:
+    """Whether a block is sent again with every request of its session: no compaction takes it out of the window."""
+    return trigger == "session_start" and form == "xml"
+
+
+@dataclass(frozen=True)
+class Project:
+    """Whose memory this is: `key` is the identity, `name` is for people, `root` is where its files are here."""
+
+    key: str
+    name: str
+    root: str
+
+    @property
+    def scope(self) -> str:
+        return f"project:{self.key}"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing a host told us, redacted; `key` is the same for the same event told twice."""
+
+    key: str
+    host: str
+    name: str  # the host's own word for it
+    kind: str  # one of EVENTS
+    session: str
+    project: str  # a project key; empty where the payload told no usable folder
+    cwd: str
+    at: float
+    payload: Mapping[str, Any]
+    lasting: bool = False  # the host gave it an id of its own; else the same bytes count once within seconds
+    number: int = 0  # given by the store, in the order of arrival
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One thing worth knowing later."""
+
+    kind: str
+    title: str
+    body: str = ""
+    id: str = ""  # given by the store
+    uid: str = ""  # unique over machines; given by the store
+    scope: str = ""  # universal, language:X or project:KEY
+    project: str = ""  # the project it came from
+    tags: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    session: str = ""
+    source: str = "user"
+    trust: Trust = "user"
+    confidence: float = 1.0
+    seen: int = 1
+    created: float = 0.0
+    confirmed: float = 0.0
+    status: Status = "active"
+    superseded_by: str = ""
+    pinned: bool = False  # by the user; the store keeps this and the two below through every change
+    used: int = 0  # times it was given and the agent made use of it
+    ignored: int = 0  # times it was given for nothing
+    detail: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Link:
+    """One edge of the graph between memories: supersedes, resolves, caused-by, relates-to or part-of."""
+
+    source: str
+    relation: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """A function that was NEW, MODIFIED or DELETED in a file of a project."""
+
+    project: str
+    file: str
+    function: str
+    what: str
+    signature: str = ""
+    line: int = 0
+    end_line: int = 0
+    session: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of a file: whole texts before and after it (None: not there), or only the piece that was replaced."""
+
+    file: str
+    before: str | None
+    after: str | None
+    whole: bool = False
+    everywhere: bool = False  # every place where the piece stood was replaced
+    line: int = 0  # where the piece stands now, from 1 on, where that was told
+
+
+@dataclass(frozen=True)
+class Session:
+    """One conversation with an agent."""
+
+    id: str
+    host: str
+    project: str
+    cwd: str
+    started: float
+    last: float
+    ended: float = 0.0
+    events: int = 0
+    newest: int = 0  # the number of its last event
+    distilled: int = 0  # the number of the last event that its memories tell of
+
+
+@dataclass(frozen=True)
+class Cap:
+    """The most that a host takes whole in one output."""
+
+    most: int
+    counts: str = "characters"  # or "utf-16" units, or "utf-8" bytes
+
+    def size(self, text: str) -> int:
+        """How much of it *text* takes."""
+        if self.counts == "characters" or text.isascii():
+            return len(text)
+        size = len(text.encode(self.counts, "surrogatepass"))
+        return size if self.counts == "utf-8" else size // 2 - 1  # without the mark of byte order
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """When context is wanted, by whom, and how much of it."""
+
+    name: str  # one of MOMENTS
+    project: Project
+    session: str = ""
+    prompt: str = ""
+    host: str = ""
+    source: str = ""  # of a start: startup, resume, clear, compact or fork; question, where it was asked for
+    model: str = ""
+    budget: int = 0  # 0 means the recipe's own
+    form: str = "markdown"  # one of FORMS
+    stable: bool = False  # whoever asks again gets the same bytes: through the window, or the session where it stands
+    touched: tuple[str, ...] = ()  # files of this session and of git, newest first, relative to the root
+    recent: tuple[str, ...] = ()  # the kinds of the last tool events, newest first
+    languages: tuple[str, ...] | None = None  # None: not looked for yet
+    scope: str = ""  # only this one of project, language and universal; empty means all
+    first: bool = True  # whether the prompt is the first of its context window
+    session_words: frozenset[str] = frozenset()  # words that came up in this session before the prompt
+    parallel: tuple[
+        tuple[float, tuple[str, ...]], ...
+    ] = ()  # other sessions in this folder: since when, with which files
+    changed: frozenset[str] | None = None  # files that git calls changed; None where nobody knows
+
+
+@dataclass(frozen=True)
+class Vector:
+    """What a text means to one model: whole numbers, one a byte, that `scale` makes unit length; empty says nothing."""
+
+    model: str
+    scale: float
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is looked for: the prompt's significant terms, and what it is about, in the scopes that may be shown."""
+
+    scopes: tuple[str, ...]  # the project's first
+    terms: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()  # two words each that stand side by side in the prompt
+    session: str = ""  # only what this session itself established; empty means any
+    kinds: tuple[str, ...] = ()  # empty means all
+    since: float = 0.0
+    at: float = 0.0
+    limit: int = 60
+    most_terms: int = 10  # the rarest of the terms are looked for
+    postings: int = POSTINGS
+    # What was not said, each with the term that it may stand for
+    synonyms: Mapping[str, str] = field(default_factory=dict, hash=False)
+    files: tuple[str, ...] = ()  # named in the prompt; relative to the root where they lie in it
+    functions: tuple[str, ...] = ()  # named in the prompt; a qualified one is followed by its last part
+    touched: tuple[str, ...] = ()  # touched in this session or changed in git, newest first, relative to the root
+    task: str = ""  # coding, debugging, documentation, architecture, or open
+    vector: Vector | None = None  # of the prompt, where meaning is switched on
+    plain: bool = False  # words alone: what stands around a hit, and the code it is about, are not asked for
+
+
+@dataclass(frozen=True)
+class Near:
+    """What stood near a memory in its session: how many places later, what of the query it holds, whether it asks."""
+
+    gap: int
+    held: tuple[str, ...]
+    asks: bool
+    length: int = 0  # characters
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A memory that one source found; `held` is what it holds of what was asked for, each with its rarity."""
+
+    memory: Memory
+    source: str
+    score: float = 0.0  # as that source sees it
+    strength: float = 0.0  # what it says itself, without what stood around it
+    held: Mapping[str, float] = field(default_factory=dict, hash=False)
+    full: float = 0.0  # the rarities of what makes a full match
+    size: int = 0  # the memories that were looked through
+    near: tuple[Near, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A memory with its place: the product of every factor in `why`."""
+
+    memory: Memory
+    score: float
+    why: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One memory in an injection."""
+
+    memory: str
+    layer: str
+    score: float
+    tokens: int
+    why: Mapping[str, float]
+    used: bool | None = None  # None: not judged yet, or nobody can tell
+    how: str = ""  # what told it: fetched, file, function, command, words
+
+
+@dataclass(frozen=True)
+class Injection:
+    """One answer that was given: what was looked for, the text and its cost, what it held and what it left out."""
+
+    id: str
+    trigger: str
+    session: str
+    project: str
+    host: str
+    at: float
+    tokens: int
+    budget: int
+    build_ms: float
+    layers: Mapping[str, int]
+    skipped: Mapping[str, str]
+    items: tuple[Item, ...]
+    source: str = ""
+    form: str = "markdown"
+    terms: tuple[str, ...] = ()  # what was looked for; never the prompt itself
+    files: tuple[str, ...] = ()
+    away: bool = False  # given by the hook itself, without the worker
+    text: str = ""  # exactly what was given; left out of lists
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A memory that was weighed and is not shown, and why."""
+
+    ranked: Ranked
+    layer: str
+    reason: str  # one word, such as threshold, shown, room
+    text: str  # the same as a sentence
+    line: str  # what it would have said
+
+
+@dataclass(frozen=True)
+class Context:
+    """The text that is given to an agent, within its budget."""
+
+    text: str
+    tokens: int
+    budget: int
+    layers: Mapping[str, int]  # layer -> tokens
+    skipped: Mapping[str, str]  # layer -> why
+    items: tuple[Item, ...]
+    build_ms: float
+    problems: tuple[str, ...] = ()  # what failed on the way and must be reported
+    terms: tuple[str, ...] = ()  # what was looked for
+    files: tuple[str, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+
+
+@dataclass(frozen=True)
+class NoContext:
+    """Nothing is injected, and why."""
+
+    reason: str  # one of `recall.pipeline.REASONS`
+    budget: int = 0
+    build_ms: float = 0.0
+    skipped: Mapping[str, str] = field(default_factory=dict, hash=False)
+    problems: tuple[str, ...] = ()
+    terms: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    nearest: Ranked | None = None  # the best memory that was weighed
+    needed: float = 0.0  # the score that it would have needed
+    spent: int = 0  # tokens of the window budget that are used, where that is the reason ...
+    allowed: int = 0  # ... of so many
+    rejected: tuple[Rejected, ...] = ()
+
+
+def level(trust: str) -> int:
+    """0 for the user's own words; the higher, the less they count. What is not known counts least."""
+    return TRUSTS.index(trust) if trust in TRUSTS else len(TRUSTS) - 1
+
+
+def lowest(trusts: Iterable[str]) -> Trust:
+    """What is made of several has the lowest trust of them; what is made of nothing known, the lowest of all."""
+    return cast("Trust", TRUSTS[max(map(level, trusts), default=len(TRUSTS) - 1)])
+
+
+SAID = "agent-"
+
+
+def said_uid(*, project: str, kind: str, title: str) -> str:
+    """The uid of what an agent asked to be kept: the same said again in a project is the same memory."""
+    told = "\0".join((project, kind, " ".join(title.casefold().split())))
+    return SAID + hashlib.blake2b(told.encode(), digest_size=12).hexdigest()
+
+
+def moved(uid: str, *, old: str, new: str, kind: str = "", title: str = "") -> str:
+    """*uid* as the distiller and the imports write it in project *new*; one that names no project stays as it is."""
+    if uid == said_uid(project=old, kind=kind, title=title):
+        return said_uid(project=new, kind=kind, title=title)
+    prefix, colon, rest = uid.partition(":")
+    if colon and (rest == old or rest.startswith(f"{old}:")):
+        return f"{prefix}:{new}{rest[len(old) :]}"
+    return uid
+
+
+def text(detail: Mapping[str, Any], name: str) -> str:
+    """The text under *name*; empty where there is none."""
+    told = detail.get(name)
+    return told if isinstance(told, str) else ""
+
+
+def texts(detail: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """The texts of the list under *name*; none where there is no list."""
+    told = detail.get(name)
+    return tuple(each for each in told if isinstance(each, str)) if isinstance(told, list | tuple) else ()
+
+
+def named(detail: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """What the object under *name* holds, such as one thing for each session; nothing where there is none."""
+    told = detail.get(name)
+    return dict(told) if isinstance(told, Mapping) else {}

@@ -1,0 +1,120 @@
+"""A failure that was swallowed -> a line where `status` and `doctor` find it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foreword.encoding import dumps, loads, storable
+
+MOST_BYTES = 256 * 1024  # then the file becomes `.1`, and a new one begins
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that went wrong: when, where in the product, and what."""
+
+    at: float
+    where: str
+    what: str
+
+
+def note(path: str, trouble: Problem) -> bool:
+    """Append *trouble*, and say whether there was room for it; if not, that is no further failure."""
+    line = dumps({"at": trouble.at, "where": trouble.where, "what": trouble.what[:2000]})
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        try:
+            written = os.write(fd, f"\n{line}\n".encode())  # the newline in front: the last one may have been torn
+            full = os.fstat(fd).st_size > MOST_BYTES
+        finally:
+            os.close(fd)
+        if full:
+            os.rename(path, f"{path}.1")
+    except OSError:
+        return False
+    return written > 0
+
+
+def noted(path: str) -> tuple[Problem, ...]:
+    """Every trouble on file, oldest first; lines that cannot be read are passed over."""
+    found = []
+    for name in (f"{path}.1", path):
+        try:
+            with open(name, encoding="utf-8", errors="replace") as file:
+                lines = file.read().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            try:
+                told = loads(line)
+                found.append(Problem(float(told["at"]), where=storable(told["where"]), what=storable(told["what"])))
+            except Exception:  # noqa: BLE001, S112 - a torn line of a log is no trouble of its own
+                continue
+    return tuple(found)
+
+
+OK, NOTE, WRONG = "ok", "note", "wrong"
+LATELY = 7 * 86_400.0  # seconds; what was untold before last week is history
+SETTLE = 10.0  # seconds; a worker takes the spool in within its first second, a big one needs a few
+BACKLOG = 60.0  # seconds; what waits longer beside a running worker is stuck
+# What is told of a host that never told anything.
+UNHEARD: Mapping[str, Any] = {"last_event": None, "last_injection": None, "sessions": 0, "events": 0}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check: its state is OK, NOTE or WRONG, and `way_out` tells what to do."""
+
+    check: str
+    state: str
+    says: str
+    way_out: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The same trouble in the same place, as often as it came."""
+
+    where: str
+    what: str
+    count: int
+    last: float
+
+
+@dataclass(frozen=True)
+class Spooled:
+    """What hooks told and no worker has taken in: its bytes, and when the oldest of them came; 0 for nothing."""
+
+    bytes: int
+    oldest: float
+
+
+def grouped(troubles: Sequence[Problem]) -> tuple[Group, ...]:
+    """One entry for the same trouble in the same place, the latest last."""
+    groups: dict[tuple[str, str], Group] = {}
+    for each in troubles:
+        key = each.where, each.what
+        before = groups.pop(key, None)
+        groups[key] = Group(
+            where=each.where,
+            what=each.what,
+            count=before.count + 1 if before else 1,
+            last=max(each.at, before.last) if before else each.at,
+        )
+    return tuple(groups.values())
+
+
+def spooled(folder: Path) -> Spooled:
+    """What waits in a spool, or OSError where nobody may look into it."""
+    total, oldest = 0, 0.0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):  # the worker has just taken it in
+                if (here := entry.stat()).st_size:
+                    total, oldest = total + here.st_size, min(oldest or here.st_mtime, here.st_mtime)
+    return Spooled(total, oldest)

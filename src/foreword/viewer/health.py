@@ -1,0 +1,261 @@
+"""A keeper -> whether all is well and, where it is not, the way out; and figures of what it gave, by day."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from foreword import __version__
+from foreword.config import SETTINGS
+from foreword.errors import ForewordError
+from foreword.layout import RECIPES
+from foreword.models import Project
+from foreword.policy import chosen, off
+from foreword.problems import BACKLOG, LATELY, NOTE, SETTLE, UNHEARD, WRONG, Finding, Spooled, grouped, noted, spooled
+from foreword.store.registry import names
+from foreword.units import STORE, sized
+from foreword.viewer.now import LAYERS
+
+if TYPE_CHECKING:
+    from foreword.install.wired import Wired
+    from foreword.worker.app import App
+
+T = TypeVar("T")
+
+FRESH = 1.0  # seconds that figures hold at least
+SHARE = 10  # and so many times as long as counting them took: a page that listens costs a tenth of a core at most
+MOST_DAYS = 366
+MOST_TROUBLES = 50
+LEDGER = 20  # calls of a model that are shown
+NEAR = 0.8  # of the cap of the database, from which on it is told
+MOST_WAITING = 100  # sessions that are counted as waiting
+
+
+def health(app: App) -> dict[str, Any]:
+    """How everything stands; what a broken store cannot tell is null, and the reason stands among the findings."""
+    now, found = app.now(), list[Finding]()
+    worker = _worker(app, found, now=now)
+    counts = worker.pop("counts")
+    hosts = _hosts(app, found)
+    size = _asked(lambda: vars(app.store.size()), found)
+    store = _store(app, found, size=size, counts=counts) if size else None
+    model = _asked(lambda: app.model(ledger=LEDGER), found)
+    findings = [*found, *_switched(app), *_of_model(model)]
+    return {
+        "at": now,
+        "ok": not any(each.state == WRONG for each in findings),
+        "says": _says(findings, hosts=hosts, store=store, now=now),
+        "findings": [vars(each) for each in findings],
+        "worker": worker,
+        "hosts": hosts,
+        "troubles": _troubles(app.home.trouble),
+        "store": store,
+        "switches": _switches(app),
+        "settings": _settings(app),
+        "model": {"on": app.settings.model_provider != "off", **(model or {"ledger": []})},
+    }
+
+
+class Figures:
+    """What was given, what became of it and how the store grew, by day; counted anew after a while at the earliest."""
+
+    def __init__(self, app: App, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._keeper, self._clock = app, clock
+        self._counting = threading.Lock()  # two pages that ask at once are told the same
+        self._kept: dict[tuple[str, int], tuple[float, dict[str, Any]]] = {}  # until when
+
+    def of(self, project: str, *, days: int) -> dict[str, Any]:
+        """The figures of a project by its key, or of all, over the last *days* local days."""
+        _ = self._keeper.store  # one that is broken says so, whatever was counted before
+        with self._counting:
+            began = self._clock()
+            self._kept = {asked: kept for asked, kept in self._kept.items() if kept[0] > began}
+            if (project, days) not in self._kept:
+                told = {**self._keeper.stats(project_key=project, days=days), "layer_names": LAYERS}
+                ended = self._clock()
+                self._kept[project, days] = (ended + max(FRESH, (ended - began) * SHARE), told)
+            return self._kept[project, days][1]
+
+
+def _asked(question: Callable[[], T], found: list[Finding]) -> T | None:
+    """The answer, or None and a finding that tells why: the rest of the page does not depend on it."""
+    try:
+        return question()
+    except ForewordError as exc:
+        _find(found, Finding("store", WRONG, str(exc), exc.hint))
+        return None
+
+
+def _find(found: list[Finding], this: Finding) -> None:
+    """Say the same once: a broken store answers every question alike."""
+    if this.says not in {each.says for each in found}:
+        found.append(this)
+
+
+# -- the worker and its store ---------------------------------------------------------------------------------------
+def _worker(app: App, found: list[Finding], *, now: float) -> dict[str, Any]:
+    silent = {"version": __version__, "pid": os.getpid(), "home": str(app.home.root), "ok": False, "counts": {}}
+    uptime = {"uptime_s": round(max(0.0, now - app.started), 1), "problems": []}
+    about = _asked(app.health, found) or {**silent, **uptime}
+    for problem in about["problems"]:
+        says, _, way_out = problem.partition("; ")
+        _find(found, Finding("store", WRONG, says, way_out))
+    waiting = _spooled(app.home.spool, now=now)
+    if waiting["since_s"] > BACKLOG and about["uptime_s"] > SETTLE:
+        says = f"{sized(waiting['bytes'])} that hooks told wait in the spool, though a worker runs"
+        found.append(Finding("spool", WRONG, says, "see logs/worker.log, and run `foreword doctor`"))
+    told = ("version", "pid", "home", "uptime_s", "ok", "problems", "counts")
+    sessions = _asked(lambda: len(app.store.undistilled(limit=MOST_WAITING + 1)), found)
+    return {
+        **{name: about[name] for name in told},
+        "threads": threading.active_count(),
+        "spool": waiting,
+        "sessions_waiting": None if sessions is None else min(sessions, MOST_WAITING),
+        "more_sessions_wait": (sessions or 0) > MOST_WAITING,
+    }
+
+
+def _spooled(folder: Path, *, now: float) -> dict[str, float]:
+    """What hooks told and no worker has taken in, and for how long; nothing where there is no spool yet."""
+    try:
+        waits = spooled(folder)
+    except OSError:
+        waits = Spooled(0, 0.0)
+    return {"bytes": waits.bytes, "since_s": round(max(0.0, now - waits.oldest), 1) if waits.bytes else 0.0}
+
+
+def _store(app: App, found: list[Finding], *, size: Mapping[str, int], counts: Mapping[str, int]) -> Any:
+    limit = app.settings.store_max_mb * 1024 * 1024
+    if limit and size["total"] >= limit * NEAR:
+        says = f"the store has {sized(size['total'])} of the {sized(limit)} that `store_max_mb` allows"
+        found.append(Finding("store", NOTE, says, "`foreword prune --dry-run` tells what would go"))
+    free = size["total"] - size["used"]
+    held = {"bytes": size["total"], "used": size["used"], "free": free, "limit": limit}
+    return {**held, "counts": dict(counts), "counted": STORE}
+
+
+def _troubles(path: Path) -> list[dict[str, Any]]:
+    """What was swallowed, the newest first; the same in the same place is one entry, as often as it came."""
+    groups = sorted(grouped(noted(str(path))), key=lambda group: -group.last)[:MOST_TROUBLES]
+    return [{"at": each.last, "where": each.where, "what": each.what, "count": each.count} for each in groups]
+
+
+# -- hosts --------------------------------------------------------------------------------------------------------
+def _hosts(app: App, found: list[Finding]) -> list[dict[str, Any]]:
+    """Every host that can be wired or was heard: what stands in its files, and what was seen of it."""
+    told = _asked(lambda: app.hosts()["hosts"], found)
+    seen = told or {}
+    wired = app.wiring()
+    rows = []
+    for name in sorted({*wired, *seen}, key=lambda each: (each not in seen, each)):
+        row = {"host": name, **_wired(wired.get(name)), **UNHEARD, **seen.get(name, {})}
+        rows.append({**row, "here": row["here"] or name in seen})
+        found += _of_host(row)
+    if told is not None and not any(row["wired"] != "no" or row["last_event"] for row in rows):
+        found.append(Finding("hosts", NOTE, "no agent is wired: nothing is captured", "run `foreword install`"))
+    return rows
+
+
+def _wired(wired: Wired | None) -> dict[str, Any]:
+    """How much of what install writes stands in a host's files: all of it, a part, or nothing."""
+    if wired is None:
+        return {"wired": "no", "there": 0, "lacks": [], "off": "", "files": [], "since": 0.0, "here": False}
+    begun = wired.begun
+    lacks = [f"{each.what} is {each.how} in {each.file}" for each in wired.lacks] if begun else []
+    return {
+        "wired": "partly" if lacks else "yes" if begun else "no",
+        "there": wired.there,
+        "lacks": lacks,
+        "off": wired.off if begun else "",
+        "files": [str(file) for file in wired.files] if begun else [],
+        "since": wired.since,
+        "here": begun or wired.setup.folder.is_dir(),
+    }
+
+
+def _of_host(row: Mapping[str, Any]) -> list[Finding]:
+    name, found = row["host"], []
+    if row["lacks"]:
+        few = ", ".join(row["lacks"][:2]) + (f" and {len(row['lacks']) - 2} more" if len(row["lacks"]) > 2 else "")
+        found.append(Finding(name, WRONG, f"{name}: {few}", f"run `foreword install {name}`, which writes what lacks"))
+    if row["off"]:
+        found.append(
+            Finding(name, WRONG, f"{name} runs no hooks: {row['off']}", "take that setting out, or ask who manages it")
+        )
+    return found
+
+
+# -- what the user chose --------------------------------------------------------------------------------------------
+def _switched(app: App) -> list[Finding]:
+    says = {"capture": "capture is off: sessions are not kept", "inject": "inject is off: agents are told nothing"}
+    return [
+        Finding("settings", NOTE, told, f"`foreword config set {name} on`")
+        for name, told in says.items()
+        if not getattr(app.settings, name)
+    ] + [Finding("settings", WRONG, problem, "correct it") for problem in app.loaded.problems]
+
+
+def _switches(app: App) -> list[dict[str, Any]]:
+    """The projects in which something of their own is switched off, and by what."""
+    choices = {**chosen(app.settings), "capture": True, "inject": True}
+    rows = []
+    registry = app.registry.known()
+    name = names(registry)
+    for key, known in registry.items():
+        its = off(Project(key, known.name, known.root), choices) if not known.alias_of else None
+        if its and (its.capture or its.inject):
+            how = "off" if its.capture and its.inject else "read-only" if its.capture else "silent"
+            by = sorted({each for each in (its.capture, its.inject) if each})
+            rows.append({"project": key, "name": name(key), "how": how, "by": ", ".join(by)})
+    return sorted(rows, key=lambda row: (row["name"], row["project"]))
+
+
+def _settings(app: App) -> list[dict[str, Any]]:
+    """What differs from the built-in values, and where that was said."""
+    settings, origin = app.settings, app.loaded.origin
+    rows = [
+        {"name": each.name, "value": here, "default": each.default, "from": origin[each.name]}
+        for each in SETTINGS
+        if (here := getattr(settings, each.name)) != each.default
+    ]
+    changed = [name for name, recipe in settings.recipes.items() if recipe != RECIPES.get(name)]
+    recipes = {"name": "recipes", "value": changed, "default": [], "from": origin["recipes"]}
+    return rows + ([recipes] if changed else [])
+
+
+def _of_model(model: Mapping[str, Any] | None) -> list[Finding]:
+    if not model or model["provider"] == "off":
+        return []
+    if model["problem"]:
+        return [
+            Finding("model", WRONG, model["problem"], "docs/model.md tells how to set it up, and how to turn it off")
+        ]
+    if model["paused_s"]:
+        says = f"{model['provider']} {model['model']} failed, and is not asked for {model['paused_s']:.0f} seconds"
+        return [
+            Finding("model", NOTE, says, "summaries are made without it meanwhile; `foreword model try` asks it now")
+        ]
+    return []
+
+
+# -- in one sentence ----------------------------------------------------------------------------------------------
+def _says(findings: list[Finding], *, hosts: list[dict[str, Any]], store: Mapping[str, Any] | None, now: float) -> str:
+    wrong = [each for each in findings if each.state == WRONG]
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        return f"Not all is well: {wrong[0].says}{more}"
+    heard = sum(1 for each in hosts if each["last_event"] and now - each["last_event"]["at"] < LATELY)
+    notes = sum(each.state == NOTE for each in findings)
+    kept = store["counts"].get("memories", 0) if store else 0
+    holds = f", {_many(kept, 'memory', 'memories')}, {sized(store['bytes'])}" if store else ""
+    aside = f", and {_many(notes, 'thing', 'things')} to know" if notes else ""
+    well = "All is well" if heard else "Nothing is wrong"  # who is not wired at all is not well served
+    return f"{well}: {_many(heard, 'agent', 'agents')} heard this week{holds}{aside}"
+
+
+def _many(number: int, one: str, more: str) -> str:
+    return f"{f'{number:,}' if number else 'no'} {one if number == 1 else more}"

@@ -1,0 +1,352 @@
+// One memory, as the worker tells all of it -> what a person reads.
+
+import { make } from "../dom.js";
+import { ago, chip, factors, many, memory, number, tokens, useOf, when } from "../parts.js";
+
+const TRUST = {
+  user: "the user said it",
+  agent: "an agent said it",
+  tool: "a tool's output said it",
+  imported: "it was imported, or read on the web",
+};
+// A link as it reads from either of its ends.
+const BACK = {
+  supersedes: "superseded by",
+  resolves: "resolved by",
+  "caused-by": "caused",
+  "relates-to": "relates to",
+  "part-of": "has as a part",
+};
+const FORTH = { "caused-by": "caused by", "relates-to": "relates to", "part-of": "part of" };
+// Of a detail what is told elsewhere, or is a mark of our own.
+const OURS = new Set(["revised", "changes", "revises", "proposal", "seen_in", "against", "from"]);
+
+// All of it; `doing` has what its buttons do.
+export function detail(told, doing) {
+  const one = told.memory;
+  return [
+    make(
+      "header",
+      { class: "mem-head" },
+      make("p", { class: "figures" }, chip(one.kind), ...marks(one), make("code", {}, one.id)),
+      make("h2", { tabindex: "-1", id: "mem-title" }, one.title),
+      told.superseded_by
+        ? make("p", { class: "warn" }, "Superseded by ", memory(told.superseded_by.id, told.superseded_by.title))
+        : null,
+      toolbar(told, doing),
+    ),
+    told.waits ? waits(told, doing) : null,
+    one.body ? make("pre", { class: "mem-body" }, one.body) : null,
+    fields(one.detail),
+    named("Tags", one.tags, (each) => facet("tag", each, doing)),
+    named("Files", one.files, (each) => facet("file", each, doing)),
+    named("Functions", one.functions, (each) => make("code", {}, each)),
+    section("Where it is from", provenance(told, doing)),
+    told.links.length ? section("Links", make("ul", { class: "mem-rows" }, told.links.map(link))) : null,
+    section(
+      "How it ranks now",
+      make(
+        "p",
+        { class: "figures" },
+        make("span", {}, `score ${told.score.toFixed(3)}`),
+        make("span", {}, "without words to match"),
+      ),
+      factors(told.why),
+    ),
+    section("Shown and used", shown(told)),
+    section(
+      "History",
+      make(
+        "ol",
+        { class: "mem-rows" },
+        told.history.map((each) => entry(each, doing)),
+      ),
+    ),
+  ];
+}
+
+export function marks(one) {
+  return [
+    one.pinned ? chip("★ pinned", "good") : null,
+    one.status !== "active" ? chip(one.status, "warn") : null,
+    one.asleep ? chip("asleep: too unsure to come by itself", "warn") : null,
+  ];
+}
+
+function toolbar(told, doing) {
+  const one = told.memory;
+  const last = told.history.find(stands);
+  const does = [
+    ["Edit", "e", doing.edit],
+    [one.pinned ? "Unpin" : "Pin", "p", doing.pin],
+    one.status === "superseded" ? null : ["Supersede", "s", doing.supersede],
+    ["active", "stale"].includes(one.status) ? ["Set aside", "a", doing.aside] : null,
+    one.status === "discarded" ? ["Bring back", "a", doing.aside] : null,
+    ["Forget", "f", doing.forget, "danger"],
+    last ? ["Undo", null, () => doing.undo(last)] : null, // of this one: `u` has what was done last, wherever
+  ].filter(Boolean);
+  return make(
+    "div",
+    { class: "mem-tools", role: "group", "aria-label": "What you can do" },
+    does.map(([name, key, fn, more]) => {
+      const about = {
+        type: "button",
+        class: more,
+        "data-do": name.toLowerCase(),
+        "aria-keyshortcuts": key,
+        on: { click: fn },
+      };
+      return make("button", about, name, key ? [" ", make("kbd", {}, key)] : null);
+    }),
+  );
+}
+
+// What can be taken back and is no taking back itself.
+export const stands = (each) => each.undo && each.what !== "undo";
+
+export function waits(told, doing, { becomes = doing.becomes() } = {}) {
+  const one = told.memory ?? told;
+  const button = (name, fn, more) =>
+    make("button", { type: "button", class: more, "data-do": name.toLowerCase(), on: { click: fn } }, name);
+  if (told.waits === "proposal") {
+    const wider = one.detail.revises
+      ? []
+      : [button("Accept everywhere", () => doing.decide(one, "accept", { scope: "universal" }))];
+    return make(
+      "div",
+      { class: "mem-waits", role: "group", "aria-label": "It waits for your word" },
+      make("p", {}, proposed(told, one)),
+      told.proposes.length
+        ? make(
+            "ul",
+            { class: "mem-rows" },
+            told.proposes.map((each) => change(each)),
+          )
+        : null,
+      make(
+        "p",
+        { class: "mem-tools" },
+        button("Accept", () => doing.decide(one, "accept"), "main"),
+        wider,
+        button("Refuse", () => doing.decide(one, "refuse")),
+      ),
+    );
+  }
+  const select = make(
+    "select",
+    { "aria-label": "What the note becomes", name: "as" },
+    becomes.map((each) => make("option", { value: each }, each)),
+  );
+  return make(
+    "div",
+    { class: "mem-waits", role: "group", "aria-label": "It waits for your word" },
+    make("p", {}, "A raw note: make it what it is, or let it go."),
+    make(
+      "p",
+      { class: "mem-tools" },
+      select,
+      button("Promote", () => doing.decide(one, "promote", { as: select.value }), "main"),
+      button("Discard", () => doing.decide(one, "discard")),
+    ),
+  );
+}
+
+function proposed(told, one) {
+  if (!one.detail.revises) return "Proposed as a rule: no agent is shown it before you accept it.";
+  const of = told.revises ? ["“", memory(told.revises.id, told.revises.title), "”"] : "a memory that is gone";
+  return ["Other words for ", of, `, proposed by ${one.source}.`];
+}
+
+const section = (name, ...children) => make("section", { class: "mem-part" }, make("h3", {}, name), ...children);
+
+function named(name, list, each) {
+  return list.length
+    ? make(
+        "p",
+        { class: "mem-named" },
+        make("span", { class: "dim" }, name),
+        list.map((one) => [" ", each(one)]),
+      )
+    : null;
+}
+
+const facet = (name, text, doing) =>
+  make(
+    "button",
+    {
+      type: "button",
+      class: "chip mem-chip",
+      dir: "auto",
+      title: `All with this ${name}`,
+      on: { click: () => doing.facet(name, text) },
+    },
+    text,
+  );
+
+function rows(pairs) {
+  return make(
+    "dl",
+    { class: "mem-dl" },
+    pairs
+      .filter(([, told]) => told !== "" && told !== null && told !== undefined)
+      .map(([name, told]) => make("div", {}, make("dt", {}, name), make("dd", {}, told))),
+  );
+}
+
+// What only this kind has: whatever its detail holds, by name.
+function fields(given) {
+  const told = Object.entries(given).filter(([name, each]) => !OURS.has(name) && !bare(each));
+  return told.length ? rows(told.map(([name, each]) => [name.replaceAll("_", " "), plain(each)])) : null;
+}
+
+const bare = (each) => each === null || each === "" || (typeof each === "object" && !Object.keys(each).length);
+
+function plain(told) {
+  if (Array.isArray(told))
+    return make(
+      "ul",
+      { class: "mem-ul" },
+      told.map((each) => make("li", {}, plain(each))),
+    );
+  if (told && typeof told === "object")
+    return make(
+      "ul",
+      { class: "mem-ul" },
+      Object.entries(told).map(([name, each]) => make("li", {}, `${name.replaceAll("_", " ")}: `, plain(each))),
+    );
+  return typeof told === "string" ? make("span", { class: "mem-text" }, told) : String(told ?? "");
+}
+
+function provenance(told, doing) {
+  const one = told.memory;
+  const session = told.session;
+  return rows([
+    ["source", one.source],
+    ["trust", [facet("trust", one.trust, doing), ` ${TRUST[one.trust] ?? ""}`]],
+    [
+      "session",
+      session
+        ? make("a", { href: `/timeline/${encodeURIComponent(session.id)}` }, session.title || session.id)
+        : one.session,
+    ],
+    [
+      "project",
+      one.project
+        ? make(
+            "button",
+            {
+              type: "button",
+              class: "chip mem-chip",
+              dir: "auto",
+              title: one.project,
+              on: { click: () => doing.facet("project", one.project) },
+            },
+            one.project_name,
+          )
+        : "",
+    ],
+    ["counts for", one.scope.startsWith("project:") ? "its project" : one.scope],
+    ["created", [when(one.created), " (", ago(one.created), ")"]],
+    ["confirmed", one.confirmed > one.created ? [when(one.confirmed), " (", ago(one.confirmed), ")"] : ""],
+    ["seen", one.seen > 1 ? `${number(one.seen)} times` : "once"],
+    ["confidence", `${Math.round(one.confidence * 100)} %`],
+    ["status", one.status],
+  ]);
+}
+
+function link(each) {
+  const word = each.forth ? (FORTH[each.relation] ?? each.relation) : (BACK[each.relation] ?? each.relation);
+  return make(
+    "li",
+    {},
+    make("span", { class: "dim" }, word),
+    " ",
+    chip(each.kind),
+    " ",
+    memory(each.id, each.title),
+    each.status === "active" ? null : [" ", chip(each.status, "warn")],
+  );
+}
+
+function shown(told) {
+  const use = told.use;
+  if (!told.shown.length) return make("p", { class: "dim" }, "It was never shown to an agent.");
+  const untold = use.shown - use.used - use.ignored;
+  return [
+    make(
+      "p",
+      { class: "figures" },
+      make("span", {}, `shown ${many(use.shown, "time")}`),
+      make("span", { class: use.used ? "used" : "" }, `${use.used ? "✓ " : ""}used ${number(use.used)}`),
+      make("span", {}, `– not used ${number(use.ignored)}`),
+      untold ? make("span", {}, `· not judged ${number(untold)}`) : null,
+    ),
+    make("ol", { class: "mem-rows" }, told.shown.map(once)),
+  ];
+}
+
+function once(each) {
+  const [kind, words] = useOf(each.used, each.how);
+  const why = make("details", {}, make("summary", {}, `score ${each.score.toFixed(3)}`));
+  why.addEventListener("toggle", () => why.open && !why.querySelector("ul") && why.append(factors(each.why) ?? ""));
+  return make(
+    "li",
+    {},
+    make(
+      "p",
+      { class: "figures" },
+      make("span", {}, each.trigger.replaceAll("_", " ")),
+      make("span", {}, each.layer),
+      make("span", {}, tokens(each.tokens)),
+      make("span", { class: kind }, words),
+      ago(each.at),
+    ),
+    each.session
+      ? make(
+          "p",
+          {},
+          make("a", { href: `/timeline/${encodeURIComponent(each.session)}` }, each.about || `session ${each.session}`),
+        )
+      : null,
+    why,
+  );
+}
+
+function entry(each, doing) {
+  const undo = each.undo
+    ? make(
+        "button",
+        { type: "button", class: "quiet", "data-do": `undo-${each.number}`, on: { click: () => doing.undo(each) } },
+        each.what === "undo" ? "Do it again" : "Undo",
+      )
+    : null;
+  return make(
+    "li",
+    {},
+    make(
+      "p",
+      { class: "figures" },
+      make("strong", {}, `${each.who} ${each.said}`),
+      each.number ? make("span", {}, `entry ${each.number}`) : null,
+      ago(each.at),
+      each.undone ? make("span", {}, `taken back by entry ${each.undone}`) : null,
+      undo,
+    ),
+    each.what === "add" || !each.why ? null : make("p", { class: "dim" }, each.why),
+    each.changes.length ? make("ul", { class: "mem-ul" }, each.changes.map(change)) : null,
+  );
+}
+
+// What something was, and what it became.
+function change({ field, before, after }) {
+  const said = (told) => (bare(told) || told === undefined ? make("em", { class: "dim" }, "nothing") : plain(told));
+  return make(
+    "li",
+    { class: "mem-change" },
+    make("span", { class: "dim" }, `${field.replaceAll("_", " ")} `),
+    make("del", {}, said(before)),
+    make("span", { "aria-hidden": "true" }, " → "),
+    make("span", { class: "unseen" }, " became "),
+    make("ins", {}, said(after)),
+  );
+}

@@ -1,0 +1,187 @@
+"""A place in the list of sessions -> the next ones, newest first: what each was about, changed, broke and decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from foreword.errors import BadRequest
+from foreword.extract.actions import action_of
+from foreword.extract.changes import is_test
+from foreword.extract.fixes import elsewhere, fate_of
+from foreword.extract.merge import fixes_of, open_items
+from foreword.extract.text import cut
+from foreword.models import Change, Event, Memory, Session, text
+from foreword.store.registry import counts_as, names
+from foreword.store.timeline import Changed, Given
+
+if TYPE_CHECKING:
+    from foreword.store.registry import Known
+    from foreword.worker.app import App
+
+FEW = 5  # of one sort, in a row of the list; its story has all
+LOOKED_AT = 40  # changes of a session of which the few are chosen
+CAME = 200  # memories of one kind that a session may have come to
+TITLE, SUMMARY, FIX, BY = 160, 320, 150, 60  # characters
+QUIET = 30 * 60.0  # seconds: an agent that works tells something within minutes
+KINDS = ("summary", "handoff", "decision", "failure", "learning", "preference", "correction")
+ASIDE = ("proposed", "discarded")  # what nobody said yes to is told elsewhere
+
+
+def timeline(app: App, *, project: str = "", before: str = "", limit: int = 30) -> dict[str, Any]:
+    """Sessions of a project and its aliases, or of all, behind *before*, and where the next ones begin."""
+    store = app.store
+    registry = store.registry()
+    name = names(registry)
+    limit = max(1, limit)
+    found = store.sessions_before(*_place(before), projects=_counting_as(project, registry), limit=limit + 1)
+    shown = found[:limit]
+    ids = [each.id for each in shown]
+    came = {
+        id: [memory for memory in memories if memory.status not in ASIDE]
+        for id, memories in store.came_of(ids, kinds=KINDS, each=CAME).items()
+    }
+    fixed = fixing(app, came)
+    changed = store.changed_in(places(shown, came), each=LOOKED_AT)
+    given = store.given_to(ids)
+    unsummed = [id for id in ids if not any(memory.kind == "summary" for memory in came[id])]
+    prompts = store.began_with(unsummed) if unsummed else {}
+    now = app.now()
+    sessions = [
+        {
+            **head(each, came[each.id], name=name, now=now, prompt=prompts.get(each.id)),
+            **_told(each, came[each.id], changed.get(each.id, Changed((), 0)), fixed=fixed),
+            "given": vars(given.get(each.id, Given())),
+        }
+        for each in shown
+    ]
+    return {"sessions": sessions, "next": f"{shown[-1].last!r}/{shown[-1].id}" if len(found) > limit else ""}
+
+
+def head(
+    session: Session, came: Sequence[Memory], *, name: Callable[[str], str], now: float, prompt: Event | None
+) -> dict[str, Any]:
+    """What a session is called: by its summary, or by its first prompt until there is one."""
+    summary = summary_of(session, came)
+    asked = action_of(prompt, root="") if prompt and not summary else None
+    return {
+        "id": session.id,
+        "host": session.host,
+        "project": session.project,
+        "project_name": name(session.project),
+        "started": session.started,
+        "last": session.last,
+        "ended": session.ended,
+        "running": goes_on(session.last, session.ended, now=now),
+        "events": session.events,
+        "title": cut(summary.title if summary else asked.text if asked else "", TITLE),
+    }
+
+
+def goes_on(last: float, ended: float, *, now: float) -> bool:
+    """Whether a session does: nobody ended it, and it told something not long ago."""
+    return not ended and abs(now - last) < QUIET  # a clock that was set back leaves sessions of tomorrow behind
+
+
+def summary_of(session: Session, came: Iterable[Memory]) -> Memory | None:
+    """What sums a session up; of one that was in several projects, its own project's."""
+    found = [memory for memory in came if memory.kind == "summary"]
+    return next((memory for memory in found if memory.project == session.project), found[0] if found else None)
+
+
+def places(sessions: Iterable[Session], came: Mapping[str, Sequence[Memory]]) -> list[tuple[str, str]]:
+    """Each session with every project that it is known to have been in."""
+    return [
+        (project, each.id)
+        for each in sessions
+        for project in dict.fromkeys((each.project, *(memory.project for memory in came[each.id])))
+    ]
+
+
+def fixing(app: App, came: Mapping[str, Sequence[Memory]]) -> dict[str, dict[str, Any]]:
+    """The sessions that fixed what others saw and did not, with what each was about; by their ids."""
+    ids = elsewhere(came)
+    found = app.store.sessions_with(ids) if ids else ()
+    return {each["id"]: each for each in app.described(found)}
+
+
+def failure(memory: Memory, *, session: Session, fixed: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What broke, how often there, and what fixed it: there, or where else."""
+    ended = {id: fixed[id]["last"] for id in fixes_of(memory.detail) if id in fixed}
+    fate = fate_of(memory, session=session, ended=ended)
+    by = fixed[fate.by] if fate.by else None
+    return {
+        **named(memory),
+        "fix": cut(fate.fix, FIX) or None,
+        "open": fate.open,
+        "seen": memory.seen,
+        "times": fate.times,
+        "by": {"session": by["id"], "title": cut(by["title"], BY), "last": by["last"]} if by else None,
+        "later": fate.later,
+    }
+
+
+def named(memory: Memory) -> dict[str, Any]:
+    """What a memory goes by."""
+    return {"id": memory.id, "kind": memory.kind, "title": cut(memory.title, TITLE), "status": memory.status}
+
+
+def change(each: Change) -> dict[str, Any]:
+    return {"file": each.file, "function": each.function, "what": each.what, "signature": each.signature}
+
+
+def _told(
+    session: Session, came: Sequence[Memory], changed: Changed, *, fixed: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The few of each sort, and how many there are."""
+    summary = summary_of(session, came)
+    of = {kind: [memory for memory in came if memory.kind == kind] for kind in KINDS}
+    failures = [failure(memory, session=session, fixed=fixed) for memory in of["failure"][:FEW]]
+    rules = [named(memory) for kind in ("preference", "correction") for memory in of[kind]]
+    learned = [named(memory) for memory in of["learning"]]
+    left = [*of["handoff"], *([summary] if summary else [])]
+    steps = [step for memory in left for step in open_items(memory)]
+    # What a test is called says less than the function that it tests.
+    code = sorted(changed.changes, key=lambda each: is_test(each.file))
+    several: dict[str, tuple[list[Any], int]] = {
+        "changed": ([change(each) for each in code], changed.count),
+        "failures": (failures, len(of["failure"])),
+        "decisions": ([named(memory) for memory in of["decision"]], len(of["decision"])),
+        "rules": (rules, len(rules)),
+        "learned": (learned, len(learned)),
+        "next": (list(dict.fromkeys(steps)), len(set(steps))),
+    }
+    return {
+        "summary": cut(summary.body, SUMMARY) if summary else "",
+        "work": work_of(summary),
+        **{name: items[:FEW] for name, (items, _) in several.items()},
+        "more": {name: count - FEW for name, (_, count) in several.items() if count > FEW},
+    }
+
+
+def work_of(summary: Memory | None) -> str:
+    """Where a session's work was done and what became of it: branch, pull request, whether that was merged."""
+    detail: Mapping[str, Any] = summary.detail if summary else {}
+    branch, pull, fate = (text(detail, name) for name in ("branch", "pull_request", "fate"))
+    parts = [f"branch {branch}" if branch else "", f"pull request {pull}" if pull else "", fate]
+    return ", ".join(filter(None, parts))
+
+
+def _counting_as(project: str, registry: Mapping[str, Known]) -> tuple[str, ...]:
+    """A project and those that count as it: what an alias was told before is still under its own key."""
+    if not project:
+        return ()
+    key = counts_as(project, registry)
+    return (key, *(each for each, about in registry.items() if about.alias_of == key))
+
+
+def _place(before: str) -> tuple[float, str]:
+    """Where the next sessions begin, as an earlier answer told it."""
+    last, _, id = before.partition("/")
+    try:
+        told = float(last or 0.0)
+    except ValueError:
+        told = -1.0
+    if not 0 <= told < float("inf"):
+        raise BadRequest(f"`before` must be what `next` said, not {before[:40]!r}", hint="leave it out for the newest")
+    return told, id

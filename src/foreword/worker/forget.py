@@ -1,0 +1,397 @@
+"""Forget memories, sessions and projects: remove them from every file of the home, and prove it by a receipt.
+
+In this order, so that a kill at any point leaves nothing undone: note what is to go, hide it and bury it; replace
+copies of its texts in everything that stays, backups last; delete its rows; sweep the file. Until the rows are gone
+they tell what to look for, and the next worker begins again.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from foreword.capture.parse import project_at
+from foreword.encoding import storable
+from foreword.errors import BadRequest, ForewordError, NotFound, StoreError
+from foreword.extract.summary import without_opening
+from foreword.maintenance.similarity import alike
+from foreword.models import Memory, Query
+from foreword.paths import Home
+from foreword.redact import redact
+from foreword.store import forgetting as rows
+from foreword.store.forgetting import Copy, Cutter, Doomed, Forgetter
+from foreword.store.registry import counts_as
+from foreword.store.sqlite import Store
+from foreword.store.verbatim import Sentences, is_long, split
+from foreword.terms import terms
+from foreword.worker.jobs.extract import ExtractionJob
+from foreword.worker.jobs.imports import Importing
+from foreword.worker.jobs.refine import Refining
+from foreword.worker.scrub import files
+from foreword.worker.working_set import Work
+
+MOST_IDS = 10_000
+MOST_TITLES = 200  # that a preview names
+MOST_COMPARED = 50  # memories for which others that say the same are looked for
+MOST_WHY = 500  # characters
+MOST_NAMED = 100  # ids that the log keeps of one forgetting
+PIECE = 1 << 16  # bytes of a file that are read at once
+SWEEPS = 3  # a reader that is in the middle of something keeps the write-ahead log from being emptied
+USERS = ("config.toml", "synonyms.toml", "installed")  # the user's own words, byte for byte
+OURS = ("logs", "spool", "backups")
+PACKED = (".gz", ".zip", ".xz", ".bz2", ".zst", ".7z", ".tar", ".tgz")
+FOR_EVER = "this cannot be undone: there is no copy left to take it from"
+NOT_OURS = (
+    "the git repository: its commits, files and messages",
+    "exports and copies outside of the home, backups of your disk, snapshots",
+    "what a terminal shows and keeps in its scrollback",
+    "remnants on an SSD, which no program can overwrite",
+)
+
+
+class Forgetting:
+    """Forgets, one thing after another, while no session is distilled."""
+
+    def __init__(
+        self,
+        *,
+        home: Home,
+        store: Callable[[], Store],
+        extraction: ExtractionJob,
+        refining: Refining,
+        importing: Callable[[], Importing],
+        work: Work,
+        drain: Callable[[], None],
+        tell: Callable[[str, str], None],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._home, self._store, self._now, self._tell = home, store, now, tell
+        self._extraction, self._refining, self._importing, self._work = extraction, refining, importing, work
+        self._drain = drain
+
+    def asked(self, request: Mapping[str, Any], *, who: str = "user") -> dict[str, Any]:
+        """Forget what a caller names, or only tell what would go; what was left unfinished comes first."""
+        import_request = _wish(request, store=self._store())
+        if request.get("dry_run"):
+            return self._preview(import_request)  # it only reads, and a session's start would wait in line behind it
+        why = redact(str(request.get("why") or ""))[:MOST_WHY]
+        if self._importing().busy():
+            raise BadRequest("an import is running", hint="wait until it is done: it may bring what is forgotten here")
+        self._drain()
+        return self._extraction.apart(lambda: self._forget(import_request, who=who, why=why)).result()
+
+    def resume(self) -> None:
+        """Finish in the background what a killed worker left."""
+        try:
+            if self._store().forgetting.unfinished():
+                self._extraction.apart(self._finish_quietly)
+        except ForewordError:
+            return
+
+    def _preview(self, import_request: Mapping[str, Any]) -> dict[str, Any]:
+        store, live = self._store(), self._store().forgetting
+        going, texts = _all_of([live.ask], self._doomed(live, import_request))
+        about = live.ask(lambda execute: rows.preview(execute, going))
+        cutter = rows.cutter([live.ask], going, _with_titles(texts))
+        cut, in_files = _cut(store, cutter, dry_run=True), _cut_files(self._home, cutter, dry_run=True)
+        return {
+            "dry_run": True,
+            "tables": dict(about.tables),
+            "memories": [_named_memory(each) for each in about.memories[:MOST_TITLES]],
+            "more": len(about.memories[MOST_TITLES:]),
+            "cut": _some({**cut, "log": max(cut["log"], about.entries)}),
+            "cut_memories": [memory.id for memory in store.by_uid(sorted(cutter.cut))],
+            "similar": self._similar(about.memories, going),
+            "files": _some(in_files),
+            "sessions": list(going.sessions),
+            "projects": list(going.projects),
+            "copies": [_name(path, self._home) for path in _backups(self._home)],
+            "undo": FOR_EVER,
+            "not_ours": _not_ours(about),
+        }
+
+    def _forget(self, import_request: Mapping[str, Any], *, who: str, why: str) -> dict[str, Any]:
+        live = self._store().forgetting
+        if left := live.unfinished():
+            self._finish(left)
+        going = self._doomed(live, import_request)
+        if who == "agent":
+            [of_agent, *_] = self._store().by_id(going.ids[:1])
+            going = replace(going, only=of_agent.project)
+        return self._carry_out(going, who=who, why=why, at=self._now())
+
+    def _finish_quietly(self) -> None:
+        try:
+            if left := self._store().forgetting.unfinished():
+                self._finish(left)
+        except Exception as exc:  # noqa: BLE001 - nobody waits for this, so it must say what went wrong
+            self._tell("forget", f"something that was to be forgotten is not gone yet: {exc}; it is tried again")
+
+    def _finish(self, left: Mapping[str, Any]) -> None:
+        """Do what a killed worker was about to do."""
+        store = self._store()
+        live = store.forgetting
+        if left.get("sweep"):  # the rows are gone, and with them what to look for
+            store.sweep()
+            receipt = {"interrupted": True, "sentences": None, "left": None, "undo": FOR_EVER}
+            live.end(receipt, who="worker", why="finished", at=self._now(), ids=())
+        else:
+            why = "finished after an interruption"
+            self._carry_out(live.again(left), who="worker", why=why, at=float(left["at"]))
+
+    def _doomed(self, live: Forgetter, import_request: Mapping[str, Any]) -> Doomed:
+        going = live.ask(lambda execute: rows.doomed(execute, **import_request))
+        missing = [id for id in import_request["ids"] if id not in going.ids]
+        if missing:
+            raise NotFound(f"there is no memory {', '.join(missing[:5])}", hint="`foreword search` finds ids")
+        if not going.ids and not going.sessions and not going.projects:
+            raise NotFound("nothing here is like that", hint="`foreword search` and `foreword sessions` tell what is")
+        return going
+
+    def _carry_out(self, going: Doomed, *, who: str, why: str, at: float) -> dict[str, Any]:
+        began = time.perf_counter()
+        store, home = self._store(), self._home
+        live = store.forgetting
+        copies, unread = _opened(home)
+        try:
+            asks = [live.ask, *(copy.ask for copy in copies)]
+            going, texts = _all_of(asks, going)
+            cutter = rows.cutter(asks, going, _with_titles(texts))
+            about = live.ask(lambda execute: rows.preview(execute, going))
+            similar = self._similar(about.memories, going)
+            live.begin(going, at=at)
+            self._refining.drop()
+            self._work.forget(going.near)
+            cut = _cut(store, cutter)
+            live.bury_cut(cutter.cut, at=at)
+            in_files = _cut_files(home, cutter)
+            stones = live.stones()
+            for copy in copies:
+                in_files[_name(copy.path, home)] = copy.forget(cutter, stones=stones, at=at)
+            removed = live.remove(going)
+        finally:
+            for copy in copies:
+                copy.close()
+        store.sweep()
+        found = scan(home, live, cutter.sentences)
+        for _ in range(SWEEPS if found["left"] else 0):
+            store.give_back()
+            found = scan(home, live, cutter.sentences)
+        receipt = {
+            "memories": len(going.ids),
+            "sessions": len(going.sessions),
+            "projects": len(going.projects),
+            "removed": dict(removed),
+            "cut": _some({**cut, "log": max(cut["log"], about.entries)}),
+            "files": _some(in_files),
+            "cut_memories": [memory.id for memory in store.by_uid(sorted(cutter.cut))],
+            "similar": [each["id"] for each in similar],
+            "tombstones": len(stones[1]),
+            "sentences": {"looked_for": len(cutter.sentences.all), "too_short": sum(map(_is_short, set(texts)))},
+            **found,
+            "not_looked_into": [*unread, *found["not_looked_into"]],
+            "undo": FOR_EVER,
+            "seconds": round(time.perf_counter() - began, 2),
+        }
+        own = {memory.project for memory in about.memories}  # of a whole project not even its name is kept
+        project = "".join(own) if len(own) == 1 and not going.projects else ""
+        named = cutter.text(redact(why))[:MOST_WHY]
+        entry = live.end(receipt, who=who, why=named, at=at, ids=going.ids[:MOST_NAMED], project=project)
+        more = {"ids": list(going.ids), "entry": entry, "not_ours": _not_ours(about), "dry_run": False}
+        return {**receipt, **more, "similar": similar}
+
+    def _similar(self, memories: Sequence[Memory], going: Doomed) -> list[dict[str, str]]:
+        """Return the memories that stay and say the same in other words: whoever asked decides about them."""
+        found: dict[str, dict[str, str]] = {}
+        for memory in memories[:MOST_COMPARED]:
+            text = f"{memory.title}. {memory.body}"
+            query = Query(scopes=(memory.scope, "universal"), terms=terms(text), plain=True)
+            for other in (hit.memory for hit in self._store().by_words(query)):
+                if other.uid not in going.uids and alike(text, f"{other.title}. {other.body}"):
+                    found[other.id] = _named_memory(other)
+        return list(found.values())
+
+
+# ---- what is asked
+
+
+def _wish(request: Mapping[str, Any], *, store: Store) -> dict[str, Any]:
+    """Return what is to be forgotten, one of memories, a session, projects, or words in projects, as `doomed` asks."""
+    ids, session, project, match = (request.get(name) or "" for name in ("ids", "session", "project", "match"))
+    named = [name for name in ("ids", "session", "match") if request.get(name)]
+    if len(named) > 1 or not (named or project):
+        hint = "one of {ids: […]}, {session}, {project}, {match, project}"
+        raise BadRequest("say one thing that is to be forgotten", hint=hint)
+    if ids and (not isinstance(ids, list) or not all(isinstance(each, str) for each in ids) or len(ids) > MOST_IDS):
+        raise BadRequest(f"`ids` must be a list of at most {MOST_IDS:,} ids", hint='send {"ids": ["dec-…"]}')
+    if not all(isinstance(each, str) for each in (session, project, match)) or (named and project and not match):
+        raise BadRequest("`session`, `project` and `match` must be texts", hint="a project goes with `match` alone")
+    if match and (not str(match).strip() or not project):
+        raise BadRequest("`match` needs words, and the project they stand in", hint="send {match, project}")
+    return {
+        "ids": tuple(dict.fromkeys(ids or ())),
+        "session": _session(str(session), store=store) if session else "",
+        "projects": _projects(str(project), store=store) if project else (),
+        "match": str(match),
+    }
+
+
+def _session(named: str, *, store: Store) -> str:
+    """Find a session by its id, or by how that begins where it is the only one."""
+    if store.session(named):
+        return named
+    found = [each.id for each in store.sessions(limit=100_000) if each.id.startswith(named)]
+    if len(found) != 1:
+        many = f"{len(found)} sessions begin with" if found else "there is no session"
+        raise NotFound(f"{many} {named!r}", hint="`foreword sessions` lists them")
+    return found[0]
+
+
+def _projects(named: str, *, store: Store) -> tuple[str, ...]:
+    """Find a folder's project, or the one of that key, with those that are its aliases."""
+    key = storable(project_at(named).key if named.startswith("/") else named)
+    key = counts_as(key, store.registry())
+    found = store.forgetting.ask(lambda execute: rows.projects(execute, key))
+    if not found:
+        raise NotFound(f"nothing is known of the project {key!r}", hint="give a folder of it, or its key")
+    return found
+
+
+def _all_of(asks: Sequence[Callable[..., Any]], going: Doomed) -> tuple[Doomed, list[str]]:
+    """Return all that goes, and its texts in every wording that any of these databases has."""
+    for ask in asks:
+        going = ask(lambda execute, so_far=going: rows.known_as(execute, so_far))
+    texts = [text for ask in asks for text in ask(lambda execute: list(rows.texts(execute, going)))]
+    sentences = Sentences(_with_titles(texts))
+    for ask in asks:
+        going = ask(lambda execute, so_far=going: rows.with_copies(execute, so_far, sentences))
+    return going, texts
+
+
+def _with_titles(texts: Sequence[str]) -> list[str]:
+    """Return *texts*, and what a session would be called after each: a copy but for its first words."""
+    return [*texts, *(title for text in texts if (title := without_opening(text)) != text)]
+
+
+def _is_short(text: str) -> bool:
+    """Return whether a text has no sentence that is looked for outside of its session."""
+    return bool(text.strip()) and not any(map(is_long, split(text)))
+
+
+def _cut(store: Store, cutter: Cutter, *, dry_run: bool = False) -> Counter[str]:
+    """Replace copies in every row that stays; return how many rows change, by table."""
+    changed: Counter[str] = Counter()
+    after: Sequence[object] = ()
+    while True:
+        found = store.scrub(cutter, after=after, dry_run=dry_run)
+        changed[found.table] += found.changed
+        after = found.after
+        if not after:
+            return changed
+
+
+def _cut_files(home: Home, cutter: Cutter, *, dry_run: bool = False) -> Counter[str]:
+    """Replace copies in logs and in what was set aside; return how many lines change."""
+    changed: Counter[str] = Counter()
+    for each in files(home, cleaner=cutter, dry_run=dry_run):
+        changed[each.table] += each.changed
+    return changed
+
+
+# ---- what is told
+
+
+def _named_memory(memory: Memory) -> dict[str, str]:
+    return {"id": memory.id, "kind": memory.kind, "title": memory.title, "project": memory.project}
+
+
+def _not_ours(about: rows.Preview) -> list[str]:
+    """Return what is not ours to remove."""
+    return [*(f"the agent's own transcript {path}" for path in about.transcripts), *NOT_OURS]
+
+
+def _some(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
+
+
+# ---- the files of the home
+
+
+def scan(home: Home, live: Forgetter, sentences: Sentences) -> dict[str, Any]:
+    """Search every byte of every file for the sentences; tell what was read, what is left, and what cannot be read."""
+    count = size = 0
+    left: list[dict[str, Any]] = []
+    unread: list[str] = []
+    for path in _every(home):
+        name = _name(path, home)
+        if name == f"{home.database.name}-shm":
+            continue  # page numbers alone; and to open it besides would drop SQLite's locks
+        found: set[str] = set()
+        before = ""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        try:
+            for piece in live.pieces() if path == home.database else _pieces(path):
+                text = before + decoder.decode(piece)
+                found |= sentences.found(text)
+                before = text[-2 * sentences.longest :]  # twice: white space and escapes take room
+                size += len(piece)
+        except FileNotFoundError:
+            continue  # what is only there for a moment
+        except OSError as exc:
+            unread.append(f"{name}: {exc.strerror}")
+        count += 1
+        if path.suffix in PACKED:
+            unread.append(f"{name}: packed")
+        if found:
+            left.append({"file": name, "sentences": len(found), "why": _why_left(name, home)})
+    return {"scanned": {"files": count, "bytes": size}, "left": left, "not_looked_into": unread}
+
+
+def _why_left(name: str, home: Home) -> str:
+    first = name.partition("/")[0]
+    if first in USERS:
+        return "your own settings, which are never changed"
+    if first in OURS or first.startswith(home.database.name):
+        return "it stands in a memory that stays, or was written since"
+    return "a file that is not ours: remove it yourself"
+
+
+def _every(home: Home) -> Iterator[Path]:
+    """Yield every ordinary file of the home."""
+    for folder, _, names in os.walk(home.root):
+        for name in sorted(names):
+            path = Path(folder, name)
+            if stat.S_ISREG(os.lstat(path).st_mode):
+                yield path
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            yield piece
+
+
+def _backups(home: Home) -> list[Path]:
+    return sorted(home.backups.glob("*.db"))
+
+
+def _opened(home: Home) -> tuple[list[Copy], list[str]]:
+    """Open the backups; return those that can be, and what is wrong with the others."""
+    copies, unread = [], []
+    for path in _backups(home):
+        try:
+            copies.append(Copy(path))
+        except StoreError as exc:
+            unread.append(f"{_name(path, home)}: {exc}")
+    return copies, unread
+
+
+def _name(path: Path, home: Home) -> str:
+    return path.relative_to(home.root).as_posix()

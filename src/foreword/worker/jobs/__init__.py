@@ -1,0 +1,1 @@
+"""Run background jobs of the worker: extraction, imports, maintenance, usage."""

@@ -1,0 +1,118 @@
+"""What the keeper found -> the JSON that its callers get."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from foreword.extract.fixes import fate_of
+from foreword.models import Context, Injection, Memory, NoContext, Ranked, Session
+from foreword.recall import render
+from foreword.recall.pipeline import explain_nothing
+from foreword.recall.rank import CERTAIN
+
+if TYPE_CHECKING:
+    from foreword.store.seen import Seen
+    from foreword.store.silences import Silence
+
+
+def host(seen: Seen) -> dict[str, Any]:
+    """What was seen of a host; null for what never was."""
+    event = {"at": seen.at, "name": seen.name, "session": seen.session, "project": seen.project}
+    given = {"at": seen.given, "trigger": seen.trigger, "tokens": seen.tokens}
+    return {
+        "last_event": event if seen.at else None,
+        "last_injection": given if seen.given else None,
+        "sessions": seen.sessions,
+        "events": seen.events,
+    }
+
+
+def context(got: Context | NoContext, id: str, *, trigger: str = "prompt") -> dict[str, Any]:
+    """Return a context as JSON; no context is an answer too."""
+    found = got if isinstance(got, Context) else None
+    return {
+        "context": found.text if found else "",
+        "tokens": found.tokens if found else 0,
+        "budget": got.budget,
+        "layers": dict(found.layers) if found else {},
+        "skipped": dict(got.skipped),
+        "build_ms": round(got.build_ms, 3),
+        "injection": id,
+        "why": "" if isinstance(got, Context) else _sentence(trigger, got),
+        "reason": "" if isinstance(got, Context) else got.reason,
+    }
+
+
+def _sentence(trigger: str, got: NoContext) -> str:
+    numbers = {"budget": got.budget, "spent": got.spent, "allowed": got.allowed}
+    return explain_nothing(trigger, got.reason, **numbers) or got.reason
+
+
+def again(given: Injection) -> dict[str, Any]:
+    """Context that was given before, byte for byte."""
+    return {
+        "context": given.text,
+        "tokens": given.tokens,
+        "budget": given.budget,
+        "layers": dict(given.layers),
+        "skipped": dict(given.skipped),
+        "build_ms": given.build_ms,
+        "injection": given.id if given.text else "",
+        "why": "" if given.text else "nothing was worth saying when it was first asked in this context window",
+        "reason": "",
+    }
+
+
+def injection(given: Injection, *, text: bool) -> dict[str, Any]:
+    """What was given as JSON, with its text where it was asked for."""
+    told = {
+        **vars(given),
+        "layers": dict(given.layers),
+        "skipped": dict(given.skipped),
+        "items": [{**vars(item), "why": dict(item.why)} for item in given.items],
+        "terms": list(given.terms),
+        "files": list(given.files),
+    }
+    return told if text else {name: each for name, each in told.items() if name != "text"}
+
+
+def silence(kept: Silence, known: Mapping[str, Memory]) -> dict[str, Any]:
+    """A silence as JSON, with its reason in words and the title of the memory that was nearest, as *known*."""
+    nearest = known.get(kept.nearest)
+    numbers = {"budget": kept.budget, "spent": kept.spent, "allowed": kept.allowed}
+    says = explain_nothing(kept.trigger, kept.why, **numbers)
+    return {**vars(kept), "says": says, "title": nearest.title if nearest else ""}
+
+
+def rejected(kept: Memory, why: str) -> dict[str, Any]:
+    """A memory that was weighed and left out, as it is called now, and why."""
+    return {"memory": kept.id, "kind": kept.kind, "title": kept.title, "why": why}
+
+
+def memory(kept: Memory) -> dict[str, Any]:
+    """A memory as JSON."""
+    return {
+        **vars(kept),
+        "tags": list(kept.tags),
+        "files": list(kept.files),
+        "functions": list(kept.functions),
+        "detail": dict(kept.detail),
+        **({"asleep": True} if kept.kind == "learning" and kept.confidence < CERTAIN else {}),
+    }
+
+
+def seen_by(session: Session, kept: Memory, *, ended: Mapping[str, float]) -> dict[str, Any]:
+    """A memory as JSON, and of a failure what came of it in a session that saw it."""
+    if kept.kind != "failure":
+        return memory(kept)
+    return {**memory(kept), "here": vars(fate_of(kept, session=session, ended=ended))}
+
+
+def compact(ranked: Ranked, now: float) -> dict[str, Any]:
+    """One line of a result, with where it is from and when."""
+    memory = ranked.memory
+    day = time.strftime("%Y-%m-%d", time.gmtime(memory.created))
+    line = f"{render.compact(ranked, now=now)} | {render.neutral(memory.project or memory.scope, width=60)} | {day}"
+    return {"id": memory.id, "kind": memory.kind, "score": ranked.score, "line": line}

@@ -1,0 +1,161 @@
+"""A call of an MCP tool -> the session behind it and its project; where that cannot be told, no session at all.
+
+Claude Code's hook tells the id of a tool's use before the tool is called: whoever calls with that id is that session.
+Codex tells its session with every call. Else the host's own variable names it, else it is the one session of that host
+and project that is in the middle of a turn. A guess would charge one window for what another was shown, so two
+candidates count as none.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foreword.agents import host_of
+from foreword.capture.parse import ParsedHook
+from foreword.encoding import storable
+from foreword.errors import BadRequest
+from foreword.models import Project, Session
+from foreword.redact import redact
+from foreword.store.sqlite import Store
+
+MOST_USES = 2000  # ids of tool uses that are kept in mind; a call follows its hook within the second
+# Seconds since its last event for which a session may be in the middle of a turn: the longest command that an agent
+# runs by default takes ten minutes, tells of itself when it ends, and the model has some time to think.
+TURN = 15 * 60.0
+MOST_LIVE = 20  # sessions of a project that are looked at
+ENDS = ("stop", "session_end")  # kinds of events after which nobody calls a tool
+WAYS = ("by_tool_use", "by_call", "by_variable", "by_newest", "ambiguous", "none")
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls: the project, and the session and its window where they are known."""
+
+    project: Project
+    session: str = ""
+    window: str = ""  # the session whose context window the answer lands in; none for a sub-agent, which has its own
+    host: str = ""  # one of ours
+    client: str = ""  # as it calls itself
+
+
+@dataclass(frozen=True)
+class _Use:
+    session: str
+    cwd: str
+    host: str
+    inner: bool
+
+
+class Callers:
+    """Knows which session used which tool, for as long as the worker runs."""
+
+    def __init__(
+        self,
+        *,
+        store: Callable[[], Store],
+        project_of: Callable[[str], Project],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._now = now
+        self._store = store
+        self._project_of = project_of
+        self._lock = threading.Lock()
+        self._uses: dict[str, _Use] = {}
+        self._counted: Counter[str] = Counter()
+
+    def saw(self, parsed: ParsedHook, *, host: str) -> None:
+        """A hook told that a tool is about to be used."""
+        told = parsed.told
+        if told.id and told.session:
+            with self._lock:
+                self._uses[told.id] = _Use(session=told.session, cwd=told.cwd, host=host, inner=told.inner)
+                while len(self._uses) > MOST_USES:
+                    del self._uses[next(iter(self._uses))]
+
+    def who(self, told: Mapping[str, Any]) -> Caller:
+        """Who calls, by what its process told of itself."""
+        client, cwd = _text(_dict(told.get("client")), "name"), _text(told, "cwd")
+        host, inner = host_of(client), False
+        if use := self._uses.get(_text(told, "tool_use")):
+            session, where, way, host, inner = use.session, use.cwd, "by_tool_use", use.host, use.inner
+        elif host and (session := redact(storable(_text(told, "session")))):
+            known = self._store().session(session)
+            where, way, inner = known.cwd if known else "", "by_call", told.get("inner") is True
+        else:
+            session, where, way = self._by_variable(told, host) or self._by_newest(cwd, host)
+        self._count(way)
+        return Caller(
+            project=self._project(where, cwd),
+            session=session,
+            window="" if inner else session,
+            host=host,
+            client=client,
+        )
+
+    def counts(self) -> dict[str, int]:
+        """How many calls there were, and how their sessions were found."""
+        with self._lock:
+            return {"calls": sum(self._counted.values()), **{way: self._counted[way] for way in WAYS}}
+
+    def _by_variable(self, told: Mapping[str, Any], host: str) -> tuple[str, str, str] | None:
+        """The session that the host's variable names; one that it inherited from another host's says nothing."""
+        named = told.get("sessions")
+        ids = {
+            redact(storable(_text(each, "id")))
+            for each in map(_dict, named if isinstance(named, list) else ())
+            if host and _text(each, "host") == host and _text(each, "id")
+        }
+        known = {id: self._store().session(id) for id in ids}
+        # A process outlives a `/clear`, and with it the session that it was started for.
+        open_ones = [(id, session) for id, session in known.items() if session is None or not session.ended]
+        if len(open_ones) != 1:
+            return None
+        [(id, session)] = open_ones
+        return id, session.cwd if session else "", "by_variable"
+
+    def _by_newest(self, cwd: str, host: str) -> tuple[str, str, str]:
+        """The one session of this host and project that is in the middle of a turn."""
+        try:
+            project = self._project_of(cwd).key
+        except BadRequest:
+            return "", "", "none"
+        # A client that is no host of ours has no session that a hook could have told us of.
+        found = self._store().sessions(project, limit=MOST_LIVE) if host else ()
+        live = [each for each in found if each.host == host and self._in_a_turn(each)]
+        if len(live) == 1:
+            return live[0].id, live[0].cwd, "by_newest"
+        return "", "", "ambiguous" if live else "none"
+
+    def _in_a_turn(self, session: Session) -> bool:
+        if session.ended or not 0 <= self._now() - session.last < TURN:
+            return False
+        last = self._store().events(session.id, limit=1, newest=True)
+        return not last or last[0].kind not in ENDS
+
+    def _project(self, *folders: str) -> Project:
+        for folder in folders:
+            try:
+                return self._project_of(folder)
+            except BadRequest:
+                continue
+        raise BadRequest(
+            "nobody says which project this is", hint="set FOREWORD_PROJECT to its folder for the MCP server"
+        )
+
+    def _count(self, way: str) -> None:
+        with self._lock:
+            self._counted[way] += 1
+
+
+def _dict(given: Any) -> Mapping[str, Any]:
+    return given if isinstance(given, dict) else {}
+
+
+def _text(told: Mapping[str, Any], name: str) -> str:
+    given = told.get(name)
+    return given if isinstance(given, str) else ""

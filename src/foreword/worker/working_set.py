@@ -1,0 +1,322 @@
+"""Events as they pass, the store and git -> what is being worked on: files, newest first, and the last tool uses."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import lru_cache
+
+from foreword.agents import find
+from foreword.capture.parse import CapturedEvent
+from foreword.errors import BadPayload, BadRequest, StoreError
+from foreword.models import GOING_ON, Event, Trigger
+from foreword.projects import languages
+from foreword.recall.query import MOST_TOUCHED
+from foreword.recall.relevance import content_words
+
+MOST_SESSIONS = 200  # of which one is remembered; the others are read from the store when they go on
+MOST_ROOTS = 200
+EVENTS = 100  # read from the store after a restart: the last hour of a busy session
+EVENTS_SECONDS = 0.02  # that a prompt waits for them
+LATELY = 300.0  # seconds for which a tool use tells something about the next prompt
+TOOLS = ("tool", "tool_failure")
+READING = ("Read", "Grep", "Glob", "LS", "NotebookRead")  # tools that name files and change none
+MOST_LIVE = 200  # events that pass before the earlier ones of their session are read
+MOST_WORDS = 20_000  # of a session's conversation
+MOST_EDITED = 5  # files of another session that are named
+MOST_PARALLEL = 3  # other sessions
+ACTIVE = 1800.0  # seconds since the last event, within which a session is at work
+GIT_SECONDS = 10.0  # for which an answer of git is fresh
+GIT_SHARE = 20  # times as long as git took, it rests: a huge repository costs a twentieth of a processor at most
+GIT_REST = 600.0  # after a failure
+LANGUAGES_SECONDS = 30.0
+BEGINNINGS = ("", "startup", "new", "clear")  # sources of a session that has no earlier events
+
+
+class Work:
+    """What is being worked on in every session and project, for as long as the worker runs."""
+
+    def __init__(
+        self,
+        *,
+        earlier: Callable[[str], Sequence[Event]],
+        tell: Callable[[str, str], None],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._now = now
+        self._earlier = earlier  # a session's last events, newest first
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._sessions: dict[str, _Session] = {}
+        self._changed: dict[str, _Changed] = {}
+        self._languages: dict[str, tuple[float, tuple[str, ...]]] = {}
+        self._looking = ThreadPoolExecutor(2, thread_name_prefix="looking")
+
+    def saw(self, told: CapturedEvent) -> None:
+        """Keep in mind what an event touched: some microseconds, and nothing that waits."""
+        event = told.event
+        if event.session:
+            with self._lock:
+                begins = event.kind == "session_start" and told.parsed.told.source in BEGINNINGS
+                text = told.parsed.told.prompt if event.kind == "prompt" else told.parsed.told.answer
+                self._session(event.session, whole=begins).saw(event, told.parsed.told.files, text=text)
+
+    def around(self, trigger: Trigger) -> Trigger:
+        """The moment with what is being worked on; git is asked in the background, and answers the next time."""
+        root = trigger.project.root
+        if not root:
+            return replace(trigger, languages=())  # a project that was never seen on this machine
+        changed = self._changed_in(root)
+        files = dict(changed or {})
+        recent: tuple[str, ...] = ()
+        first, words = True, frozenset[str]()
+        if trigger.session:
+            self._read_back(trigger.session)
+            with self._lock:
+                session = self._session(trigger.session)
+                touched, recent = dict(session.files), session.lately(self._now())
+                first, words = session.prompts <= 1, frozenset(session.words)
+            for path, at in touched.items():
+                name = _inside(path, root)
+                if name:
+                    files[name] = max(at, files.get(name, 0.0))
+        newest = sorted(files, key=lambda name: (-files[name], name))[:MOST_TOUCHED]
+        return replace(
+            trigger,
+            touched=tuple(newest),
+            recent=recent,
+            languages=self._languages_of(root),
+            first=first,
+            session_words=words,
+            parallel=self._parallel(trigger),
+            changed=None if changed is None else frozenset(changed),
+        )
+
+    def _parallel(self, trigger: Trigger) -> tuple[tuple[float, tuple[str, ...]], ...]:
+        """Return the other sessions that are active in this project's folder: since when, with which files."""
+        if not trigger.session:
+            return ()
+        now, root = self._now(), trigger.project.root
+        with self._lock:
+            others = [
+                (each.began, tuple(name for path in each.newest_edits() if (name := _inside(path, root))))
+                for id, each in self._sessions.items()
+                if id != trigger.session and each.project == trigger.project.key and each.is_active(now)
+            ]
+        return tuple(sorted(each for each in others if each[1]))[-MOST_PARALLEL:]
+
+    def folder(self, session: str, *, before_last: bool) -> str:
+        """Return the folder of a session's shell after its last event, or before that; empty where not known."""
+        with self._lock:
+            found = self._sessions.get(session)
+            return "" if found is None else found.cwd_before if before_last else found.cwd
+
+    def done(self, session: str) -> tuple[int, int]:
+        """Return how many files a session edited, and how often it used tools, as far as this worker saw it."""
+        with self._lock:
+            found = self._sessions.get(session)
+            return (found.edits(), found.uses) if found else (0, 0)
+
+    def forget(self, sessions: Sequence[str]) -> None:
+        """Keep nothing of these in mind."""
+        with self._lock:
+            for session in sessions:
+                self._sessions.pop(session, None)
+
+    def close(self) -> None:
+        self._looking.shutdown(cancel_futures=True)
+
+    # -- sessions -----------------------------------------------------------------------------------------------
+    def _session(self, id: str, *, whole: bool = False) -> _Session:
+        """The session, which is now the one that was used last; the one that was not used for longest goes."""
+        found = self._sessions.pop(id, None) or _Session(whole=whole)
+        self._sessions[id] = found
+        if len(self._sessions) > MOST_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        return found
+
+    def _read_back(self, id: str) -> None:
+        """What a session did before this worker was there, read once."""
+        with self._lock:
+            session = self._session(id)
+            if session.whole:
+                return
+            session.whole = True
+        # Late, then the next prompt has them; or the worker is leaving.
+        with contextlib.suppress(TimeoutError, RuntimeError):
+            self._looking.submit(self._read_events, id).result(EVENTS_SECONDS)
+
+    def _read_events(self, id: str) -> None:
+        try:
+            events = self._earlier(id)
+        except StoreError:
+            return  # recall is told the same, and tells it
+        with self._lock:
+            live = self._session(id).begin_again()
+        known = {key for key, _, _ in live}
+        for event in reversed(events):
+            if event.key in known:
+                continue  # it passed by while it was written
+            try:
+                read = find(event.host).read(event.payload)
+            except BadPayload:
+                continue  # a host that we do not know
+            with self._lock:
+                text = read.prompt if event.kind == "prompt" else read.answer
+                self._session(id).saw(event, read.files, text=text)
+        with self._lock:
+            for _, kind, text in live:
+                self._session(id).converse(kind, text)
+
+    # -- projects -----------------------------------------------------------------------------------------------
+    def _changed_in(self, root: str) -> dict[str, float] | None:
+        """Return what git said last, None before its first answer; ask again where that was too long ago."""
+        now = time.monotonic()
+        with self._lock:
+            if len(self._changed) > MOST_ROOTS:
+                self._changed.clear()
+            known = self._changed.setdefault(root, _Changed())
+            asks = not known.asking and now >= known.until
+            known.asking = known.asking or asks
+        if asks:
+            with contextlib.suppress(RuntimeError):  # the worker is leaving
+                self._looking.submit(self._ask_git, root, known)
+        return known.files
+
+    def _ask_git(self, root: str, known: _Changed) -> None:
+        from foreword.importers.history import (
+            changed,  # `re`, `subprocess` and `tempfile`, which an idle worker does without
+        )
+
+        began = time.monotonic()
+        rest = GIT_REST
+        try:
+            known.files = changed(root)
+            rest = max(GIT_SECONDS, GIT_SHARE * (time.monotonic() - began))
+        except BadRequest as exc:
+            known.files = None
+            self._tell("git", f"{exc}; {exc.hint}")
+        finally:
+            known.until, known.asking = time.monotonic() + rest, False
+
+    def _languages_of(self, root: str) -> tuple[str, ...]:
+        now = time.monotonic()
+        known = self._languages.get(root)
+        if known is None or now - known[0] > LANGUAGES_SECONDS:
+            if len(self._languages) > MOST_ROOTS:
+                self._languages.clear()
+            known = self._languages[root] = (now, languages(root))
+        return known[1]
+
+
+class _Changed:
+    """What git said of one project."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, float] | None = None
+        self.until = 0.0  # when it may be asked again
+        self.asking = False
+
+
+class _Session:
+    """The files of one session by when each was touched last, and its last tool uses."""
+
+    def __init__(self, *, whole: bool) -> None:
+        self.whole = whole  # nothing of it is only in the store
+        self.files: dict[str, float] = {}
+        self.tools: list[tuple[float, str]] = []
+        self.uses = 0  # of tools
+        self.words: set[str] = set()  # of its prompts and answers, without the newest prompt
+        self.prompts = 0  # in the present context window
+        self.project = self.cwd_before = self.cwd = ""
+        self.began = self.last = 0.0
+        self.ended = False
+        self._edited: dict[str, None] = {}
+        self._prompt = ""  # the newest, until something follows it
+        self._live: list[tuple[str, str, str]] = []  # key, kind and text of what passed before the rest was read
+
+    def saw(self, event: Event, files: Sequence[str], *, text: str = "") -> None:
+        self.project = event.project or self.project
+        if event.at >= self.last:  # what is read back is older than what passed by
+            self.cwd_before, self.cwd = self.cwd or event.cwd, event.cwd
+            self.last, self.ended = event.at, event.kind == "session_end"
+        self.began = min(self.began or event.at, event.at)
+        goes_on = event.kind == "session_start" and event.payload.get("source") in GOING_ON
+        kind = "" if goes_on else event.kind
+        if not self.whole:
+            self._live = [*self._live, (event.key, kind, text)][-MOST_LIVE:]
+        self.converse(kind, text)
+        if event.kind not in TOOLS:
+            return
+        self.uses += 1
+        if event.kind == "tool" and files and event.payload.get("tool_name") not in READING:
+            for file in files:
+                path = os.path.join(event.cwd or "/", file)
+                self._edited.pop(path, None)
+                self._edited[path] = None
+        self.tools = sorted([*self.tools, (event.at, event.kind)])[-8:]  # what was spooled comes later than it was
+        for file in files:
+            path = os.path.join(event.cwd or "/", file)
+            self.files[path] = max(event.at, self.files.get(path, 0.0))
+        if len(self.files) > 2 * MOST_TOUCHED:
+            newest = sorted(self.files.items(), key=lambda item: -item[1])
+            self.files = dict(newest[:MOST_TOUCHED])
+
+    def begin_again(self) -> list[tuple[str, str, str]]:
+        """Return what passed by, and forget the conversation: what came before it is read now."""
+        live, self._live = self._live, []
+        self.words, self.prompts, self._prompt = set(), 0, ""
+        return live
+
+    def converse(self, kind: str, text: str) -> None:
+        """Note the words of the conversation, which tell a new topic from one that goes on."""
+        if kind in ("session_start", "compaction"):
+            self.words, self.prompts, self._prompt = set(), 0, ""
+            return
+        if self._prompt:
+            self.words |= content_words(self._prompt)
+            self._prompt = ""
+        if kind == "prompt":
+            self.prompts, self._prompt = self.prompts + 1, text
+        elif kind == "stop" and text:
+            self.words |= content_words(text)
+        if len(self.words) > MOST_WORDS:
+            self.words = set(list(self.words)[-MOST_WORDS:])
+
+    def is_active(self, now: float) -> bool:
+        """Return whether something happened lately, and the session did not end."""
+        return not self.ended and 0 <= now - self.last < ACTIVE
+
+    def edits(self) -> int:
+        """Return how many files it edited."""
+        return len(self._edited)
+
+    def newest_edits(self) -> list[str]:
+        """Return the files that it edited, newest first."""
+        return list(reversed(self._edited))[:MOST_EDITED]
+
+    def lately(self, now: float) -> tuple[str, ...]:
+        return tuple(kind for at, kind in reversed(self.tools) if now - at < LATELY)
+
+
+def _inside(path: str, root: str) -> str:
+    """*path* relative to *root*; nothing where it lies elsewhere."""
+    path = os.path.normpath(path)
+    top = root.rstrip("/") + "/"
+    if not path.startswith(top):
+        # A project is known by its real folder; a host may call it by a link.
+        path = os.path.join(_real(os.path.dirname(path)), os.path.basename(path))
+    return path[len(top) :] if path.startswith(top) else ""
+
+
+@lru_cache(1000)
+def _real(folder: str) -> str:
+    try:
+        return os.path.realpath(folder)
+    except (OSError, ValueError):
+        return folder
