@@ -8,23 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foreword.extract.actions import Action
-from foreword.extract.failures import (
+from foreword.extract.failure_memory import (
     EARLIER,
     MOST_SESSIONS,
-    UNCHANGED,
     confirm_failure_detail,
     failure_body,
     failure_detail,
-    failure_key,
-    failure_of,
     failure_title,
-    failures_of,
     merge_failure_detail,
-    run_of,
-    runs_of,
     sessions_seen,
     sessions_worked,
 )
+from foreword.extract.failures import UNCHANGED, failure_key, failure_of, failures_of, run_of, runs_of
 from foreword.extract.outputs import ended_badly, error_key, error_line, failed_test
 from foreword.extract.turns import turns_of
 from foreword.models import Edit

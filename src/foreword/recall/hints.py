@@ -11,24 +11,26 @@ from typing import Any
 
 from foreword.extract.actions import Action
 from foreword.extract.commands import commands_of, folders_of, likeness, word_set
-from foreword.extract.failures import (
-    FIXER,
-    Failure,
-    Run,
+from foreword.extract.failure_memory import (
     advice_for,
-    calls,
     checked_detail,
     counted,
-    failure_key,
-    failure_of,
     folder_advice,
-    is_path_shape,
-    names_file,
-    run_of,
     sessions_seen,
     sessions_succeeded,
     sessions_worked,
     where,
+)
+from foreword.extract.failures import (
+    FIXER,
+    Failure,
+    Run,
+    calls,
+    failure_key,
+    failure_of,
+    is_path_shape,
+    names_file,
+    run_of,
 )
 from foreword.extract.outputs import failed_script
 
@@ -247,8 +249,8 @@ def _instead(detail: Mapping[str, Any], command: str) -> list[str]:
         return [f"{form}, as in {each} ({counted(count)})" if form else f"{each} worked in {count}"]
     if form:
         return [form]
-    places = [where(each) for each in (detail.get("worked_in") or {}).values()]
-    return [f"it worked{places[0]}"] if places else []
+    places = (detail.get("worked_in") or {}).items()
+    return next(([f"it worked{where(place)}"] for each, place in places if sessions_worked(detail, each) >= ENOUGH), [])
 
 
 def _fix_applies(detail: Mapping[str, Any], failure: Failure) -> bool:
