@@ -421,7 +421,8 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
     if again is None:
         return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "", open=True)
     if not edits:
-        fixer = fixer or next((run for run in reversed(tools) if any(_fixes(each) for each in run.commands)), None)
+        if own.commands[own.place].kind != "look":  # what is not there comes with other work
+            fixer = fixer or next((run for run in reversed(tools) if any(_fixes(each) for each in run.commands)), None)
         if fix := _difference(failure, own, runs[again]):
             return replace(failure, fix=fix)
         if fixer is None and not runs[again].words <= own.words and _stands_alone(runs[again]):
@@ -432,12 +433,8 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
 
 
 UNCHANGED = "worked unchanged when it was run again"
-_BY_CHANCE = (
-    "test",
-    "git",
-    "install",
-    "deploy",
-)  # a linter or compiler that passes the second time was given other files
+# A linter or a compiler that passes the second time was given other files.
+_BY_CHANCE = ("test", "git", "install", "deploy")
 
 
 def _is_chance(failed: Run, again: Run, between: Sequence[Run]) -> bool:
@@ -473,8 +470,9 @@ def _other_call(failed: Run, later: Run) -> str:
     if one.kind != "look" or one.words[0] == "cd":
         return ""
     for each in later.commands:
-        if each.program == one.program and each.words != one.words:
-            return " ".join((each.program, *(word for word in each.words[1:] if _FLAG.fullmatch(word))))
+        flags = [word for word in each.words[1:] if _FLAG.fullmatch(word)]
+        if each.program == one.program and flags and each.words != one.words:
+            return " ".join((each.program, *flags))
     return ""
 
 
