@@ -19,7 +19,7 @@ from foreword.extract.failure_memory import (
     sessions_seen,
     sessions_worked,
 )
-from foreword.extract.failures import UNCHANGED, failure_key, failure_of, failures_of, run_of, runs_of
+from foreword.extract.failures import failure_key, failure_of, failures_of, run_of, runs_of
 from foreword.extract.outputs import ended_badly, error_key, error_line, failed_test
 from foreword.extract.turns import turns_of
 from foreword.models import Edit
@@ -299,18 +299,6 @@ def test_a_script_that_worked_from_a_file_is_told_so():
     assert here.fix == "worked with the script in a here-document"
     (other,) = found(broken, run("python3 manage.py migrate"))
     assert other.fix == ""
-
-
-def test_a_test_that_passes_when_it_is_run_again_is_told_so_and_a_linter_is_not():
-    locked = "FAILED tests/test_cart.py::test_sum - OperationalError: database is locked"
-    (chance,) = found(run("pytest", locked, failed=True), run("git status"), run("pytest", "3 passed"))
-    assert chance.fix == UNCHANGED
-    (moved,) = found(run("pytest", locked, failed=True), run("mv a.db b.db"), run("pytest", "3 passed"))
-    assert moved.fix == ""
-    (edited,) = found(run("pytest", locked, failed=True), edit("cart.py", "a", "b"), run("pytest", "3 passed"))
-    assert edited.fix != UNCHANGED
-    (lint,) = found(run("make lint", UNSORTED, failed=True), run("make lint"))
-    assert lint.fix == ""
 
 
 def test_of_a_tool_that_looks_around_the_flags_are_kept():

@@ -414,8 +414,7 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
             return replace(failure, fix=form)
     if failure.cause != "content":
         return _with_alternative(failure, own, [run for _, run in near], again=again is not None)
-    between = [run for at, run in fine if at < until]
-    tools = [run for run in between if _stands_alone(run)]
+    tools = [run for at, run in fine if at < until and _stands_alone(run)]
     fixer = next((run for run in tools if _is_fixer(own, run)), None)
     named = [each for each in edits if names_file(failure.files, each.file)]
     if again is None:
@@ -427,21 +426,7 @@ def _with_fix(failure: Failure, place: int, steps: Sequence[Action], runs: Mappi
             return replace(failure, fix=fix)
         if fixer is None and not runs[again].words <= own.words and _stands_alone(runs[again]):
             fixer = runs[again]
-        elif fixer is None and _is_chance(own, runs[again], between):
-            return replace(failure, fix=UNCHANGED)
     return replace(_with_edits(failure, named), worked=shown(fixer.line) if fixer else "")
-
-
-UNCHANGED = "worked unchanged when it was run again"
-# A linter or a compiler that passes the second time was given other files.
-_BY_CHANCE = ("test", "git", "install", "deploy")
-
-
-def _is_chance(failed: Run, again: Run, between: Sequence[Run]) -> bool:
-    """Whether the very same line worked the second time, although nothing that this session did had changed anything."""
-    if failed.commands[failed.place].kind not in _BY_CHANCE or failed.words != again.words:
-        return False
-    return not any(alters(each) for run in between for each in run.commands)
 
 
 def _with_alternative(failure: Failure, own: Run, near: Sequence[Run], *, again: bool) -> Failure:
