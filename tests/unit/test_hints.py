@@ -148,7 +148,7 @@ def test_the_alternative_most_like_the_command_is_named_without_foreign_paths():
     assert "`yarn run test` worked in 3" in test.text
 
 
-FAILED = "make lint", "src/cart.ts\n  × The imports are not sorted.\n"
+FAILED = "make lint --all", "src/cart.ts\n  × The imports are not sorted.\n"
 
 
 @table(
@@ -156,6 +156,7 @@ FAILED = "make lint", "src/cart.ts\n  × The imports are not sorted.\n"
     [
         ({"worked": {"make fmt": ["s1", "s2"]}}, "; `make fmt` worked in 2 [fai-2m7k1xq0]"),
         ({"fix": "worked without `--all`"}, "; it worked without --all [fai-2m7k1xq0]"),
+        ({"fix": "worked without `--each`"}, ""),
         ({"fix": "edited src/cart.ts: `import a`", "fixed_files": ["src/cart.ts"]}, "; fixed then: edited src/cart.ts: import a [fai-2m7k1xq0]"),
         ({"fix": "edited src/other.ts", "fixed_files": ["src/other.ts"], "error": "The imports are not sorted!"}, ""),
         ({"worked": {"make fmt": ["s1"]}}, ""),
@@ -244,12 +245,19 @@ def test_hints_over_many_failures_take_no_time():
 )
 def test_how_a_call_must_differ_is_told_unless_it_skips_a_check(fix, sessions, end):
     hint = hint_before(
-        "shopctl yarn unit",
+        "shopctl yarn unit --strict --frozen-lockfile",
         known("shopctl yarn", "error: unrecognized subcommand 'yarn'", fix=fix, fixes={fix: sessions}),
         now=NOW,
     )
     assert hint is not None
     assert hint.text.removesuffix(" [fai-2m7k1xq0]").endswith(f"; {end}" if end else "'yarn'\"")
+
+
+def test_a_call_without_the_words_to_leave_out_is_another_matter():
+    fix = "worked without `cut`"
+    failed = known("shopctl api -f", "Field 'note' doesn't accept argument 'cut'", fix=fix, fixes={fix: ["s1"]})
+    assert hint_before("shopctl api -f query='{ note(cut:80) }'", failed, now=NOW) is not None
+    assert hint_before("shopctl api -f query='{ price }'", failed, now=NOW) is None
 
 
 def test_a_command_that_only_looks_is_told_after_its_error_alone():

@@ -83,6 +83,8 @@ def hint_before(
         shape = str(detail.get("command", ""))
         if all(part.kind == "look" for part in commands_of(shape)):
             continue  # looking around costs nothing: what works instead comes after its error
+        if not _has_what_failed(detail, command):
+            continue
         often = f"failed in {counted(sessions_seen(detail))}"
         begin = f"{_call(detail)} {often}, last {age(detail.get('last'), now=now)}"
         if not is_path_shape(shape):  # of any program that is given such a path
@@ -102,6 +104,8 @@ def hint_after(
         return None
     for each in _same(failure, run, known):
         detail = each.detail
+        if not _has_what_failed(detail, command):
+            continue
         instead = _instead(detail, command)
         if not instead and _fix_applies(detail, failure):
             instead = _fix(detail)
@@ -156,9 +160,7 @@ def failure_line(detail: Mapping[str, Any], *, now: float) -> str:
     often = f"{counted(sessions_seen(detail))}, last {age(detail['last'], now=now)}"
     line = f"{_call(detail)} fails ({often}): {quote(detail.get('error'))}"
     instead = _instead(detail, str(detail.get("text", ""))) or list(filter(None, [advice_for(detail)]))
-    # What comes back in other files was not fixed by the edit of one.
-    edited = str(detail.get("fix")).startswith("edited") and len(detail["fixes"].get(detail["fix"], ())) < ENOUGH
-    return "; ".join((line, *(instead or ([] if edited else _fix(detail)))))
+    return "; ".join((line, *(instead or _fix(detail))))
 
 
 def age(at: Any, *, now: float) -> str:
@@ -251,6 +253,12 @@ def _instead(detail: Mapping[str, Any], command: str) -> list[str]:
         return [form]
     places = (detail.get("worked_in") or {}).items()
     return next(([f"it worked{where(place)}"] for each, place in places if sessions_worked(detail, each) >= ENOUGH), [])
+
+
+def _has_what_failed(detail: Mapping[str, Any], command: str) -> bool:
+    """Whether a command has the words without which the call worked: `gh api` with another query is another matter."""
+    found = re.fullmatch(r"worked without `(.+)`", str(detail.get("fix") or ""))
+    return found is None or all(word in command for word in found[1].split())
 
 
 def _fix_applies(detail: Mapping[str, Any], failure: Failure) -> bool:
