@@ -88,8 +88,8 @@ def test_texts_are_bounded_and_settings_choose():
     # Meaning is off unless the user turned it on.
     assert chosen_with() is None
     # The table or the endpoint is what the settings name.
-    assert chosen_with(meaning="local").at_once
-    remote = chosen_with(meaning="remote", meaning_endpoint="http://127.0.0.1:9/v1", meaning_model="all-minilm")
+    assert chosen_with(embeddings="local").at_once
+    remote = chosen_with(embeddings="remote", embeddings_url="http://127.0.0.1:9/v1", embeddings_model="all-minilm")
     assert (remote.name, remote.dim, remote.at_once) == ("remote:all-minilm", 0, False)
 
 
@@ -140,20 +140,20 @@ def chosen_with(**environ: str):
 @table(
     ("given", "told"),
     [
-        ({}, "meaning_endpoint"),
-        ({"meaning_endpoint": "http://127.0.0.1/v1"}, "meaning_model"),
-        ({"meaning_endpoint": "http://[::1/v1", "meaning_model": "m"}, "no address"),
-        ({"meaning_endpoint": "http://h:99999/v1", "meaning_model": "m"}, "no address"),
-        ({"meaning_endpoint": "https://h/v1", "meaning_model": "m", "meaning_key_env": "ABSENT"}, "ABSENT"),
+        ({}, "embeddings_url"),
+        ({"embeddings_url": "http://127.0.0.1/v1"}, "embeddings_model"),
+        ({"embeddings_url": "http://[::1/v1", "embeddings_model": "m"}, "no address"),
+        ({"embeddings_url": "http://h:99999/v1", "embeddings_model": "m"}, "no address"),
+        ({"embeddings_url": "https://h/v1", "embeddings_model": "m", "embeddings_key_env": "ABSENT"}, "ABSENT"),
         (
-            {"meaning_endpoint": "http://h/v1", "meaning_model": "m", "meaning_key_env": "KEY", "KEY": "k"},
+            {"embeddings_url": "http://h/v1", "embeddings_model": "m", "embeddings_key_env": "KEY", "KEY": "k"},
             "in the open",
         ),
     ],
 )
 def test_an_endpoint_that_cannot_be_used_is_told_with_the_way_out(given, told):
     with pytest.raises(EmbedError, match=told) as refused:
-        chosen_with(meaning="remote", **given)
+        chosen_with(embeddings="remote", **given)
     assert refused.value.hint
 
 
@@ -164,4 +164,4 @@ def test_without_the_extra_the_error_is_its_install_line(module):
         f"try:\n    from foreword.embeddings.{module}\nexcept EmbedError as exc:\n    print(exc.hint)"
     )
     ended = subprocess.run([interpreter(), "-I", "-S", "-c", program], capture_output=True, check=False, timeout=60)
-    assert (ended.stdout, ended.stderr) == (b"pip install 'foreword[meaning]'\n", b"")
+    assert (ended.stdout, ended.stderr) == (b"pip install 'foreword[embeddings]'\n", b"")

@@ -66,7 +66,7 @@ def test_each_text_gets_its_vector_in_order(server, monkeypatch):
     asked = Remote(endpoint="http://127.0.0.1:9/v1", model="m")
     with pytest.raises(EmbedError, match="cannot be asked") as failed:
         asked.embed(["walrus"])
-    assert "meaning off" in failed.value.hint
+    assert "embeddings off" in failed.value.hint
 
 
 def test_an_empty_text_is_not_sent_and_means_nothing(server):
@@ -209,7 +209,7 @@ def test_a_wrong_key_or_address_is_told_at_once_and_not_tried_again(server, code
     asked = remote(server)
     with pytest.raises(EmbedError, match=str(code)) as failed:
         asked.embed(["walrus"], tries=3)
-    assert "meaning_key_env" in failed.value.hint
+    assert "embeddings_key_env" in failed.value.hint
     with pytest.raises(Paused):
         asked.embed(["walrus"])
     assert len(server.requests) == 1

@@ -17,7 +17,7 @@ from foreword.terms import split
 if TYPE_CHECKING:
     from foreword.config import Settings
 
-INSTALL = "pip install 'foreword[meaning]'"
+INSTALL = "pip install 'foreword[embeddings]'"
 TITLE_CHARS, BODY_CHARS, NAMES_CHARS = 500, 3_000, 1_000  # about 1,000 tokens in all; models read 256 to 8,192
 PROMPT_CHARS = 2_000
 
@@ -50,19 +50,19 @@ class Paused(EmbedError):
 
 def chosen(settings: Settings, environ: Mapping[str, str]) -> Embedder | None:
     """The embedder that the settings name, ready for use; None where meaning is off."""
-    if settings.meaning == "off":
+    if settings.embeddings == "off":
         return None
-    if settings.meaning == "local":
+    if settings.embeddings == "local":
         from foreword.embeddings.local import Local
 
         return Local()
     from foreword.embeddings.remote import Remote
 
     return Remote(
-        endpoint=settings.meaning_endpoint,
-        model=settings.meaning_model,
-        key=_key(settings.meaning_key_env, environ),
-        seconds=settings.meaning_timeout_ms / 1000,
+        endpoint=settings.embeddings_url,
+        model=settings.embeddings_model,
+        key=_key(settings.embeddings_key_env, environ),
+        seconds=settings.embeddings_timeout_ms / 1000,
     )
 
 
@@ -108,14 +108,14 @@ def numpy() -> Any:
 
 
 def missing(package: str) -> EmbedError:
-    return EmbedError(f"`meaning` needs {package}, which is not installed", hint=INSTALL)
+    return EmbedError(f"`embeddings` needs {package}, which is not installed", hint=INSTALL)
 
 
 def _key(variable: str, environ: Mapping[str, str]) -> str:
     key = environ.get(variable, "").strip() if variable else ""
     if variable and not key:
         raise EmbedError(
-            f"the environment variable {variable} that `meaning_key_env` names is not set where the worker runs",
+            f"the environment variable {variable} that `embeddings_key_env` names is not set where the worker runs",
             hint=f"export {variable}, then `foreword worker stop`; the next hook starts a worker that knows it",
         )
     return key

@@ -16,8 +16,8 @@ BATCH = 32  # texts in a request
 MOST_ANSWER = 16 * 1024 * 1024  # bytes; 32 vectors of 3,072 numbers are 2 MB
 MOST_NUMBERS = 8192  # in a vector
 RETRY_AFTER, LONGEST_RETRY = 0.25, 5.0  # seconds between two tries; an endpoint that wants longer gets a pause
-PASSES = "it is tried again by itself; `foreword config set meaning off` ends that"
-LOOK_AT = "look at `meaning_endpoint`, `meaning_model` and the variable that `meaning_key_env` names"
+PASSES = "it is tried again by itself; `foreword config set embeddings off` ends that"
+LOOK_AT = "look at `embeddings_url`, `embeddings_model` and the variable that `embeddings_key_env` names"
 
 
 class Remote:
@@ -120,10 +120,10 @@ class Remote:
 def _endpoint(url: str, *, model: str, key: str) -> Endpoint:
     if not url or not model:
         raise EmbedError(
-            "`meaning = remote` needs `meaning_endpoint` and `meaning_model`",
+            "`meaning = remote` needs `embeddings_url` and `embeddings_model`",
             hint="such as http://127.0.0.1:11434/v1 and all-minilm, for an Ollama on this machine",
         )
     try:
         return Endpoint(url, key=key)
     except BadAddress as exc:
-        raise EmbedError(f"`meaning_endpoint` {exc}", hint="such as http://127.0.0.1:11434/v1") from exc
+        raise EmbedError(f"`embeddings_url` {exc}", hint="such as http://127.0.0.1:11434/v1") from exc

@@ -37,13 +37,13 @@ class Meaning:
 
     def choose(self, settings: Settings, environ: Mapping[str, str]) -> None:
         """Follow the settings; what has to be loaded is loaded aside, and until then everything goes without."""
-        variable = settings.meaning_key_env
-        remote = (settings.meaning_endpoint, settings.meaning_model, variable, settings.meaning_timeout_ms)
-        wanted = (settings.meaning, *remote, environ.get(variable, "") if variable else "")
+        variable = settings.embeddings_key_env
+        remote = (settings.embeddings_url, settings.embeddings_model, variable, settings.embeddings_timeout_ms)
+        wanted = (settings.embeddings, *remote, environ.get(variable, "") if variable else "")
         if wanted == self._chosen:
             return
         self._chosen, self._embedder, self._late = wanted, None, 0
-        if settings.meaning != "off":
+        if settings.embeddings != "off":
             _aside(lambda: self._load(settings, environ, wanted), name="meaning")
 
     def of_prompt(self, prompt: str, *, seconds: float) -> Vector | None:
