@@ -104,11 +104,10 @@ def test_a_project_tells_what_it_is_and_how_it_is_built(tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("x")
     put(
         tmp_path,
-        Makefile="test: ready\n\tpytest\ncheck:\n\tx\nall: test\n",
+        Makefile="test: ready\n\tpytest\ncheck:\n\tx\nbuild:\n\ty\nall: test\n",
         **{
             "package.json": '{"scripts": {"test": "vitest", "dev": "vite", "prepare": "x"}}',
             "pnpm-lock.yaml": "",
-            "README.md": "```sh\n$ make build   # everything\npip install rooms\n```\n```python\nmake run\n```\n",
         },
     )
     found = {memory.tags[1]: memory for memory in memories(tmp_path, "learning")}

@@ -169,7 +169,7 @@ def _dry(source: Any, project: OurProject, *, json: bool) -> None:
     samples: list[Memory] = []
     problems: list[str] = []
     try:
-        for batch in source.read(project, environ=os.environ, since_mark=""):
+        for batch in source.read(project, environ=os.environ, checkpoint=""):
             kinds.update(memory.kind for memory in batch.memories)
             samples += [safe(memory) for memory in batch.memories[: SAMPLES - len(samples)]]
             problems += batch.problems

@@ -69,10 +69,6 @@ PURPOSES = {
     "format": ("format fmt", "Format with {}"),
     "setup": ("setup install bootstrap deps init", "Set up with {}"),
 }
-TOOLS = (
-    "make just task npm pnpm yarn bun npx uv poetry pdm hatch pytest tox nox python python3 pip cargo go gradle"
-    " ./gradlew mvn ./mvnw bundle rake mix dotnet cmake ctest docker docker-compose deno composer swift bazel"
-)
 RUNNERS = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lockb", "bun"), ("bun.lock", "bun"))
 
 
@@ -220,7 +216,7 @@ def _command_memories(project: Project, *, known: str) -> Iterator[Memory]:
 
 def _commands(root: str) -> dict[str, list[tuple[str, File]]]:
     """Return the commands that the project's files name, by purpose; those of its own build file first."""
-    named = [*_make_targets(root), *_scripts(root), *_shell_lines(root), *_pytest(root)]
+    named = [*_make_targets(root), *_scripts(root), *_pytest(root)]
     found: dict[str, list[tuple[str, File]]] = {}
     for purpose, command, file in named:
         known = found.setdefault(purpose, [])
@@ -260,41 +256,6 @@ def _scripts(root: str) -> Iterator[tuple[str, str, File]]:
         if _purpose(name) and "no test specified" not in str(scripts[name]):
             plain = f"{runner} {name}" if name in ("test", "start") else f"{runner} run {name}"
             yield _purpose(name), plain, file
-
-
-def _shell_lines(root: str) -> Iterator[tuple[str, str, File]]:
-    """Yield commands in code blocks of README and CONTRIBUTING whose own words name a purpose."""
-    for name in (*READMES, *(path for path in INSTRUCTIONS if path.endswith("CONTRIBUTING.md"))):
-        if file := _file(root, name):
-            for line in _shell_block_lines(file.text):
-                command = re.sub(r"^[$>] +", "", line.partition(" #")[0].strip())
-                words = command.split()[:5]
-                if (
-                    words
-                    and words[0] in TOOLS.split()
-                    and len(command) < 100
-                    and (purpose := _purpose_of_command(words))
-                ):
-                    yield purpose, command, file
-
-
-def _purpose_of_command(words: list[str]) -> str:
-    """Return a command's purpose; to install the finished product is not to set up a checkout."""
-    purpose = next(filter(None, (_purpose(word.strip("\"'.:;,")) for word in words)), "")
-    return "" if purpose == "setup" and words[0] not in ("make", "just", "task", "uv", "poetry") else purpose
-
-
-def _shell_block_lines(text: str) -> Iterator[str]:
-    """Yield the lines of shell blocks."""
-    fence, shell = "", False
-    for line in text.splitlines():
-        mark = line.strip()[:3]
-        if fence:
-            fence = "" if mark == fence else fence
-            if fence and shell:
-                yield line
-        elif mark in ("```", "~~~"):
-            fence, shell = mark, line.strip()[3:].strip().lower() in ("", "sh", "shell", "bash", "console", "zsh")
 
 
 def _pytest(root: str) -> Iterator[tuple[str, str, File]]:

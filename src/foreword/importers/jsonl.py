@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import IO, Any, TypeVar
 
 from foreword.errors import BadRequest
@@ -324,35 +324,30 @@ def _parse(raw: bytes) -> tuple[str, dict[str, Any]]:
     return part, row[part]
 
 
+# ---- rows
+
+
 def _memory(row: Mapping[str, Any]) -> Memory:
     scope = _text(row, "scope")
     if scope != UNIVERSAL and not scope.startswith(("language:", "project:")):
         raise BadLine(f"unknown scope {scope[:80]!r}")
-    detail = row.get("detail", {})
-    if not isinstance(detail, dict):
+    if not isinstance(row.get("detail", {}), dict):
         raise BadLine("`detail` is no object")
     if not _text(row, "title").strip() or not _text(row, "uid"):
         raise BadLine("a memory needs a title and a uid")
-    seen = row.get("seen", 1)
-    if not isinstance(seen, int) or isinstance(seen, bool) or not 1 <= seen < MOST_NUMBER:
+    if _number({"seen": 1, **row}, "seen") < 1:
         raise BadLine("`seen` is no whole number from 1 on")
-    values: dict[str, Any] = {
-        "kind": _one_of(row, "kind", tuple(KINDS)),
-        "seen": seen,
-        "pinned": row.get("pinned") is True,
-        "trust": _one_of(row, "trust", TRUSTS),
-        "status": _one_of(row, "status", STATUSES),
-        "confidence": min(1.0, _number(row, "confidence")),
-        "superseded_by": _text(row, "superseded_by_uid") or _text(row, "superseded_by"),
-        "detail": detail,
-    }
-    values |= {name: _number(row, name) for name in ("created", "confirmed")}
-    values |= {name: int(min(MOST_NUMBER, _number(row, name))) for name in ("used", "ignored") if name in row}
-    values |= {name: _texts(row, name) for name in ("tags", "files", "functions")}
-    values |= _texts_of(row, "id", "uid", "title", "body", "scope", "project", "session", "source")
-    if scope.startswith("project:"):
-        values["project"] = scope.partition(":")[2]  # else another project would list what it cannot see
-    return Memory(**values)
+    for name, known in (("kind", tuple(KINDS)), ("trust", TRUSTS), ("status", STATUSES)):
+        if row.get(name) not in known:
+            raise BadLine(f"unknown {name} {str(row.get(name))[:80]!r}")
+    memory = _build(Memory, {"seen": 1, **row}, detail=row.get("detail", {}))
+    return replace(
+        memory,
+        confidence=min(1.0, memory.confidence),
+        superseded_by=_text(row, "superseded_by_uid") or memory.superseded_by,
+        # Else another project would list what it cannot see.
+        project=scope.partition(":")[2] if scope.startswith("project:") else memory.project,
+    )
 
 
 def _link(row: Mapping[str, Any]) -> Link:
@@ -361,28 +356,40 @@ def _link(row: Mapping[str, Any]) -> Link:
 
 
 def _change(row: Mapping[str, Any]) -> Change:
-    values: dict[str, Any] = {"what": _one_of(row, "what", ("NEW", "MODIFIED", "DELETED")), "at": _number(row, "at")}
-    values |= {name: int(_number(row, name)) for name in ("line", "end_line")}
-    return Change(**values, **_texts_of(row, "project", "file", "function", "signature", "session"))
+    change = _build(Change, row)
+    if change.what not in ("NEW", "MODIFIED", "DELETED"):
+        raise BadLine(f"unknown what {change.what[:80]!r}")
+    return change
 
 
 def _session(row: Mapping[str, Any]) -> Session:
-    values: dict[str, Any] = {name: _number(row, name) for name in ("started", "last", "ended")}
-    values |= {name: int(_number(row, name)) for name in ("events", "newest", "distilled")}
-    session = Session(**values, **_texts_of(row, "id", "host", "project", "cwd"))
+    session = _build(Session, row)
     if not session.id:
         raise BadLine("a session needs an id")
     return session
 
 
 def _event(row: Mapping[str, Any]) -> Event:
-    texts = _texts_of(row, "key", "host", "name", "kind", "session", "project", "cwd")
-    if not isinstance(row.get("payload"), dict) or not texts["key"]:
+    if not isinstance(row.get("payload"), dict) or not _text(row, "key"):
         raise BadLine("an event needs a payload and a key")
-    return Event(payload=row["payload"], at=_number(row, "at"), **texts)
+    return _build(Event, row, payload=row["payload"], number=0)
 
 
 PARSERS: Mapping[str, Any] = {"memory": _memory, "session": _session, "change": _change, "event": _event}
+
+
+def _build(kind: type[T], row: Mapping[str, Any], **known: Any) -> T:
+    """Make a dataclass of a row, checking each value by its field's type; what is missing is empty or 0."""
+    parsers: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
+        "float": _number,
+        "int": _whole,
+        "tuple[str, ...]": _texts,
+        "bool": lambda row, name: row.get(name) is True,
+    }
+    for each in fields(kind):  # type: ignore[arg-type]
+        if each.name not in known:
+            known[each.name] = parsers.get(str(each.type), _text)(row, each.name)
+    return kind(**known)
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:
@@ -390,10 +397,6 @@ def _text(row: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise BadLine(f"`{name}` is no text")
     return value
-
-
-def _texts_of(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: _text(row, name) for name in names}
 
 
 def _texts(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -410,8 +413,5 @@ def _number(row: Mapping[str, Any], name: str) -> float:
     return float(value)
 
 
-def _one_of(row: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
-    value = row.get(name)
-    if value not in known:
-        raise BadLine(f"unknown {name} {str(value)[:80]!r}")
-    return str(value)
+def _whole(row: Mapping[str, Any], name: str) -> int:
+    return int(_number(row, name))
