@@ -378,7 +378,7 @@ def _event(row: Mapping[str, Any]) -> Event:
 PARSERS: Mapping[str, Any] = {"memory": _memory, "session": _session, "change": _change, "event": _event}
 
 
-def _build(kind: type[T], row: Mapping[str, Any], **known: Any) -> T:
+def _build(kind: Callable[..., T], row: Mapping[str, Any], **known: Any) -> T:
     """Make a dataclass of a row, checking each value by its field's type; what is missing is empty or 0."""
     parsers: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
         "float": _number,
