@@ -386,9 +386,11 @@ def _build(kind: Callable[..., T], row: Mapping[str, Any], **known: Any) -> T:
         "tuple[str, ...]": _texts,
         "bool": lambda row, name: row.get(name) is True,
     }
-    for each in fields(kind):  # type: ignore[arg-type]
+    any_kind: Any = kind  # of fields(), which takes dataclasses alone
+    for each in fields(any_kind):
         if each.name not in known:
-            known[each.name] = parsers.get(str(each.type), _text)(row, each.name)
+            parse: Callable[[Mapping[str, Any], str], Any] = parsers.get(str(each.type), _text)
+            known[each.name] = parse(row, each.name)
     return kind(**known)
 
 
