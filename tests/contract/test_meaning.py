@@ -8,7 +8,7 @@ import pytest
 from tests import endpoint
 
 from foreword.config import load
-from foreword.embeddings.remote import Remote
+from foreword.embeddings.embedder import Remote
 from foreword.endpoint import PAUSE
 from foreword.models import Memory, Query
 from foreword.store.sqlite import Store

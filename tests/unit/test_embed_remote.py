@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from foreword.embeddings import Paused, TextRefused
-from foreword.embeddings.remote import BATCH, Remote
+from foreword.embeddings.embedder import BATCH, Paused, Remote, TextRefused
 from foreword.endpoint import PAUSE
 from foreword.errors import EmbedError
 from tests import endpoint
