@@ -60,7 +60,8 @@ def test_an_endpoint_gets_what_is_remembered_only_when_the_user_names_it(home, s
 
 
 def test_an_endpoint_that_is_away_costs_nothing_but_its_vectors(home, start, project, monkeypatch):
-    for name, text in (("EMBEDDINGS", "remote"), ("EMBEDDINGS_URL", "http://127.0.0.1:9/v1"), ("EMBEDDINGS_MODEL", "m")):
+    url = "http://127.0.0.1:9/v1"
+    for name, text in (("EMBEDDINGS", "remote"), ("EMBEDDINGS_URL", url), ("EMBEDDINGS_MODEL", "m")):
         monkeypatch.setenv(f"FOREWORD_{name}", text)
     client = start()
     client.post("/api/memories", {**KEPT, "project_path": project})
