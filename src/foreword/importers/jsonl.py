@@ -11,7 +11,7 @@ from typing import IO, Any, TypeVar
 from foreword.errors import BadRequest
 from foreword.importers.base import Batch, Offer, Resolver
 from foreword.models import KINDS, STATUSES, TRUSTS, UNIVERSAL, Change, Event, Link, Memory, Project, Session
-from foreword.store.sqlite import Store
+from foreword.store import Store
 
 FORMAT, VERSION = "foreword export", 1
 BATCH = 200  # memories of one batch
@@ -39,18 +39,18 @@ def export_rows(
     in another project's folder, and a link to another project's memory, are left out.
     """
     if part == "session":
-        return [vars(session) for session in store.sessions(project.key if project else "", limit=ALL_ROWS)], 0
+        return [vars(session) for session in store.sessions.list(project.key if project else "", limit=ALL_ROWS)], 0
     if part == "change":
         key = of if project is None or of == project.key else ""
-        return [vars(change) for change in store.changed(key, limit=ALL_ROWS)], 0
+        return [vars(change) for change in store.sessions.changes(key, limit=ALL_ROWS)], 0
     if part == "event":
-        events = store.events(of, after=after, limit=limit)
+        events = store.events.list(of, after=after, limit=limit)
         ours = [event for event in events if project is None or event.project in (project.key, "")]
         rows = [{name: each for name, each in vars(event).items() if name != "lasting"} for event in ours]
         return rows, events[-1].number if len(events) == limit else 0
     if part not in PARTS:
         raise BadRequest(f"unknown part {part!r}", hint=f"one of {', '.join(PARTS)}")
-    page = store.page(after=after, scopes=(project.scope,) if project else (), limit=limit)
+    page = store.memories.page(after=after, scopes=(project.scope,) if project else (), limit=limit)
     memories = [memory for _, memory in page]
     write = _memory_rows if part == "memory" else _link_rows
     return write(store, project, memories), page[-1][0] if len(page) == limit else 0
@@ -60,7 +60,7 @@ def _uids(store: Store, project: Project | None, ids: list[str]) -> dict[str, st
     """Return the uids of memories by id, without those of other projects than *project*."""
     return {
         each.id: each.uid
-        for each in store.by_id(ids)
+        for each in store.memories.get(ids)
         if project is None or not each.scope.startswith("project:") or each.scope == project.scope
     }
 
@@ -79,7 +79,7 @@ def _memory_rows(store: Store, project: Project | None, memories: list[Memory]) 
 
 
 def _link_rows(store: Store, project: Project | None, memories: list[Memory]) -> list[dict[str, Any]]:
-    links = [link for memory in memories for link in store.linked(memory.id) if link.source == memory.id]
+    links = [link for memory in memories for link in store.memories.links(memory.id) if link.source == memory.id]
     uids = _uids(store, project, [end for link in links for end in (link.source, link.target)])
     return [
         {**vars(link), "source_uid": uids[link.source], "target_uid": uids[link.target]}

@@ -12,9 +12,9 @@ from foreword.endpoint import Pause, Paused
 from foreword.errors import ModelError, StoreError
 from foreword.llm.client import UNKNOWN, Completed, Model, NoAnswer
 from foreword.llm.schema import Schema
+from foreword.models import ModelCall
 from foreword.recall.tokens import count, family_of
-from foreword.store.ledger import Spending
-from foreword.store.sqlite import Store
+from foreword.store import Store
 
 DAY = 86_400.0  # seconds; any 24 hours, so that midnight and time zones double nothing
 LEAST = 10  # a reported cost counts at least a tenth of our own count: tokenizers differ by three
@@ -47,26 +47,26 @@ class DailyBudget:
 
     def spent(self) -> int:
         """Return the tokens of the last 24 hours; entries in the future, of a wrong clock, count too."""
-        return self._store().spent_on_models(self._now() - DAY)
+        return self._store().stats.model_tokens(self._now() - DAY)
 
-    def refuse(self, entry: Spending, *, outcome: str) -> None:
-        self._store().spend(replace(entry, at=self._now(), outcome=outcome))
+    def refuse(self, entry: ModelCall, *, outcome: str) -> None:
+        self._store().stats.record_model_call(replace(entry, at=self._now(), outcome=outcome))
 
-    def reserve(self, entry: Spending) -> Spending:
+    def reserve(self, entry: ModelCall) -> ModelCall:
         """Record the call with all that it may cost, before it is made; OverCap where there is no room for it."""
         with self._lock:  # two at once must not both take the last tokens
             if self.spent() + entry.tokens_in + entry.tokens_out <= self.daily:
-                return self._store().spend(replace(entry, at=self._now()))
+                return self._store().stats.record_model_call(replace(entry, at=self._now()))
         self.refuse(replace(entry, tokens_in=0, tokens_out=0), outcome="refused:cap")
         raise OverCap(
             f"a model may cost {self.daily:,} tokens in 24 hours, which are spent",
             hint="wait, or raise `model_daily_tokens`; `foreword model ledger` lists the calls",
         )
 
-    def settle(self, entry: Spending) -> None:
+    def settle(self, entry: ModelCall) -> None:
         """Replace the reservation by the real cost; where the store fails, the reservation stays."""
         with suppress(StoreError):
-            self._store().spend(entry)
+            self._store().stats.record_model_call(entry)
 
 
 class Metered:
@@ -79,7 +79,7 @@ class Metered:
         self._model = model
         self._budget = budget
         self._anyway = anyway  # the user asks: also during a pause
-        self._entry = Spending(at=0.0, provider=model.provider, model=model.name, purpose=purpose, session=session)
+        self._entry = ModelCall(at=0.0, provider=model.provider, model=model.name, purpose=purpose, session=session)
 
     def complete(self, prompt: str, *, system: str, schema: Schema, most_tokens: int, seconds: float) -> Completed:
         expected = count(f"{system}\n{prompt}", family=family_of(self.name))
@@ -105,12 +105,12 @@ class Metered:
     def close(self) -> None:
         self._model.close()
 
-    def _settle(self, entry: Spending, cost: tuple[int, int], *, began: float, outcome: str) -> None:
+    def _settle(self, entry: ModelCall, cost: tuple[int, int], *, began: float, outcome: str) -> None:
         ms = (time.perf_counter() - began) * 1000
         self._budget.settle(replace(entry, tokens_in=cost[0], tokens_out=cost[1], ms=ms, outcome=outcome))
 
 
-def _cost(entry: Spending, reported: tuple[int, int], *, text: str) -> tuple[int, int]:
+def _cost(entry: ModelCall, reported: tuple[int, int], *, text: str) -> tuple[int, int]:
     """Return the reported cost, unless it is too little to be true; where nothing was reported, the reservation."""
     tokens_in, tokens_out = reported
     return (
