@@ -72,8 +72,9 @@ class InjectionReader(Reader):
 
     def _injections(self, rest: str, parameters: Sequence[Any], *, with_texts: bool = True) -> tuple[Injection, ...]:
         text = "coalesce((SELECT text FROM injection_texts WHERE injection = j.id), '')" if with_texts else "''"
-        rows = self._all(f"SELECT {_INJECTION}, {text} FROM injections j {rest}", parameters)
-        return tuple(_injection_of(row, self._items(row[0])) for row in rows)
+        with self._reads.same_connection():
+            rows = self._all(f"SELECT {_INJECTION}, {text} FROM injections j {rest}", parameters)
+            return tuple(_injection_of(row, self._items(row[0])) for row in rows)
 
     def _items(self, injection: str) -> tuple[Item, ...]:
         rows = self._all(

@@ -106,8 +106,9 @@ class Stats(DayReader):
     def row_counts(self) -> dict[str, int]:
         """Return how many rows each table has."""
         self._db.flush()
-        present = {name for (name,) in self._all("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        return {name: self._all(f"SELECT count(*) FROM {name}")[0][0] for name in TABLES if name in present}
+        with self._db.same_connection():  # a store that is closed meanwhile answers what was begun
+            present = {name for (name,) in self._all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            return {name: self._all(f"SELECT count(*) FROM {name}")[0][0] for name in TABLES if name in present}
 
     # -- models -------------------------------------------------------------------------------------------------
     def record_model_call(self, call: ModelCall) -> ModelCall:
@@ -167,7 +168,8 @@ class Stats(DayReader):
             """SELECT host, count(*), sum(events) FROM sessions WHERE newest > 0 AND host <> ''
             GROUP BY host ORDER BY host"""
         )
-        return tuple(self._agent(*row) for row in rows)
+        with self._db.same_connection():
+            return tuple(self._agent(*row) for row in rows)
 
     def _agent(self, host: str, sessions: int, events: int) -> AgentActivity:
         sql = "SELECT id FROM sessions WHERE host = ? AND newest > 0 ORDER BY last DESC, id LIMIT ?"
