@@ -183,7 +183,7 @@ def fingerprint() -> str:
     """Return a hash that changes whenever any file of the package does: the same version may be another build."""
     seen = hashlib.blake2b(digest_size=8)
     for path in sorted(PACKAGE.rglob("*")):
-        if path.suffix in (".py", ".sql", ".toml", ".js", ".md"):
+        if path.suffix in (".py", ".sql", ".toml", ".js", ".md", ".scm"):
             stat = path.stat()
             seen.update(f"{path.relative_to(PACKAGE)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     return seen.hexdigest()
