@@ -16,7 +16,7 @@ from mcp.client import Client as McpClient
 from mcp.client.stdio import StdioServerParameters
 from mcp.types import Implementation
 
-from foreword.mcp.tools import INSTRUCTIONS, TOOLS
+from foreword.mcp.schema import INSTRUCTIONS, TOOLS
 from foreword.paths import Home
 from foreword.worker import lifecycle
 from foreword.worker.client import Client

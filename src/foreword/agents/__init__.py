@@ -82,7 +82,7 @@ def cap_of(name: str, *, raised: Mapping[str, int]) -> Cap | None:
     return replace(cap, most=raised[name]) if cap and name in raised else cap
 
 
-def host_of(client: str) -> str:
+def agent_of_client(client: str) -> str:
     """The host that an MCP client of this name is; empty for one that we have no hooks for."""
     return next((host for host in FILES if client.lower().startswith(host)), "")
 

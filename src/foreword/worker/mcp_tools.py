@@ -11,7 +11,7 @@ from foreword.audit import MemoryChange
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
-from foreword.mcp.tools import BY_NAME, CATEGORIES, unknown
+from foreword.mcp.schema import BY_NAME, CATEGORIES, unknown
 from foreword.models import KINDS, Link, Memory, Project, Trigger, said_uid
 from foreword.recall import render
 from foreword.recall.notes import note_of

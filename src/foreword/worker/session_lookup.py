@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foreword.agents import host_of
+from foreword.agents import agent_of_client
 from foreword.capture.parse import ParsedHook
 from foreword.encoding import storable
 from foreword.errors import BadRequest
@@ -80,7 +80,7 @@ class Callers:
     def who(self, told: Mapping[str, Any]) -> Caller:
         """Who calls, by what its process told of itself."""
         client, cwd = _text(_dict(told.get("client")), "name"), _text(told, "cwd")
-        host, inner = host_of(client), False
+        host, inner = agent_of_client(client), False
         if use := self._uses.get(_text(told, "tool_use")):
             session, where, way, host, inner = use.session, use.cwd, "by_tool_use", use.host, use.inner
         elif host and (session := redact(storable(_text(told, "session")))):
