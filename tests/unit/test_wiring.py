@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from foreword.agents import FILES, codex, find
 from foreword.agents.setup import AgentResidue, Block, Change, Entry, OwnedFile, Place, Setup, quoted
 from foreword.config import load
-from foreword.install.found import place_of
+from foreword.install.detect import place_of
 from tests.tables import table
 
 USER = Path("/home/ada")

@@ -21,7 +21,7 @@ from foreword.units import STORE, sized
 from foreword.viewer.now import LAYERS
 
 if TYPE_CHECKING:
-    from foreword.install.wired import Wired
+    from foreword.install.status import InstallStatus
     from foreword.worker.app import App
 
 T = TypeVar("T")
@@ -160,12 +160,12 @@ def _hosts(app: App, found: list[Finding]) -> list[dict[str, Any]]:
     return rows
 
 
-def _wired(wired: Wired | None) -> dict[str, Any]:
+def _wired(wired: InstallStatus | None) -> dict[str, Any]:
     """How much of what install writes stands in a host's files: all of it, a part, or nothing."""
     if wired is None:
         return {"wired": "no", "there": 0, "lacks": [], "off": "", "files": [], "since": 0.0, "here": False}
     begun = wired.begun
-    lacks = [f"{each.what} is {each.how} in {each.file}" for each in wired.lacks] if begun else []
+    lacks = [f"{each.what} is {each.how} in {each.file}" for each in wired.gaps] if begun else []
     return {
         "wired": "partly" if lacks else "yes" if begun else "no",
         "there": wired.there,
