@@ -395,7 +395,7 @@ def _away(home: Home) -> int:
 def _waiting(home: Home) -> int:
     current = home.spool / "current"
     waiting = hook_calls(current.read_bytes()) if current.exists() else ()
-    return sum(1 for each in waiting if not isinstance(each, bytes) and not each.given)
+    return sum(1 for each in waiting if not isinstance(each, bytes) and not each.injection)
 
 
 # The tail of a test run: 1.4 KB of the text that tools bring.

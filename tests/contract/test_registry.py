@@ -7,7 +7,19 @@ from dataclasses import replace
 import pytest
 
 from foreword.errors import BadRequest
-from foreword.models import Change, Event, Injection, Item, Link, Memory, Project, Query, Vector, moved, said_uid
+from foreword.models import (
+    Change,
+    Event,
+    Injection,
+    Item,
+    Link,
+    Memory,
+    Project,
+    Query,
+    Vector,
+    agent_memory_uid,
+    moved,
+)
 from foreword.store.registry import NAMING
 from foreword.store.silences import Silence
 
@@ -36,7 +48,7 @@ def filled(store):
             a_memory(OLD, "walrus of theirs", uid=f"dec:{OLD}:1", seen=3, body="second", files=("a.py",)),
             a_memory(OLD, "walrus alone", uid=f"sum:{OLD}:s1", kind="summary", session="s1", files=("a.py",)),
             a_memory(OLD, "walrus by hand", files=("b.py",)),
-            a_memory(OLD, "walrus said", uid=said_uid(project=OLD, kind="decision", title="walrus said")),
+            a_memory(OLD, "walrus said", uid=agent_memory_uid(project=OLD, kind="decision", title="walrus said")),
             a_memory(OLD, "walrus everywhere", scope="universal"),
         ],
         vectors=[Vector("m", 1.0, bytes([number, 1])) for number in range(5)],
@@ -92,7 +104,7 @@ def test_a_merge_moves_everything_by_every_way_that_asks_for_it(store):
 def test_after_a_merge_the_same_memory_is_found_again_under_its_uid(store):
     _, theirs = filled(store)
     store.merge_project(OLD, into=NEW, unite=newer, who="user", at=9.0)
-    said = said_uid(project=NEW, kind="decision", title="Walrus  said")
+    said = agent_memory_uid(project=NEW, kind="decision", title="Walrus  said")
     assert [each.id for each in store.by_uid([f"sum:{NEW}:s1", said])] == [theirs[1].id, theirs[3].id]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.cli.checks import ANSWER_SECONDS
 from foreword.errors import ForewordError
-from foreword.problems import LATELY, NOTE, OK, UNHEARD, WRONG, Finding
+from foreword.problems import LATELY, NEVER_SEEN, NOTE, OK, WRONG, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -164,7 +164,7 @@ def as_json(standing: Standing) -> dict[str, Any]:
         "trust": dict(standing.trust),
         "silent_until": standing.silent or None,
         "failures": len(standing.troubles),
-        **UNHEARD,
+        **NEVER_SEEN,
         **standing.seen,
     }
 

@@ -12,7 +12,7 @@ from typing import Any
 from foreword.audit import MemoryChange, PlanContext
 from foreword.extract.merge import ALSO, EARLIER, evidence_of, together
 from foreword.extract.text import stem
-from foreword.models import Link, Memory, level
+from foreword.models import Link, Memory, trust_rank
 from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, told_in
 
 ALIKE = 0.9  # of the words of two memories that both hold, from which on they say the same
@@ -133,7 +133,7 @@ def _by_kind(memories: Sequence[Memory]) -> Iterable[list[Memory]]:
 
 
 def _rank(memory: Memory) -> tuple[Any, ...]:
-    return not memory.pinned, level(memory.trust), -memory.confirmed, -memory.seen, memory.id
+    return not memory.pinned, trust_rank(memory.trust), -memory.confirmed, -memory.seen, memory.id
 
 
 class _Kept:
@@ -241,7 +241,7 @@ def _titles_alone(kept: Sequence[_Kept]) -> Iterator[tuple[_Kept, _Kept]]:
 
 
 def _may(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:
-    if loser.pinned or level(loser.trust) < level(winner.trust):
+    if loser.pinned or trust_rank(loser.trust) < trust_rank(winner.trust):
         return False
     if loser.id in apart:
         return False
@@ -258,7 +258,7 @@ def _with(winner: Memory, loser: Memory) -> Memory:
     """*winner* with the evidence of *loser*: it stays as it was put, and its trust stays its own."""
     theirs = evidence_of(loser)
     detail = dict(winner.detail)
-    if level(loser.trust) <= level(winner.trust):
+    if trust_rank(loser.trust) <= trust_rank(winner.trust):
         more = {name: told for name, told in loser.detail.items() if name not in OWN}
         detail = {**more, **detail}
     taken_in = {ALSO: together(detail.get(ALSO), theirs), "seen_in": together(evidence_of(winner), theirs)}

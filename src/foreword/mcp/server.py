@@ -221,7 +221,7 @@ def _caller(call: Call, home: Home) -> dict[str, Any]:
         "sessions": [
             {"host": agent, "id": os.environ[name]}
             for agent in FILES
-            for name in find(agent).variables
+            for name in find(agent).session_variables
             if os.environ.get(name)
         ],
         "client": dict(call.peer.client),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foreword.audit import AuditEntry, MemoryChange, UndoResult, detail_after, patch_of, stands
+from foreword.audit import AuditEntry, MemoryChange, UndoResult, detail_after, is_undoable, patch_of
 from foreword.encoding import storable
 from foreword.errors import Conflict
 from foreword.models import Link, Memory
@@ -146,7 +146,7 @@ class LogWriter:
         if entry.patch and (way_back := self.ways_back.get(entry.what)):
             way_back(entry)
             return self._taken_back(entry, {}, who=who, run=run, at=at, ids=entry.memories)
-        if not stands(entry):
+        if not is_undoable(entry):
             raise Conflict(f"entry {entry.number} ({entry.what}) cannot be taken back")
         changed: Mapping[str, Any] = entry.patch.get("changed", {})
         present = {memory.id: memory for memory in self._reader.by_id([*changed, *entry.patch.get("new", ())])}

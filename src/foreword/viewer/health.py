@@ -15,7 +15,19 @@ from foreword.errors import ForewordError
 from foreword.layout import RECIPES
 from foreword.models import Project
 from foreword.policy import chosen, off
-from foreword.problems import BACKLOG, LATELY, NOTE, SETTLE, UNHEARD, WRONG, Finding, Spooled, grouped, noted, spooled
+from foreword.problems import (
+    BACKLOG,
+    LATELY,
+    NEVER_SEEN,
+    NOTE,
+    SETTLE,
+    WRONG,
+    Finding,
+    Spooled,
+    grouped,
+    noted,
+    spooled,
+)
 from foreword.store.registry import names
 from foreword.units import STORE, sized
 from foreword.viewer.now import LAYERS
@@ -152,7 +164,7 @@ def _hosts(app: App, found: list[Finding]) -> list[dict[str, Any]]:
     wired = app.wiring()
     rows = []
     for name in sorted({*wired, *seen}, key=lambda each: (each not in seen, each)):
-        row = {"host": name, **_wired(wired.get(name)), **UNHEARD, **seen.get(name, {})}
+        row = {"host": name, **_wired(wired.get(name)), **NEVER_SEEN, **seen.get(name, {})}
         rows.append({**row, "here": row["here"] or name in seen})
         found += _of_host(row)
     if told is not None and not any(row["wired"] != "no" or row["last_event"] for row in rows):

@@ -70,7 +70,7 @@ class Callers:
 
     def saw(self, parsed: ParsedHook, *, host: str) -> None:
         """A hook told that a tool is about to be used."""
-        told = parsed.told
+        told = parsed.input
         if told.id and told.session:
             with self._lock:
                 self._uses[told.id] = _Use(session=told.session, cwd=told.cwd, host=host, inner=told.inner)
