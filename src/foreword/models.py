@@ -38,6 +38,7 @@ TOOL_BEGIN = "tool_begin"  # shows in whose session one of our tools is about to
 TRIGGERS = ("session_start", "prompt", "compaction", "question")
 GOING_ON = ("resume", "fork")  # sources of a session's start that continue a context window
 FORMS = ("markdown", "xml", "plain", "codes")
+TOKENIZERS = ("claude-4.7", "claude-3", "o200k")  # Claude 3 to 4.6 share one
 
 # What one search may read of the words index, rarest first: of 1M memories 2,000 find 99 % of known items, 5,000 all.
 POSTINGS = 5_000

@@ -13,7 +13,7 @@ from foreword.audit import MemoryChange, PlanContext
 from foreword.extract.merge import ALSO, EARLIER, evidence_of, together
 from foreword.extract.text import stem
 from foreword.models import Link, Memory, trust_rank
-from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, told_in
+from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, text_in
 
 ALIKE = 0.9  # of the words of two memories that both hold, from which on they say the same
 # What holds for longer is told again in other words. All other kinds are events (what happened once: change,
@@ -106,7 +106,7 @@ def _words_of(memory: Memory) -> _Words:
     said = memory.body
     if memory.kind not in LASTING:  # of an event all that is told must be the same, and the code that it is about
         told = {name: each for name, each in memory.detail.items() if name not in ("seen_in", ALSO, TOLD, SAME_AS)}
-        said = " ".join((said, told_in(told), *sorted(memory.files), *sorted(memory.functions)))
+        said = " ".join((said, text_in(told), *sorted(memory.files), *sorted(memory.functions)))
     title = tuple(_words(memory.title))
     inorder = (*title, *_words(said))
     return _Words(inorder, frozenset(inorder), title)
@@ -251,7 +251,7 @@ def _may(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:
 def _differ(one: object, other: object) -> bool:
     if not one or not other or one == other:
         return False
-    return tuple(_words(told_in(one))) != tuple(_words(told_in(other)))
+    return tuple(_words(text_in(one))) != tuple(_words(text_in(other)))
 
 
 def _with(winner: Memory, loser: Memory) -> Memory:

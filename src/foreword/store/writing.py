@@ -18,7 +18,7 @@ from foreword.models import BASE32, GOING_ON, KINDS, Change, Event, Injection, L
 from foreword.store import sightings
 from foreword.store.commits import Commits
 from foreword.store.finding import SEQUENCE_BITS, bound
-from foreword.terms import split, told_in
+from foreword.terms import split, text_in
 
 if TYPE_CHECKING:
     from foreword.store.judged import JudgedWriter
@@ -417,7 +417,7 @@ def indexed(memory: Memory) -> tuple[str, str, str, str, str]:
     title, body = storable(memory.title), storable(memory.body)
     tags, files = listed(memory.tags), listed(memory.files)
     # A function's whole name is a word too, not only its parts; and why something was decided is looked for as well.
-    named = " ".join((*memory.functions, told_in(memory.detail)[:MOST_DETAIL])).strip()
+    named = " ".join((*memory.functions, text_in(memory.detail)[:MOST_DETAIL])).strip()
     return title, body, tags, files, storable(f"{named} {split(f'{title} {body} {tags} {files} {named}')}".strip())
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from foreword import __version__
 from foreword.config import SETTINGS
 from foreword.errors import ForewordError
-from foreword.layout import RECIPES
+from foreword.layout import LAYOUTS
 from foreword.models import Project
 from foreword.policy import chosen, off
 from foreword.problems import (
@@ -234,7 +234,7 @@ def _settings(app: App) -> list[dict[str, Any]]:
         for each in SETTINGS
         if (here := getattr(settings, each.name)) != each.default
     ]
-    changed = [name for name, recipe in settings.recipes.items() if recipe != RECIPES.get(name)]
+    changed = [name for name, recipe in settings.recipes.items() if recipe != LAYOUTS.get(name)]
     recipes = {"name": "recipes", "value": changed, "default": [], "from": origin["recipes"]}
     return rows + ([recipes] if changed else [])
 
