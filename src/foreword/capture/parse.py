@@ -17,7 +17,7 @@ from foreword.projects import resolve
 from foreword.redact import PRIVATE, each_text, leaves_open, mark, redact, redact_all
 
 if TYPE_CHECKING:
-    from foreword.store.sqlite import Store
+    from foreword.store import Store
 
 # Signs that a payload holds a tool's call or a diff.
 _CALLS = (b'"tool', b'"args"', b'"arguments"', b'"input"', b'"parameters"', b"+++ ")
@@ -152,7 +152,7 @@ class CapturedEvent:
 def store_events(store: Store, captured: Sequence[CapturedEvent]) -> tuple[bool, ...]:
     """Store what is wanted, and return of each whether it was new; when this returns, it is on the disk."""
     wanted = [each.event for each in captured if each.wanted]
-    fresh = iter(store.append(wanted) if wanted else ())
+    fresh = iter(store.events.append(wanted) if wanted else ())
     return tuple(each.wanted and next(fresh) for each in captured)
 
 
