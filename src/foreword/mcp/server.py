@@ -168,7 +168,7 @@ def call_worker(call: Call) -> Mapping[str, Any]:
     """Return the worker's answer to a call, within ANSWER_SECONDS; a worker that is away is started."""
     if os.environ.get("FOREWORD_OFF", "") not in ("", "0"):
         raise ForewordError("memory is switched off here (FOREWORD_OFF)", hint="go on without it")
-    from foreword.worker.client import Client  # 15 ms that starting a session need not pay
+    from foreword.worker.client import Client  # 20 ms that the start of a session need not pay
 
     until = monotonic() + ANSWER_SECONDS
     start_until = monotonic() + START_SECONDS
