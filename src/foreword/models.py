@@ -444,7 +444,7 @@ class UsageVerdict:
 
 @dataclass(frozen=True)
 class Usage:
-    """How many items were injected, and what became of them; the rest cannot be told, or not yet."""
+    """How many items were injected, and what became of them; of the rest it is not known, or not yet."""
 
     shown: int = 0
     used: int = 0

@@ -7,7 +7,6 @@ import shlex
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from foreword.errors import BadConfig, ForewordError
@@ -20,87 +19,39 @@ OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py", "hook.key")
 OUR_FOLDERS = ("run", "spool", "backups", "logs", "bin", "lib", "installed")
 
 
-@dataclass(frozen=True)
 class Home:
-    """The one folder that holds all we keep (FOREWORD_HOME)."""
+    """The one folder that holds all we keep (FOREWORD_HOME), and the files in it."""
 
-    root: Path
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.config = root / "config.toml"
+        self.synonyms = root / "synonyms.toml"
+        self.database = root / "memory.db"
+        self.hook = root / "hook.py"
+        self.hook_client = root / "lib" / "foreword_hook.py"
+        self.hook_key = root / "hook.key"
+        self.launcher = root / "bin" / "foreword-hook"
+        self.mcp = root / "bin" / "foreword-mcp"
+        self.installed = root / "installed"
+        self.run = root / "run"
+        self.socket = self.run / "worker.sock"
+        self.lock = self.run / "worker.lock"
+        self.stamp = self.run / "starting"
+        self.spool = root / "spool"
+        self.backups = root / "backups"
+        self.logs = root / "logs"
+        self.log = self.logs / "worker.log"
+        self.start_log = self.logs / "start.log"
+        self.trouble = self.logs / "trouble.jsonl"
 
-    @property
-    def config(self) -> Path:
-        return self.root / "config.toml"
+    def __repr__(self) -> str:
+        return f"Home({str(self.root)!r})"
 
-    @property
-    def synonyms(self) -> Path:
-        return self.root / "synonyms.toml"
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Home) and self.root == other.root
 
-    @property
-    def database(self) -> Path:
-        return self.root / "memory.db"
-
-    @property
-    def hook(self) -> Path:
-        return self.root / "hook.py"
-
-    @property
-    def hook_client(self) -> Path:
-        return self.root / "lib" / "foreword_hook.py"
-
-    @property
-    def hook_key(self) -> Path:
-        return self.root / "hook.key"
-
-    @property
-    def launcher(self) -> Path:
-        return self.root / "bin" / "foreword-hook"
-
-    @property
-    def mcp(self) -> Path:
-        return self.root / "bin" / "foreword-mcp"
-
-    @property
-    def installed(self) -> Path:
-        return self.root / "installed"
-
-    @property
-    def run(self) -> Path:
-        return self.root / "run"
-
-    @property
-    def socket(self) -> Path:
-        return self.run / "worker.sock"
-
-    @property
-    def lock(self) -> Path:
-        return self.run / "worker.lock"
-
-    @property
-    def stamp(self) -> Path:
-        return self.run / "starting"
-
-    @property
-    def spool(self) -> Path:
-        return self.root / "spool"
-
-    @property
-    def backups(self) -> Path:
-        return self.root / "backups"
-
-    @property
-    def logs(self) -> Path:
-        return self.root / "logs"
-
-    @property
-    def log(self) -> Path:
-        return self.logs / "worker.log"
-
-    @property
-    def start_log(self) -> Path:
-        return self.logs / "start.log"
-
-    @property
-    def trouble(self) -> Path:
-        return self.logs / "trouble.jsonl"
+    def __hash__(self) -> int:
+        return hash(self.root)
 
     def prepare(self) -> None:
         """Create every folder, closed to others whatever the umask; ForewordError where that cannot be done."""

@@ -1,4 +1,4 @@
-"""Delivery -> what it tells, without secrets: what everything passes before it is written."""
+"""Parse a hook call into a redacted event; everything passes here before it is written."""
 
 from __future__ import annotations
 

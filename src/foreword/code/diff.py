@@ -91,7 +91,7 @@ def changes(
     """Return what *edits*, in their order, changed; several of one file count as one change of it.
 
     *present* gives a file's text after all of them, where it can be read: pieces are put back in it to find out what
-    it was before. A piece that cannot be placed without doubt tells only of what is defined in itself, with line 0.
+    it was before. A piece that cannot be placed without doubt shows only what is defined in itself, with line 0.
     """
     by_file: dict[str, list[Edit]] = {}
     for edit in edits:
@@ -246,7 +246,7 @@ def _bare(name: str) -> str:
 
 
 def _of_begin_patch(patch: str) -> tuple[Edit, ...]:
-    """The edits of `*** Begin Patch`: files are added, deleted or updated, and hunks are found by their lines alone."""
+    """Return the edits of `*** Begin Patch`: files are added, deleted or updated; hunks have no line numbers."""
     edits: list[Edit] = []
     file, mode = "", ""
     held: list[str] = []

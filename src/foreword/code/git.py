@@ -128,7 +128,7 @@ def failure(complaint: str, *, code: int, folder: str, patience: float = PATIENC
     """Return the error for what git complained about."""
     if code == -signal.SIGKILL:
         return BadRequest(
-            f"git said nothing about {folder!r} for {patience:g} seconds",
+            f"git printed nothing about {folder!r} for {patience:g} seconds",
             hint=f"try `git -C {folder!r} log -n 1`; a disk that is away, or a damaged repository, can cause it",
         )
     if "not a git repository" in complaint:

@@ -264,7 +264,7 @@ def exit_after(seconds: float) -> None:
 
 
 def hand_on(call: Call) -> None:
-    """Start a process of its own that keeps the event while the agent goes on; it is told by memory, not by a file."""
+    """Start a process that keeps the event while the agent goes on; it gets the event in memory, without a file."""
     try:
         agent, event, at, raw, head, total = call
         memory = posix.memfd_create("foreword")

@@ -38,7 +38,7 @@ def context_for(
     found = recalled(here, trigger, now=time.time(), until=until)
     if found is None:
         return b"", None
-    if isinstance(found, str):  # it stands in every request, and is recorded already
+    if isinstance(found, str):  # it is in every request, and recorded already
         return find(hook_call.host).encode_answer(hook_call.event, found), None
     text = found.text if isinstance(found, Context) else ""
     if not (text or worker_asked):  # a worker that was asked may have recorded what nobody saw: then say so

@@ -41,7 +41,7 @@ def put(text: str, body: str, *, agent: str) -> Placed:
 def holds(text: str, body: str, *, agent: str, toml: bool = False) -> bool:
     """Tell whether these lines are between our marks; of a TOML file, whether its tables hold the same anywhere.
 
-    Codex, when it adds a server, writes the tables of all servers anew and loses the comment before them.
+    Codex, when it adds a server, rewrites the tables of all servers and loses the comment before them.
     """
     span = _span(text, agent=agent)
     if span is not None and text[span[0] : span[1]].splitlines()[1:-1] == body.strip("\n").split("\n"):

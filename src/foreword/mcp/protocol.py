@@ -111,7 +111,7 @@ def error(id: str | int | None, code: int, message: str, data: Message | None = 
 
 
 def _notified(method: str, params: Any) -> Cancelled | None:
-    """A notification is never answered, whatever it says."""
+    """Return what a notification cancels; it is never answered."""
     if method == "notifications/cancelled" and isinstance(params, dict):
         id = params.get("requestId")
         if isinstance(id, (str, int)) and not isinstance(id, bool):
