@@ -191,7 +191,7 @@ def test_the_command_line_keeps_nothing_and_tells_the_way_out(home: Home, start,
         assert json.loads(run(home, project, "status", "--json").stdout)["switched_off"]
         doctor = run(home, project, "doctor").stdout
         assert way in doctor
-        assert "nothing is kept" in doctor
+        assert "nothing is captured" in doctor
 
 
 def test_another_project_goes_on(filled: Home, host: HookRunner, start, project, tmp_path):
