@@ -232,7 +232,6 @@ PAST = {
     "stale": "marked stale",
     "sink": "ranked lower",
     "restore": "restored",
-    "rename": "renamed",
     "promote": "promoted",
     "discard": "discarded",
     "learn": "learned",
