@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from foreword import models
 from foreword.errors import BadConfig, ForewordError
 from foreword.layout import LAYOUT, TriggerLayout, merge_layout, shorten
 from foreword.models import POSTINGS
@@ -25,7 +26,7 @@ from foreword.paths import Home, expand
 
 MOST_BYTES = 64 * 1024  # every setting written out with its comment is 4 KB
 PACKAGED_SYNONYMS = Path(__file__).with_name("synonyms.toml")
-TOKENIZERS = ("auto", "claude-4.7", "claude-3", "o200k")  # auto, then the families of recall/tokens.py
+TOKENIZERS = ("auto", *models.TOKENIZERS)
 # Texts that are free but for their form; each may be empty. A key does not fit, so that none is written down.
 FORMS = {
     "address": (r"https?://[^\s@?#]+", "an http or https address, without a name, key or query in it"),

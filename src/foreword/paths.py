@@ -1,4 +1,4 @@
-"""Environment -> where everything of ours lies on this machine, and folders that only we can enter."""
+"""Locate everything of ours on this machine, in folders that only the user can enter."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ import os
 import shlex
 import stat
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from foreword.errors import BadConfig, ForewordError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PRIVATE = 0o700
 OPEN_TO_OTHERS = 0o077
@@ -23,97 +19,49 @@ OUR_FILES = ("config.toml", "synonyms.toml", "memory.db", "hook.py", "hook.key")
 OUR_FOLDERS = ("run", "spool", "backups", "logs", "bin", "lib", "installed")
 
 
-@dataclass(frozen=True)
 class Home:
-    """The one folder that holds all we keep."""
+    """The one folder that holds all we keep (FOREWORD_HOME), and the files in it."""
 
-    root: Path
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.config = root / "config.toml"
+        self.synonyms = root / "synonyms.toml"
+        self.database = root / "memory.db"
+        self.hook = root / "hook.py"
+        self.hook_client = root / "lib" / "foreword_hook.py"
+        self.hook_key = root / "hook.key"
+        self.launcher = root / "bin" / "foreword-hook"
+        self.mcp = root / "bin" / "foreword-mcp"
+        self.installed = root / "installed"
+        self.run = root / "run"
+        self.socket = self.run / "worker.sock"
+        self.lock = self.run / "worker.lock"
+        self.stamp = self.run / "starting"
+        self.spool = root / "spool"
+        self.backups = root / "backups"
+        self.logs = root / "logs"
+        self.log = self.logs / "worker.log"
+        self.start_log = self.logs / "start.log"
+        self.trouble = self.logs / "trouble.jsonl"
 
-    @property
-    def config(self) -> Path:
-        return self.root / "config.toml"
+    def __repr__(self) -> str:
+        return f"Home({str(self.root)!r})"
 
-    @property
-    def synonyms(self) -> Path:
-        return self.root / "synonyms.toml"
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Home) and self.root == other.root
 
-    @property
-    def database(self) -> Path:
-        return self.root / "memory.db"
-
-    @property
-    def hook(self) -> Path:
-        return self.root / "hook.py"
-
-    @property
-    def hook_client(self) -> Path:
-        return self.root / "lib" / "foreword_hook.py"
-
-    @property
-    def hook_key(self) -> Path:
-        return self.root / "hook.key"
-
-    @property
-    def launcher(self) -> Path:
-        return self.root / "bin" / "foreword-hook"
-
-    @property
-    def mcp(self) -> Path:
-        return self.root / "bin" / "foreword-mcp"
-
-    @property
-    def installed(self) -> Path:
-        return self.root / "installed"
-
-    @property
-    def run(self) -> Path:
-        return self.root / "run"
-
-    @property
-    def socket(self) -> Path:
-        return self.run / "worker.sock"
-
-    @property
-    def lock(self) -> Path:
-        return self.run / "worker.lock"
-
-    @property
-    def stamp(self) -> Path:
-        return self.run / "starting"
-
-    @property
-    def spool(self) -> Path:
-        return self.root / "spool"
-
-    @property
-    def backups(self) -> Path:
-        return self.root / "backups"
-
-    @property
-    def logs(self) -> Path:
-        return self.root / "logs"
-
-    @property
-    def log(self) -> Path:
-        return self.logs / "worker.log"
-
-    @property
-    def start_log(self) -> Path:
-        return self.logs / "start.log"
-
-    @property
-    def trouble(self) -> Path:
-        return self.logs / "trouble.jsonl"
+    def __hash__(self) -> int:
+        return hash(self.root)
 
     def prepare(self) -> None:
-        """Leave every folder existing, ours and closed to others whatever the umask, or say what stands in the way."""
+        """Create every folder, closed to others whatever the umask; ForewordError where that cannot be done."""
         _own(self.root, is_root=True)
         for name in OUR_FOLDERS:
             _own(self.root / name, is_root=False)
 
 
 def home(environ: Mapping[str, str]) -> Home:
-    """The home that FOREWORD_HOME names, else `~/.foreword`."""
+    """Return the home that FOREWORD_HOME names, else `~/.foreword`."""
     named = environ.get("FOREWORD_HOME", "")
     root = expand(named or "~/.foreword", environ)
     if not os.path.isabs(root) or "\0" in root:
@@ -132,19 +80,19 @@ def home(environ: Mapping[str, str]) -> Home:
 
 
 def worker_command() -> list[str]:
-    """How the worker is started; -P: never with modules of the folder that it happens to be started in."""
+    """Return the command that starts the worker; -P: never with modules of the current folder."""
     return [sys.executable, "-P", "-m", "foreword.worker"]
 
 
 def expand(path: str, environ: Mapping[str, str]) -> str:
-    """The path with a leading `~` replaced by the user's own folder; other users' `~name` stays as it is."""
+    """Return the path with a leading `~` replaced by the user's own folder; other users' `~name` stays as it is."""
     if path != "~" and not path.startswith("~/"):
         return path
     return _user_folder(environ) + path[1:]
 
 
 def socket_problem(home: Home) -> str:
-    """Why the worker's socket cannot safely lie in this home, or nothing when it can."""
+    """Return why the worker's socket cannot safely lie in this home; empty when it can."""
     length = len(os.fsencode(home.socket))
     if length > SOCKET_PATH_BYTES:
         return (

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from foreword.hook import build
-from foreword.mcp.tools import INSTRUCTIONS, TOOLS
+from foreword.mcp.schema import INSTRUCTIONS, TOOLS
 from foreword.paths import Home
 from tests.flow.conftest import CLEAN, PATIENT
 

@@ -476,7 +476,7 @@ def test_without_a_worker_the_hook_stands_in(away: Home, opencode, start, projec
     agent.call("dispose", None)
     assert [each.event for each in spooled(away)] == [
         "session.created",
-        "given",
+        "injection",
         "tool.execute.after",
         "session.compacted",
     ]
@@ -537,7 +537,7 @@ def test_a_worker_that_talks_nonsense_counts_as_away_and_is_told_once(away: Home
         assert "make test" in agent.system()[1]
         agent.used()
         agent.call("dispose", None)
-    assert [each.event for each in spooled(away)] == ["session.created", "given", "tool.execute.after"]
+    assert [each.event for each in spooled(away)] == ["session.created", "injection", "tool.execute.after"]
     assert noted(str(away.trouble)) != ()
 
 

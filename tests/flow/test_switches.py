@@ -110,7 +110,7 @@ def test_a_hook_obeys_without_a_worker(home: Home, host: HookRunner, switched):
         assert bool(host.context("UserPromptSubmit", prompt(switched[what]))) is told, what
         spool = home.spool / "current"
         waiting = list(hook_calls(spool.read_bytes())) if spool.exists() else []
-        assert any(isinstance(each, HookCall) and not each.given for each in waiting) is kept, what
+        assert any(isinstance(each, HookCall) and not each.injection for each in waiting) is kept, what
         spool.unlink(missing_ok=True)
 
 
@@ -191,7 +191,7 @@ def test_the_command_line_keeps_nothing_and_tells_the_way_out(home: Home, start,
         assert json.loads(run(home, project, "status", "--json").stdout)["switched_off"]
         doctor = run(home, project, "doctor").stdout
         assert way in doctor
-        assert "nothing is kept" in doctor
+        assert "nothing is captured" in doctor
 
 
 def test_another_project_goes_on(filled: Home, host: HookRunner, start, project, tmp_path):

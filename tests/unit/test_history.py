@@ -340,7 +340,7 @@ def test_a_git_that_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(history, "PATIENCE", 0.2)
-    with pytest.raises(BadRequest, match="said nothing"):
+    with pytest.raises(BadRequest, match="printed nothing"):
         list(commits(str(tmp_path)))
 
 

@@ -107,7 +107,7 @@ def test_a_good_answer_is_kept_and_nothing_else_has_a_place():
         ([], "imported"),
     ],
 )
-def test_its_trust_is_thelowest_trust_of_its_inputs_and_never_the_users(trusts, lowest):
+def test_its_trust_is_the_lowest_of_its_inputs_and_never_the_users(trusts, lowest):
     assert refined(trusts=trusts, title="A title").trust == lowest
 
 

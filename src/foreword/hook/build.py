@@ -20,7 +20,7 @@ from foreword.paths import Home, worker_command
 PACKAGE = Path(__file__).resolve().parent.parent
 CLIENT = PACKAGE / "hook" / "client.py"
 STDIN_SECONDS = 2.0
-ALL_SECONDS = 2.0  # then another process goes on; agents are told five, and to start one may take long by then
+ALL_SECONDS = 2.0  # then another process goes on; agents wait for five, and to start one may take long by then
 LATE_SECONDS = 20.0  # that process
 
 
@@ -30,7 +30,7 @@ def interpreter() -> str:
 
 
 def command(home: Home, *, host: str, event: str) -> list[str]:
-    """Return the hook's command line by the interpreter itself; agents are told the launcher, whose path is stable."""
+    """Return the hook's command line by the interpreter itself; agents get the launcher, whose path is stable."""
     return [interpreter(), "-I", "-S", str(home.hook), "--host", host, event]
 
 
@@ -67,9 +67,9 @@ python={python}
 exec "$python" -I -S -c {start} {package}
 """
 # Without `site` and what it loads for others: a client waits for this at every start of a session.
-START_MCP = "import sys; sys.path.append(sys.argv[1]); from foreword.mcp.__main__ import main; sys.exit(main())"
+START_MCP = "import sys; sys.path.append(sys.argv[1]); from foreword.mcp.server import main; sys.exit(main())"
 
-# The client is a module of its own, because Python keeps the bytecode of modules: compiling it anew takes 2 ms.
+# The client is a module of its own, because Python keeps the bytecode of modules: compiling it takes 2 ms.
 HOOK = """\
 # Written by Foreword, and again whenever its settings or its place change.
 import sys
@@ -183,7 +183,7 @@ def fingerprint() -> str:
     """Return a hash that changes whenever any file of the package does: the same version may be another build."""
     seen = hashlib.blake2b(digest_size=8)
     for path in sorted(PACKAGE.rglob("*")):
-        if path.suffix in (".py", ".sql", ".toml", ".js", ".md"):
+        if path.suffix in (".py", ".sql", ".toml", ".js", ".md", ".scm"):
             stat = path.stat()
             seen.update(f"{path.relative_to(PACKAGE)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     return seen.hexdigest()

@@ -1,4 +1,4 @@
-"""Deliveries that found no worker -> one file, each on the disk before its hook returns -> deliveries again, later.
+"""Append hook calls that found no worker to one file, each on the disk before its hook returns, and read them later.
 
 Hooks append under a shared lock; the worker takes the whole file away under an exclusive one. A record that was torn
 by a crash was never acknowledged and is passed over.
@@ -75,7 +75,7 @@ def _write(fd: int, record: bytes) -> None:
 
 
 def reserve(folder: str) -> None:
-    """Keep some room for the day the disk is full; where there is none any more, the rest of it is given back."""
+    """Reserve some room for the day the disk is full; where there is too little, reserve none."""
     path = folder + RESERVE
     try:
         if os.stat(path).st_size == RESERVED:
@@ -104,7 +104,7 @@ def take(folder: str, name: str) -> str:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return ""  # a hook is writing, or was stopped while it did: the next look will find it
+            return ""  # a hook is writing, or was stopped while it did: the next call finds it
         here = os.fstat(fd)
         if not here.st_size or not _is_current(folder, here):
             return ""
@@ -116,7 +116,7 @@ def take(folder: str, name: str) -> str:
 
 
 def naming(folder: str, word: str) -> Iterator[HookCall]:
-    """The newest of what waits that names *word* somewhere, read without a lock: what a session's last minutes left."""
+    """Yield the newest records that hold *word*, read without a lock: the last minutes of a session."""
     try:
         fd = os.open(f"{folder}/current", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -135,7 +135,7 @@ def naming(folder: str, word: str) -> Iterator[HookCall]:
 
 
 def hook_calls(data: bytes) -> Iterator[HookCall | bytes]:
-    """Every whole record of a spool file; what lies between them comes as the bytes it is."""
+    """Yield every whole record of a spool file, and what lies between them as bytes."""
     at = 0
     while at < len(data):
         record, end = _parsed(data, at)
@@ -155,7 +155,7 @@ def _record(hook_call: HookCall) -> bytes:
             "event": hook_call.event,
             "at": hook_call.at,
             "project": hook_call.project,
-            **({"given": True} if hook_call.given else {}),
+            **({"injection": True} if hook_call.injection else {}),
         }
     ).encode()
     body = about + b"\n" + hook_call.raw

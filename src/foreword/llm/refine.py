@@ -20,7 +20,7 @@ from foreword.audit import REVISED
 from foreword.encoding import storable
 from foreword.llm.client import Model
 from foreword.llm.schema import Many, Object, Text
-from foreword.models import Memory, Trust, lowest
+from foreword.models import Memory, Trust, lowest_trust
 from foreword.recall.tokens import count
 from foreword.redact import redact
 
@@ -112,7 +112,7 @@ def refine(
         return None
     prompt = _prompt(read, fence=fence)
     got = model.complete(prompt, system=SYSTEM, schema=SCHEMA, most_tokens=MOST_OUT, seconds=seconds)
-    return _checked(got.data, _Names(read), source=f"model:{model.name}", trust=lowest_trust(trusts))
+    return _checked(got.data, _Names(read), source=f"model:{model.name}", trust=_trust_of(trusts))
 
 
 def _checked(data: Any, known: _Names, *, source: str, trust: Trust) -> Refined | None:
@@ -247,9 +247,9 @@ def _bounded(text: str) -> str:
     return whole if len(whole) <= EXCERPT else f"{whole[:half]} [cut] {whole[-half:]}"
 
 
-def lowest_trust(trusts: Sequence[str]) -> Trust:
+def _trust_of(trusts: Sequence[str]) -> Trust:
     """Return the lowest trust of the inputs; without inputs imported, and never the user's."""
-    return lowest(("agent", *trusts) if trusts else ())
+    return lowest_trust(("agent", *trusts) if trusts else ())
 
 
 def _distinct(texts: Iterator[str]) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from typing import Any
 from foreword.audit import MemoryChange, PlanContext
 from foreword.extract.merge import ALSO, evidence_of, together
 from foreword.extract.text import stem
-from foreword.models import Link, Memory, level
-from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, told_in
+from foreword.models import Link, Memory, trust_rank
+from foreword.terms import GENERIC, MOST_TEXT, STOP_WORDS, broken, split, text_in
 
 ALIKE = 0.9  # share of the words of two memories that both hold, from which on they say the same
 # What holds for longer is repeated in other words. All other kinds are events (what happened once: change, observation,
@@ -111,7 +111,7 @@ def _words_of(memory: Memory) -> _Words:
     text = f"{memory.title}\n{memory.body}"
     if memory.kind not in LASTING:  # of an event everything must be the same, and the code that it is about
         detail = {name: each for name, each in memory.detail.items() if name not in ("seen_in", ALSO, COUNTED, SAME_AS)}
-        text = " ".join((text, told_in(detail), *sorted(memory.files), *sorted(memory.functions)))
+        text = " ".join((text, text_in(detail), *sorted(memory.files), *sorted(memory.functions)))
     in_order = tuple(_words(text))
     return _Words(in_order, frozenset(in_order))
 
@@ -137,7 +137,7 @@ def _by_kind(memories: Sequence[Memory]) -> Iterable[list[Memory]]:
 
 
 def _rank(memory: Memory) -> tuple[Any, ...]:
-    return not memory.pinned, level(memory.trust), -memory.confirmed, -memory.seen, memory.id
+    return not memory.pinned, trust_rank(memory.trust), -memory.confirmed, -memory.seen, memory.id
 
 
 class _Candidates:
@@ -195,7 +195,7 @@ def _merges(
 
 
 def _may_merge(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:
-    if loser.pinned or loser.id in apart or level(loser.trust) < level(winner.trust):
+    if loser.pinned or loser.id in apart or trust_rank(loser.trust) < trust_rank(winner.trust):
         return False
     return not any(_differ(winner.detail.get(name), loser.detail.get(name)) for name in DECIDING)
 
@@ -203,14 +203,14 @@ def _may_merge(winner: Memory, loser: Memory, *, apart: frozenset[str]) -> bool:
 def _differ(one: object, other: object) -> bool:
     if not one or not other or one == other:
         return False
-    return tuple(_words(told_in(one))) != tuple(_words(told_in(other)))
+    return tuple(_words(text_in(one))) != tuple(_words(text_in(other)))
 
 
 def _with_evidence(winner: Memory, loser: Memory) -> Memory:
     """Return *winner* with the evidence of *loser*; its words and its trust stay its own."""
     evidence = evidence_of(loser)
     detail = dict(winner.detail)
-    if level(loser.trust) <= level(winner.trust):
+    if trust_rank(loser.trust) <= trust_rank(winner.trust):
         detail = {**{name: value for name, value in loser.detail.items() if name not in OWN}, **detail}
     seen_in = together(evidence_of(winner), evidence)
     return replace(

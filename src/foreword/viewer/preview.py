@@ -180,7 +180,7 @@ def _model(app: App, trigger: str, session: str, host: str) -> str:
     """What the hook of such a moment named last, in this session or at this host: tokens are counted for it."""
     latest = "" if session or not host else next((each.id for each in app.store.sessions.list(host=host, limit=1)), "")
     event = app.store.events.last(session or latest, trigger) if session or latest else None
-    return find(event.host).read(event.payload).model if event and event.host in FILES else ""
+    return find(event.host).parse(event.payload).model if event and event.host in FILES else ""
 
 
 def _budget(told: Mapping[str, Any]) -> int:

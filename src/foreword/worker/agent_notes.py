@@ -38,10 +38,10 @@ class AgentNotes:
     def request(self, event: CapturedEvent) -> str:
         """Return what to ask the agent at this stop; nothing for almost all of them."""
         parsed = event.parsed
-        session = parsed.told.session
-        if not self._settings().agent_notes or parsed.kind != "stop" or not session or parsed.told.inner:
+        session = parsed.input.session
+        if not self._settings().agent_notes or parsed.kind != "stop" or not session or parsed.input.inner:
             return ""
-        if parsed.payload.get("stop_hook_active") or _ASKS.search(parsed.told.answer[-LAST:]):
+        if parsed.payload.get("stop_hook_active") or _ASKS.search(parsed.input.answer[-LAST:]):
             return ""  # a hook made it go on already, or it waits for the user
         files, tools = self._work.done(session)
         if files < FILES or tools < TOOLS or self._was_asked(session):

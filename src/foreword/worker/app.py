@@ -16,7 +16,7 @@ from foreword.errors import BadRequest, ForewordError, StoreError
 from foreword.hook import spool
 from foreword.hook.build import fingerprint, key_of, refresh
 from foreword.importers.jsonl import export_rows
-from foreword.install import wired
+from foreword.install.status import InstallStatus, install_status
 from foreword.models import NoContextRecord, Project
 from foreword.paths import Home
 from foreword.policy import Policy, chosen, off, refuse_to_write
@@ -398,9 +398,9 @@ class App:
         self._taking.catch_up()
         return {"hosts": {each.host: serialize.host(each) for each in self.store.stats.agents()}}
 
-    def wiring(self) -> Mapping[str, wired.Wired]:
+    def wiring(self) -> Mapping[str, InstallStatus]:
         """Of every host that can be wired, how much of that stands in its files."""
-        return wired.look(self.home, os.environ)
+        return install_status(self.home, os.environ)
 
     def health(self) -> dict[str, Any]:
         """Whether it is well, and what is in it; asked of a worker whose store is broken, it tells that."""

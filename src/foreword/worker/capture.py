@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from foreword.capture.parse import CapturedEvent, read, remember
+from foreword.capture.parse import CapturedEvent, capture_event, store_events
 from foreword.capture.payload import HookCall
 from foreword.config import Settings
 from foreword.errors import BadRequest, ForewordError, StoreError
@@ -67,7 +67,7 @@ class Taking:
     def read(self, hook_call: HookCall) -> CapturedEvent:
         """What a delivery says; what must be known before it is in the store is kept in mind."""
         settings = self._settings()
-        told = read(
+        told = capture_event(
             self._registry.own(hook_call),
             text_cap=settings.event_text_kb * 1024,
             keep=lambda project: not self._off(project).capture,
@@ -84,7 +84,7 @@ class Taking:
 
     def remember(self, told: Sequence[CapturedEvent]) -> tuple[bool, ...]:
         """Keep what was told; what it came to is looked at afterwards, and nobody waits for that."""
-        new = remember(self._store(), told)
+        new = store_events(self._store(), told)
         for each, fresh in zip(told, new, strict=True):
             if fresh:
                 self._extraction.saw(each.event.kind, each.event.session)
@@ -128,8 +128,8 @@ class Taking:
     def _take_in(self, waiting: list[HookCall]) -> None:
         """Keep a batch; one delivery that cannot be understood must not keep the others waiting for ever."""
         try:
-            told = [self.read(each) for each in waiting if not each.given]
-            for given in [self._registry.own(requests.injection(each)) for each in waiting if each.given]:
+            told = [self.read(each) for each in waiting if not each.injection]
+            for given in [self._registry.own(requests.injection(each)) for each in waiting if each.injection]:
                 self._store().injections.record(
                     given, at_once=not any(each.wanted for each in told)
                 )  # else with the events

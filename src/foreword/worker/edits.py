@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from foreword.audit import (
-    ALONE,
     OWN_TERMINAL,
+    USER_ONLY,
     WORDS,
     AuditEntry,
     MemoryChange,
@@ -154,7 +154,7 @@ class Governing:
         if memory.status != "active":
             raise BadRequest(f"{memory.id} is {memory.status}", hint="keep what is true now with memory_remember")
         if strange := [name for name in changes if name not in WORDS]:
-            raise BadRequest(f"{ALONE}: {', '.join(strange)}", hint=OWN_TERMINAL)
+            raise BadRequest(f"{USER_ONLY}: {', '.join(strange)}", hint=OWN_TERMINAL)
         if not is_the_users(memory):
             return self._revise(memory, changes, who="agent", why=f"{source}: ")
         one = proposed(memory, changes, source=source, session=session, at=self._now())
@@ -298,7 +298,7 @@ def _scope(scope: str, memory: Memory) -> str:
 
 def _by_the_user(told: Mapping[str, Any]) -> None:
     if told.get("by"):
-        raise BadRequest(ALONE, hint=OWN_TERMINAL)
+        raise BadRequest(USER_ONLY, hint=OWN_TERMINAL)
 
 
 def _nothing(memory: Memory) -> BadRequest:

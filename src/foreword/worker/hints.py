@@ -121,14 +121,14 @@ class Hints:
 
     def _call(self, event: CapturedEvent, hook_call: HookCall) -> _Call | None:
         parsed = event.parsed
-        if parsed.project is None or not parsed.told.session or parsed.told.inner:
+        if parsed.project is None or not parsed.input.session or parsed.input.inner:
             return None
-        use = ToolUse(**find(hook_call.host).used(parsed.payload))
+        use = ToolUse(**find(hook_call.host).tool_use(parsed.payload))
         root = parsed.project.root
-        action = tool_action(use, at=hook_call.at, cwd=parsed.told.cwd, root=root)
-        session = parsed.told.session
+        action = tool_action(use, at=hook_call.at, cwd=parsed.input.cwd, root=root)
+        session = parsed.input.session
         before = parsed.kind == TOOL_BEGIN
-        cwd = self._work.folder(session, before_last=not before) or parsed.told.cwd
+        cwd = self._work.folder(session, before_last=not before) or parsed.input.cwd
         return _Call(action, session, parsed.project, cwd, before=before)
 
     def _hint(self, call: _Call) -> Hint | None:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from foreword.agents import FILES, find
-from foreword.capture.parse import CapturedEvent, capture, trigger_for
+from foreword.capture.parse import CapturedEvent, parse_hook, trigger_for
 from foreword.capture.payload import HookCall
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest
@@ -54,8 +54,8 @@ class Moments:
     def hook(self, hook_call: HookCall) -> bytes:
         """One call of a hook: keep what it told, and answer with the bytes its host accepts."""
         if hook_call.event == STATUS_LINE:
-            parsed = capture(hook_call, find_project=self._project_of)
-            return str(self._given.in_a_line(parsed.told.session, parsed.project)["line"]).encode()
+            parsed = parse_hook(hook_call, find_project=self._project_of)
+            return str(self._given.in_a_line(parsed.input.session, parsed.project)["line"]).encode()
         if not hook_call.raw.strip():
             return b""
         told = self._taking.read(hook_call)
@@ -65,7 +65,7 @@ class Moments:
         if trigger is not None and trigger.name == "tool":
             self._taking.remember([told])
             text = "" if self._off(trigger.project).inject else self._hints.answer(told, hook_call)
-            return find(hook_call.host).spoken(hook_call.event, text)
+            return find(hook_call.host).encode_answer(hook_call.event, text)
         if trigger is None or self._off(trigger.project).inject:
             self._taking.remember([told])
             project = told.parsed.project
@@ -85,7 +85,7 @@ class Moments:
                 text = BETWEEN.join(filter(None, (self._hints.waiting(trigger.session), text)))
         finally:
             writing.result()
-        return find(hook_call.host).spoken(hook_call.event, text)
+        return find(hook_call.host).encode_answer(hook_call.event, text)
 
     def context(
         self,
@@ -156,7 +156,7 @@ class Moments:
 
     def _ask_for_notes(self, told: CapturedEvent, hook_call: HookCall) -> bytes:
         """Return what makes the agent write its own notes when it stops; nothing for almost all events."""
-        ask = find(hook_call.host).ask if told.event.kind == "stop" else None
+        ask = find(hook_call.host).follow_up if told.event.kind == "stop" else None
         if ask is None or self._off(told.parsed.project).inject:
             return b""
         text = self._agent_notes.request(told)

@@ -11,8 +11,8 @@ from foreword.audit import MemoryChange
 from foreword.encoding import dumps, storable
 from foreword.errors import BadRequest, ForewordError, NotFound
 from foreword.hook.build import key_of
-from foreword.mcp.tools import BY_NAME, CATEGORIES, unknown
-from foreword.models import KINDS, Link, Memory, Project, Trigger, said_uid
+from foreword.mcp.schema import BY_NAME, CATEGORIES, unknown
+from foreword.models import KINDS, Link, Memory, Project, Trigger, agent_memory_uid
 from foreword.recall import render
 from foreword.recall.notes import note_of
 from foreword.recall.query import scopes_of
@@ -389,7 +389,7 @@ def _within(app: App, caller: Caller, links: Sequence[Link]) -> tuple[Link, ...]
 def _kept(app: App, caller: Caller, told: Mapping[str, Any]) -> Answer:
     """Keep it once: the same said again is the same memory, seen once more."""
     title = redact(str(told["title"])).strip()
-    uid = said_uid(project=caller.project.key, kind=str(told["kind"]), title=title)
+    uid = agent_memory_uid(project=caller.project.key, kind=str(told["kind"]), title=title)
     known = next(iter(app.store.memories.get_by_uid([uid])), None)
     again: dict[str, Any] = {"uid": uid}
     if known is not None and known.status == "active":

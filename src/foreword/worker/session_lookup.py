@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foreword.agents import host_of
+from foreword.agents import agent_of_client
 from foreword.capture.parse import ParsedHook
 from foreword.encoding import storable
 from foreword.errors import BadRequest
@@ -70,7 +70,7 @@ class Callers:
 
     def saw(self, parsed: ParsedHook, *, host: str) -> None:
         """A hook told that a tool is about to be used."""
-        told = parsed.told
+        told = parsed.input
         if told.id and told.session:
             with self._lock:
                 self._uses[told.id] = _Use(session=told.session, cwd=told.cwd, host=host, inner=told.inner)
@@ -80,7 +80,7 @@ class Callers:
     def who(self, told: Mapping[str, Any]) -> Caller:
         """Who calls, by what its process told of itself."""
         client, cwd = _text(_dict(told.get("client")), "name"), _text(told, "cwd")
-        host, inner = host_of(client), False
+        host, inner = agent_of_client(client), False
         if use := self._uses.get(_text(told, "tool_use")):
             session, where, way, host, inner = use.session, use.cwd, "by_tool_use", use.host, use.inner
         elif host and (session := redact(storable(_text(told, "session")))):

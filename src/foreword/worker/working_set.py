@@ -62,9 +62,9 @@ class Work:
         event = told.event
         if event.session:
             with self._lock:
-                begins = event.kind == "session_start" and told.parsed.told.source in BEGINNINGS
-                text = told.parsed.told.prompt if event.kind == "prompt" else told.parsed.told.answer
-                self._session(event.session, whole=begins).saw(event, told.parsed.told.files, text=text)
+                begins = event.kind == "session_start" and told.parsed.input.source in BEGINNINGS
+                text = told.parsed.input.prompt if event.kind == "prompt" else told.parsed.input.answer
+                self._session(event.session, whole=begins).saw(event, told.parsed.input.files, text=text)
 
     def around(self, trigger: Trigger) -> Trigger:
         """The moment with what is being worked on; git is asked in the background, and answers the next time."""
@@ -163,7 +163,7 @@ class Work:
             if event.key in known:
                 continue  # it passed by while it was written
             try:
-                read = find(event.host).read(event.payload)
+                read = find(event.host).parse(event.payload)
             except BadPayload:
                 continue  # a host that we do not know
             with self._lock:
