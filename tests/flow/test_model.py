@@ -85,7 +85,7 @@ def test_what_is_wrong_is_told_with_the_way_out(home, start, server, run):
     start()
     assert "needs a key" in run("doctor", code=1)
     assert "model_key_env" in run("model", "try", code=1)
-    assert "cannot be asked" in run("model")
+    assert "not usable" in run("model")
     assert "needs a key" in run("status")
     change(home, "model_provider", "openai")
     server.answer = status(401)

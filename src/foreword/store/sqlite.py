@@ -226,6 +226,7 @@ class Store(Writing):
     last_told = _asks(SeenReader, SeenReader.last_told)
     sessions_before = _asks(TimelineReader, TimelineReader.sessions_before)
     session_like = _asks(TimelineReader, TimelineReader.session_like)
+    ids_like = _asks(TimelineReader, TimelineReader.ids_like, flush=True)
     sessions_with = _asks(TimelineReader, TimelineReader.sessions_with)
     came_of = _asks(TimelineReader, TimelineReader.came_of)
     changed_in = _asks(TimelineReader, TimelineReader.changed_in)

@@ -62,6 +62,13 @@ class TimelineReader(Reader):
         )
         return Session(*rows[0]) if rows and beginning else None
 
+    def ids_like(self, beginning: str, *, limit: int = 5) -> tuple[str, ...]:
+        """Return the ids of memories and injections that begin so."""
+        sql = """SELECT id FROM memories WHERE id >= ?1 AND id < ?2 UNION ALL
+            SELECT id FROM injections WHERE id >= ?1 AND id < ?2 LIMIT ?3"""
+        rows = self._all(sql, (beginning, beginning + chr(0x10FFFF), limit)) if beginning else []
+        return tuple(id for (id,) in rows)
+
     def sessions_with(self, ids: Sequence[str]) -> tuple[Session, ...]:
         """Return the sessions of these ids, as far as they are known."""
         sql = f"SELECT {SESSION} FROM sessions WHERE id IN (SELECT value FROM json_each(?))"
