@@ -67,7 +67,7 @@ def commands() -> dict[str, Any]:
 @pytest.mark.parametrize("name", commands())
 def test_every_command_is_documented_with_its_options(name: str) -> None:
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    found = re.search(rf"^### `foreword {name.split()[0]}`\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^### `foreword {name.split(maxsplit=1)[0]}`\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
     assert found, f"docs/cli.md has no section on `foreword {name}`"
     assert f"foreword {name}" in found[0]
     options = [option for each in commands()[name].params for option in each.opts if option.startswith("--")]

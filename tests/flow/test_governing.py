@@ -144,7 +144,7 @@ def test_undo_shows_asks_and_tells_what_stays(fresh_shell: Shell):
     shell.run("revise", id, "--title", "third")
     first, second = (each["number"] for each in reversed([e for e in shell.json("log")["log"] if e["number"]]))
     told = shell.run("undo", str(first), "--yes", code=1)
-    assert f"entry {first} stays as it is: the title of {id} has changed since" in told.stderr
+    assert f"entry {first} was not undone: the title of {id} has changed since" in told.stderr
     assert f"undid {second}: revised {id}" in shell.says("undo", str(second), "--yes")
     shell.run("undo", str(first), "--yes")
     assert shown(shell, id)["title"] == "first"

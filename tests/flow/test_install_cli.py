@@ -142,8 +142,8 @@ def test_a_dry_run_writes_nothing_at_all(shell: Shell) -> None:
 
 def test_it_asks_and_takes_no_for_an_answer(shell: Shell) -> None:
     before = shell.tree()
-    assert "nothing was written" in shell.typed("n\n", "install")
-    assert "nothing was written" in shell.typed("\n", "install")
+    assert "nothing was changed" in shell.typed("n\n", "install", code=1)
+    assert "nothing was changed" in shell.typed("\n", "install", code=1)
     assert shell.tree() == before
     assert "claude-code: done" in shell.typed("y\n", "install")
     assert "claude-code: done" in shell.typed("y\n", "uninstall")
