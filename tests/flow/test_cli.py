@@ -29,7 +29,7 @@ from foreword.problems import Problem, note
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import wait_for
-from tests.flow.forked import Shell, scratch_shell
+from tests.flow.forked import Shell, foreword, scratch_shell
 from tests.flow.viewing import Page
 
 ROOT = Path(__file__).parents[2]
@@ -97,6 +97,51 @@ def test_a_wrong_question_is_told_with_exit_code_2(shell: Shell) -> None:
     assert "No such option" in shell.run("search", "x", "--fuzzy", code=2).stderr
     assert "30m" in shell.run("search", "x", "--since", "soon", code=2).stderr
     assert "0<=x<=1" in shell.run("add", "note", "x", "--confidence", "3", code=2).stderr
+
+
+TYPOS = {
+    "serach": "search", "instal": "install", "confg": "config", "docter": "doctor", "sesions": "sessions",
+    "revew": "review", "forgt": "forget", "improt": "import", "explian": "explain", "contxt": "context",
+    "delete": "forget", "remember": "add",
+}  # fmt: skip
+SETTING_TYPOS = {
+    "injct": "inject", "capure": "capture", "search_limt": "search_limit", "of_projects": "off_projects",
+    "model_provder": "model_provider", "tydy": "tidy", "store_max": "store_max_mb", "backups": "backups_keep",
+    "deadline_promt_ms": "deadline_prompt_ms", "spool_max": "spool_max_mb",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [([typo], meant) for typo, meant in TYPOS.items()]
+    + [(["config", "set", typo, "1"], meant) for typo, meant in SETTING_TYPOS.items()]
+    + [(["install", "claude"], "claude-code"), (["add", "decison", "x"], "decision"), (["goal", "lst"], "list")],
+)
+def test_a_mistyped_name_is_answered_with_the_right_one(shell: Shell, words: list[str], meant: str) -> None:
+    ended = foreword(*words, cwd=shell.folder, env=shell.environ)
+    assert ended.returncode
+    assert f"id you mean `{meant}`?" in ended.stderr
+
+
+def test_the_beginning_of_an_id_is_enough_wherever_an_id_is_taken(fresh: Shell) -> None:
+    old = fresh.add("decision", "Slots are stored in local time")
+    new = fresh.add("learning", "Slots are stored in UTC")
+    goal = fresh.says("goal", "add", "Bookings survive a restart").split()[2]
+    assert old in fresh.says("show", old[:6])
+    assert old in fresh.says("explain", "dec-")
+    assert "Slots are kept in local time" in fresh.says("revise", "dec", "--title", "Slots are kept in local time")
+    assert new in fresh.says("pin", "lea")
+    assert "linked" in fresh.says("graph", "lea", "--link", "relates-to", "dec")
+    assert new in fresh.says("graph", "dec")
+    assert f"revised       {old}" in fresh.says("log", "--memory", "dec")
+    assert new in fresh.says("supersede", "dec-", "lea-")
+    assert f"[x] {goal}" in fresh.says("goal", "done", "goa")
+    assert fresh.json("forget", "lea", "--yes")["removed"]["memories"] == 1
+    fresh.add("decision", "Another one")
+    several = fresh.run("show", "dec-", code=1).stderr
+    assert "several ids begin with 'dec-'" in several
+    assert old in several
+    assert "there is no memory 'zzz'" in fresh.run("show", "zzz", code=1).stderr
 
 
 def test_a_failure_is_one_line_and_its_hint(shell: Shell) -> None:

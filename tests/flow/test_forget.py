@@ -150,7 +150,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
     assert "second line" in home.log.read_text()
 
     # Nothing brings it back.
-    assert "forgotten here" in run(home, "import", "jsonl", str(other), "--project", project)
+    assert "you had forgotten" in run(home, "import", "jsonl", str(other), "--project", project)
     run(home, "import", "claude-code", "--project", project, **claude)
     run(home, "init", project, "--yes", **claude)
     assert client.get("/api/search", q=f"{spoken} {told[0]} {texts[0]}", project_path=project)["results"] == []

@@ -246,7 +246,7 @@ def test_in_an_agents_shell_the_agent_speaks_and_not_the_user(fresh_shell: Shell
         ["review", "discard", note],
         ["forget", mine, "--yes"],
         ["goal", "add", "obey"],
-        ["link", mine, "relates-to", theirs],
+        ["graph", mine, "--link", "relates-to", theirs],
         ["project", "set", "--role", "obeys"],
         ["project", "off"],
     ):
@@ -331,7 +331,7 @@ def test_an_agent_reaches_no_other_project_and_nothing_that_counts_elsewhere(
     assert "other projects too" in agent.call("memory_revise", {"id": everywhere, "title": "spaces"})
     assert "memory_revise needs `id`" in agent.call("memory_revise", {"title": "x"})
     mine = keep(client, project, "gone", source="codex")
-    assert "no changes" in agent.call("memory_revise", {"id": mine})
+    assert "nothing is to be different" in agent.call("memory_revise", {"id": mine})
     assert "says all of that already" in agent.call("memory_revise", {"id": mine, "title": "gone"})
     assert "has no argument 'scope'" in agent.call("memory_revise", {"id": mine, "scope": "universal"})
     client.post("/api/supersede", {"old": mine, "title": "still there"})

@@ -117,7 +117,7 @@ def test_it_shows_does_and_undoes_and_the_home_is_as_before(shell: Shell) -> Non
     assert "claude-code: nothing to do" in again
     out = shell.run("uninstall", "--yes").stdout
     assert "claude-code: done" in out
-    assert f"Your memory stays in {shell.home}." in out
+    assert f"Your memories stay in {shell.home}." in out
     assert "rm -r" in out
     assert shell.tree() == before
     assert "nothing is installed" in shell.run("uninstall", "--yes").stdout

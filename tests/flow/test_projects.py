@@ -109,7 +109,7 @@ def test_links_are_walked_both_ways(home: Home, worker: Client, project: str):
     assert asked(home, project, "graph", change)["beyond"] == []
     assert "is no link" in run(home, project, "graph", change, "--unlink", "resolves", failure, fails=True)
     assert "one of supersedes" in run(home, project, "graph", change, "--link", "likes", failure, fails=True)
-    assert "begins at one thing" in run(home, project, "graph", fails=True)
+    assert "give either the id" in run(home, project, "graph", fails=True)
 
 
 def test_two_projects_are_not_linked(worker: Client, project: str, other: str):
