@@ -15,7 +15,6 @@ from foreword.agents.setup import Entry, Setup
 from foreword.cli import doctor
 from foreword.install.wired import Lack, Wired
 from foreword.problems import NOTE, OK, WRONG, Finding, Problem
-from foreword.worker.session_lookup import WAYS
 from tests.tables import table
 
 NOW = time.time()
@@ -103,28 +102,6 @@ def test_what_is_wrong_is_said_with_its_way_out(word):
     assert len(wrong) == 1
     assert word in wrong[0].says
     assert wrong[0].way_out
-
-
-# ---- calls of tools
-
-
-def test_calls_of_tools_are_told_with_how_their_session_was_found():
-    # No calls and an older worker say nothing.
-    assert doctor.mcp_findings({}) == []
-    assert doctor.mcp_findings({"mcp": {"calls": 0}}) == []
-    # Calls that could be of several sessions are a note.
-    told = {"calls": 5, "by_tool_use": 3, "by_variable": 1, "by_newest": 0, "ambiguous": 1, "none": 0}
-    (finding,) = doctor.mcp_findings({"mcp": told})
-    assert finding.state == NOTE
-    assert "3 by the id of the tool use, 1 by the agent's variable" in finding.says
-    (finding,) = doctor.mcp_findings({"mcp": {"calls": 2, "by_call": 2}})
-    assert "sessions found: 2 by the call itself" in finding.says
-    (finding,) = doctor.mcp_findings({"mcp": {**told, "ambiguous": 0}})
-    assert finding.state == OK
-    # Every way to find a session is told.
-    for way in WAYS:
-        (finding,) = doctor.mcp_findings({"mcp": {"calls": 7, way: 7}})
-        assert "7 " in finding.says.partition("sessions found")[2], way
 
 
 # ---- the clients themselves

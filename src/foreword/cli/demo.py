@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from foreword.worker.client import Client
 
 BATCH = 100  # memories per request
-BARE_RUNS = 5  # of a bare interpreter; the median counts, because the first one warms the disk cache
 MAX_SUBJECTS = 30  # commits whose subject may make the prompt, newest first
 RECORD_SECONDS = 1.0  # an answer is recorded milliseconds after it was given
 HOOK_SECONDS = 10.0  # agents allow five
@@ -64,13 +63,12 @@ def demo(
         project = resolve(path or _made_up_project(home))
         client = connect(home)
         memories = _fill(client, project, made_up=not path)
-        bare = _bare_interpreter_ms()
 
         def show(heading: str, event: str, **payload: Any) -> None:
             output.write("")
             output.styled(f"== {heading}", "bold cyan")
             text, hook_ms = _run_hook(home, event, project, **payload)
-            _print_answer(client, text, f"hook {hook_ms:.0f} ms; a bare interpreter takes {bare:.0f} ms here")
+            _print_answer(client, text, f"{hook_ms:.0f} ms")
 
         show("What an agent gets when a session starts", "SessionStart", source="startup")
         prompt = _prompt(client, memories, project) if path else PROMPT
@@ -187,18 +185,6 @@ def _run_hook(home: Home, event: str, project: Project, **more: Any) -> tuple[st
     wall_ms = (time.perf_counter() - started) * 1000
     text = json.loads(ended.stdout)["hookSpecificOutput"]["additionalContext"] if ended.stdout else ""
     return text, wall_ms
-
-
-def _bare_interpreter_ms() -> float:
-    """Return what starting an interpreter costs that does nothing, on this machine, now."""
-    from foreword.hook.build import interpreter
-
-    times = []
-    for _ in range(BARE_RUNS):
-        started = time.perf_counter()
-        subprocess.run([interpreter(), "-I", "-S", "-c", "pass"], check=True)  # noqa: S603 - our own interpreter
-        times.append((time.perf_counter() - started) * 1000)
-    return sorted(times)[BARE_RUNS // 2]
 
 
 def _prompt(client: Client, memories: Sequence[Memory], project: Project) -> str:

@@ -342,17 +342,14 @@ def check_agents(home: Home, environ: Mapping[str, str], agents: list[AgentState
     """Check every agent, and add its state to *agents*."""
     from foreword.worker.client import Client
 
-    health: dict[str, Any] = {}
     seen: dict[str, Any] | None = None
     with suppress(ForewordError, OSError):
-        client = Client(home, seconds=ANSWER_SECONDS)
-        health, seen = client.get("/api/health"), client.get("/api/hosts")["hosts"]
+        seen = Client(home, seconds=ANSWER_SECONDS).get("/api/hosts")["hosts"]
     for each in _agent_states(home, environ, seen=seen):
         agents.append(each)
         if each.used:
             yield from agent_findings(each)
     yield from absent(agents)
-    yield from mcp_findings(health)
 
 
 def agent_findings(state: AgentState) -> Iterator[Finding]:
@@ -432,27 +429,6 @@ def absent(agents: Sequence[AgentState]) -> list[Finding]:
     """Return one line for all agents that are not on this machine."""
     names = [each.agent for each in agents if not each.used]
     return [Finding("other agents", OK, f"not found here: {', '.join(names)}")] if names else []
-
-
-def mcp_findings(health: Mapping[str, Any]) -> list[Finding]:
-    """Report how the sessions behind MCP tool calls were found, since the worker started."""
-    counts = health.get("mcp") or {}
-    calls = counts.get("calls", 0)
-    if not calls:
-        return []
-    ways = {
-        "by_tool_use": "the id of the tool use",
-        "by_call": "the call itself",
-        "by_variable": "the agent's variable",
-        "by_newest": "being the newest",
-    }
-    found = [f"{counts[name]} by {way}" for name, way in ways.items() if counts.get(name)]
-    found += [f"{counts['none']} without one"] if counts.get("none") else []
-    says = f"{output.plural(calls, 'tool calls')}; sessions found: {', '.join(found) or 'none'}"
-    if counts.get("ambiguous"):
-        says += f"; {counts['ambiguous']} could be of several sessions, and count for none"
-        return [Finding("mcp", NOTE, says, "nothing is lost; the agent does not say which parallel session calls")]
-    return [Finding("mcp", OK, says)]
 
 
 def agent_line(seen: Mapping[str, Any]) -> str:

@@ -146,7 +146,7 @@ def _print_result(result: dict[str, Any]) -> None:
 def _cost(answer: dict[str, Any]) -> str:
     """Return what a context cost and which layers it left out; where it is empty, why, first."""
     layers = ", ".join(f"{name} {tokens}" for name, tokens in answer["layers"].items())
-    skipped = ", ".join(f"{name} ({why})" for name, why in answer["skipped"].items())
+    skipped = ", ".join(f"{name} ({why})" for name, why in answer["skipped"].items() if why != "empty")
     parts = [f"{answer['tokens']} of {answer['budget']} tokens", f"{answer['build_ms']:.1f} ms"]
     parts += [f"layers: {layers}"] if layers else []
     parts += [f"skipped: {skipped}"] if skipped else []

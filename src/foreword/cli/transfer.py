@@ -174,12 +174,12 @@ def export(
     if json and path:
         output.write_json({"file": path, "counts": counts})
         return
-    parts = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    parts = _counts(Counter({name: count for name, count in counts.items() if count}))
     output.remark(f"{path or 'stdout'}: {parts or 'nothing is stored here'}")
 
 
 def _counts(kinds: Counter[str]) -> str:
-    plurals = {"summary": "summaries"}
+    plurals = {"summary": "summaries", "memory": "memories"}
     named = {kind: plurals.get(kind, f"{kind}s") for kind in kinds}
     return ", ".join(output.plural(count, named[kind]) for kind, count in kinds.most_common())
 
