@@ -51,12 +51,7 @@ def config(context: typer.Context, json: Json = False) -> None:
 
 @app.command("get")
 def get_setting(name: Name, json: Json = False) -> None:
-    """Print the value of one setting.
-
-    \b
-    Example:
-      foreword config get recipes.session_start.budget
-    """
+    """Print the value of one setting."""
     setting = _find(_load(), name)
     output.write_json(setting) if json else output.write(_text(setting["value"]))
 
@@ -87,12 +82,7 @@ def change_setting(
 
 @app.command("unset")
 def remove_setting(name: Name) -> None:
-    """Remove one setting from the file, so that its default applies again.
-
-    \b
-    Example:
-      foreword config unset deadline_prompt_ms
-    """
+    """Remove one setting from the file, so that its default applies again."""
     from foreword.config.editing import unset
 
     _find(_load(), name)

@@ -202,12 +202,7 @@ def add_goal(
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """Add a goal.
-
-    \b
-    Example:
-      foreword goal add "Waiting list without double bookings"
-    """
+    """Add a goal."""
     refuse_agents()
     goal = {"title": " ".join(title), "project_path": folder(project)}
     _print_goal(connect().post("/api/goals", goal), json=json)
@@ -219,12 +214,7 @@ def list_goals(
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """List this project's goals.
-
-    \b
-    Example:
-      foreword goal list --all
-    """
+    """List this project's goals."""
     answer = connect().get("/api/goals", project_path=folder(project), all=int(everything) or None)
     if json:
         output.write_json(answer)
@@ -244,12 +234,7 @@ def finish_goal(
     outcome: Annotated[str, typer.Option(metavar="TEXT", help="What came of it.")] = "",
     json: Json = False,
 ) -> None:
-    """Mark a goal as reached; `foreword undo` opens it again.
-
-    \b
-    Example:
-      foreword goal done goa-7k2m9qxw --outcome "since 2.1"
-    """
+    """Mark a goal as reached; `foreword undo` opens it again."""
     refuse_agents()
     client = connect()
     _print_goal(client.post(route("/api/goals", full_id(client, id)), {"outcome": outcome}), json=json)

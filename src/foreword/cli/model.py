@@ -43,10 +43,6 @@ def attempt(json: Json = False) -> None:
     """Ask the model for one word, and print what that took; exit 1 if it does not answer.
 
     It is asked even while it is paused after failures; the tokens count for the daily limit.
-
-    \b
-    Example:
-      foreword model try
     """
     answer = connect(seconds=TRIAL_SECONDS).post("/api/model", {})
     if json:

@@ -82,12 +82,7 @@ def show(which: Which = "", json: Json = False) -> None:
 
 @app.command("list")
 def list_projects(json: Json = False) -> None:
-    """List all projects, the last used first.
-
-    \b
-    Example:
-      foreword project list --json
-    """
+    """List all projects, the last used first."""
     answer = connect().get("/api/projects")
     if json:
         output.write_json(answer)
@@ -140,10 +135,6 @@ def alias(other: Other, project: Project = "", json: Json = False) -> None:
     """Treat another folder or key as this project from now on.
 
     Where it has memories of its own, use `merge`.
-
-    \b
-    Example:
-      foreword project alias ~/src/rooms-experiment
     """
     refuse_agents()
     request = {"other": _name_or_folder(other), "project_path": folder(project)}
@@ -153,12 +144,7 @@ def alias(other: Other, project: Project = "", json: Json = False) -> None:
 
 @app.command()
 def unalias(other: Other, json: Json = False) -> None:
-    """Treat a folder or key as a project of its own again; memories stay where they are.
-
-    \b
-    Example:
-      foreword project unalias ~/src/rooms-experiment
-    """
+    """Treat a folder or key as a project of its own again; memories stay where they are."""
     refuse_agents()
     answer = connect().post("/api/project/unalias", {"other": _name_or_folder(other)})
     output.write_json(answer) if json else output.write(f"{answer['alias']} is a project of its own")
@@ -225,12 +211,7 @@ def on(
     capture: Annotated[bool, typer.Option("--capture", help="Only capture again.")] = False,
     inject: Annotated[bool, typer.Option("--inject", help="Only inject again.")] = False,
 ) -> None:
-    """Capture and inject again in a project.
-
-    \b
-    Example:
-      foreword project on ~/secret
-    """
+    """Capture and inject again in a project."""
     names = [name for name, chosen in ((READ_ONLY, capture), (SILENT, inject)) if chosen]
     _switch(which, names or [OFF, READ_ONLY, SILENT], on=True)
 

@@ -75,23 +75,13 @@ def accept(
     title: Title = "",
     json: Json = False,
 ) -> None:
-    """Make a proposal a rule.
-
-    \b
-    Example:
-      foreword review accept pre-7k2m9qxw --scope language:python
-    """
+    """Make a proposal a rule."""
     _print_decision(_decide(connect(), "accept", id, scope=scope, kind=kind, title=title), json=json)
 
 
 @app.command("refuse")
 def refuse(id: Id, json: Json = False) -> None:
-    """Refuse a proposal; it comes back only if you repeat the correction.
-
-    \b
-    Example:
-      foreword review refuse pre-7k2m9qxw
-    """
+    """Refuse a proposal; it comes back only if you repeat the correction."""
     _print_decision(_decide(connect(), "refuse", id), json=json)
 
 
@@ -103,23 +93,13 @@ def promote(
     title: Title = "",
     json: Json = False,
 ) -> None:
-    """Turn a note into another kind of memory.
-
-    \b
-    Example:
-      foreword review promote not-3v8n1c5x decision --title "Slots are stored in UTC"
-    """
+    """Turn a note into another kind of memory."""
     _print_decision(_decide(connect(), "promote", id, scope=scope, kind=kind, title=title), json=json)
 
 
 @app.command("discard")
 def discard(id: Id, json: Json = False) -> None:
-    """Discard a note.
-
-    \b
-    Example:
-      foreword review discard not-3v8n1c5x
-    """
+    """Discard a note."""
     _print_decision(_decide(connect(), "discard", id), json=json)
 
 

@@ -23,20 +23,16 @@ app = typer.Typer(
     You never have to: it starts when a hook or a command needs it, exits when idle, and is replaced after an upgrade.
 
     \b
-    Example:
+    Examples:
       foreword worker status
+      foreword worker run
     """,
 )
 
 
 @app.command()
 def start() -> None:
-    """Start the worker, unless it runs already.
-
-    \b
-    Example:
-      foreword worker start
-    """
+    """Start the worker, unless it runs already."""
     from foreword.worker.lifecycle import pid_of
 
     home = this_home()
@@ -48,12 +44,7 @@ def start() -> None:
 
 @app.command()
 def stop() -> None:
-    """Stop the worker; nothing is lost, and the next hook or command starts a new one.
-
-    \b
-    Example:
-      foreword worker stop
-    """
+    """Stop the worker; nothing is lost, and the next hook or command starts a new one."""
     from foreword.worker.lifecycle import stop as stop_worker
 
     output.write("the worker has stopped" if stop_worker(this_home()) else "no worker runs")
@@ -61,12 +52,7 @@ def stop() -> None:
 
 @app.command()
 def run() -> None:
-    """Run the worker in this terminal, until Ctrl-C.
-
-    \b
-    Example:
-      foreword worker run
-    """
+    """Run the worker in this terminal, until Ctrl-C."""
     from foreword.worker.__main__ import main
     from foreword.worker.lifecycle import pid_of
 
@@ -79,12 +65,7 @@ def run() -> None:
 
 @app.command()
 def status(json: Json = False) -> None:
-    """Print whether a worker runs, without starting one; exit 1 if none does.
-
-    \b
-    Example:
-      foreword worker status --json
-    """
+    """Print whether a worker runs, without starting one; exit 1 if none does."""
     from foreword.worker.client import Client
     from foreword.worker.lifecycle import pid_of
 
