@@ -63,7 +63,8 @@ def init(
         hint = did_you_mean(unknown[0], tools, otherwise=f"one of {', '.join(tools)}")
         raise BadRequest(f"unknown tool {unknown[0]!r}", hint=hint)
     project, home = project_at(root), this_home()
-    refuse_where_off(project, choices=chosen(load(home, os.environ).settings), environ=os.environ)
+    settings = load(home, os.environ).settings
+    refuse_where_off(project, choices=chosen(settings), environ=os.environ)
     if yes:
         _start_worker(home)
     wanted = {"git": git, "files": files, **dict.fromkeys(TRANSCRIPTS, transcripts)}
@@ -86,7 +87,7 @@ def init(
         output.write_json(done)
     else:
         print_imported(done, project)
-        _print_context(home, root)
+        _print_context(home, root, offer_notes=not settings.agent_notes)
     if done["state"] == "failed":
         raise typer.Exit(1)
 
@@ -110,7 +111,7 @@ def _print_found(project: Project, found: Sequence[Found], *, sources: Sequence[
         output.fields([(each.source, f"{each.about}    foreword init --with {each.source}") for each in others])
 
 
-def _print_context(home: Home, root: str) -> None:
+def _print_context(home: Home, root: str, *, offer_notes: bool) -> None:
     """Print what a session would begin with now, and what to do next."""
     answer: dict[str, Any] = connect(home).get("/api/context", project_path=root, preview=1)
     if answer["context"]:
@@ -125,3 +126,5 @@ def _print_context(home: Home, root: str) -> None:
         '  foreword context "a question"     see what an agent would get with it\n'
         "  foreword search WORDS             search what was imported"
     )
+    if offer_notes:
+        output.write("  foreword config set agent_notes true   let agents write notes after long work; costs a turn")
