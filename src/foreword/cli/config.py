@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from foreword.config import Loaded
 
 app = typer.Typer(rich_markup_mode=None)
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A setting, such as inject or recipes.prompt.budget.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A setting, such as inject or layout.prompt.budget.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -30,7 +30,7 @@ def config(context: typer.Context, json: Json = False) -> None:
     Examples:
       foreword config
       foreword config set inject off
-      foreword config set recipes.prompt.budget 300
+      foreword config set layout.prompt.budget 300
     """
     if context.invoked_subcommand is not None:
         return
@@ -68,7 +68,7 @@ def change_setting(
       foreword config set deadline_prompt_ms 200
       foreword config set off_projects ~/secret,~/other
     """
-    from foreword.config.editing import change
+    from foreword.config import change
 
     _find(_load(), name)
     change(this_home(), name, value)
@@ -83,7 +83,7 @@ def change_setting(
 @app.command("unset")
 def remove_setting(name: Name) -> None:
     """Remove one setting from the file, so that its default applies again."""
-    from foreword.config.editing import unset
+    from foreword.config import unset
 
     _find(_load(), name)
     if unset(this_home(), name):
@@ -111,7 +111,7 @@ def _reload() -> Loaded:
 def _settings(loaded: Loaded) -> list[dict[str, Any]]:
     """Return every setting; the numbers of single layers have no description and are not listed."""
     from foreword.config import SETTINGS
-    from foreword.layout import ledger_of
+    from foreword.layout import window_budget
 
     found = [
         {
@@ -124,16 +124,16 @@ def _settings(loaded: Loaded) -> list[dict[str, Any]]:
     ]
 
     def add(name: str, value: int, what: str = "") -> None:
-        found.append({"name": f"recipes.{name}", "value": value, "from": loaded.origin["recipes"], "what": what})
+        found.append({"name": f"layout.{name}", "value": value, "from": loaded.origin["layout"], "what": what})
 
-    layouts = loaded.settings.recipes
+    layouts = loaded.settings.layout
     for trigger, layout in layouts.items():
         add(f"{trigger}.budget", layout.budget, f"Maximum of a {trigger}; docs/settings.md has its layers. (tokens)")
-    for name, tokens in ledger_of(layouts).items():
-        add(f"ledger.{name}", tokens, "Maximum of all of them in one context window. (tokens)")
+    for name, tokens in window_budget(layouts).items():
+        add(f"window.{name}", tokens, "Maximum of all of them in one context window. (tokens)")
     for trigger, layout in layouts.items():
         for rule in layout.layers:
-            numbers = {"cap": rule.cap, "limit": rule.limit, "limit_away": rule.limit_away, **rule.groups}
+            numbers = {"cap": rule.cap, "limit": rule.limit, **rule.groups}
             for name, number in numbers.items():
                 add(f"{trigger}.{rule.name}.{name}", number)
     return found

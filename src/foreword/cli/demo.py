@@ -149,7 +149,7 @@ def _fill(client: Client, project: Project, *, made_up: bool) -> list[Memory]:
     """Store the story or the git history, newest first, with a progress bar on a terminal."""
     from rich.progress import Progress
 
-    from foreword.importers.history import commits
+    from foreword.importers.git import commits
 
     started = time.perf_counter()
     memories = load_story(project, now=time.time()) if made_up else list(commits(project.root))

@@ -18,7 +18,7 @@ from foreword.errors import BadRequest, ForewordError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.importers import Found
+    from foreword.importers.base import Offer
     from foreword.models import Project
     from foreword.paths import Home
 
@@ -52,15 +52,14 @@ def init(
     """
     from foreword.capture.parse import project_at
     from foreword.config import load
-    from foreword.importers import ASKED, TRANSCRIPTS, known, offers, refuse_where_off
+    from foreword.importers.base import OPT_IN, TRANSCRIPTS, offers, refuse_where_off
     from foreword.policy import chosen
 
     root = folder(path)
     if not os.path.isdir(root):
         raise BadRequest(f"{root} is not a folder", hint="give the path of a project")
-    tools = [name for name in ASKED if name in known()]
-    if unknown := [name for name in also or () if name not in tools]:
-        hint = did_you_mean(unknown[0], tools, otherwise=f"one of {', '.join(tools)}")
+    if unknown := [name for name in also or () if name not in OPT_IN]:
+        hint = did_you_mean(unknown[0], OPT_IN, otherwise=f"one of {', '.join(OPT_IN)}")
         raise BadRequest(f"unknown tool {unknown[0]!r}", hint=hint)
     project, home = project_at(root), this_home()
     settings = load(home, os.environ).settings
@@ -69,7 +68,7 @@ def init(
         _start_worker(home)
     wanted = {"git": git, "files": files, **dict.fromkeys(TRANSCRIPTS, transcripts)}
     found = [each for each in offers(project, environ=os.environ) if wanted.get(each.source, True)]
-    sources = [each.source for each in found if each.source not in ASKED or each.source in (also or ())]
+    sources = [each.source for each in found if each.source not in OPT_IN or each.source in (also or ())]
     if json and not yes:
         offered = [{"source": each.source, "about": each.about, "count": each.count} for each in found]
         output.write_json({"project": project.key, "name": project.name, "offers": offered, "taken": []})
@@ -103,7 +102,7 @@ def _start_worker(home: Home) -> None:
     threading.Thread(target=begin, daemon=True).start()
 
 
-def _print_found(project: Project, found: Sequence[Found], *, sources: Sequence[str]) -> None:
+def _print_found(project: Project, found: Sequence[Offer], *, sources: Sequence[str]) -> None:
     output.write(f"{project.name} ({project.key})")
     output.fields([(each.source, each.about) for each in found if each.source in sources])
     if others := [each for each in found if each.source not in sources]:

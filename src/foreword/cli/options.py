@@ -20,7 +20,7 @@ def nearest(name: str, names: Iterable[str], *, limit: int = 3) -> list[str]:
     close = difflib.get_close_matches(word, lowered, n=limit, cutoff=0.7)
     ratios = {each: difflib.SequenceMatcher(None, each, word).ratio() for each in close}
     close = [each for each in close if ratios[each] > ratios[close[0]] - 0.1]  # `instal` is not uninstall
-    # A part of a longer name: `claude` for claude-code, `budget` for recipes.prompt.budget.
+    # A part of a longer name: `claude` for claude-code, `budget` for layout.prompt.budget.
     is_typo = close and ratios[close[0]] > 0.85
     parts = [each for each in lowered if len(word) > 2 and word in each and each not in close and not is_typo]
     if not close and not parts:

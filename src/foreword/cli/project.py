@@ -218,8 +218,7 @@ def on(
 
 def _switch(which: str, names: Sequence[str], *, on: bool) -> None:
     """Write the keys of a project and its aliases into the settings, or take them out."""
-    from foreword.config import load
-    from foreword.config.editing import change
+    from foreword.config import change, load
     from foreword.hook.build import refresh
 
     refuse_agents()

@@ -68,7 +68,7 @@ def import_(
     """
     from foreword.capture.parse import project_at
     from foreword.config import load
-    from foreword.importers import find, refuse_where_off
+    from foreword.importers.base import find, refuse_where_off
     from foreword.policy import chosen
 
     path = folder(into or project)
@@ -82,7 +82,7 @@ def import_(
         _preview(importer, target, json=json)
         return
     refuse_where_off(target, choices=chosen(load(home, os.environ).settings), environ=os.environ)
-    if not file and importer.look(target, environ=os.environ) is None:
+    if not file and importer.offer(target, environ=os.environ) is None:
         output.remark(f"{source} has nothing for {target.name}")
     done = run_import(home, [source], path=path, options=options, wait=wait)
     if json:
@@ -97,7 +97,7 @@ def run_import(
     home: Home, sources: Sequence[str], *, path: str, options: Mapping[str, Any], wait: bool
 ) -> dict[str, Any]:
     """Start an import in the worker and return its state, the last one if it is waited for."""
-    from foreword.importers import ENVIRON
+    from foreword.importers.base import ENVIRON
 
     environ = {name: os.environ[name] for name in ENVIRON if name in os.environ}
     request = {"sources": list(sources), "project_path": path, "options": options, "environ": environ}
@@ -222,13 +222,13 @@ def _state(home: Home, before: dict[str, Any]) -> dict[str, Any]:
 
 def _preview(importer: Any, project: ProjectModel, *, json: bool) -> None:
     """Print what an import would read, with the first few memories."""
-    from foreword.importers import safe
+    from foreword.importers.base import safe
 
     kinds: Counter[str] = Counter()
     samples: list[Memory] = []
     problems: list[str] = []
     try:
-        for batch in importer.read(project, environ=os.environ, since_mark=""):
+        for batch in importer.read(project, environ=os.environ, checkpoint=""):
             kinds.update(memory.kind for memory in batch.memories)
             samples += [safe(memory) for memory in batch.memories[: SAMPLES - len(samples)]]
             problems += batch.problems

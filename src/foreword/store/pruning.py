@@ -45,7 +45,7 @@ REST_DAYS = 7  # a session that was told of so lately may go on, and needs its e
 SETTINGS = {
     "events": "events_keep_days",
     "texts": "traces_keep_days",
-    "aside": "aside_keep_days",
+    "aside": "inactive_keep_days",
     "observations": "observations_keep_days",
     "changes": "observations_keep_days",
     "access": "traces_keep_days",

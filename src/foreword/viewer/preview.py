@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foreword.agents import FILES, find
 from foreword.encoding import storable
 from foreword.errors import BadRequest, NotFound
-from foreword.layout import MOST_TOKENS, LayerRule, Recipe
+from foreword.layout import MOST_TOKENS, LayerRule, TriggerLayout
 from foreword.models import FORMS, TRIGGERS, Context, Item, Memory, NoContext, Project, Rejected, Session, Trigger
 from foreword.recall.pipeline import asked_trigger, explain_nothing
 from foreword.redact import redact
@@ -32,7 +32,7 @@ def choices(app: App, *, project: str, session: str = "") -> dict[str, Any]:
     return {
         "project": {"key": found.key, "name": found.name},
         "off": app.off(found).inject,
-        "moments": [{"name": name, **_range(app.settings.recipes[name])} for name in TRIGGERS],
+        "moments": [{"name": name, **_range(app.settings.layout[name])} for name in TRIGGERS],
         "hosts": [{"name": name, "form": find(name).form} for name in FILES],
         "forms": list(FORMS),
         "sessions": [{name: each[name] for name in ("id", "host", "last", "title")} for each in sessions],
@@ -49,8 +49,8 @@ def trial(app: App, told: Mapping[str, Any]) -> dict[str, Any]:
         "form": trigger.form,
     }
     asked["model"] = trigger.model
-    about = {**asked, "range": _range(app.settings.recipes[trigger.name])}
-    recipe = app.settings.recipes[trigger.name]
+    about = {**asked, "range": _range(app.settings.layout[trigger.name])}
+    recipe = app.settings.layout[trigger.name]
     if by := app.off(trigger.project).inject:
         silent = NoContext("off", budget=trigger.budget)
         why = f"injection is switched off in this project ({by})"
@@ -69,7 +69,7 @@ def trial(app: App, told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _answer(
-    got: Context | NoContext, recipe: Recipe, known: Mapping[str, Memory], trigger: str = "prompt"
+    got: Context | NoContext, recipe: TriggerLayout, known: Mapping[str, Memory], trigger: str = "prompt"
 ) -> dict[str, Any]:
     found = got if isinstance(got, Context) else None
     numbers = {} if isinstance(got, Context) else {"spent": got.spent, "allowed": got.allowed}
@@ -123,7 +123,7 @@ def _memory(memory: Memory) -> dict[str, Any]:
     return {"memory": memory.id, "title": memory.title, "kind": memory.kind, "scope": scope}
 
 
-def _range(recipe: Recipe) -> dict[str, int]:
+def _range(recipe: TriggerLayout) -> dict[str, int]:
     """How far a budget can be moved, and where the settings have it."""
     return {"least": LEAST_BUDGET, "usual": recipe.budget, "most": min(MOST_TOKENS, max(1, recipe.budget) * TIMES)}
 
