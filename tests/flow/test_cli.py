@@ -21,7 +21,7 @@ import typer
 from typer.testing import CliRunner
 
 from foreword import models
-from foreword.cli import memories, troubles
+from foreword.cli import memories, status
 from foreword.cli.main import app
 from foreword.config import SETTINGS
 from foreword.paths import Home
@@ -29,7 +29,7 @@ from foreword.problems import Problem, note
 from foreword.worker import lifecycle
 from foreword.worker.client import Client
 from tests.flow.conftest import wait_for
-from tests.flow.forked import Shell, scratch_shell
+from tests.flow.forked import Shell, foreword, scratch_shell
 from tests.flow.viewing import Page
 
 ROOT = Path(__file__).parents[2]
@@ -67,18 +67,20 @@ def commands() -> dict[str, Any]:
 @pytest.mark.parametrize("name", commands())
 def test_every_command_is_documented_with_its_options(name: str) -> None:
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    found = re.search(rf"^##+ `foreword {name}`\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^### `foreword {name.split(maxsplit=1)[0]}`\n(.*?)(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
     assert found, f"docs/cli.md has no section on `foreword {name}`"
+    assert f"foreword {name}" in found[0]
     options = [option for each in commands()[name].params for option in each.opts if option.startswith("--")]
     assert [option for option in options if option not in found[1] and option != "--help"] == []
 
 
 @pytest.mark.parametrize("name", commands())
 def test_every_command_explains_itself_with_an_example(name: str) -> None:
-    asked = CliRunner().invoke(app, [*name.split(), "--help"])
-    assert asked.exit_code == 0
-    assert "Example" in asked.output
-    assert f"foreword {name}" in asked.output
+    group = name.split(maxsplit=1)[0]
+    assert CliRunner().invoke(app, [*name.split(), "--help"]).exit_code == 0
+    shown = CliRunner().invoke(app, [group, "--help"]).output
+    assert "Example" in shown
+    assert f"foreword {group}" in shown
 
 
 def test_every_kind_is_explained() -> None:
@@ -87,15 +89,60 @@ def test_every_kind_is_explained() -> None:
 
 def test_without_a_command_the_commands_are_listed(shell: Shell) -> None:
     said = shell.says()
-    assert all(f"  {name} " in said for name in commands() if " " not in name)
+    assert all(f"  {name} " in said for name in commands() if " " not in name and name != "hook")
     assert re.fullmatch(r"foreword \d+\.\d+\.\d+\n", shell.says("--version"))
 
 
 def test_a_wrong_question_is_told_with_exit_code_2(shell: Shell) -> None:
-    assert "No such command" in shell.run("serach", code=2).stderr
+    assert "No such command 'serach'. Did you mean `search`?" in shell.run("serach", code=2).stderr
     assert "No such option" in shell.run("search", "x", "--fuzzy", code=2).stderr
     assert "30m" in shell.run("search", "x", "--since", "soon", code=2).stderr
     assert "0<=x<=1" in shell.run("add", "note", "x", "--confidence", "3", code=2).stderr
+
+
+TYPOS = {
+    "serach": "search", "instal": "install", "confg": "config", "docter": "doctor", "sesions": "sessions",
+    "revew": "review", "forgt": "forget", "improt": "import", "explian": "explain", "contxt": "context",
+    "delete": "forget", "remember": "add",
+}  # fmt: skip
+SETTING_TYPOS = {
+    "injct": "inject", "capure": "capture", "search_limt": "search_limit", "of_projects": "off_projects",
+    "model_provder": "model_provider", "tydy": "tidy", "store_max": "store_max_mb", "backups": "backups_keep",
+    "deadline_promt_ms": "deadline_prompt_ms", "spool_max": "spool_max_mb",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [([typo], meant) for typo, meant in TYPOS.items()]
+    + [(["config", "set", typo, "1"], meant) for typo, meant in SETTING_TYPOS.items()]
+    + [(["install", "claude"], "claude-code"), (["add", "decison", "x"], "decision"), (["goal", "lst"], "list")],
+)
+def test_a_mistyped_name_is_answered_with_the_right_one(shell: Shell, words: list[str], meant: str) -> None:
+    ended = foreword(*words, cwd=shell.folder, env=shell.environ)
+    assert ended.returncode
+    assert f"id you mean `{meant}`?" in ended.stderr
+
+
+def test_the_beginning_of_an_id_is_enough_wherever_an_id_is_taken(fresh: Shell) -> None:
+    old = fresh.add("decision", "Slots are stored in local time")
+    new = fresh.add("learning", "Slots are stored in UTC")
+    goal = fresh.says("goal", "add", "Bookings survive a restart").split()[2]
+    assert old in fresh.says("show", old[:6])
+    assert old in fresh.says("explain", "dec-")
+    assert "Slots are kept in local time" in fresh.says("revise", "dec", "--title", "Slots are kept in local time")
+    assert new in fresh.says("pin", "lea")
+    assert "linked" in fresh.says("graph", "lea", "--link", "relates-to", "dec")
+    assert new in fresh.says("graph", "dec")
+    assert f"revised       {old}" in fresh.says("log", "--memory", "dec")
+    assert new in fresh.says("supersede", "dec-", "lea-")
+    assert f"[x] {goal}" in fresh.says("goal", "done", "goa")
+    assert fresh.json("forget", "lea", "--yes")["removed"]["memories"] == 1
+    fresh.add("decision", "Another one")
+    several = fresh.run("show", "dec-", code=1).stderr
+    assert "several ids begin with 'dec-'" in several
+    assert old in several
+    assert "there is no memory 'zzz'" in fresh.run("show", "zzz", code=1).stderr
 
 
 def test_a_failure_is_one_line_and_its_hint(shell: Shell) -> None:
@@ -265,10 +312,10 @@ def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: She
     for row in (
         r"injection +inj-",
         "trigger +prompt",
-        "host +codex",
+        "agent +codex",
         "session +s1",
         r"cost +\d+ of 500",
-        "looked for +.*walrus",
+        "searched for +.*walrus",
     ):
         assert re.search(f"^{row}", said, re.MULTILINE), row
     assert fresh.says("explain", given["injection"]) == said
@@ -278,7 +325,7 @@ def test_explain_replays_an_injection_word_for_word_with_every_factor(fresh: She
     assert "session_start (startup)" in said
     assert "skipped" not in said, "what is empty is no news"
     said = fresh.says("explain", id)
-    assert "now, without words to match: match" in said
+    assert "score now, without words to match: match" in said
     assert len(re.findall("^inj-", said, re.MULTILINE)) == 2
     assert [each["trigger"] for each in fresh.json("explain", id)["shown"]] == ["session_start", "prompt"]
     for unknown, hint in (("inj-0000000000", "foreword explain"), ("dec-00000000", "foreword search")):
@@ -350,19 +397,19 @@ def test_a_trouble_is_told_once_even_when_its_file_begins_again(home: Home) -> N
     for at, what in ((1.0, "x"), (2.0, "y"), (3.0, "z")):
         note(str(home.trouble), Problem(at=at, where="w", what=what))
         if at < 3:
-            troubles.told(home, troubles.untold(home))
+            status.mark_reported(home, status.unreported(home))
         if at == 2:
             home.trouble.rename(f"{home.trouble}.1")
-    assert [each.at for each in troubles.untold(home)] == [3.0]
+    assert [each.at for each in status.unreported(home)] == [3.0]
 
 
 def test_a_trouble_that_goes_on_is_told_once_a_day(home: Home) -> None:
     heard = []
     for hour in range(0, 30, 2):
         note(str(home.trouble), Problem(at=hour * 3600.0, where="w", what="x"))
-        new = troubles.untold(home)
+        new = status.unreported(home)
         heard += [each.at / 3600 for each in new]
-        troubles.told(home, new)
+        status.mark_reported(home, new)
     assert heard == [0, 24]
 
 
@@ -390,7 +437,7 @@ def test_doctor_speaks_of_a_home_that_is_missing_or_useless_without_touching_it(
     said = fresh.says("doctor")
     assert "is not there yet" in said
     assert not fresh.home.root.exists()
-    assert "cannot be made" in fresh.says("doctor", code=1, FOREWORD_HOME=str(fresh.root / "no" / "such"))
+    assert "cannot be created" in fresh.says("doctor", code=1, FOREWORD_HOME=str(fresh.root / "no" / "such"))
     fresh.home.root.write_text("a file")
     assert "is not a folder" in fresh.says("doctor", code=1)
     assert "error: " in fresh.run("note", "x", code=1).stderr
@@ -411,7 +458,7 @@ def test_a_damaged_index_is_diagnosed_and_built_anew(fresh: Shell) -> None:
     database.close()
     assert "run `foreword index`" in fresh.says("doctor", code=1)
     assert "words" in fresh.run("search", "giraffes").stderr
-    assert fresh.says("index") == "1 memories indexed\n"
+    assert fresh.says("index") == "1 memory indexed\n"
     assert fresh.json("index") == {"indexed": 1}
     assert "giraffes" in fresh.says("search", "giraffes")
     assert fresh.says("doctor").endswith("all is well\n")
@@ -448,10 +495,10 @@ def test_the_worker_starts_tells_and_leaves(fresh: Shell) -> None:
     assert fresh.says("worker", "stop") == "no worker runs\n"
     assert f"process {lifecycle.pid_of(fresh.home)}" not in fresh.says("worker", "start")
     assert "already runs" in fresh.says("worker", "start")
-    assert "well" in fresh.says("worker", "status")
+    assert "healthy" in fresh.says("worker", "status")
     assert fresh.json("worker", "status")["pid"] == lifecycle.pid_of(fresh.home)
     assert "already runs" in fresh.run("worker", "run", code=1).stderr
-    assert fresh.says("worker", "stop") == "the worker has left\n"
+    assert fresh.says("worker", "stop") == "the worker has stopped\n"
     assert lifecycle.pid_of(fresh.home) == 0
 
 
@@ -545,7 +592,7 @@ def test_the_demo_shows_what_an_agent_gets_and_leaves_nothing(fresh: Shell) -> N
     assert "rooms/show.py" in prompt
     assert re.search(r"^\[foreword, history\] `make unit` failed", told.stdout, re.MULTILINE)
     assert "(nothing: it answers or continues the running conversation)" in told.stdout
-    assert len(re.findall(r"[1-9]\d* of \d+ tokens, hook \d+ ms; a bare", told.stdout)) == 3
+    assert len(re.findall(r"[1-9]\d* of \d+ tokens, \d+ ms", told.stdout)) == 3
     assert all(word in commands() for word in re.findall(r"^foreword (\w+)", told.stdout, re.MULTILINE))
     assert list(scratch.iterdir()) == []
     assert not fresh.home.root.exists()

@@ -113,7 +113,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
     run(home, "import", "jsonl", str(other), "--project", project)
     transcript(tmp_path / "claude", project, "told-1", f"we decided to use {spoken} because {noise(12)}")
     claude = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
-    assert "Learnt" in run(home, "import", "claude-code", "--project", project, **claude)
+    assert "Learned" in run(home, "import", "claude-code", "--project", project, **claude)
 
     # What an agent was given, what was changed on purpose, a backup, logs, and what was set aside or waits.
     host.context("UserPromptSubmit", {"session_id": "asks", "cwd": project, "prompt": f"what about {texts[0]}?"})
@@ -150,7 +150,7 @@ def test_all_of_a_project_leaves_no_canary_in_any_file_and_nothing_brings_it_bac
     assert "second line" in home.log.read_text()
 
     # Nothing brings it back.
-    assert "forgotten here" in run(home, "import", "jsonl", str(other), "--project", project)
+    assert "you had forgotten" in run(home, "import", "jsonl", str(other), "--project", project)
     run(home, "import", "claude-code", "--project", project, **claude)
     run(home, "init", project, "--yes", **claude)
     assert client.get("/api/search", q=f"{spoken} {told[0]} {texts[0]}", project_path=project)["results"] == []
@@ -240,8 +240,8 @@ def test_without_a_yes_nothing_goes_and_what_is_unknown_is_told(
 ) -> None:
     client = start()
     [kept] = client.post("/api/memories", {"kind": "note", "title": "walrus here", "project_path": project})["memories"]
-    assert "nobody is there to ask" in run(home, "forget", kept["id"], code=1)
-    assert "say one thing" in run(home, "forget", code=1)
+    assert "not a terminal" in run(home, "forget", kept["id"], code=1)
+    assert "say what to forget" in run(home, "forget", code=1)
     assert "there is no memory not-00000000" in run(home, "forget", "not-00000000", "--yes", code=1)
     assert "nothing here is like that" in run(home, "forget", "--match", "ostrich", "--project", project, code=1)
     told = run(home, "forget", "--match", "WALRUS here", "--project", project, "--dry-run")

@@ -58,7 +58,7 @@ def test_a_memory_is_revised_found_by_its_new_words_and_taken_back(shell: Shell)
 def test_secrets_in_other_words_are_not_written(shell: Shell):
     id = shell.add("note", "plain")
     told = shell.run("revise", id, "--body", f"the token is {SECRET}")
-    assert "looked like a secret" in told.stderr
+    assert "a secret" in told.stderr
     assert SECRET not in shell.says("show", id)
     assert SECRET not in shell.says("log", "--json")
 
@@ -75,7 +75,7 @@ def test_kind_scope_and_confidence_can_be_revised(shell: Shell):
     assert "says all of that already" in shell.run("revise", id, "--kind", "preference", code=1).stderr
     assert "a memory needs a title" in shell.run("revise", id, "--title", " ", code=1).stderr
     assert "there is no memory" in shell.run("revise", "dec-nowhere1", "--title", "x", code=1).stderr
-    assert "nothing is to be different" in shell.run("revise", id, code=1).stderr
+    assert "no changes" in shell.run("revise", id, code=1).stderr
 
 
 def test_a_pin_is_set_once_and_let_go_once(shell: Shell):
@@ -98,7 +98,7 @@ def test_one_memory_takes_anothers_place_and_gives_it_back(shell: Shell):
     assert "superseded by" in shell.run("supersede", old, new, code=1).stderr
     assert "is superseded itself" in shell.run("supersede", new, old, code=1).stderr
     assert "its own place" in shell.run("supersede", new, new, code=1).stderr
-    assert "name either" in shell.run("supersede", new, code=1).stderr
+    assert "give either" in shell.run("supersede", new, code=1).stderr
     shell.run("undo", "--yes")
     assert shown(shell, old)["status"] == "active"
     assert shell.json("show", old)["memories"][0]["links"] == []
@@ -144,8 +144,8 @@ def test_undo_shows_asks_and_tells_what_stays(fresh_shell: Shell):
     shell.run("revise", id, "--title", "third")
     first, second = (each["number"] for each in reversed([e for e in shell.json("log")["log"] if e["number"]]))
     told = shell.run("undo", str(first), "--yes", code=1)
-    assert f"entry {first} stays as it is: the title of {id} has changed since" in told.stderr
-    assert f"took back {second}: revised {id}" in shell.says("undo", str(second), "--yes")
+    assert f"entry {first} was not undone: the title of {id} has changed since" in told.stderr
+    assert f"undid {second}: revised {id}" in shell.says("undo", str(second), "--yes")
     shell.run("undo", str(first), "--yes")
     assert shown(shell, id)["title"] == "first"
     assert "already" in shell.run("undo", str(first), "--yes", code=1).stderr
@@ -174,7 +174,7 @@ def test_the_log_tells_who_wrote_and_changed_what(fresh_shell: Shell):
     assert shell.says("log", "--since", "2020-01-01") == shell.says("log")
     assert shell.says("log", "--since", "2999-01-01") == ""
     assert shell.json("log", "--memory", id)["log"][2]["what"] == "add"
-    assert "is not a time" in shell.run("log", "--since", "soon", code=1).stderr
+    assert "is not a time" in shell.run("log", "--since", "soon", code=2).stderr
 
 
 def test_an_editor_is_opened_where_nothing_was_named(shell: Shell):
@@ -225,7 +225,7 @@ def test_in_an_agents_shell_the_agent_speaks_and_not_the_user(fresh_shell: Shell
     shell = fresh_shell
     mine = shell.add("preference", "tabs, never spaces")
     told = shell.run("add", "preference", "spaces, never tabs", CLAUDECODE="1")
-    assert "as said by claude-code" in told.stderr
+    assert "as written by claude-code" in told.stderr
     theirs = told.stdout.split()[0]
     assert (shown(shell, theirs)["trust"], shown(shell, theirs)["source"]) == ("agent", "claude-code")
     context = shell.says("context")
@@ -246,7 +246,7 @@ def test_in_an_agents_shell_the_agent_speaks_and_not_the_user(fresh_shell: Shell
         ["review", "discard", note],
         ["forget", mine, "--yes"],
         ["goal", "add", "obey"],
-        ["link", mine, "relates-to", theirs],
+        ["graph", mine, "--link", "relates-to", theirs],
         ["project", "set", "--role", "obeys"],
         ["project", "off"],
     ):
@@ -337,7 +337,7 @@ def test_an_agent_reaches_no_other_project_and_nothing_that_counts_elsewhere(
     client.post("/api/supersede", {"old": mine, "title": "still there"})
     assert "is superseded" in agent.call("memory_revise", {"id": mine, "title": "back again"})
     told = agent.call("memory_revise", {"id": keep(client, project, "x", source="codex"), "body": f"key {SECRET}"})
-    assert "looked like a secret was taken out" in told
+    assert "a secret was taken out" in told
 
 
 # ---- who may say what, and what stays

@@ -129,7 +129,7 @@ def test_init_twice_gives_no_duplicates_and_takes_what_is_new(person: Person):
 
 def test_init_asks_and_without_an_answer_does_nothing(person: Person):
     person.history(3, now=now())
-    assert "--yes" in person.run("init", code=2).stderr
+    assert "hint: pass --yes" in person.run("init", code=1).stderr
     offered = person.json("init")
     assert [offer["source"] for offer in offered["offers"]] == ["git"]
     assert not person.home.database.exists()
@@ -140,7 +140,7 @@ def test_init_outside_of_git_reads_files_and_an_empty_folder_is_no_error(person:
     (tmp_path / "notes" / "README.md").write_text("# Notes\n\nWhat I think about when nobody is looking at me.\n")
     (tmp_path / "empty").mkdir()
     assert "1 project" in person.run("init", "--yes", str(tmp_path / "notes")).stdout
-    assert "nothing to learn from" in person.run("init", "--yes", str(tmp_path / "empty")).stderr
+    assert "nothing to import" in person.run("init", "--yes", str(tmp_path / "empty")).stderr
 
 
 def test_off_means_off(person: Person):
@@ -177,12 +177,16 @@ def test_a_killed_import_goes_on_with_the_next_worker_without_loss_or_doubles(pe
 
 
 def test_a_prompt_is_answered_while_an_import_runs(person: Person):
+    # Not from the commits: of 1,500 that are alike, none is close enough to a prompt.
+    person.run("add", "decision", "The piano in the cellar is tuned on Mondays", "--why", "the tuner lives far away")
     person.history(1500, now=now())
     person.run("init", "--yes", "--no-wait")
     client = Client(person.home, seconds=20)
-    asked = {"project_path": str(person.folder), "prompt": "who took the booking of a room twice?", "preview": 1}
-    wait_for(lambda: client.get("/api/context", **asked)["context"])
-    wait_for(lambda: client.get("/api/imports")["imports"][0]["state"] == "done")
+    prompt = {"project_path": str(person.folder), "prompt": "when is the piano in the cellar tuned?", "preview": 1}
+    for _ in until(60):
+        assert "tuned on Mondays" in client.get("/api/context", **prompt)["context"]
+        if client.get("/api/imports")["imports"][0]["state"] == "done":
+            break
     found = client.get("/api/search", q="booking room", project_path=str(person.folder), limit=1)["results"]
     assert found[0]["title"] == "Mend the booking of room 1499"  # of equals the newest, though it was taken in first
 

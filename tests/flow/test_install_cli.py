@@ -114,10 +114,10 @@ def test_it_shows_does_and_undoes_and_the_home_is_as_before(shell: Shell) -> Non
     assert (shell.home / "hook.py").exists()
     again = shell.run("install", "--yes").stdout
     assert "nothing to change" in again
-    assert "claude-code: nothing was to be done" in again
+    assert "claude-code: nothing to do" in again
     out = shell.run("uninstall", "--yes").stdout
     assert "claude-code: done" in out
-    assert f"Your memory stays in {shell.home}." in out
+    assert f"Your memories stay in {shell.home}." in out
     assert "rm -r" in out
     assert shell.tree() == before
     assert "nothing is installed" in shell.run("uninstall", "--yes").stdout
@@ -142,8 +142,8 @@ def test_a_dry_run_writes_nothing_at_all(shell: Shell) -> None:
 
 def test_it_asks_and_takes_no_for_an_answer(shell: Shell) -> None:
     before = shell.tree()
-    assert "nothing was written" in shell.typed("n\n", "install")
-    assert "nothing was written" in shell.typed("\n", "install")
+    assert "nothing was changed" in shell.typed("n\n", "install", code=1)
+    assert "nothing was changed" in shell.typed("\n", "install", code=1)
     assert shell.tree() == before
     assert "claude-code: done" in shell.typed("y\n", "install")
     assert "claude-code: done" in shell.typed("y\n", "uninstall")
@@ -152,28 +152,28 @@ def test_it_asks_and_takes_no_for_an_answer(shell: Shell) -> None:
 
 def test_with_nobody_there_it_wants_a_yes(shell: Shell) -> None:
     before = shell.tree()
-    ended = shell.run("install", code=2)
-    assert "hint: say --yes" in ended.stderr
+    ended = shell.run("install", code=1)
+    assert "hint: pass --yes" in ended.stderr
     assert shell.tree() == before
 
 
 def test_an_unknown_host_is_told_with_those_that_are_known(shell: Shell) -> None:
     for command in ("install", "uninstall"):
         ended = shell.run(command, "emacs", code=2)
-        assert "unknown host 'emacs'" in ended.stderr
+        assert "unknown agent 'emacs'" in ended.stderr
         assert "claude-code, codex, copilot" in ended.stderr
 
 
 def test_a_host_that_is_not_here_is_set_up_when_it_is_named(shell: Shell) -> None:
     before = shell.tree()
-    assert "not found here; set up all the same" in shell.run("install", "codex", "--yes").stdout
+    assert "not found here; set up anyway" in shell.run("install", "codex", "--yes").stdout
     assert "mcp_servers.foreword" in (shell.user / ".codex" / "config.toml").read_text()
     shell.run("uninstall", "codex", "--yes")
     assert shell.tree() == before
 
 
 def test_a_host_that_cannot_be_set_up_yet_is_told(shell: Shell) -> None:
-    assert "gemini cannot be set up" in shell.run("install", "gemini", code=1).stderr
+    assert "cannot set up gemini" in shell.run("install", "gemini", code=1).stderr
 
 
 def test_with_no_agent_here_it_says_which_are_known(shell: Shell, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_with_no_agent_here_it_says_which_are_known(shell: Shell, tmp_path: Path
     shell.settings.unlink()
     shell.settings.parent.rmdir()
     ended = shell.run("install", "--yes", code=1)
-    assert "none of the agents" in ended.stderr
+    assert "no known agent" in ended.stderr
     assert "claude-code, codex" in ended.stderr
 
 
@@ -209,13 +209,13 @@ def test_without_our_home_everything_of_ours_is_still_found(shell: Shell) -> Non
 
 def test_json_tells_all(shell: Shell) -> None:
     told = json.loads(shell.run("install", "--yes", "--json", "--plugin").stdout)
-    (host,) = told["hosts"]
-    assert (host["host"], host["found"], host["version"], host["done"]) == ("claude-code", True, "2.1.3", True)
+    (host,) = told["agents"]
+    assert (host["agent"], host["found"], host["version"], host["done"]) == ("claude-code", True, "2.1.3", True)
     assert [each["what"] for each in host["files"]] == ["change", "create"]
     assert "+foreword 2.1.3 True" in host["files"][1]["diff"]
     assert host["after"] == ["Start Claude Code anew."]
     again = json.loads(shell.run("install", "--json").stdout)
-    assert not again["hosts"][0]["changed"]  # still as a plugin, without being told so again
-    assert json.loads(shell.run("install", "--json", "--no-plugin").stdout)["hosts"][0]["changed"]
+    assert not again["agents"][0]["changed"]  # still as a plugin, without being told so again
+    assert json.loads(shell.run("install", "--json", "--no-plugin").stdout)["agents"][0]["changed"]
     told = json.loads(shell.run("uninstall", "--yes", "--json").stdout)
-    assert [each["what"] for each in told["hosts"][0]["files"]] == ["change", "remove"]
+    assert [each["what"] for each in told["agents"][0]["files"]] == ["change", "remove"]

@@ -85,13 +85,13 @@ def test_what_is_wrong_is_told_with_the_way_out(home, start, server, run):
     start()
     assert "needs a key" in run("doctor", code=1)
     assert "model_key_env" in run("model", "try", code=1)
-    assert "cannot be asked" in run("model")
+    assert "not usable" in run("model")
     assert "needs a key" in run("status")
     change(home, "model_provider", "openai")
     server.answer = status(401)
     wait_for(lambda: "401" in run("model", "try", code=1))
-    assert "is not asked for" in run("doctor")
-    assert "is not asked for" in run("model")
+    assert "failed, paused for" in run("doctor")
+    assert "failed, paused for" in run("model")
 
 
 def test_a_worker_leaves_at_once_while_it_asks_and_capture_goes_on(home, start, server, project, monkeypatch):

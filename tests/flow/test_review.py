@@ -161,17 +161,17 @@ def test_a_note_becomes_what_it_is_or_goes(client, home, project):
 
 def test_status_says_how_much_waits_and_the_agent_is_not_told(client, home, project):
     foreword(home, project, "note", "ask about the mail sandbox")
-    assert "1 thing waits for you" in foreword(home, project, "status")
+    assert "1 item to decide" in foreword(home, project, "status")
     assert "waits for you" not in agent_sees(client, project)
 
 
 def test_a_learning_that_sleeps_says_so(client, home, project):
     foreword(home, project, "add", "learning", "The sandbox drops mail at night", "--confidence", "0.3")
     found = foreword(home, project, "search", "sandbox", "mail")
-    assert "asleep" in found
+    assert "dormant" in found
     [result] = json.loads(foreword(home, project, "search", "sandbox", "mail", "--json"))["results"]
     assert result["asleep"]
-    assert "asleep" in foreword(home, project, "show", result["id"])
+    assert "dormant" in foreword(home, project, "show", result["id"])
     assert "sandbox" not in client.get("/api/context", project_path=project, source="startup", preview=1)["context"]
 
 

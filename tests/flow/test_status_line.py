@@ -167,4 +167,4 @@ def test_a_session_without_a_line_is_asked_wrongly(known):
         env={**CLEAN, "FOREWORD_HOME": str(known.root)},
     )
     assert ended.returncode == 1
-    assert b"--session goes with --line" in ended.stderr
+    assert b"--session needs --line" in ended.stderr

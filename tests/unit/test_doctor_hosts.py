@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from foreword.agents.setup import Entry, Setup
-from foreword.cli import codex, hosts
+from foreword.cli import doctor
 from foreword.install.status import Gap, InstallStatus
 from foreword.problems import NOTE, OK, WRONG, Finding, Problem
-from foreword.worker.session_lookup import WAYS
 from tests.tables import table
 
 NOW = time.time()
@@ -35,21 +34,21 @@ SEEN: dict[str, Any] = {
     "sessions": 12,
     "events": 300,
 }
-WELL = hosts.Standing(
-    host="codex",
+WELL = doctor.AgentState(
+    agent="codex",
     program="/usr/bin/codex",
     version="0.166.0",
     wired=InstallStatus(setup=SETUP, there=2),
-    strays=(),
+    missing_launchers=(),
     trust={"sessionStart": "trusted", "stop": "trusted"},
     silent=0.0,
     seen=SEEN,
-    troubles=(),
+    problems=(),
 )
 
 
-def said(standing: hosts.Standing) -> list[Finding]:
-    return list(hosts.findings(standing, now=NOW))
+def said(standing: doctor.AgentState) -> list[Finding]:
+    return list(doctor.agent_findings(standing))
 
 
 def test_what_is_well_is_one_line_and_the_rest_is_told():
@@ -61,18 +60,18 @@ def test_what_is_well_is_one_line_and_the_rest_is_told():
     # Launchers that are gone are all named and a worker that runs is ended first.
     ours = ("/f/bin/foreword-hook", "/f/bin/foreword-mcp")
     setup = replace(SETUP, changes=(Entry(FOLDER / "hooks.json", ("hooks",), {"command": ours[0]}, append=True),))
-    wrong, _ = said(replace(WELL, wired=InstallStatus(setup, 1), strays=ours))
+    wrong, _ = said(replace(WELL, wired=InstallStatus(setup, 1), missing_launchers=ours))
     assert all(each in wrong.says for each in ours)
     assert wrong.way_out.index("foreword worker stop") < wrong.way_out.index("foreword worker start")
     # Without a worker nobody claims that nothing was told.
-    (finding,) = said(replace(WELL, seen={}, asked=False))
+    (finding,) = said(replace(WELL, seen={}, worker_answers=False))
     assert "no event" not in finding.says
     assert finding.state == OK
     # Hosts that are not here share a line and those not wired are a note.
     nobody = replace(
         WELL, program="", wired=InstallStatus(Setup(binary="x", folder=Path("/nowhere"), changes=())), seen={}
     )
-    assert [finding.says for finding in hosts.absent([nobody, WELL])] == ["not found here: codex"]
+    assert [finding.says for finding in doctor.absent([nobody, WELL])] == ["not found here: codex"]
     (finding,) = said(replace(WELL, wired=InstallStatus(SETUP), seen={}))
     assert (finding.state, finding.way_out) == (NOTE, "run `foreword install codex`")
     # One that was wired by hand and is heard is well.
@@ -80,24 +79,22 @@ def test_what_is_well_is_one_line_and_the_rest_is_told():
     assert finding.state == OK
     assert "uninstall" in finding.says  # which nobody can tell from it for a week
     # Troubles of its hooks are counted.
-    found = said(replace(WELL, troubles=(Problem(NOW - 60, "hook of codex: worker", "TimeoutError"),) * 2))
-    assert any(each.state == NOTE and "2 calls" in each.says for each in found)
+    found = said(replace(WELL, problems=(Problem(NOW - 60, "hook of codex: worker", "TimeoutError"),) * 2))
+    assert any(each.state == NOTE and "2 hook calls" in each.says for each in found)
     # Every host is told to programs.
-    told = hosts.as_json(WELL)
+    told = doctor.as_json(WELL)
     assert json.loads(json.dumps(told)) == told
     assert told["last_event"] == SEEN["last_event"]
-    assert hosts.as_json(replace(WELL, seen={}))["last_event"] is None
+    assert doctor.as_json(replace(WELL, seen={}))["last_event"] is None
 
 
 WRONGS = {
     "lacks": replace(WELL, wired=InstallStatus(SETUP, 1, (Gap("missing", "hooks.Stop", FOLDER / "hooks.json"),))),
-    "something else": replace(
-        WELL, wired=InstallStatus(SETUP, 1, (Gap("changed", "hooks.Stop", FOLDER / "hooks.json"),))
-    ),
+    "differs": replace(WELL, wired=InstallStatus(SETUP, 1, (Gap("changed", "hooks.Stop", FOLDER / "hooks.json"),))),
     "cannot be read": replace(
         WELL, wired=InstallStatus(SETUP, 1, (Gap("unreadable", "hooks", FOLDER / "hooks.json"),))
     ),
-    "is gone": replace(WELL, strays=("/old/bin/foreword-hook",)),
+    "is gone": replace(WELL, missing_launchers=("/old/bin/foreword-hook",)),
     "runs no hooks": replace(WELL, wired=InstallStatus(SETUP, 2, off="features.hooks is false in config.toml")),
     "not trusted": replace(WELL, trust={"sessionStart": "trusted", "stop": "modified"}),
 }
@@ -109,28 +106,6 @@ def test_what_is_wrong_is_said_with_its_way_out(word):
     assert len(wrong) == 1
     assert word in wrong[0].says
     assert wrong[0].way_out
-
-
-# ---- calls of tools
-
-
-def test_calls_of_tools_are_told_with_how_their_session_was_found():
-    # No calls and an older worker say nothing.
-    assert hosts.mcp({}) == []
-    assert hosts.mcp({"mcp": {"calls": 0}}) == []
-    # Calls that could be of several sessions are a note.
-    told = {"calls": 5, "by_tool_use": 3, "by_variable": 1, "by_newest": 0, "ambiguous": 1, "none": 0}
-    (finding,) = hosts.mcp({"mcp": told})
-    assert finding.state == NOTE
-    assert "3 by the id of the tool's use, 1 by the host's variable" in finding.says
-    (finding,) = hosts.mcp({"mcp": {"calls": 2, "by_call": 2}})
-    assert "sessions found: 2 by the call itself" in finding.says
-    (finding,) = hosts.mcp({"mcp": {**told, "ambiguous": 0}})
-    assert finding.state == OK
-    # Every way to find a session is told.
-    for way in WAYS:
-        (finding,) = hosts.mcp({"mcp": {"calls": 7, way: 7}})
-        assert "7 " in finding.says.partition("of its tools")[2], way
 
 
 # ---- the clients themselves
@@ -179,12 +154,12 @@ def test_codex_is_asked_whom_it_trusts_only_where_it_trusts(tmp_path_factory):
     (tmp_path / "config.toml").write_text(TRUSTED.replace("FOLDER", str(tmp_path)))
     source = repr(str(tmp_path / "hooks.json"))
     run = program(tmp_path, SERVER.replace("SOURCE", source))
-    found = codex.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
+    found = doctor.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
     assert found == {"sessionStart": "trusted", "stop": "untrusted"}
     # Codex is not started where nothing was ever trusted.
     tmp_path = tmp_path_factory.mktemp("x")
     run = program(tmp_path, "import pathlib; pathlib.Path(__file__).with_name('started').touch()")
-    found = codex.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
+    found = doctor.codex_trust(run, {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
     assert found == {"SessionStart": "untrusted", "Stop": "untrusted"}
     assert not (tmp_path / "started").exists()
 
@@ -194,8 +169,8 @@ def test_codex_is_asked_whom_it_trusts_only_where_it_trusts(tmp_path_factory):
     ["raise SystemExit(1)", "print('no json', flush=True)", "print('[]', flush=True)", "import time; time.sleep(60)"],
 )
 def test_where_it_does_not_answer_its_settings_tell_as_much_as_they_can(tmp_path, body, monkeypatch):
-    monkeypatch.setattr(codex, "TRUST_SECONDS", 1.0)
-    monkeypatch.setattr(codex, "LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr(doctor, "TRUST_SECONDS", 1.0)
+    monkeypatch.setattr(doctor, "EXIT_SECONDS", 0.1)
     (tmp_path / "config.toml").write_text(TRUSTED.replace("FOLDER", str(tmp_path)))
-    found = codex.codex_trust(program(tmp_path, body), {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
+    found = doctor.codex_trust(program(tmp_path, body), {"PATH": os.environ["PATH"]}, wired=wired_in(tmp_path))
     assert found == {"SessionStart": "trusted", "Stop": "untrusted"}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foreword.cli.editing import form, read
-from foreword.cli.speaker import VARIABLES, speaker
+from foreword.cli.connection import AGENT_VARIABLES, calling_agent
+from foreword.cli.edit import form, read_form
 from foreword.errors import BadRequest
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -30,14 +30,14 @@ MEMORY = {
 def test_a_form_that_was_left_alone_changes_nothing(title, body, why, tags, files, confidence):
     told = {"title": title, "body": body, "detail": {"why": why}, "tags": tags, "files": files}
     memory = {**MEMORY, **told, "confidence": confidence}
-    assert read(form(memory), memory=memory) == {}
+    assert read_form(form(memory), memory=memory) == {}
 
 
 def test_what_was_typed_is_what_is_meant():
     # What was typed is what is meant.
     saved = form(MEMORY).replace("Use Redis", "Use Valkey").replace("why: speed", "why:").replace("cache", "a,  b,")
     saved = saved.replace("confidence: 1", "confidence: .5") + "a body\n\n---\nwith a line\n"
-    assert read(saved, memory=MEMORY) == {
+    assert read_form(saved, memory=MEMORY) == {
         "title": "Use Valkey",
         "why": "",
         "tags": ["a", "b"],
@@ -45,14 +45,14 @@ def test_what_was_typed_is_what_is_meant():
         "body": "a body\n\n---\nwith a line",
     }
     # An emptied form changes nothing.
-    assert read("", memory=MEMORY) == {}
-    assert read("\n# nothing\n", memory=MEMORY) == {}
-    # What is no line of the form is told.
-    with pytest.raises(BadRequest, match="no line of the form"):
-        read("title: x\nand so on\n", memory=MEMORY)
+    assert read_form("", memory=MEMORY) == {}
+    assert read_form("\n# nothing\n", memory=MEMORY) == {}
+    # What is not a field of the form is told.
+    with pytest.raises(BadRequest, match="not a field of the form"):
+        read_form("title: x\nand so on\n", memory=MEMORY)
     with pytest.raises(BadRequest, match="must be a number"):
-        read("confidence: quite\n", memory=MEMORY)
+        read_form("confidence: quite\n", memory=MEMORY)
     # Whose shell it is is told by what agents set.
-    assert speaker({"PATH": "/bin", "HOME": "/home/ada", "CLAUDECODE": ""}) == ""
-    for name, agent in VARIABLES.items():
-        assert speaker({"PATH": "/bin", name: "1"}) == agent
+    assert calling_agent({"PATH": "/bin", "HOME": "/home/ada", "CLAUDECODE": ""}) == ""
+    for name, agent in AGENT_VARIABLES.items():
+        assert calling_agent({"PATH": "/bin", name: "1"}) == agent

@@ -1,15 +1,15 @@
-"""An injection's id -> what was given there or why nothing was; a memory's id -> where it was shown, what it weighs."""
+"""`explain`: what an agent was given and why, why it was given nothing, or where a memory was shown."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 
-from foreword.cli import door, screen
-from foreword.cli.memories import Json, Project
+from foreword.cli import output
+from foreword.cli.connection import connect, folder, full_id, route
+from foreword.cli.options import Json, Project
 from foreword.errors import NotFound
 from foreword.worker.client import Client
 
@@ -19,20 +19,20 @@ USED = {
     "command": "a command of it was run",
     "function": "a function of it was changed or called",
     "file": "a file of it was read or edited",
-    "words": "the answer said it in other words",
+    "words": "the answer repeats it in other words",
 }
 
 
 def explain(
-    id: Annotated[str, typer.Argument(metavar="[ID]", help="An injection or a memory; else the last injection.")] = "",
+    id: Annotated[str, typer.Argument(metavar="[ID]", help="An injection or a memory (default: last injection).")] = "",
     json: Json = False,
     project: Project = "",
 ) -> None:
-    """Tell what an agent was given, and why, or why it was given nothing; or where a memory was shown.
+    """Explain what an agent was given and why, or why nothing.
 
-    Without an id it is the last injection of this project: when and to whom, the text exactly as the agent saw it,
-    every factor of every score, whether each memory was used, and what was left out and why. Where the last prompt got
-    nothing, it tells why first. For a memory: where it was shown, how often it was used, and what it weighs now.
+    Without an id: the last injection of this project, with its text exactly as the agent saw it, every factor of every
+    score, whether each memory was used, and what was left out and why. When the last prompt got nothing, the reason
+    comes first. For a memory: where it was shown, how often it was used, and its score now.
 
     \b
     Examples:
@@ -40,135 +40,118 @@ def explain(
       foreword explain inj-7k2m9qxwab
       foreword explain dec-7k2m9qxw
     """
-    client = door.worker(door.here())
+    client = connect()
+    id = full_id(client, id) if id else ""
     if not id:
-        answer = _last(client, door.folder(project))
+        answer = _last(client, folder(project))
     elif id.startswith(INJECTION):
-        answer = client.get(door.path("/api/injections", id))
+        answer = client.get(route("/api/injections", id))
     else:
-        answer = client.get(door.path("/api/memories", id), explain=1)
+        answer = client.get(route("/api/memories", id), explain=1)
     if json:
-        screen.as_json(answer)
+        output.write_json(answer)
         return
     if answer.get("silence"):
-        _print_silence(answer["silence"])
-        screen.say("")
+        _print_no_context(answer["silence"])
+        output.write("")
     if answer.get("injection"):
         _print_injection(answer["injection"])
     elif "memory" in answer:
         _print_memory(answer)
 
 
-def _last(client: Client, folder: str) -> dict[str, Any]:
-    """What was given last in a project, and why nothing was said since, where that is so."""
-    given = client.get("/api/injections", project_path=folder, limit=1)["injections"]
-    silent = client.get("/api/silences", project_path=folder, limit=1)["silences"]
-    if not (given or silent):
-        raise NotFound("nothing was given in this project yet", hint="`foreword context` tells what would be given")
-    silence = silent[0] if silent and (not given or silent[0]["at"] > given[0]["at"]) else None
-    told = client.get(door.path("/api/injections", given[0]["id"])) if given else {"injection": None}
-    return {**told, "silence": silence}
-
-
 def factors(why: dict[str, float]) -> str:
+    """Return the factors of a score as a product."""
     return " × ".join(f"{name} {factor:.3f}" for name, factor in why.items())
 
 
-def told_use(item: dict[str, Any]) -> str:
-    """Whether an item was used, as far as anybody can tell."""
-    if item["used"]:
-        return f"used: {USED.get(item['how'], item['how'])}"
-    if item["used"] is False:
-        return "not used"
-    return "cannot tell whether it was used" if item["how"] else "not judged yet"
+def _last(client: Client, folder: str) -> dict[str, Any]:
+    """Return the last injection of a project, and the last time that nothing was given if that was later."""
+    injections = client.get("/api/injections", project_path=folder, limit=1)["injections"]
+    nothing = client.get("/api/silences", project_path=folder, limit=1)["silences"]
+    if not (injections or nothing):
+        raise NotFound("nothing was given in this project yet", hint="`foreword context` prints what would be given")
+    later = nothing[0] if nothing and (not injections or nothing[0]["at"] > injections[0]["at"]) else None
+    last = client.get(route("/api/injections", injections[0]["id"])) if injections else {"injection": None}
+    return {**last, "silence": later}
 
 
-def nearest_of(silence: dict[str, Any]) -> str:
-    """The best that was weighed, with its score and the one that it needed."""
-    if not silence["nearest"]:
-        return ""
-    scored = silence["why"] == "below" and silence["score"] < silence["needed"]
-    scores = f", {silence['score']:.3f}, needed {silence['needed']:.3f}" if scored else ""
-    return f"{silence['nearest']}  {silence['title'] or '(no longer there)'}{scores}"
+def _print_no_context(row: dict[str, Any]) -> None:
+    output.write(f"nothing was injected: {row['says'] or row['why']}")
+    nearest = ""
+    if row["nearest"]:
+        below = row["why"] == "below" and row["score"] < row["needed"]
+        scores = f", scored {row['score']:.3f}, needed {row['needed']:.3f}" if below else ""
+        nearest = f"{row['nearest']}  {row['title'] or '(removed)'}{scores}"
+    output.fields([("nearest", nearest), ("id", row["id"]), *_circumstances(row)])
+    _print_rejected(row.get("rejected", ()))
 
 
-def _print_silence(silence: dict[str, Any]) -> None:
-    screen.say(f"nothing was injected: {silence['says'] or silence['why']}")
-    rows = (
-        ("nearest", nearest_of(silence)),
-        ("silence", silence["id"]),
-        (
-            "trigger",
-            " ".join(filter(None, (silence["trigger"], f"({silence['source']})" if silence["source"] else ""))),
-        ),
-        ("when", _when(silence["at"])),
-        ("host", f"{silence['host']}{', by the hook alone: the worker was away' if silence['away'] else ''}"),
-        ("session", silence["session"]),
-    )
-    screen.rows((name, told) for name, told in rows if told)
-    _print_rejected(silence.get("rejected", ()))
+def _circumstances(row: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the fields that an injection and a time without one have in common."""
+    source = f" ({row['source']})" if row["source"] else ""
+    form = f", as {row['form']}" if "form" in row else ""
+    return [
+        ("trigger", f"{row['trigger']}{source}{form}"),
+        ("when", output.time_and_age(row["at"])),
+        ("agent", f"{row['host']}{', answered by the hook itself: no worker ran' if row['away'] else ''}"),
+        ("session", row["session"]),
+    ]
 
 
 def _print_rejected(rejected: Iterable[dict[str, Any]]) -> None:
-    """What was weighed and left out, and why each."""
     for each in rejected:
-        screen.say(f"left out: {screen.memory({**each, 'id': each['memory']})}")
-        screen.say(f"  {each['why']}")
+        output.write(f"left out: {output.memory_line({**each, 'id': each['memory']})}")
+        output.write(f"  {each['why']}")
 
 
-def _print_injection(given: dict[str, Any]) -> None:
-    trigger = " ".join(filter(None, (given["trigger"], f"({given['source']})" if given["source"] else "")))
-    screen.rows(
-        (name, told)
-        for name, told in (
-            ("injection", given["id"]),
-            ("trigger", f"{trigger}, as {given['form']}"),
-            ("when", _when(given["at"])),
-            ("host", f"{given['host']}{', by the hook alone: the worker was away' if given['away'] else ''}"),
-            ("session", given["session"]),
-            ("project", given["project"]),
-            ("cost", f"{given['tokens']} of {given['budget']} tokens, {given['build_ms']:.1f} ms"),
-            ("looked for", ", ".join(given["terms"])),
-            ("files", ", ".join(given["files"])),
-            ("layers", ", ".join(f"{name} {tokens}" for name, tokens in given["layers"].items())),
-        )
-        if told
+def _print_injection(injection: dict[str, Any]) -> None:
+    output.fields(
+        [
+            ("injection", injection["id"]),
+            *_circumstances(injection),
+            ("project", injection["project"]),
+            ("cost", f"{injection['tokens']} of {injection['budget']} tokens, {injection['build_ms']:.1f} ms"),
+            ("searched for", ", ".join(injection["terms"])),
+            ("files", ", ".join(injection["files"])),
+            ("layers", ", ".join(f"{name} {tokens}" for name, tokens in injection["layers"].items())),
+        ]
     )
-    screen.say("")
-    screen.exactly(given["text"])
-    screen.say("")
-    for item in given["items"]:
-        screen.say(
-            f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {item['title'] or '(no longer there)'}"
-        )
-        screen.say(f"  {factors(item['why'])} = {item['score']:.4f}")
-        screen.say(f"  {told_use(item)}")
-    _print_rejected(given.get("rejected", ()))
-    for layer, why in given["skipped"].items():
+    output.write("")
+    output.write_raw(injection["text"])
+    output.write("")
+    for item in injection["items"]:
+        title = item["title"] or "(removed)"
+        output.write(f"{item['memory']}  {item['layer']}, {item['tokens']} tokens  {title}")
+        _print_score_and_usage(item)
+    _print_rejected(injection.get("rejected", ()))
+    for layer, why in injection["skipped"].items():
         if why != "empty":
-            screen.say(f"skipped {layer}: {why}")
+            output.write(f"skipped {layer}: {why}")
 
 
 def _print_memory(answer: dict[str, Any]) -> None:
-    memory = answer["memory"]
-    screen.say(screen.memory(memory))
-    screen.say(f"now, without words to match: {factors(answer['why'])} = {answer['score']:.4f}")
+    memory, use = answer["memory"], answer["use"]
+    output.write(output.memory_line(memory))
+    output.write(f"score now, without words to match: {factors(answer['why'])} = {answer['score']:.4f}")
     if memory["status"] != "active":
-        screen.say(f"never shown any more: it is {memory['status']}")
-    use = answer["use"]
+        output.write(f"no longer given: it is {memory['status']}")
     if answer["shown"]:
-        untold = use["shown"] - use["used"] - use["ignored"]
-        screen.say(f"shown {use['shown']}x: used {use['used']}x, not used {use['ignored']}x, not judged {untold}x")
+        unknown = use["shown"] - use["used"] - use["ignored"]
+        output.write(f"shown {use['shown']}x: used {use['used']}x, not used {use['ignored']}x, unknown {unknown}x")
     else:
-        screen.aside("it was never shown")
+        output.remark("it was never shown")
     for each in answer["shown"]:
         where = ", ".join(filter(None, (each["trigger"], each["layer"], each["host"], each["session"])))
-        screen.say(f"{each['injection']}  {_when(each['at'])}, {where}")
-        screen.say(f"  {factors(each['why'])} = {each['score']:.4f}")
-        screen.say(f"  {told_use(each)}")
+        output.write(f"{each['injection']}  {output.time_and_age(each['at'])}, {where}")
+        _print_score_and_usage(each)
 
 
-def _when(at: float) -> str:
-    from foreword.recall.render import ago
-
-    return f"{screen.minute(at)} ({ago(time.time() - at)})"
+def _print_score_and_usage(item: dict[str, Any]) -> None:
+    output.write(f"  {factors(item['why'])} = {item['score']:.4f}")
+    if item["used"]:
+        output.write(f"  used: {USED.get(item['how'], item['how'])}")
+    elif item["used"] is False:
+        output.write("  not used")
+    else:
+        output.write("  cannot tell whether it was used" if item["how"] else "  not evaluated yet")

@@ -1,37 +1,39 @@
-"""`foreword forget`: show what will go, ask, remove it for good, and print the receipt."""
+"""`forget`: show what would go, ask, remove it for good, and print the receipt."""
 
 from __future__ import annotations
 
-import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foreword.cli import door, screen
-from foreword.cli.memories import Json
-from foreword.cli.speaker import refuse_agents
+from foreword.cli import output
+from foreword.cli.connection import LONG, connect, full_id, project_query, refuse_agents
+from foreword.cli.options import DryRun, Json, Yes
 from foreword.errors import BadRequest
 from foreword.units import sized
 
-SHOWN = 20  # titles
+if TYPE_CHECKING:
+    from foreword.worker.client import Client
+
+MAX_TITLES = 20
 
 
 def forget(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Memories, by their ids.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID…]", help="Memories, by id.")] = None,
     *,
     session: Annotated[str, typer.Option(metavar="ID", help="All of a session: memories, events, changes.")] = "",
     project: Annotated[str, typer.Option(metavar="PATH|KEY", help="All of a project; with --match, in it.")] = "",
-    match: Annotated[str, typer.Option(metavar="WORDS", help="Memories here that hold all of these words.")] = "",
-    why: Annotated[str, typer.Option(metavar="TEXT", help="Why, for the log.")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would go.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+    match: Annotated[str, typer.Option(metavar="WORDS", help="Memories here that contain all these words.")] = "",
+    why: Annotated[str, typer.Option(metavar="TEXT", help="The reason, for the log.")] = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Remove something for good, and prove it.
+    """Delete something for good, and prove it.
 
-    Memories, or all of a session or a project, go from the database, its indexes, logs, what waits and every backup;
-    verbatim copies of their sentences in what else is kept become [forgotten]. Then every byte of the home is searched
-    for them, and the receipt says what was found. It cannot be undone, and no import brings it back.
+    Memories, or all of a session or project, are removed from the database, its indexes, logs, the spool and every
+    backup; verbatim copies of their sentences elsewhere become [forgotten]. Then every file is searched for them, and
+    the receipt says what was found. It cannot be undone, and no import brings it back.
 
     \b
     Examples:
@@ -40,79 +42,79 @@ def forget(
       foreword forget --session 0f3c --yes
       foreword forget --project ~/src/old-customer
     """
-    import_request = _wish(ids or [], session=session, project=project, match=match)
+    if sum(map(bool, (ids, session, match))) + bool(project and not match) != 1:
+        hint = "foreword forget ID…, --session ID, --project PATH, or --match WORDS"
+        raise BadRequest("say what to forget, in one way", hint=hint)
     if not dry_run:
-        refuse_agents(os.environ)
-    client = door.worker(door.here(), seconds=door.LONG)
-    would = client.post("/api/forget", {**import_request, "dry_run": True})
+        refuse_agents()
+    client = connect(seconds=LONG)
+    request = _request(client, ids or [], session=session, project=project, match=match)
+    plan = client.post("/api/forget", {**request, "dry_run": True})
     if dry_run:
-        screen.as_json(would) if json else _tell(would)
+        output.write_json(plan) if json else _print_plan(plan)
         return
     if not yes:
         if json:
-            raise BadRequest("JSON is for programs, and nobody is there to ask", hint="look with --dry-run, then --yes")
-        _tell(would)
-        screen.agree("Forget this for good?")
-    with screen.console(stderr=True).status("forgetting"):
-        receipt = client.post("/api/forget", {**import_request, "why": why})
-    screen.as_json(receipt) if json else _show(receipt)
+            raise BadRequest("cannot ask for confirmation with --json", hint="look with --dry-run, then pass --yes")
+        _print_plan(plan)
+        output.confirm("Forget this for good?")
+    with output.console(stderr=True).status("forgetting"):
+        receipt = client.post("/api/forget", {**request, "why": why})
+    output.write_json(receipt) if json else _print_receipt(receipt)
     if receipt["left"]:
         raise typer.Exit(1)
 
 
-def _wish(ids: list[str], *, session: str, project: str, match: str) -> dict[str, Any]:
-    if sum(map(bool, (ids, session, match))) + bool(project and not match) != 1:
-        hint = "foreword forget ID…, --session ID, --project PATH, or --match WORDS"
-        raise BadRequest("say one thing that is to be forgotten", hint=hint)
-    [where] = door.project(project).values() if project or match else [""]
-    asked: dict[str, Any] = {"ids": ids, "session": session, "project": where, "match": match}
-    return {name: given for name, given in asked.items() if given}
+def _request(client: Client, ids: list[str], *, session: str, project: str, match: str) -> dict[str, Any]:
+    [where] = project_query(project).values() if project or match else [""]
+    fields = {"ids": [full_id(client, id) for id in ids], "session": session, "project": where, "match": match}
+    return {name: value for name, value in fields.items() if value}
 
 
-def _tell(would: dict[str, Any]) -> None:
-    """Print what would go, before anything does."""
-    rows = [[table, f"{count:,} to go"] for table, count in sorted(would["tables"].items())]
-    rows += [[table, f"{count:,} to lose copies"] for table, count in sorted(would["cut"].items())]
-    rows += [[name, f"{count:,} lines to lose copies"] for name, count in sorted(would["files"].items())]
-    screen.table(rows, headings=("where", "what"))
-    for each in would["memories"][:SHOWN]:
-        screen.say(f"  {screen.memory(each)}")
-    more = would["more"] + len(would["memories"][SHOWN:])
+def _print_plan(plan: dict[str, Any]) -> None:
+    lines = [[table, f"{count:,} to delete"] for table, count in sorted(plan["tables"].items())]
+    lines += [[table, f"{count:,} with copies to remove"] for table, count in sorted(plan["cut"].items())]
+    lines += [[name, f"{count:,} lines with copies to remove"] for name, count in sorted(plan["files"].items())]
+    output.table(lines, headings=("where", "what"))
+    for each in plan["memories"][:MAX_TITLES]:
+        output.write(f"  {output.memory_line(each)}")
+    more = plan["more"] + len(plan["memories"][MAX_TITLES:])
     if more:
-        screen.say(f"  ... and {more:,} more memories")
-    if would["cut_memories"]:
-        screen.say(f"These stay, without the sentences that they quote: {', '.join(would['cut_memories'])}")
-    if would["copies"]:
-        screen.say(f"It goes from these backups, too: {', '.join(would['copies'])}")
-    _tell_others(would)
+        output.write(f"  … and {more:,} more memories")
+    if plan["cut_memories"]:
+        output.write(f"These stay, without the sentences they quote: {', '.join(plan['cut_memories'])}")
+    if plan["copies"]:
+        output.write(f"Also removed from these backups: {', '.join(plan['copies'])}")
+    _print_remaining(plan)
 
 
-def _show(receipt: dict[str, Any]) -> None:
-    rows = [[table, f"{count:,} removed"] for table, count in sorted(receipt["removed"].items())]
-    rows += [[table, f"{count:,} lost copies"] for table, count in sorted(receipt["cut"].items())]
-    rows += [[name, f"{count:,} changed"] for name, count in sorted(receipt["files"].items())]
-    screen.table(rows, headings=("where", "what"))
+def _print_receipt(receipt: dict[str, Any]) -> None:
+    lines = [[table, f"{count:,} deleted"] for table, count in sorted(receipt["removed"].items())]
+    lines += [[table, f"{count:,} copies removed"] for table, count in sorted(receipt["cut"].items())]
+    lines += [[name, f"{count:,} changed"] for name, count in sorted(receipt["files"].items())]
+    output.table(lines, headings=("where", "what"))
     if receipt["cut_memories"]:
-        screen.say(f"These stay, without the sentences that they quoted: {', '.join(receipt['cut_memories'])}")
-    sought, scanned = receipt["sentences"], receipt["scanned"]
-    screen.say(
-        f"{sought['looked_for']:,} sentences were looked for in {scanned['files']:,} files, {sized(scanned['bytes'])}:"
-        f" {'some are' if receipt['left'] else '0'} left."
+        output.write(f"These stay, without the sentences they quoted: {', '.join(receipt['cut_memories'])}")
+    sentences, scanned = receipt["sentences"], receipt["scanned"]
+    output.write(
+        f"{sentences['looked_for']:,} sentences were searched for in {scanned['files']:,} files, "
+        f"{sized(scanned['bytes'])}: {'some are' if receipt['left'] else '0'} left."
     )
-    if sought["too_short"]:
-        screen.say(f"{sought['too_short']:,} texts were too short to be looked for outside of their own session.")
-    screen.warn(f"{each['sentences']:,} left in {each['file']}: {each['why']}" for each in receipt["left"])
-    screen.warn(f"not looked into: {each}" for each in receipt["not_looked_into"])
-    screen.say(f"The receipt is entry {receipt['entry']} of the log.")
-    _tell_others(receipt)
+    if sentences["too_short"]:
+        output.write(f"{sentences['too_short']:,} texts were too short to search for outside of their own session.")
+    output.warn(f"{each['sentences']:,} left in {each['file']}: {each['why']}" for each in receipt["left"])
+    output.warn(f"not searched: {each}" for each in receipt["not_looked_into"])
+    output.write(f"The receipt is entry {receipt['entry']} of the log.")
+    _print_remaining(receipt)
 
 
-def _tell_others(told: dict[str, Any]) -> None:
-    if told["similar"]:
-        screen.say("These say much the same in other words, and stay until you forget them, too:")
-    for each in told["similar"]:
-        screen.say(f"  {screen.memory(each)}")
-    screen.say("Not ours to remove:")
-    for each in told["not_ours"]:
-        screen.say(f"  {each}")
-    screen.say(f"{told['undo'].capitalize()}.")
+def _print_remaining(answer: dict[str, Any]) -> None:
+    """Print what says the same in other words, and what is not ours to remove."""
+    if answer["similar"]:
+        output.write("These say much the same in other words, and stay until you forget them too:")
+    for each in answer["similar"]:
+        output.write(f"  {output.memory_line(each)}")
+    output.write("Not ours to remove:")
+    for each in answer["not_ours"]:
+        output.write(f"  {each}")
+    output.write(f"{answer['undo'].capitalize()}.")

@@ -1,18 +1,18 @@
-"""A folder -> what can be learnt there on the first day, taken in after one yes, and what an agent would see now."""
+"""`init`: find what can be imported on the first day, import it after one yes, and print what an agent would get."""
 
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foreword.cli import door, screen
-from foreword.cli.imports import Commits, Wait, report, run
-from foreword.cli.memories import Json
+from foreword.cli import output
+from foreword.cli.connection import connect, folder, this_home
+from foreword.cli.options import Json, Yes, did_you_mean
+from foreword.cli.transfer import Commits, Wait, print_imported, run_import
 from foreword.errors import BadRequest, ForewordError
 
 if TYPE_CHECKING:
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 
 def init(
-    path: Annotated[str, typer.Argument(metavar="[PATH]", help="A folder of the project; else this one.")] = "",
+    path: Annotated[str, typer.Argument(metavar="[PATH]", help="A folder of the project (default: this one).")] = "",
     *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     git: Annotated[bool, typer.Option("--git/--no-git", help="The git history.")] = True,
     files: Annotated[bool, typer.Option("--files/--no-files", help="README, decision records and the like.")] = True,
     transcripts: Annotated[
-        bool, typer.Option("--transcripts/--no-transcripts", help="Sessions that agents kept on this machine.")
+        bool, typer.Option("--transcripts/--no-transcripts", help="Past sessions of Claude Code and Codex.")
     ] = True,
     also: Annotated[
-        list[str] | None, typer.Option("--with", metavar="TOOL", help="Another tool's memory too; may be repeated.")
+        list[str] | None, typer.Option("--with", metavar="TOOL", help="Also another tool's memory; repeatable.")
     ] = None,
-    commits: Commits = 0,
+    commits: Commits = None,
     wait: Wait = True,
     json: Json = False,
 ) -> None:
-    """Fill this project's memory from what is here already.
+    """Fill the memory from git history, files and past sessions.
 
-    It says what it found, asks once, and begins with the newest. Nothing is written into the repository. It may be run
-    again at any time: only what is new is taken. Ctrl-C leaves the rest to the worker.
+    It prints what it found, asks once, and starts with the newest. Nothing is written into the repository. You can run
+    it again at any time: only what is new is added.
 
     \b
     Examples:
@@ -55,44 +55,44 @@ def init(
     from foreword.importers.base import OPT_IN, TRANSCRIPTS, offers, refuse_where_off
     from foreword.policy import chosen
 
-    folder = door.folder(path)
-    if not os.path.isdir(folder):
-        raise BadRequest(f"{folder} is not a folder", hint="give the path of a project")
-    wanted = tuple(also or ())
-    if unknown := [name for name in wanted if name not in OPT_IN]:
-        others = ", ".join(OPT_IN)
-        raise BadRequest(f"unknown tool {unknown[0]!r}", hint=f"the tools that can be taken in: {others}")
-    project, home = project_at(folder), door.here()
+    root = folder(path)
+    if not os.path.isdir(root):
+        raise BadRequest(f"{root} is not a folder", hint="give the path of a project")
+    if unknown := [name for name in also or () if name not in OPT_IN]:
+        hint = did_you_mean(unknown[0], OPT_IN, otherwise=f"one of {', '.join(OPT_IN)}")
+        raise BadRequest(f"unknown tool {unknown[0]!r}", hint=hint)
+    project, home = project_at(root), this_home()
     settings = load(home, os.environ).settings
     refuse_where_off(project, choices=chosen(settings), environ=os.environ)
     if yes:
-        _warm(home)
-    left_out = {"git": git, "files": files, **dict.fromkeys(TRANSCRIPTS, transcripts)}
-    found = [each for each in offers(project, environ=os.environ) if left_out.get(each.source, True)]
-    sources = [each.source for each in found if each.source not in OPT_IN or each.source in wanted]
+        _start_worker(home)
+    wanted = {"git": git, "files": files, **dict.fromkeys(TRANSCRIPTS, transcripts)}
+    found = [each for each in offers(project, environ=os.environ) if wanted.get(each.source, True)]
+    sources = [each.source for each in found if each.source not in OPT_IN or each.source in (also or ())]
     if json and not yes:
-        told = [{"source": each.source, "about": each.about, "count": each.count} for each in found]
-        screen.as_json({"project": project.key, "name": project.name, "offers": told, "taken": []})
+        offered = [{"source": each.source, "about": each.about, "count": each.count} for each in found]
+        output.write_json({"project": project.key, "name": project.name, "offers": offered, "taken": []})
         return
     if not json:
-        _show(project, found, taken=sources)
+        _print_found(project, found, sources=sources)
     if not sources:
-        screen.aside(f"there is nothing to learn from in {folder}; `foreword add` keeps what you tell it")
+        output.remark(f"nothing to import in {root}; `foreword add` remembers what you type")
         return
     if not yes:
-        _ask(project)
-    done = run(home, sources, folder=folder, options={"commits": commits} if commits else {}, wait=wait)
+        question = f"Fill the memory of {project.name} from these? Nothing is written into the project"
+        output.confirm(question, default=True)
+    done = run_import(home, sources, path=root, options={"commits": commits} if commits else {}, wait=wait)
     if json:
-        screen.as_json(done)
+        output.write_json(done)
     else:
-        report(done, project)
-        _picture(home, folder, offer_notes=not settings.agent_notes)
+        print_imported(done, project)
+        _print_context(home, root, offer_notes=not settings.agent_notes)
     if done["state"] == "failed":
         raise typer.Exit(1)
 
 
-def _warm(home: Home) -> None:
-    """Start the worker while we look around: a new home takes it a second, and what fails is told when it is asked."""
+def _start_worker(home: Home) -> None:
+    """Start the worker while we look for sources: a new home takes it a second; failures are reported on connecting."""
     from foreword.worker.lifecycle import start
 
     def begin() -> None:
@@ -102,37 +102,28 @@ def _warm(home: Home) -> None:
     threading.Thread(target=begin, daemon=True).start()
 
 
-def _show(project: Project, found: Sequence[Offer], *, taken: Sequence[str]) -> None:
-    screen.say(f"{project.name} ({project.key})")
-    screen.rows([(each.source, each.about) for each in found if each.source in taken])
-    if others := [each for each in found if each.source not in taken]:
-        screen.say("Another tool's memory is here too; it is taken only if you say so:")
-        screen.rows([(each.source, f"{each.about}    foreword init --with {each.source}") for each in others])
+def _print_found(project: Project, found: Sequence[Offer], *, sources: Sequence[str]) -> None:
+    output.write(f"{project.name} ({project.key})")
+    output.fields([(each.source, each.about) for each in found if each.source in sources])
+    if others := [each for each in found if each.source not in sources]:
+        output.write("Another tool's memory is here too; it is imported only if you ask for it:")
+        output.fields([(each.source, f"{each.about}    foreword init --with {each.source}") for each in others])
 
 
-def _ask(project: Project) -> None:
-    if not sys.stdin.isatty():
-        screen.error("nobody is there to ask", hint="say --yes")
-        raise typer.Exit(2)
-    question = f"Fill the memory of {screen.safe(project.name)} from these? Nothing is written into the project"
-    if not typer.confirm(question, default=True, err=True):
-        raise typer.Exit(0)
-
-
-def _picture(home: Home, folder: str, *, offer_notes: bool) -> None:
-    """What a session would begin with now, and what to do next."""
-    answer: dict[str, Any] = door.worker(home).get("/api/context", project_path=folder, preview=1)
+def _print_context(home: Home, root: str, *, offer_notes: bool) -> None:
+    """Print what a session would begin with now, and what to do next."""
+    answer: dict[str, Any] = connect(home).get("/api/context", project_path=root, preview=1)
     if answer["context"]:
-        screen.say("\nWhat an agent is given when a session starts here:\n")
-        screen.exactly(answer["context"])
-        screen.aside(f"{answer['tokens']} of {answer['budget']} tokens")
+        output.write("\nWhat an agent gets when a session starts here:\n")
+        output.write_raw(answer["context"])
+        output.remark(f"{answer['tokens']} of {answer['budget']} tokens")
     else:
-        screen.aside("a session begins with what earlier sessions brought; prompts and searches find all of this")
-    screen.say(
+        output.remark("a session begins with what earlier sessions brought; prompts and searches find all of this")
+    output.write(
         "\nNext:\n"
-        "  foreword install                  tell your agents: what they are asked next, they know this\n"
-        '  foreword context "a question"     what an agent would be given with it\n'
-        "  foreword search WORDS             look around in what was learnt"
+        "  foreword install                  connect your agents, so that they get it\n"
+        '  foreword context "a question"     see what an agent would get with it\n'
+        "  foreword search WORDS             search what was imported"
     )
     if offer_notes:
-        screen.say("  foreword config set agent_notes true   let agents write notes after long work; costs a turn")
+        output.write("  foreword config set agent_notes true   let agents write notes after long work; costs a turn")

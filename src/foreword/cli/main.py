@@ -1,68 +1,109 @@
-"""The words after `foreword` -> one command -> an exit code: 0 well, 1 failed and told why, 2 asked wrongly."""
+"""The `foreword` command: exit code 0 for success, 1 for a failure with its reason, 2 for wrong usage."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from foreword import __version__
 from foreword.cli import (
+    config,
     demo,
     doctor,
+    edit,
     explain,
-    export,
-    find,
     forget,
-    goals,
-    governing,
     graph,
-    imports,
     init,
     install,
-    mcp,
+    maintenance,
     memories,
     model,
+    output,
     project,
-    prune,
-    resume,
     review,
-    screen,
-    scrub,
+    search,
     sessions,
-    settings,
     stats,
     status,
-    tidy,
+    transfer,
     view,
     worker,
 )
+from foreword.cli.options import did_you_mean
 from foreword.errors import ForewordError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ABOUT = """Memory for coding agents.
 
-Foreword keeps what mattered in your agent's sessions, and puts the few lines that matter in front of the next prompt.
+Foreword keeps what mattered in your agents' sessions and gives the next session the few lines that help.
 
 \b
 First steps:
-  foreword init                     fill the memory from what this repository tells
-  foreword install                  tell your agents of it: hooks and MCP server
-  foreword demo                     see what an agent would be given here, leaving nothing behind
-  foreword add decision "Use UTC"   remember something yourself
-  foreword search utc               find it again
+  foreword init                     read this repository's history and past sessions
+  foreword install                  connect your agents: hooks and MCP server
   foreword doctor                   check that everything works
+  foreword demo                     see what an agent gets, on a made-up project
 
-Everything is kept in ~/.foreword, or in the folder that FOREWORD_HOME names.
+All data is kept in ~/.foreword, or in the folder that FOREWORD_HOME names.
 """
+# Names that people try and difflib cannot guess.
+SYNONYMS = {
+    "clean": "tidy",
+    "delete": "forget",
+    "diagnose": "doctor",
+    "edit": "revise",
+    "find": "search",
+    "get": "show",
+    "history": "log",
+    "list": "search",
+    "query": "search",
+    "recall": "context",
+    "remember": "add",
+    "remove": "forget",
+    "rm": "forget",
+    "settings": "config",
+    "setup": "install",
+    "ui": "view",
+    "update": "revise",
+    "web": "view",
+    "why": "explain",
+}
+
+
+class GroupedCommands(TyperGroup):
+    """List commands by group, and suggest the nearest command for an unknown one."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        panels = COMMANDS if ctx.parent is None else {"Commands": self.commands}
+        for title, names in panels.items():
+            with formatter.section(title):
+                width = formatter.width - 6 - max(map(len, names))
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(width)) for name in names])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if name not in self.commands and not name.startswith("-"):
+            meant = SYNONYMS.get(name, "") if ctx.parent is None else ""
+            shown = [each for each, command in self.commands.items() if not command.hidden]
+            hint = f"did you mean `{meant}`?" if meant else did_you_mean(name, shown, otherwise="")
+            ctx.fail(f"No such command '{name}'.{' ' + hint[:1].upper() + hint[1:] if hint else ''}")
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
     name="foreword",
+    cls=GroupedCommands,
     help=ABOUT,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # a help text in a pipe is text, and 80 ms earlier
+    rich_markup_mode=None,  # help in a pipe stays plain text, and comes 80 ms earlier
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
@@ -70,71 +111,89 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        screen.say(f"foreword {__version__}")
+        output.write(f"foreword {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        screen.say(context.get_help())
+        output.write(context.get_help())
 
 
-app.command("init")(init.init)
-app.command("install")(install.install)
-app.command("uninstall")(install.uninstall)
-app.command("add")(memories.add)
-app.command("note")(memories.note)
-app.command("show")(memories.show)
-app.command("revise")(governing.revise)
-app.command("pin")(governing.pin)
-app.command("supersede")(governing.supersede)
-app.command("undo")(governing.undo)
-app.command("log")(governing.log)
-app.command("search")(find.search)
-app.command("context")(find.context)
-app.command("explain")(explain.explain)
-app.command("resume")(resume.resume)
-app.command("sessions")(sessions.sessions)
-app.command("handoff")(sessions.handoff)
-app.command("graph")(graph.graph)
-app.command("link")(graph.link)
-app.command("unlink")(graph.unlink)
-app.add_typer(goals.app, name="goal")
-app.add_typer(project.app, name="project")
-app.command("view")(view.view)
-app.command("status")(status.status)
-app.command("stats")(stats.stats)
-app.command("doctor")(doctor.doctor)
-app.command("import")(imports.import_)
-app.command("export")(export.export)
-app.command("index")(worker.index)
-app.command("scrub")(scrub.scrub)
-app.command("forget")(forget.forget)
-app.command("prune")(prune.prune)
-app.command("tidy")(tidy.tidy)
-app.add_typer(review.app, name="review")
-app.add_typer(settings.app, name="config")
-app.add_typer(worker.app, name="worker")
-app.add_typer(model.app, name="model")
-app.command("hook")(worker.hook)
-app.command("mcp")(mcp.mcp)
-app.command("demo")(demo.demo)
+COMMANDS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
+    "Start": {
+        "init": init.init,
+        "install": install.install,
+        "uninstall": install.uninstall,
+        "status": status.status,
+        "doctor": doctor.doctor,
+        "view": view.view,
+        "demo": demo.demo,
+    },
+    "Remember": {
+        "add": memories.add,
+        "note": memories.note,
+        "handoff": memories.handoff,
+        "goal": memories.goal_app,
+    },
+    "Find": {
+        "search": search.search,
+        "show": memories.show,
+        "context": search.context,
+        "explain": explain.explain,
+        "resume": search.resume,
+        "sessions": sessions.sessions,
+        "graph": graph.graph,
+        "stats": stats.stats,
+    },
+    "Keep in order": {
+        "review": review.app,
+        "revise": edit.revise,
+        "pin": edit.pin,
+        "supersede": edit.supersede,
+        "undo": edit.undo,
+        "log": edit.log,
+        "tidy": maintenance.tidy,
+        "prune": maintenance.prune,
+        "forget": forget.forget,
+        "scrub": maintenance.scrub,
+    },
+    "Move and save": {
+        "import": transfer.import_,
+        "export": transfer.export,
+        "index": maintenance.index,
+    },
+    "Settings": {
+        "config": config.app,
+        "project": project.app,
+        "model": model.app,
+        "worker": worker.app,
+        "mcp": worker.mcp,
+    },
+}
+for commands in COMMANDS.values():
+    for name, command in commands.items():
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, cls=GroupedCommands)
+        else:
+            app.command(name)(command)
+app.command("hook", hidden=True)(worker.hook)  # for those who connect an agent by hand
 
 
 def main() -> None:
-    """Run the command line; a failure that we know is one line and its hint, and never a traceback."""
+    """Run the command line; print an expected failure as one line and its hint, without a traceback."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):
-            _lenient(stream)
+            _replace_unencodable(stream)
     try:
         app(prog_name="foreword")
     except ForewordError as exc:
-        screen.error(str(exc), hint=exc.hint)
+        output.error(str(exc), hint=exc.hint)
     except OSError as exc:  # a full disk, a folder that went away
-        screen.error(str(exc), hint="run `foreword doctor`")
+        output.error(str(exc), hint="run `foreword doctor`")
     sys.exit(1)
 
 
-def _lenient(stream: Any) -> None:
-    """A terminal that knows only ASCII gets a question mark, not a traceback."""
+def _replace_unencodable(stream: Any) -> None:
+    """Print a question mark where a terminal's encoding lacks a character, instead of failing."""
     stream.reconfigure(errors="replace")

@@ -1,97 +1,92 @@
-"""What a person wants kept -> a memory, told back with its id; an id -> all that is known under it."""
+"""`add`, `note`, `handoff`, `goal` and `show`: write memories down, and print them in full."""
 
 from __future__ import annotations
 
 import os
 import sys
-import time
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
-from foreword.cli import door, screen
-from foreword.cli.speaker import speaker
+from foreword.cli import output
+from foreword.cli.connection import calling_agent, connect, folder, full_id, refuse_agents, route
+from foreword.cli.options import Files, Json, Project, Scope, did_you_mean
 from foreword.errors import NotFound
 
 KINDS = {
-    "turn": "one prompt and what came of it; sessions leave these behind by themselves",
-    "summary": "what a session was about, what came of it, and what is still open",
-    "handoff": "where things stand, for whoever goes on: next steps, blockers, open questions",
-    "decision": "a choice, and why it was made (--why)",
+    "turn": "a prompt and what came of it; extracted from sessions",
+    "summary": "what a session was about, its outcome, and what is open",
+    "handoff": "where things stand, for whoever continues: next steps, blockers, questions",
+    "decision": "a choice, and the reason for it (--why)",
     "pattern": "a problem and the solution that works here",
     "failure": "an error, and what fixed it (--fixed-by)",
     "observation": "something that was done, in a line",
     "change": "a function that is new, modified or deleted",
-    "learning": "how things are here: architecture, a convention, a gotcha",
-    "preference": "a rule or a taste of yours, shown at every session start",
+    "learning": "a fact about the code or the environment: architecture, convention, gotcha",
+    "preference": "a rule or taste of yours, given at every session start",
     "correction": "what you had to correct, so that it need not be said again",
-    "goal": "what all this is for; shown where a prompt speaks of goals",
+    "goal": "what you want to reach; given when a prompt speaks of goals",
     "note": "a raw line, to be sorted later",
-    "project": "what this project is: its role, contracts, dependencies",
+    "project": "what this project is: role, contracts, dependencies",
 }
-# Of a detail, where its name says too little or a memory has a word of its own for something else.
-NAMES = {"status": "goal", "user": "you typed", "author": "prompt", "next": "open", "done_since": "done since"}
-TIMES = ("seen_in", "against", "also", "succeeded_in")  # of a detail: sessions, and how often in each
-MOST_SESSIONS = 4  # that are listed; of more, the newest
-WORKED = ("worked", "used_in", "fixes")  # of a detail: what worked, and the sessions
-OURS = ("from", "key", "error_key", "minor", "last", "last_success", "worked_in", "fix", "folder", "routine_in")
-ASLEEP = ": asleep, not given by itself until it is confirmed"
+KIND_LIST = "  " + "\n  ".join(f"{kind:<12} {what}" for kind, what in KINDS.items())
+
+# How `show` names the parts of a memory's detail, where the key is not clear by itself.
+DETAIL_NAMES = {"status": "goal", "user": "you typed", "author": "prompt", "next": "open", "done_since": "done since"}
+SESSION_COUNTS = ("seen_in", "against", "also", "succeeded_in")  # session -> how often
+MAX_SESSIONS = 4  # listed; of more, the newest
+FIXES = ("worked", "used_in", "fixes")  # what worked -> sessions
+INTERNAL = ("from", "key", "error_key", "minor", "last", "last_success", "worked_in", "fix", "folder", "routine_in")
+ASLEEP = " (dormant: not given until it is confirmed)"
 AUTHORS = {
     "typed": "typed by a person",
     "mixed": "typed, with something pasted",
     "pasted": "pasted",
     "machine": "written by a program",
 }
-AS_TEXT = "  " + "\n  ".join(f"{kind:<12} {what}" for kind, what in KINDS.items())
-
-Project = Annotated[str, typer.Option("--project", metavar="PATH", help="A folder of the project; else this one.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+goal_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 
 def add(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="What it is; the kinds are listed above.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="One of the kinds above.")],
     title: Annotated[list[str], typer.Argument(metavar="TITLE…", help="What is worth knowing, in one line.")],
     *,
-    body: Annotated[str, typer.Option(metavar="TEXT", help="More about it; `-` reads it from stdin.")] = "",
-    tag: Annotated[list[str] | None, typer.Option(metavar="T", help="A tag; may be repeated.")] = None,
-    file: Annotated[list[str] | None, typer.Option(metavar="F", help="A file it speaks of; may be repeated.")] = None,
-    function: Annotated[list[str] | None, typer.Option(metavar="F", help="A function; may be repeated.")] = None,
-    scope: Annotated[
-        str, typer.Option(metavar="SCOPE", help="Where it counts: project, universal, or language:NAME.")
-    ] = "project",
+    body: Annotated[str, typer.Option(metavar="TEXT", help="More about it; `-` reads stdin.")] = "",
+    tag: Annotated[list[str] | None, typer.Option(metavar="T", help="A tag; repeatable.")] = None,
+    file: Files = None,
+    function: Annotated[list[str] | None, typer.Option(metavar="F", help="A function; repeatable.")] = None,
+    scope: Scope = "project",
     project: Project = "",
-    why: Annotated[str, typer.Option(metavar="TEXT", help="Why it was decided.")] = "",
+    why: Annotated[str, typer.Option(metavar="TEXT", help="The reason for a decision.")] = "",
     fixed_by: Annotated[str, typer.Option(metavar="TEXT", help="What fixed a failure.")] = "",
     confidence: Annotated[float, typer.Option(min=0, max=1, help="How sure you are, from 0 to 1.")] = 1.0,
     json: Json = False,
 ) -> None:
     if kind not in KINDS:
-        screen.error(f"unknown kind {kind!r}", hint=f"the kinds are\n{AS_TEXT}")
+        meant = did_you_mean(kind, KINDS, otherwise="")
+        output.error(f"unknown kind {kind!r}", hint=f"{meant} the kinds are\n{KIND_LIST}".strip())
         raise typer.Exit(2)
-    keep(
-        {
-            "kind": kind,
-            "title": " ".join(title),
-            "body": sys.stdin.read() if body == "-" else body,
-            "tags": tag or [],
-            "files": file or [],
-            "functions": function or [],
-            "confidence": confidence,
-            "detail": {name: text for name, text in (("why", why), ("fixed_by", fixed_by)) if text},
-        },
-        scope=scope,
-        project=project,
-        json=json,
-    )
+    memory = {
+        "kind": kind,
+        "title": " ".join(title),
+        "body": sys.stdin.read() if body == "-" else body,
+        "tags": tag or [],
+        "files": file or [],
+        "functions": function or [],
+        "confidence": confidence,
+        "detail": {name: text for name, text in (("why", why), ("fixed_by", fixed_by)) if text},
+    }
+    _store(memory, scope=scope, project=project, json=json)
 
 
 add.__doc__ = f"""Remember something.
 
-What looks like a secret is taken out before anything is written, and you are told so.
+Secrets are removed before anything is written, with a warning.
 
 \b
 Kinds:
-{AS_TEXT}
+{KIND_LIST}
 
 \b
 Examples:
@@ -102,141 +97,237 @@ Examples:
 
 
 def note(
-    text: Annotated[list[str], typer.Argument(metavar="TEXT…", help="The note; `-` reads it from stdin.")],
+    text: Annotated[list[str], typer.Argument(metavar="TEXT…", help="The note; `-` reads stdin.")],
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """Remember a line as it is, to be sorted later.
+    """Remember a line as it is; sort it later with `review`.
 
     \b
     Example:
       foreword note the mail sandbox rejects our sender until Friday
     """
-    told = sys.stdin.read() if text == ["-"] else " ".join(text)
-    title, _, body = told.strip().partition("\n")
-    keep({"kind": "note", "title": title, "body": body.strip("\n")}, scope="project", project=project, json=json)
+    title, body = _title_and_body(text)
+    _store({"kind": "note", "title": title, "body": body}, project=project, json=json)
+
+
+def handoff(
+    message: Annotated[
+        list[str] | None, typer.Argument(metavar="[MESSAGE…]", help="Where things stand; `-` reads stdin.")
+    ] = None,
+    *,
+    next: Annotated[list[str] | None, typer.Option("--next", metavar="TEXT", help="A next step; repeatable.")] = None,
+    blocker: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="What is in the way; repeatable.")] = None,
+    question: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="An open question; repeatable.")] = None,
+    file: Files = None,
+    project: Project = "",
+    json: Json = False,
+) -> None:
+    """Leave a message with which the next session here begins.
+
+    It replaces what earlier sessions left open. Without a message or an option, print where things stand, like
+    `foreword resume`.
+
+    \b
+    Examples:
+      foreword handoff "Waiting list works up to the mail" --next "call offer_slot() from cancel()"
+      foreword handoff
+    """
+    if not (message or next or blocker or question):
+        from foreword.cli.search import resume
+
+        resume(limit=3, json=json, project=project)
+        return
+    title, body = _title_and_body(message or [])
+    lists = (("next", next), ("blockers", blocker), ("questions", question))
+    detail = {name: items for name, items in lists if items}
+    title = title or next_item(detail)
+    memory = {"kind": "handoff", "title": title, "body": body, "files": file or [], "detail": detail}
+    _store(memory, project=project, json=json)
+
+
+def next_item(detail: Mapping[str, list[str]]) -> str:
+    """Return the first item of the first list, as the title of a handoff without a message."""
+    return next((item for items in detail.values() for item in items), "")
 
 
 def show(
-    ids: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids, as search and the agent's notes give them.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids, or enough of their beginnings.")],
     json: Json = False,
 ) -> None:
-    """Show memories in full, with everything that is known about each.
+    """Show memories in full.
 
     \b
     Example:
       foreword show dec-7k2m9qxw
     """
-    client = door.worker(door.here())
+    client = connect()
     found, missing = [], []
     for id in ids:
         try:
-            answer = client.get(door.path("/api/memories", id))
+            answer = client.get(route("/api/memories", full_id(client, id)))
             found.append({"memory": answer["memory"], "links": answer["links"]})
         except NotFound as exc:
-            missing.append((str(exc), exc.hint))
+            missing.append(exc)
     if json:
-        screen.as_json({"memories": found})
+        output.write_json({"memories": found})
     else:
         for number, each in enumerate(found):
-            _print_all(each["memory"], links=each["links"], apart=number > 0)
-    for message, hint in missing:
-        screen.error(message, hint=hint)
+            output.write("") if number else None
+            _print_memory(each["memory"], links=each["links"])
+    for error in missing:
+        output.error(str(error), hint=error.hint)
     if missing:
         raise typer.Exit(1)
 
 
-def keep(told: dict[str, Any], *, scope: str, project: str, json: bool) -> None:
-    by = speaker(os.environ)
-    asked = {**told, "scope": scope, "project_path": door.folder(project), **({"source": by} if by else {})}
-    answer = door.worker(door.here()).post("/api/memories", asked)
-    [memory] = answer["memories"]
+@goal_app.callback()
+def goal() -> None:
+    """Add, list and finish goals.
+
+    Agents are given open goals only when a prompt speaks of goals (goal, mission, milestone, objective, roadmap).
+
+    \b
+    Examples:
+      foreword goal add "Bookings survive a restart"
+      foreword goal list
+      foreword goal done goa-7k2m9qxw --outcome "since 2.1"
+    """
+
+
+@goal_app.command("add")
+def add_goal(
+    title: Annotated[list[str], typer.Argument(metavar="TITLE…", help="What you want to reach, in one line.")],
+    *,
+    project: Project = "",
+    json: Json = False,
+) -> None:
+    """Add a goal."""
+    refuse_agents()
+    goal = {"title": " ".join(title), "project_path": folder(project)}
+    _print_goal(connect().post("/api/goals", goal), json=json)
+
+
+@goal_app.command("list")
+def list_goals(
+    everything: Annotated[bool, typer.Option("--all", help="Also those that are done.")] = False,
+    project: Project = "",
+    json: Json = False,
+) -> None:
+    """List this project's goals."""
+    answer = connect().get("/api/goals", project_path=folder(project), all=int(everything) or None)
     if json:
-        screen.as_json(memory)
-    else:
-        screen.say(screen.memory(memory))
-        screen.aside(f"kept for {memory['scope']}" + (f", as said by {by}, whose shell this is" if by else ""))
-        for id in answer["superseded"]:
-            screen.aside(f"{id} was chosen otherwise before, and is superseded by it")
-    warn_of_secrets(told)
+        output.write_json(answer)
+        return
+    for each in answer["goals"]:
+        _print_goal({"goal": each}, json=False)
+    if not answer["open"] + answer["done"]:
+        output.remark("no goals yet; `foreword goal add` adds one")
+        return
+    more = "" if everything or not answer["done"] else " (--all lists them)"
+    output.remark(f"{answer['open']} open, {answer['done']} done{more}")
 
 
-def warn_of_secrets(told: dict[str, Any]) -> None:
-    """Tell that something of what was said is not kept; what it was is not said again."""
+@goal_app.command("done")
+def finish_goal(
+    id: Annotated[str, typer.Argument(metavar="ID", help="A goal's id, as `goal list` prints it.")],
+    outcome: Annotated[str, typer.Option(metavar="TEXT", help="What came of it.")] = "",
+    json: Json = False,
+) -> None:
+    """Mark a goal as reached; `foreword undo` opens it again."""
+    refuse_agents()
+    client = connect()
+    _print_goal(client.post(route("/api/goals", full_id(client, id)), {"outcome": outcome}), json=json)
+
+
+def warn_of_secrets(texts: dict[str, Any]) -> None:
+    """Warn that a part of *texts* was not stored, without repeating it."""
     from foreword.redact import redact_all
 
-    if redact_all(told) != told:
-        screen.warn(["something in it looked like a secret or was private, and was taken out before it was written"])
+    if redact_all(texts) != texts:
+        output.warn(["a secret or a <private> part was taken out before anything was written"])
 
 
-def _print_all(memory: dict[str, Any], *, links: list[dict[str, str]], apart: bool) -> None:
-    from rich.text import Text
+def _title_and_body(words: list[str]) -> tuple[str, str]:
+    text = sys.stdin.read() if words == ["-"] else " ".join(words)
+    title, _, body = text.strip().partition("\n")
+    return title, body.strip("\n")
 
-    from foreword.recall.render import ago
 
-    now = time.time()
-    out = screen.console()
-    if apart:
-        out.print()
-    out.print(Text(screen.safe(memory["title"]), style="bold"))
+def _store(memory: dict[str, Any], *, project: str, json: bool, scope: str = "project") -> None:
+    agent = calling_agent(os.environ)
+    request = {**memory, "scope": scope, "project_path": folder(project), **({"source": agent} if agent else {})}
+    answer = connect().post("/api/memories", request)
+    [stored] = answer["memories"]
+    if json:
+        output.write_json(stored)
+    else:
+        output.write(output.memory_line(stored))
+        output.remark(f"stored for {stored['scope']}" + (f", as written by {agent}" if agent else ""))
+        for id in answer["superseded"]:
+            output.remark(f"it supersedes {id}, which said otherwise")
+    warn_of_secrets(memory)
+
+
+def _print_goal(answer: dict[str, Any], *, json: bool) -> None:
+    if json:
+        output.write_json(answer)
+        return
+    goal = answer["goal"]
+    output.write(f"[{'x' if goal['status'] == 'done' else ' '}] {goal['id']}  {goal['title']}")
+    if goal["outcome"]:
+        output.write(f"      = {goal['outcome']}")
+
+
+def _print_memory(memory: dict[str, Any], *, links: list[dict[str, str]]) -> None:
+    output.styled(memory["title"], "bold")
     detail = [
-        (NAMES.get(name, name.replace("_", " ")), _part(name, told))
-        for name, told in memory["detail"].items()
-        if name not in OURS and told not in ({}, [], "")
+        (DETAIL_NAMES.get(name, name.replace("_", " ")), _detail_text(name, value))
+        for name, value in memory["detail"].items()
+        if name not in INTERNAL and value not in ({}, [], "")
     ]
-    screen.rows(
-        (name, told)
-        for name, told in (
+    usage = ((f"used {memory['used']}x", memory["used"]), (f"not used {memory['ignored']}x", memory["ignored"]))
+    output.fields(
+        (
             ("id", memory["id"]),
             ("kind", memory["kind"]),
             ("scope", memory["scope"]),
             ("body", memory["body"]),
             *detail,
-            ("tags", _listed(memory["tags"])),
-            ("files", _listed(memory["files"])),
-            ("functions", _listed(memory["functions"])),
-            ("said by", f"{memory['source']} (trust: {memory['trust']})"),
-            ("confidence", f"{memory['confidence']:g}" + (ASLEEP if memory.get("asleep") else "")),
+            ("tags", _joined(memory["tags"])),
+            ("files", _joined(memory["files"])),
+            ("functions", _joined(memory["functions"])),
+            ("source", f"{memory['source']} (trust: {memory['trust']})"),
+            ("confidence", f"{memory['confidence']:g}{ASLEEP if memory.get('asleep') else ''}"),
             ("seen", f"{memory['seen']}x"),
-            ("use", _use(memory)),
+            ("usage", ", ".join(text for text, times in usage if times)),
             ("pinned", "yes" if memory["pinned"] else ""),
-            ("created", f"{screen.minute(memory['created'])} ({ago(now - memory['created'])})"),
-            ("confirmed", screen.minute(memory["confirmed"]) if memory["confirmed"] != memory["created"] else ""),
+            ("created", output.time_and_age(memory["created"])),
+            ("confirmed", output.local_time(memory["confirmed"]) if memory["confirmed"] != memory["created"] else ""),
             ("session", memory["session"]),
             ("status", " by ".join(filter(None, (memory["status"], memory["superseded_by"])))),
-            ("links", _listed([f"{link['source']} {link['relation']} {link['target']}" for link in links])),
+            ("links", _joined([f"{link['source']} {link['relation']} {link['target']}" for link in links])),
         )
-        if told
     )
 
 
-def _part(name: str, told: object) -> str:
-    """A part of a detail as people say it."""
-    if name in TIMES and isinstance(told, dict):
-        named = [each if times == 1 else f"{each} {times}x" for each, times in told.items()]
-        more = f"{screen.counted(len(named), 'sessions')}, the last of them " if len(named) > MOST_SESSIONS else ""
-        return more + ", ".join(named[-MOST_SESSIONS:])
-    if name in WORKED and isinstance(told, dict):
-        return "\n".join(f"{what} ({screen.counted(len(_several(by)), 'sessions')})" for what, by in told.items())
-    if name == "author" and isinstance(told, str):
-        author, _, why = told.partition(": ")
-        return f"{AUTHORS.get(author, author)} ({why})" if why else AUTHORS.get(author, author)
-    if name == "code_gone" and isinstance(told, dict):
-        return f"since {screen.minute(told['since'])}; its confidence was {told['confidence']:g}"
-    return ("yes" if told else "no") if isinstance(told, bool) else _listed(told)
+def _detail_text(name: str, value: object) -> str:
+    if name in SESSION_COUNTS and isinstance(value, dict):
+        sessions = [each if times == 1 else f"{each} {times}x" for each, times in value.items()]
+        more = f"{output.plural(len(sessions), 'sessions')}, the last ones " if len(sessions) > MAX_SESSIONS else ""
+        return more + ", ".join(sessions[-MAX_SESSIONS:])
+    if name in FIXES and isinstance(value, dict):
+        counts = {fix: len(by) if isinstance(by, list) else 1 for fix, by in value.items()}
+        return "\n".join(f"{fix} ({output.plural(count, 'sessions')})" for fix, count in counts.items())
+    if name == "author" and isinstance(value, str):
+        author, _, why = value.partition(": ")
+        return f"{AUTHORS.get(author, author)}{f' ({why})' if why else ''}"
+    if name == "code_gone" and isinstance(value, dict):
+        return f"since {output.local_time(value['since'])}; its confidence was {value['confidence']:g}"
+    return ("yes" if value else "no") if isinstance(value, bool) else _joined(value)
 
 
-def _several(told: object) -> list[object]:
-    return told if isinstance(told, list) else [told]
-
-
-def _use(memory: dict[str, Any]) -> str:
-    """What came of it where it was shown, as far as it was judged."""
-    told = (f"used {memory['used']}x", memory["used"]), (f"not used {memory['ignored']}x", memory["ignored"])
-    return ", ".join(text for text, times in told if times)
-
-
-def _listed(told: object) -> str:
-    if isinstance(told, list):
-        return ", ".join(_listed(each) for each in told)
-    return told if isinstance(told, str) else repr(told)
+def _joined(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(_joined(each) for each in value)
+    return value if isinstance(value, str) else repr(value)

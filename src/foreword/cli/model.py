@@ -1,4 +1,4 @@
-"""The optional model, by hand: what it is and costs, whether it answers, and every call that was made of it."""
+"""`model`: the state of the optional model, a trial call, and the calls that were made."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
-from foreword.cli import door, screen
-from foreword.cli.memories import Json
+from foreword.cli import output
+from foreword.cli.connection import connect
+from foreword.cli.options import Json
 from foreword.errors import ModelError
 
-PATIENCE = 630.0  # seconds; the longest `model_seconds`, and some for the worker
+TRIAL_SECONDS = 630.0  # the longest `model_seconds`, and some for the worker
 
 app = typer.Typer(
     rich_markup_mode=None,
     invoke_without_command=True,
-    help="""The optional model that improves summaries.
+    help="""Show and try the optional model that improves summaries.
 
-    Without a subcommand: which one is chosen, whether it is well, and what the last 24 hours cost. It is off unless you
-    turned it on; docs/model.md tells how, and what is sent where.
+    Without a command: which model is chosen, its state, and what it cost in the last 24 hours. It is off by default;
+    docs/model.md explains how to turn it on and what is sent where.
 
     \b
     Examples:
@@ -33,74 +34,67 @@ app = typer.Typer(
 def status(context: typer.Context, json: Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
-    about = door.worker(door.here()).get("/api/model")
-    screen.as_json(about) if json else screen.rows(_lines(about))
+    about = connect().get("/api/model")
+    output.write_json(about) if json else output.fields(_fields(about))
 
 
 @app.command("try")
 def attempt(json: Json = False) -> None:
-    """Ask the model for one word, and say what that took; exit 1 if it does not answer.
+    """Ask the model for one word, and print what that took; exit 1 if it does not answer.
 
-    It is asked also while it rests after failures; what it costs is in the ledger and counts for the cap.
-
-    \b
-    Example:
-      foreword model try
+    It is asked even while it is paused after failures; the tokens count for the daily limit.
     """
-    got = door.worker(door.here(), seconds=PATIENCE).post("/api/model", {})
+    answer = connect(seconds=TRIAL_SECONDS).post("/api/model", {})
     if json:
-        screen.as_json(got)
-    elif got["ok"]:
-        tokens = [str(each) if each >= 0 else "?" for each in (got["tokens_in"], got["tokens_out"])]
-        cost = f"{tokens[0]} tokens in, {tokens[1]} out, {screen.lasting(got['took_ms'] / 1000)}"
-        screen.say(f"{got['provider']} {got['model']} at {got['where']} answers as asked: {cost}")
+        output.write_json(answer)
+    elif answer["ok"]:
+        tokens = [str(count) if count >= 0 else "?" for count in (answer["tokens_in"], answer["tokens_out"])]
+        cost = f"{tokens[0]} tokens in, {tokens[1]} out, {output.duration(answer['took_ms'] / 1000)}"
+        output.write(f"{answer['provider']} {answer['model']} at {answer['where']} answers as asked: {cost}")
     else:
-        raise ModelError(got["error"], hint=got["hint"])
-    if not got["ok"]:
+        raise ModelError(answer["error"], hint=answer["hint"])
+    if not answer["ok"]:
         raise typer.Exit(1)
 
 
-@app.command()
-def ledger(
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="How many calls, newest first.")] = 20,
+@app.command("ledger")
+def list_calls(
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="Maximum number of calls.")] = 20,
     json: Json = False,
 ) -> None:
-    """List the calls of models, newest first: when, for what, their tokens, and how they ended.
+    """List the calls of the model, newest first, with purpose, tokens and outcome.
 
     \b
     Examples:
       foreword model ledger
       foreword model ledger --limit 100 --json
     """
-    about = door.worker(door.here()).get("/api/model", ledger=limit)
+    about = connect().get("/api/model", ledger=limit)
     if json:
-        kept = {name: about[name] for name in ("daily_tokens", "spent_tokens", "ledger")}
-        screen.as_json(kept)
-        return
-    if not about["ledger"]:
-        screen.say("no model was ever asked")
-        return
-    headings = ("when", "purpose", "model", "in", "out", "ms", "session", "outcome")
-    screen.table([_row(each) for each in about["ledger"]], headings=headings)
+        output.write_json({name: about[name] for name in ("daily_tokens", "spent_tokens", "ledger")})
+    elif not about["ledger"]:
+        output.write("no calls yet")
+    else:
+        headings = ("when", "purpose", "model", "in", "out", "ms", "session", "outcome")
+        output.table([_row(each) for each in about["ledger"]], headings=headings)
 
 
-def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
+def _fields(about: dict[str, Any]) -> list[tuple[str, str]]:
     if about["provider"] == "off":
-        return [("model", "off: none is asked; docs/model.md tells how to turn it on")]
-    state = f"failed, and is not asked for {screen.lasting(about['paused_s'])}" if about["paused_s"] else "well"
-    spent = f"{about['spent_tokens']:,} of {about['daily_tokens']:,} tokens in the last 24 hours"
-    lines = [
+        return [("model", "off; docs/model.md explains how to turn it on")]
+    state = f"failed, paused for {output.duration(about['paused_s'])}" if about["paused_s"] else "well"
+    return [
         ("model", f"{about['provider']} {about['model']}".strip()),
         ("where", about["where"] or "-"),
-        ("state", "cannot be asked" if about["problem"] else state),
-        ("spent", spent),
+        ("state", "not usable" if about["problem"] else state),
+        ("spent", f"{about['spent_tokens']:,} of {about['daily_tokens']:,} tokens in the last 24 hours"),
         ("waiting", f"{about['waiting']} sessions"),
+        ("problem", about["problem"]),
     ]
-    return [*lines, ("problem", about["problem"])] if about["problem"] else lines
 
 
-def _row(each: dict[str, Any]) -> list[str]:
-    when = screen.minute(each["at"])
-    cost = [f"{each[name]:,}" for name in ("tokens_in", "tokens_out")]
-    model = f"{each['provider']} {each['model']}"
-    return [when, each["purpose"], model, *cost, f"{each['ms']:.0f}", each["session"] or "-", each["outcome"]]
+def _row(call: dict[str, Any]) -> list[str]:
+    tokens = [f"{call[name]:,}" for name in ("tokens_in", "tokens_out")]
+    model = f"{call['provider']} {call['model']}"
+    when = output.local_time(call["at"])
+    return [when, call["purpose"], model, *tokens, f"{call['ms']:.0f}", call["session"] or "-", call["outcome"]]

@@ -1,4 +1,4 @@
-"""A folder, a key or a name -> what is known of that project; what you say of it -> kept, or which counts as which."""
+"""`project`: what a project is, which folders belong to it, and whether it is switched off."""
 
 from __future__ import annotations
 
@@ -8,32 +8,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foreword.cli import door, screen
-from foreword.cli.memories import Json, Project
-from foreword.cli.speaker import refuse_agents
+from foreword.cli import output
+from foreword.cli.connection import LONG, connect, folder, refuse_agents, this_home
+from foreword.cli.options import DryRun, Json, Project, Yes
 from foreword.errors import BadRequest
 from foreword.policy import FILE, opted_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foreword.paths import Home
+    from foreword.worker.client import Client
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
-Other = Annotated[str, typer.Argument(metavar="OTHER", help="A folder, a key or a name of another project.")]
-Which = Annotated[str, typer.Argument(metavar="[PATH|KEY]", help="A folder, a key or a name; else this folder.")]
+Other = Annotated[str, typer.Argument(metavar="OTHER", help="Another project, by folder, key or name.")]
+Which = Annotated[str, typer.Argument(metavar="[PATH|KEY]", help="A folder, key or name (default: this folder).")]
 OFF, READ_ONLY, SILENT = "off_projects", "read_only_projects", "silent_projects"
-OWN = {("capture", "inject"): "off", ("capture",): "read-only", ("inject",): "silent"}
-TAKEN_OVER = 5.0  # seconds; a worker looks at its settings every second
-WORDS = {OFF: "off: neither kept nor told", READ_ONLY: "read-only: nothing is kept", SILENT: "silent: nothing is told"}
+STATES = {
+    OFF: "off: nothing is captured or injected",
+    READ_ONLY: "read-only: nothing is captured",
+    SILENT: "silent: nothing is injected",
+}
+OPTED_OUT = {("capture", "inject"): "off", ("capture",): "read-only", ("inject",): "silent"}
+ADOPT_SECONDS = 5.0  # a worker reads changed settings every second
 
 
 @app.callback()
 def project() -> None:
-    """Show and say what a project is, and which folders count as one.
+    """Show and change what is known of a project.
 
     A project is found by its git remote, else by its repository's folder, else by the nearest folder with a project
-    file. Where that is not what you mean, `alias` and `merge` say so.
+    file. Where that is not what you mean, use `alias` or `merge`.
 
     \b
     Examples:
@@ -46,138 +50,118 @@ def project() -> None:
 
 @app.command()
 def show(which: Which = "", json: Json = False) -> None:
-    """Show what is known of a project: folders, memories by kind, facts, aliases, switches.
+    """Show folders, memories by kind, facts, aliases and switches of a project.
 
     \b
     Examples:
       foreword project show
       foreword project show ~/src/rooms
     """
-    answer = door.worker(door.here()).get("/api/project", of=_named(which), project_path=door.folder(""))
+    answer = _about(connect(), which)
     if json:
-        screen.as_json(answer)
+        output.write_json(answer)
         return
     kinds = ", ".join(f"{count} {kind}" for kind, count in answer["kinds"].items())
-    facts = [(name.replace("_", " "), _listed(told)) for name, told in answer["facts"].items()]
-    switched = [WORDS[name] for name, on in answer["switches"].items() if on] + _own(which, answer)
-    rows = (
-        ("name", answer["name"]),
-        ("key", answer["key"]),
-        ("folders", _listed(answer["roots"])),
-        ("memories", f"{answer['memories']}{f' ({kinds})' if kinds else ''}"),
-        ("sessions", str(answer["sessions"])),
-        ("last seen", screen.minute(answer["last"])),
-        *facts,
-        ("aliases", _listed(answer["aliases"])),
-        ("switched", _listed(switched)),
+    switched = [STATES[name] for name, on in answer["switches"].items() if on] + _opted_out(which, answer)
+    output.fields(
+        [
+            ("name", answer["name"]),
+            ("key", answer["key"]),
+            ("folders", _lines(answer["roots"])),
+            ("memories", f"{answer['memories']}{f' ({kinds})' if kinds else ''}"),
+            ("sessions", str(answer["sessions"])),
+            ("last seen", output.local_time(answer["last"])),
+            *((name.replace("_", " "), _lines(value)) for name, value in answer["facts"].items()),
+            ("aliases", _lines(answer["aliases"])),
+            ("switched", _lines(switched)),
+        ]
     )
-    screen.rows((name, told) for name, told in rows if told)
     for hint in answer["hints"]:
-        screen.aside(hint)
+        output.remark(hint)
 
 
 @app.command("list")
-def listed(json: Json = False) -> None:
-    """List every project that was seen, the last one first.
-
-    \b
-    Example:
-      foreword project list --json
-    """
-    answer = door.worker(door.here()).get("/api/projects")
+def list_projects(json: Json = False) -> None:
+    """List all projects, the last used first."""
+    answer = connect().get("/api/projects")
     if json:
-        screen.as_json(answer)
+        output.write_json(answer)
         return
-    lines = [
-        [each["name"] or "-", str(each["memories"]), str(each["sessions"]), screen.minute(each["last"]), _key(each)]
-        for each in answer["projects"]
-    ]
+    lines = []
+    for each in answer["projects"]:
+        key = f"{each['key']} -> {each['alias_of']}" if each["alias_of"] else str(each["key"])
+        counts = [str(each["memories"]), str(each["sessions"])]
+        lines.append([each["name"] or "-", *counts, output.local_time(each["last"]), key])
     if lines:
-        screen.table(lines, headings=("name", "memories", "sessions", "last seen", "key"))
+        output.table(lines, headings=("name", "memories", "sessions", "last seen", "key"))
     else:
-        screen.aside("no project was seen yet")
+        output.remark("no projects yet")
 
 
 @app.command("set")
-def change(
+def set_facts(
     *,
     role: Annotated[str | None, typer.Option(metavar="TEXT", help="What the project is for, in a line.")] = None,
-    contract: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="What others rely on; may be repeated.")
-    ] = None,
-    depends_on: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="What it needs to run; may be repeated.")
-    ] = None,
-    related: Annotated[
-        list[str] | None, typer.Option(metavar="KEY|PATH", help="Another project; may be repeated.")
-    ] = None,
+    contract: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="What others rely on; repeatable.")] = None,
+    depends_on: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What it needs; repeatable.")] = None,
+    related: Annotated[list[str] | None, typer.Option(metavar="KEY|PATH", help="Related project; repeatable.")] = None,
     name: Annotated[str, typer.Option(metavar="NAME", help="What people call it.")] = "",
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """Say what a project is. What you give replaces what was said before; an empty text takes it away.
+    """Describe a project to agents. What you give replaces the old value; an empty text removes it.
 
-    Agents are told at the start of a session, and where a prompt asks for contracts or dependencies. Of a related
-    project they are told the name, and nothing of its memory.
+    Agents are given it at session start, and when a prompt asks for contracts or dependencies. Of a related project
+    they are given only its name.
 
     \b
     Examples:
       foreword project set --role "the booking service" --contract "GET /rooms stays as it is"
       foreword project set --depends-on payments --related ~/src/payments
     """
-    refuse_agents(os.environ)
+    refuse_agents()
     facts = {"role": role, "contracts": contract, "depends_on": depends_on}
-    facts["related"] = [_named(each) for each in related] if related is not None else None
-    told = {**facts, "name": name, "project_path": door.folder(project)}
-    answer = door.worker(door.here()).post("/api/project", told)
+    facts["related"] = [_name_or_folder(each) for each in related] if related is not None else None
+    answer = connect().post("/api/project", {**facts, "name": name, "project_path": folder(project)})
     if json:
-        screen.as_json(answer)
+        output.write_json(answer)
         return
-    screen.rows((name.replace("_", " "), _listed(each)) for name, each in answer["facts"].items())
-    screen.aside(f"kept for {answer['name']} ({answer['key']})")
+    output.fields((name.replace("_", " "), _lines(value)) for name, value in answer["facts"].items())
+    output.remark(f"stored for {answer['name']} ({answer['key']})")
 
 
 @app.command()
 def alias(other: Other, project: Project = "", json: Json = False) -> None:
-    """Let another folder or key count as this project from now on.
+    """Treat another folder or key as this project from now on.
 
-    Where it has memories of its own, `merge` moves them.
-
-    \b
-    Example:
-      foreword project alias ~/src/rooms-experiment
+    Where it has memories of its own, use `merge`.
     """
-    refuse_agents(os.environ)
-    told = {"other": _named(other), "project_path": door.folder(project)}
-    answer = door.worker(door.here()).post("/api/project/alias", told)
-    screen.as_json(answer) if json else screen.say(f"{answer['alias']} counts as {answer['of']}")
+    refuse_agents()
+    request = {"other": _name_or_folder(other), "project_path": folder(project)}
+    answer = connect().post("/api/project/alias", request)
+    output.write_json(answer) if json else output.write(f"{answer['alias']} belongs to {answer['of']}")
 
 
 @app.command()
 def unalias(other: Other, json: Json = False) -> None:
-    """Let a folder or key count as itself again; what was kept meanwhile stays where it is.
-
-    \b
-    Example:
-      foreword project unalias ~/src/rooms-experiment
-    """
-    refuse_agents(os.environ)
-    answer = door.worker(door.here()).post("/api/project/unalias", {"other": _named(other)})
-    screen.as_json(answer) if json else screen.say(f"{answer['alias']} counts as itself")
+    """Treat a folder or key as a project of its own again; memories stay where they are."""
+    refuse_agents()
+    answer = connect().post("/api/project/unalias", {"other": _name_or_folder(other)})
+    output.write_json(answer) if json else output.write(f"{answer['alias']} is a project of its own")
 
 
 @app.command()
 def merge(
     other: Other,
     *,
-    into: Annotated[str, typer.Option(metavar="PATH", help="A folder of the project to move it to; else here.")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be moved.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    into: Annotated[str, typer.Option(metavar="PATH", help="A folder of the target (default: this one).")] = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Move everything of another project here, and let its key count as this one.
+    """Move everything of another project here, and make its key an alias of this one.
 
-    Memories that are the same in both become one, with the evidence of both. It cannot be undone.
+    Memories that are the same in both become one. It cannot be undone.
 
     \b
     Examples:
@@ -185,126 +169,111 @@ def merge(
       foreword project merge dir:/home/me/old/rooms/.git --yes
     """
     if not dry_run:
-        refuse_agents(os.environ)
-    client = door.worker(door.here(), seconds=door.LONG)
-    told = {"other": _named(other), "project_path": door.folder(into)}
-    would = client.post("/api/project/merge", {**told, "dry_run": True})
+        refuse_agents()
+    client = connect(seconds=LONG)
+    request = {"other": _name_or_folder(other), "project_path": folder(into)}
+    plan = client.post("/api/project/merge", {**request, "dry_run": True})
     if not (json and (dry_run or yes)):
-        screen.say(f"{would['from']} -> {would['into']}")
-        screen.say(f"  {_moved(would)}")
+        rows = [f"{count:,} {table}" for table, count in plan["rows"].items() if count and table != "log"]
+        same = f"; {plan['united']:,} memories are in both, and become one" if plan["united"] else ""
+        output.write(f"{plan['from']} -> {plan['into']}\n  {', '.join(rows) or 'nothing is stored there'}{same}")
     if dry_run:
-        screen.as_json(would) if json else None
+        output.write_json(plan) if json else None
         return
     if not yes:
-        screen.agree("Move all of it? This cannot be undone.")
-    answer = client.post("/api/project/merge", told)
-    if json:
-        screen.as_json(answer)
-    else:
-        screen.say(f"moved; entry {answer['entry']} of the log")
+        output.confirm("Move all of it? This cannot be undone.")
+    answer = client.post("/api/project/merge", request)
+    output.write_json(answer) if json else output.write(f"merged; entry {answer['entry']} of the log")
 
 
 @app.command()
 def off(
     which: Which = "",
     *,
-    capture: Annotated[bool, typer.Option("--capture", help="Only keep nothing; agents are still told.")] = False,
-    inject: Annotated[bool, typer.Option("--inject", help="Only tell agents nothing; sessions are kept.")] = False,
+    capture: Annotated[bool, typer.Option("--capture", help="Only stop capturing.")] = False,
+    inject: Annotated[bool, typer.Option("--inject", help="Only stop injecting.")] = False,
 ) -> None:
-    """Neither keep nor tell anything in a project.
+    """Capture and inject nothing in a project.
 
     \b
     Examples:
       foreword project off
       foreword project off ~/secret --inject
     """
-    _switch(which, _settings_of(capture, inject), on=False)
+    names = [name for name, chosen in ((READ_ONLY, capture), (SILENT, inject)) if chosen]
+    _switch(which, names or [OFF], on=False)
 
 
 @app.command()
 def on(
     which: Which = "",
     *,
-    capture: Annotated[bool, typer.Option("--capture", help="Only keep again.")] = False,
-    inject: Annotated[bool, typer.Option("--inject", help="Only tell again.")] = False,
+    capture: Annotated[bool, typer.Option("--capture", help="Only capture again.")] = False,
+    inject: Annotated[bool, typer.Option("--inject", help="Only inject again.")] = False,
 ) -> None:
-    """Keep and tell again in a project.
-
-    \b
-    Example:
-      foreword project on ~/secret
-    """
-    _switch(which, _settings_of(capture, inject) if capture or inject else (OFF, READ_ONLY, SILENT), on=True)
-
-
-def _settings_of(capture: bool, inject: bool) -> tuple[str, ...]:
-    return tuple(name for name, meant in ((READ_ONLY, capture), (SILENT, inject)) if meant) or (OFF,)
+    """Capture and inject again in a project."""
+    names = [name for name, chosen in ((READ_ONLY, capture), (SILENT, inject)) if chosen]
+    _switch(which, names or [OFF, READ_ONLY, SILENT], on=True)
 
 
 def _switch(which: str, names: Sequence[str], *, on: bool) -> None:
-    """Write the project's keys, and those of its aliases, into the settings, or take them out there."""
-    from foreword.config import change as write
-    from foreword.config import load
+    """Write the keys of a project and its aliases into the settings, or take them out."""
+    from foreword.config import change, load
     from foreword.hook.build import refresh
 
-    refuse_agents(os.environ)
-    home = door.here()
-    about = door.worker(home).get("/api/project", of=_named(which), project_path=door.folder(""))
+    refuse_agents()
+    home = this_home()
+    client = connect(home)
+    about = _about(client, which)
     keys, before = [about["key"], *about["aliases"]], load(home, os.environ).settings
     for name in names:
-        listed = [each for each in getattr(before, name) if each not in keys]
-        after = listed if on else [*listed, *keys]
+        others = [each for each in getattr(before, name) if each not in keys]
+        after = others if on else [*others, *keys]
         if wrong := [each for each in after if "," in each]:
             raise BadRequest(f"{wrong[0]} has a comma in it", hint=f"write {name} into {home.config} by hand")
         if tuple(after) != tuple(getattr(before, name)):
-            write(home, name, ",".join(after))
-    now = load(home, os.environ).settings
-    refresh(home, now)  # a hook that finds no worker obeys too
-    left = [name for name in WORDS if _names(getattr(now, name, ()), [*keys, *about["roots"]])]
-    _await(home, about["key"], {name: name in left for name in about["switches"]})
-    own = _own(which, about)
-    said = "; ".join([*(WORDS[name] for name in left), *own]) or "on: kept and told"
-    screen.say(f"{about['name'] or about['key']} is {said}")
+            change(home, name, ",".join(after))
+    settings = load(home, os.environ).settings
+    refresh(home, settings)  # a hook that finds no worker obeys too
+    left = [name for name in STATES if _lists(getattr(settings, name, ()), [*keys, *about["roots"]])]
+    _wait_until_adopted(client, about["key"], {name: name in left for name in about["switches"]})
+    states = [*(STATES[name] for name in left), *_opted_out(which, about)]
+    output.write(f"{about['name'] or about['key']} is {'; '.join(states) or 'on: captured and injected'}")
 
 
-def _await(home: Home, key: str, switches: dict[str, bool]) -> None:
-    """Come back when the worker has taken it over: nothing is kept or told after somebody read that it is off."""
-    until = time.monotonic() + TAKEN_OVER
+def _wait_until_adopted(client: Client, key: str, switches: dict[str, bool]) -> None:
+    """Return when the worker obeys: nothing is captured or injected after the command said so."""
+    until = time.monotonic() + ADOPT_SECONDS
     while time.monotonic() < until:
-        if door.worker(home).get("/api/project", of=key)["switches"] == switches:
+        if client.get("/api/project", of=key)["switches"] == switches:
             return
         time.sleep(0.1)
 
 
-def _own(which: str, about: dict[str, Any]) -> list[str]:
-    """What the repository's own file says, in words; of one that nobody saw yet, its folder is asked."""
+def _about(client: Client, which: str) -> dict[str, Any]:
+    return client.get("/api/project", of=_name_or_folder(which), project_path=folder())
+
+
+def _opted_out(which: str, about: dict[str, Any]) -> list[str]:
+    """Return what a file in the repository itself switches off."""
     from foreword.projects import resolve
 
-    folder = _named(which) or door.folder("")
-    root = about["root"] or (resolve(folder).root if folder.startswith("/") else "")
-    said = opted_out(root) if root else ()
-    return [OWN[said] + f" by its own {FILE}"] if said else []
+    path = _name_or_folder(which) or folder()
+    root = about["root"] or (resolve(path).root if path.startswith("/") else "")
+    switches = opted_out(root) if root else ()
+    return [f"{OPTED_OUT[switches]} by its own {FILE}"] if switches else []
 
 
-def _names(listed: Sequence[str], told: Sequence[str]) -> bool:
-    return any(f"{each}/".startswith(f"{entry.rstrip('/')}/") for entry in listed for each in told if entry)
+def _lists(entries: Sequence[str], names: Sequence[str]) -> bool:
+    """Return whether one of *names* is, or is below, one of *entries*."""
+    return any(f"{name}/".startswith(f"{entry.rstrip('/')}/") for entry in entries for name in names if entry)
 
 
-def _named(told: str) -> str:
-    """A folder as its whole path, anything else as it is: a key or a name."""
-    is_folder = told.startswith(("/", "~", ".")) or (told and os.path.isdir(told))
-    return door.folder(told) if is_folder else told
+def _name_or_folder(name: str) -> str:
+    """Return a folder as its absolute path, and a key or name as it is."""
+    is_folder = name.startswith(("/", "~", ".")) or (name and os.path.isdir(name))
+    return folder(name) if is_folder else name
 
 
-def _moved(would: dict[str, Any]) -> str:
-    rows = [f"{count:,} {table}" for table, count in would["rows"].items() if count and table != "log"]
-    same = f"; {would['united']:,} memories are in both, and become one" if would["united"] else ""
-    return f"{', '.join(rows) or 'nothing is kept there'}{same}"
-
-
-def _key(each: dict[str, Any]) -> str:
-    return f"{each['key']} -> {each['alias_of']}" if each["alias_of"] else str(each["key"])
-
-
-def _listed(told: object) -> str:
-    return "\n".join(map(str, told)) if isinstance(told, list) else str(told)
+def _lines(value: object) -> str:
+    return "\n".join(map(str, value)) if isinstance(value, list) else str(value)

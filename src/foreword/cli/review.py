@@ -1,17 +1,15 @@
-"""What waits for the user -> one after the other with a key each, or a list; an id -> what is to become of it."""
+"""`review`: decide on proposed rules and notes, one by one with a key each, or by id."""
 
 from __future__ import annotations
 
-import os
 import sys
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foreword.cli import door, screen
-from foreword.cli.memories import Json, Project
-from foreword.cli.speaker import refuse_agents
+from foreword.cli import output
+from foreword.cli.connection import connect, folder, full_id, refuse_agents
+from foreword.cli.options import AllProjects, Json, Project, Scope
 from foreword.errors import ForewordError
 
 if TYPE_CHECKING:
@@ -21,15 +19,13 @@ KEYS = {
     "proposal": {"a": "accept", "r": "refuse", "e": "edit", "u": "accept everywhere", "s": "skip", "q": "quit"},
     "note": {"a": "promote", "r": "discard", "e": "edit", "s": "skip", "q": "quit"},
 }  # fmt: skip
-BECOMES = {
+KINDS = {
     "d": "decision", "p": "pattern", "l": "learning", "r": "preference", "g": "goal", "h": "handoff", "c": "correction",
     "f": "failure", "j": "project",
 }  # fmt: skip
-SCOPE = "Where it counts: project, universal, or language:NAME."
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="Its id, as `foreword review --list` gives it.")]
-Scope = Annotated[str, typer.Option("--scope", metavar="SCOPE", help=SCOPE)]
-Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="In other words.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="Its id, as `foreword review --list` prints it.")]
+Title = Annotated[str, typer.Option("--title", metavar="TEXT", help="A better wording.")]
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -37,16 +33,16 @@ app = typer.Typer(rich_markup_mode=None)
 @app.callback(invoke_without_command=True)
 def review(
     context: typer.Context,
-    everything: Annotated[bool, typer.Option("--all", help="Of all projects.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Only list it.")] = False,
+    everything: AllProjects = False,
+    listed: Annotated[bool, typer.Option("--list", help="List them, and ask nothing.")] = False,
     project: Project = "",
     json: Json = False,
 ) -> None:
-    """Say what becomes of what waits for you: proposed rules, and notes.
+    """Decide on proposed rules and notes.
 
-    A correction that you made again is proposed as a rule, and shown to no agent before you accept it. What is
-    refused comes back only if you keep making the same correction. Notes become what they are: a decision, a rule, a
-    goal; or go. On a terminal one comes after the other, with a key each; else they are listed.
+    A correction that you made more than once is proposed as a rule; no agent is given it before you accept it. Notes
+    become what they are (a decision, a rule, a goal), or go. On a terminal they come one by one, with a key for each
+    answer; elsewhere they are listed.
 
     \b
     Examples:
@@ -56,172 +52,146 @@ def review(
     """
     if context.invoked_subcommand is not None:
         return
-    client = door.worker(door.here())
-    waiting = client.get("/api/review", project_path="" if everything else door.folder(project))
+    client = connect()
+    answer = client.get("/api/review", project_path="" if everything else folder(project))
     if json:
-        screen.as_json(waiting)
-    elif not waiting["waiting"]:
-        screen.aside("nothing waits for you")
+        output.write_json(answer)
+    elif not answer["waiting"]:
+        output.remark("nothing to review")
     elif listed or not (sys.stdin.isatty() and sys.stdout.isatty()):
         for what in ("proposals", "notes"):
-            for memory in waiting[what]:
-                screen.say(f"{memory['id']}  [{what[:-1]}] {memory['title']}")
-                screen.say(f"  {_about(memory)}")
+            for memory in answer[what]:
+                output.write(f"{memory['id']}  [{what[:-1]}] {memory['title']}")
+                output.write(f"  {_origin(memory)}")
     else:
-        _one_by_one(client, waiting)
+        _one_by_one(client, answer)
 
 
 @app.command("accept")
 def accept(
     id: Id,
     scope: Scope = "",
-    kind: Annotated[str, typer.Option("--as", metavar="KIND", help="As another kind than a preference.")] = "",
+    kind: Annotated[str, typer.Option("--as", metavar="KIND", help="Another kind than preference.")] = "",
     title: Title = "",
     json: Json = False,
 ) -> None:
-    """Make a proposal a rule, from now on.
-
-    \b
-    Example:
-      foreword review accept pre-7k2m9qxw --scope language:python
-    """
-    _tell(_decided(door.worker(door.here()), "accept", id, scope=scope, kind=kind, title=title), json=json)
+    """Make a proposal a rule."""
+    _print_decision(_decide(connect(), "accept", id, scope=scope, kind=kind, title=title), json=json)
 
 
 @app.command("refuse")
 def refuse(id: Id, json: Json = False) -> None:
-    """Say no to a proposal.
-
-    \b
-    Example:
-      foreword review refuse pre-7k2m9qxw
-    """
-    _tell(_decided(door.worker(door.here()), "refuse", id), json=json)
+    """Refuse a proposal; it comes back only if you repeat the correction."""
+    _print_decision(_decide(connect(), "refuse", id), json=json)
 
 
 @app.command("promote")
 def promote(
     id: Id,
-    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"What it is: {', '.join(BECOMES.values())}.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"{', '.join(KINDS.values())}.")],
     scope: Scope = "",
     title: Title = "",
     json: Json = False,
 ) -> None:
-    """Make a note what it is.
-
-    \b
-    Example:
-      foreword review promote not-3v8n1c5x decision --title "Slots are stored in UTC"
-    """
-    _tell(_decided(door.worker(door.here()), "promote", id, scope=scope, kind=kind, title=title), json=json)
+    """Turn a note into another kind of memory."""
+    _print_decision(_decide(connect(), "promote", id, scope=scope, kind=kind, title=title), json=json)
 
 
 @app.command("discard")
 def discard(id: Id, json: Json = False) -> None:
-    """Put a note aside.
-
-    \b
-    Example:
-      foreword review discard not-3v8n1c5x
-    """
-    _tell(_decided(door.worker(door.here()), "discard", id), json=json)
+    """Discard a note."""
+    _print_decision(_decide(connect(), "discard", id), json=json)
 
 
-def _one_by_one(client: Client, waiting: dict[str, Any]) -> None:
-    things = [("proposal", each) for each in waiting["proposals"]] + [("note", each) for each in waiting["notes"]]
-    for number, (what, memory) in enumerate(things, 1):
-        screen.say(f"\n{number} of {len(things)}  [{what}] {memory['title']}")
+def _one_by_one(client: Client, answer: dict[str, Any]) -> None:
+    items = [("proposal", each) for each in answer["proposals"]] + [("note", each) for each in answer["notes"]]
+    for number, (what, memory) in enumerate(items, 1):
+        output.write(f"\n{number} of {len(items)}  [{what}] {memory['title']}")
         if memory["body"]:
-            screen.say(memory["body"])
-        screen.say(f"  {_about(memory)}")
-        _tell_old(client, memory)
+            output.write(memory["body"])
+        output.write(f"  {_origin(memory)}")
         try:
-            if not _answered(client, what, memory):
+            _print_replaced(client, memory)
+            if not _decide_by_key(client, what, memory):
                 return
-        except ForewordError as exc:  # somebody else was quicker: the others still wait
-            screen.error(str(exc), hint=exc.hint)
+        except ForewordError as exc:  # somebody else was quicker; the others remain
+            output.error(str(exc), hint=exc.hint)
 
 
-def _tell_old(client: Client, memory: dict[str, Any]) -> None:
-    """Of other words that an agent proposes: those that they would replace."""
+def _print_replaced(client: Client, memory: dict[str, Any]) -> None:
+    """Print what a revision that an agent proposes would replace."""
     old = memory["detail"].get("revises")
     if not old:
         return
-    try:
-        known = client.get(f"/api/memories/{old}", explain=1)["memory"]
-    except ForewordError as exc:
-        screen.error(str(exc), hint=exc.hint)
-        return
+    known = client.get(f"/api/memories/{old}", explain=1)["memory"]
     for name, new in memory["detail"].get("changes", {}).items():
-        was = known.get(name, known["detail"].get(name, ""))
-        screen.say(f"  {name.replace('_', ' ')}: {_plain(was) or '(nothing)'} -> {_plain(new) or '(nothing)'}")
+        before = known.get(name, known["detail"].get(name, ""))
+        output.write(f"  {name.replace('_', ' ')}: {_plain(before) or '(empty)'} -> {_plain(new) or '(empty)'}")
 
 
-def _plain(told: object) -> str:
-    return ", ".join(map(str, told)) if isinstance(told, list) else str(told)
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _answered(client: Client, what: str, memory: dict[str, Any]) -> bool:
-    """Ask for a key and do what it says; whether to go on."""
+def _decide_by_key(client: Client, what: str, memory: dict[str, Any]) -> bool:
+    """Ask for a key and do what it stands for; return whether to go on."""
     key = _key(KEYS[what])
     if key in ("s", "q"):
         return key == "s"
     if key == "r":
-        _tell(_decided(client, "refuse" if what == "proposal" else "discard", memory["id"]))
+        _print_decision(_decide(client, "refuse" if what == "proposal" else "discard", memory["id"]))
         return True
-    title = typer.prompt("in other words", default=memory["title"]) if key == "e" else ""
+    title = typer.prompt("new wording", default=memory["title"]) if key == "e" else ""
     if what == "proposal":
-        _tell(_decided(client, "accept", memory["id"], scope="universal" if key == "u" else "", title=title))
+        scope = "universal" if key == "u" else ""
+        _print_decision(_decide(client, "accept", memory["id"], scope=scope, title=title))
         return True
-    kind = _key({**BECOMES, "s": "skip"})
+    kind = _key({**KINDS, "s": "skip"})
     if kind != "s":
-        _tell(_decided(client, "promote", memory["id"], kind=BECOMES[kind], title=title))
+        _print_decision(_decide(client, "promote", memory["id"], kind=KINDS[kind], title=title))
     return True
 
 
 def _key(keys: dict[str, str]) -> str:
-    """One of *keys*, pressed once; Ctrl-C and the end of the input leave."""
+    """Wait for one of *keys*."""
     import click
 
-    screen.aside("  ".join(f"{key} {meaning}" for key, meaning in keys.items()))
+    output.remark("  ".join(f"{key} {meaning}" for key, meaning in keys.items()))
     while True:
         try:
             pressed = click.getchar().lower()
         except EOFError:
-            raise typer.Exit from None  # nobody is there any more
+            raise typer.Exit from None
         if pressed in keys:
             return pressed
 
 
-def _decided(client: Client, what: str, id: str, *, scope: str = "", kind: str = "", title: str = "") -> dict[str, Any]:
-    refuse_agents(os.environ)
-    told = {"do": what, "id": id, "scope": scope, "as": kind, "title": title}
-    return client.post("/api/review", {name: each for name, each in told.items() if each})
+def _decide(client: Client, what: str, id: str, *, scope: str = "", kind: str = "", title: str = "") -> dict[str, Any]:
+    refuse_agents()
+    request = {"do": what, "id": full_id(client, id), "scope": scope, "as": kind, "title": title}
+    return client.post("/api/review", {name: value for name, value in request.items() if value})
 
 
-def _tell(answer: dict[str, Any], *, json: bool = False) -> None:
+def _print_decision(answer: dict[str, Any], *, json: bool = False) -> None:
     if json:
-        screen.as_json(answer)
+        output.write_json(answer)
         return
     memory = answer["memory"]
-    if memory["status"] == "active":
-        screen.say(screen.memory(memory))
-        screen.aside(f"kept for {memory['scope']}; log entry {answer['entry']}")
-    else:
-        screen.say(f"{memory['id']} put aside")
-        screen.aside(f"log entry {answer['entry']}")
+    active = memory["status"] == "active"
+    output.write(output.memory_line(memory) if active else f"{memory['id']} {memory['status']}")
+    output.remark(
+        f"{'stored for ' + memory['scope'] + '; ' if active else ''}`foreword undo {answer['entry']}` undoes it"
+    )
 
 
-def _about(memory: dict[str, Any]) -> str:
-    """Where something that waits comes from, in a line."""
-    from foreword.recall.render import ago
-
+def _origin(memory: dict[str, Any]) -> str:
+    """Return where something to review comes from, in a line."""
     detail = memory["detail"]
-    parts = [ago(time.time() - max(memory["created"], memory["confirmed"]))]
+    parts = [output.age(max(memory["created"], memory["confirmed"]))]
     if detail.get("revises"):
-        parts.append(f"other words for {detail['revises']}, by {memory['source']}")
+        parts.append(f"a new wording for {detail['revises']}, by {memory['source']}")
     elif detail.get("seen_in"):
-        parts.append(f"said {memory['seen']}x in {len(detail['seen_in'])} sessions")
+        parts.append(f"said {memory['seen']}x in {output.plural(len(detail['seen_in']), 'sessions')}")
     if detail.get("scope"):
-        parts.append(f"{detail['projects']} projects have it: proposed for {detail['scope']}")
+        parts.append(f"found in {detail['projects']} projects: proposed for {detail['scope']}")
     return "; ".join([*parts, memory["project"] or memory["scope"]])

@@ -1,8 +1,10 @@
-"""A home -> what is in it, what it did last, and what went wrong since the user last looked."""
+"""`status`: what is stored, what happened last, and what went wrong since the user last looked."""
 
 from __future__ import annotations
 
+import json as jsonlib
 import os
+import select
 import sys
 import time
 from contextlib import suppress
@@ -10,84 +12,114 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foreword.cli import checks, door, hosts, screen, troubles
-from foreword.cli.memories import Json
+from foreword.cli import doctor, output
+from foreword.cli.connection import connect, folder, this_home
+from foreword.cli.options import Json
 from foreword.errors import BadRequest, ForewordError
-from foreword.problems import WRONG, grouped
+from foreword.problems import WRONG, Problem, grouped, noted
 from foreword.units import STORE, sized
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from foreword.paths import Home
 
-LINE_SECONDS = 0.5  # a status line is drawn often, and an empty one is better than a late one
-MOST_BYTES = 1 << 20  # that a host tells of itself
-PATIENCE = 8.0  # seconds; a worker that brings an old database up to date may need more, and is told as busy
-NEAR = 0.8  # of the cap of the database, from which on it is told
+LINE_SECONDS = 0.5  # a status line is drawn often; an empty one is better than a late one
+MAX_INPUT = 1 << 20  # bytes that an agent may write to our stdin
+PATIENCE = 8.0  # seconds for the first answer; a worker that migrates an old database is reported as busy
+NEARLY_FULL = 0.8  # share of `store_max_mb` from which on it is reported
+REPEAT_SECONDS = 86_400.0  # a problem that persists is reported once a day
 COUNTED = ("memories", "sessions", "events", "injections")
 
 
 def status(
-    line: Annotated[bool, typer.Option("--line", help="Only what this session was given, in a line.")] = False,
-    session: Annotated[str, typer.Option("--session", metavar="ID", help="Of this session; with --line.")] = "",
+    line: Annotated[bool, typer.Option("--line", help="Only what a session was given, for a status line.")] = False,
+    session: Annotated[str, typer.Option("--session", metavar="ID", help="That session; with --line.")] = "",
     json: Json = False,
 ) -> None:
-    """Show what is remembered and what went wrong.
+    """Show what is stored, what happened last, and what went wrong.
 
-    What went wrong since you last asked is shown once; `foreword doctor` keeps showing it.
-    A worker that is away is started.
+    Problems are shown once; `foreword doctor` keeps showing them.
 
-    With --line: the items and tokens that a session was given, for a status line. The session is the one that the
-    host names on stdin, else the last one in this folder. Nothing is started, and nothing is said without a worker.
+    With --line: the items and tokens that a session was given. The session is the one that the agent names on stdin,
+    else the last one in this folder. No worker is started; without one the line is empty.
 
     \b
     Examples:
       foreword status
       foreword status --line
     """
-    home = door.here()
+    home = this_home()
     if line:
-        told = _line(home, session)
-        screen.as_json(told) if json else screen.say(told["line"])
+        answer = _line(home, session)
+        output.write_json(answer) if json else output.write(answer["line"])
         return
     if session:
-        raise BadRequest("--session goes with --line", hint="`foreword sessions ID` tells all of one")
+        raise BadRequest("--session needs --line", hint="`foreword sessions ID` shows a session")
     about = _about(home)
-    new = troubles.untold(home)
-    about["troubles"] = [vars(group) for group in grouped(new)]
+    problems = unreported(home)
+    about["troubles"] = [vars(group) for group in grouped(problems)]
     if json:
-        screen.as_json(about)
+        output.write_json(about)
         return
-    screen.rows(_lines(about))
+    output.fields(_fields(about))
     if about["troubles"]:
-        screen.say("\nwent wrong since you last asked (told once; `foreword doctor` has the way out):")
+        output.write("\nwent wrong since you last looked (shown once; `foreword doctor` says what to do):")
     for each in about["troubles"]:
-        screen.say(f"  {_when(each['last'])}, {each['count']}x, {each['where']}: {each['what']}")
-    troubles.told(home, new)
+        output.write(f"  {output.age(each['last'])}, {each['count']}x, {each['where']}: {each['what']}")
+    mark_reported(home, problems)
+
+
+def unreported(home: Home) -> tuple[Problem, ...]:
+    """Return the problems after the last one that was reported, without those reported within a day."""
+    found = noted(str(home.trouble))
+    last = _last_reported(home)
+    positions = [position for position, problem in enumerate(found) if problem == last]
+    old, new = (found[: positions[-1] + 1], found[positions[-1] + 1 :]) if positions else ((), found)
+    reported = {(each.where, each.what): each.at for each in old}
+    return tuple(
+        each for each in new if each.at - reported.get((each.where, each.what), -REPEAT_SECONDS) >= REPEAT_SECONDS
+    )
+
+
+def mark_reported(home: Home, problems: Sequence[Problem]) -> None:
+    """Remember the last problem that was reported; where that cannot be written, it is reported again."""
+    if problems:
+        with suppress(OSError):
+            _reported_file(home).write_text(jsonlib.dumps(vars(problems[-1])), encoding="utf-8")
+
+
+def _reported_file(home: Home) -> Path:
+    # It holds the problem itself, not a position: the list begins again when it is full.
+    return home.logs / "trouble.seen"
+
+
+def _last_reported(home: Home) -> Problem | None:
+    try:
+        return Problem(**jsonlib.loads(_reported_file(home).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def _line(home: Home, session: str) -> dict[str, Any]:
-    """What a session was given, from a worker that is there; at once, or an empty line."""
+    """Return what a session was given, from a running worker, or at once an empty line."""
     from foreword.agents import dict_of, find, text_of
     from foreword.worker.client import Client
 
-    told = {} if session else _from_host()
-    read = find("claude-code").parse(told)
-    place = read.cwd or text_of(dict_of(told.get("workspace")), "current_dir")
-    asked = {"session_id": session or read.session}
+    payload = {} if session else _stdin_payload()
+    read = find("claude-code").parse(payload)
+    place = read.cwd or text_of(dict_of(payload.get("workspace")), "current_dir")
+    query = {"session_id": session or read.session}
     try:
-        asked |= {} if asked["session_id"] else {"project_path": door.folder(place)}
-        return Client(home, seconds=LINE_SECONDS).get("/api/line", **asked)
-    except (ForewordError, UnicodeError):  # of a host that names what no file can be called
-        return {"line": "", "items": 0, "tokens": 0, "session": asked["session_id"]}
+        query |= {} if query["session_id"] else {"project_path": folder(place)}
+        return Client(home, seconds=LINE_SECONDS).get("/api/line", **query)
+    except (ForewordError, UnicodeError):  # an agent may name a folder that cannot exist
+        return {"line": "", "items": 0, "tokens": 0, "session": query["session_id"]}
 
 
-def _from_host() -> dict[str, Any]:
-    """What a host writes to the command of its status line; nothing where a person typed it, or it does not come."""
-    import select
-    from json import loads
-
+def _stdin_payload() -> dict[str, Any]:
+    """Return the JSON object that an agent writes to its status line command; empty where none comes in time."""
     raw, until = b"", time.monotonic() + LINE_SECONDS
     with suppress(OSError, ValueError, TypeError, RecursionError):  # no stdin, or no JSON object
         if sys.stdin.isatty():
@@ -95,31 +127,27 @@ def _from_host() -> dict[str, Any]:
         while select.select([sys.stdin], [], [], max(0.0, until - time.monotonic()))[0]:
             part = os.read(sys.stdin.fileno(), 1 << 16)
             raw += part
-            if not part or len(raw) > MOST_BYTES:
+            if not part or len(raw) > MAX_INPUT:
                 break
-        return dict(loads(raw))
+        return dict(jsonlib.loads(raw))
     return {}
 
 
-def waiting(home: Home) -> int:
-    """The bytes that hooks have spooled and no worker has taken in."""
-    return _size(home.spool)
-
-
 def _about(home: Home) -> dict[str, Any]:
-    """All that can be told; where the worker cannot be asked, why."""
+    """Return all that is known; where the worker cannot be reached, why."""
     from foreword.config import load
     from foreword.worker.lifecycle import pid_of
 
+    settings = load(home, os.environ).settings
     about: dict[str, Any] = {
-        "switched_off": [says for says, _ in checks.here(load(home, os.environ).settings)],
+        "switched_off": [says for says, _ in doctor.switched_off_here(settings)],
         "worker": {"running": False},
         "home": str(home.root),
         "home_exists": os.path.isdir(home.root),
         "counts": {},
-        "database_bytes": _file(home.database),
-        "database_max_bytes": _most(home),
-        "spool_bytes": waiting(home),
+        "database_bytes": _file_size(home.database),
+        "database_max_bytes": settings.store_max_mb * 1024 * 1024,
+        "spool_bytes": _folder_size(home.spool),
         "last_event": None,
         "last_injection": None,
         "hosts": {},
@@ -129,109 +157,90 @@ def _about(home: Home) -> dict[str, Any]:
         "problems": [],
     }
     if not about["home_exists"]:
-        found = checks.folder(home)
-        wrong = found.state == WRONG
-        return {**about, "problems": [f"{found.says}; {found.way_out}"] if wrong else []}
+        found = doctor.check_home(home)
+        return {**about, "problems": [f"{found.says}; {found.way_out}"] if found.state == WRONG else []}
     try:
-        client = door.worker(home, patience=PATIENCE)
+        client = connect(home, patience=PATIENCE)
         health = client.get("/api/health")
         about["worker"] = {"running": True, **{name: health[name] for name in ("pid", "version", "uptime_s")}}
         about |= {"counts": health["counts"], "problems": health["problems"]}
-        about["database_bytes"] = health.get("database_bytes") or _file(home.database)  # what is in the log too
+        about["database_bytes"] = health.get("database_bytes") or _file_size(home.database)  # with its log
         about["last_event"] = next(iter(client.get("/api/sessions", limit=1)["sessions"]), None)
         about["last_injection"] = next(iter(client.get("/api/injections", limit=1)["injections"]), None)
         about["hosts"] = client.get("/api/hosts")["hosts"]
-        about["silent"] = hosts.silent(home, os.environ, about["hosts"])
-        with suppress(BadRequest):  # a folder that was taken away is no project
-            about["use"] = client.get("/api/use", project_path=door.folder(""))
+        about["silent"] = doctor.silent_agents(home, os.environ, about["hosts"])
+        with suppress(BadRequest):  # the current folder may be gone
+            about["use"] = client.get("/api/use", project_path=folder())
         about["review"] = client.get("/api/review")["waiting"]
     except ForewordError as exc:
         about["worker"]["pid"] = pid_of(home) or None
         about["problems"] = list(dict.fromkeys([*about["problems"], f"{exc}; {exc.hint}"]))
-    return {**about, "spool_bytes": waiting(home)}
+    return {**about, "spool_bytes": _folder_size(home.spool)}
 
 
-def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
+def _fields(about: dict[str, Any]) -> list[tuple[str, str]]:
     worker, event, injection = about["worker"], about["last_event"], about["last_injection"]
     running = f"process {worker['pid']} does not answer" if worker.get("pid") else "not running"
     if worker["running"]:
-        running = (
-            f"running, process {worker['pid']}, version {worker['version']}, up {screen.lasting(worker['uptime_s'])}"
-        )
-    counts = ", ".join(screen.counted(about["counts"][name], name) for name in COUNTED if name in about["counts"])
-    given = "nothing yet"
+        up = output.duration(worker["uptime_s"])
+        running = f"running, process {worker['pid']}, version {worker['version']}, up {up}"
+    counts = ", ".join(output.plural(about["counts"][name], name) for name in COUNTED if name in about["counts"])
+    last_injection = "none yet"
     if injection:
-        given = (
-            f"{_when(injection['at'])}, {injection['trigger']}, {injection['tokens']} of {injection['budget']} tokens, "
-            f"{len(injection['items'])} shown, {injection['project']}"
+        cost = (
+            f"{injection['tokens']} of {injection['budget']} tokens, {output.plural(len(injection['items']), 'items')}"
         )
+        last_injection = f"{output.age(injection['at'])}, {injection['trigger']}, {cost}, {injection['project']}"
+    waiting = output.plural(about["review"], "items")
     return [
         ("worker", running),
-        ("home", about["home"] + ("" if about["home_exists"] else ", not there yet: the first memory makes it")),
-        *(("switched off", f"{says}; `foreword doctor` has the way out") for says in about["switched_off"]),
-        ("holds", counts or ("unknown" if about["home_exists"] else "nothing yet")),
+        ("home", about["home"] + ("" if about["home_exists"] else ", not created yet")),
+        *(("switched off", f"{says}; `foreword doctor` says how to change it") for says in about["switched_off"]),
+        ("stored", counts or ("unknown" if about["home_exists"] else "nothing yet")),
         ("database", _database(about["database_bytes"], about["database_max_bytes"])),
-        ("waiting", f"{sized(about['spool_bytes'])} in the spool" if about["spool_bytes"] else "nothing"),
-        ("last event", f"{_when(event['last'])}, {event['host']}, {event['project']}" if event else "none yet"),
-        ("last given", given),
-        *([("used here", _use(about["use"]))] if about["use"] else []),
-        *([("review", _waiting(about["review"]))] if about["review"] else ()),
-        *((name, hosts.line_of(seen, now=time.time())) for name, seen in about["hosts"].items()),
+        ("spool", f"{sized(about['spool_bytes'])} waiting" if about["spool_bytes"] else "empty"),
+        ("last event", f"{output.age(event['last'])}, {event['host']}, {event['project']}" if event else "none yet"),
+        ("last injection", last_injection),
+        ("used here", _usage(about["use"]) if about["use"] else ""),
+        ("review", f"{waiting} to decide: `foreword review --all`" if about["review"] else ""),
+        *((name, doctor.agent_line(seen)) for name, seen in about["hosts"].items()),
         *(
-            ("silent", f"{name} wrote a transcript {_when(at)}, long after its last event: run `foreword doctor`")
+            ("silent", f"{name} wrote a transcript {output.age(at)}, long after its last event: run `foreword doctor`")
             for name, at in about["silent"].items()
         ),
         *(("problem", problem) for problem in about["problems"]),
     ]
 
 
-def _use(use: dict[str, Any]) -> str:
-    """What became of what this project was given lately."""
-    lately = f"in {use['days']} days"
+def _usage(use: dict[str, Any]) -> str:
+    """Return what became of what this project was given lately."""
     if not use["shown"]:
-        return f"nothing was shown {lately}"
-    untold = use["shown"] - use["used"] - use["ignored"]
-    return f"{use['used']:,} of {use['shown']:,} shown {lately}, {use['ignored']:,} not used, {untold:,} not judged"
-
-
-def _most(home: Home) -> int:
-    """The bytes that the database may have, 0 for any."""
-    from foreword.config import load
-
-    return load(home, os.environ).settings.store_max_mb * 1024 * 1024
+        return f"nothing was given in {use['days']} days"
+    unknown = use["shown"] - use["used"] - use["ignored"]
+    counts = f"{use['ignored']:,} not used, {unknown:,} unknown"
+    return f"{use['used']:,} of {use['shown']:,} given in {use['days']} days, {counts}"
 
 
 def _database(size: int, most: int) -> str:
     if not size:
         return "none yet"
-    told = f"{sized(size)} ({STORE})"
-    if not most or size < most * NEAR:
-        return told
+    text = f"{sized(size)} ({STORE})"
+    if not most or size < most * NEARLY_FULL:
+        return text
     share = f"{100 * size / most:.0f} % of the {sized(most)} that `store_max_mb` allows"
-    return f"{told}, {share}; `foreword prune --dry-run` tells what would go"
+    return f"{text}, {share}; `foreword prune --dry-run` shows what would go"
 
 
-def _waiting(things: int) -> str:
-    return f"{things} thing{' waits' if things == 1 else 's wait'} for you: `foreword review --all`"
-
-
-def _size(folder: Path) -> int:
-    """The bytes of the files there; what goes away meanwhile counts nothing."""
+def _folder_size(path: Path) -> int:
     total = 0
-    with suppress(OSError), os.scandir(folder) as entries:
+    with suppress(OSError), os.scandir(path) as entries:
         for entry in entries:
-            with suppress(OSError):
+            with suppress(OSError):  # the worker may have read it in meanwhile
                 total += entry.stat().st_size
     return total
 
 
-def _file(path: Path) -> int:
+def _file_size(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_size
     return 0
-
-
-def _when(at: float) -> str:
-    from foreword.recall.render import ago
-
-    return ago(time.time() - at)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foreword.cli import door, screen
-from foreword.cli.memories import Json
+from foreword.cli import output
+from foreword.cli.connection import connect, refuse_agents, this_home
+from foreword.cli.options import Json
 from foreword.errors import Conflict, ForewordError, WorkerError
 
 if TYPE_CHECKING:
@@ -46,26 +47,24 @@ def view(
       foreword view --no-browser --port 8123
       foreword view --close
     """
-    from foreword.cli.speaker import refuse_agents
-
-    refuse_agents(os.environ)
-    home = door.here()
-    client = door.worker(home)
+    refuse_agents()
+    home = this_home()
+    client = connect(home)
     if close:
         closed = client.post("/api/view", {"do": "close"})["closed"]
-        screen.as_json({"closed": closed}) if json else screen.say("closed" if closed else "no viewer is open")
+        output.write_json({"closed": closed}) if json else output.write("closed" if closed else "no viewer is open")
         return
     # Linux tells the worker whose a connection is; elsewhere other users could be quicker than the browser.
     page = None if sys.platform == "linux" else home.run / PAGE
     opened = client.post("/api/view", {"do": "open", "port": port})
 
     def link(told: Mapping[str, Any]) -> None:
-        screen.as_json({"url": told["url"], "port": told["port"]}) if json else screen.say(told["url"])
+        output.write_json({"url": told["url"], "port": told["port"]}) if json else output.write(told["url"])
 
     def tell() -> None:
         link(opened)
         if not json:
-            screen.aside("the link works once, on this machine; Ctrl-C closes the viewer")
+            output.remark("the link works once, on this machine; Ctrl-C closes the viewer")
         if browser and _has_browser(os.environ, platform=sys.platform):
             show(opened["url"], page=page)
 
@@ -96,7 +95,7 @@ def _open(url: str) -> None:
     try:
         webbrowser.open(url)
     except (webbrowser.Error, OSError) as exc:
-        screen.aside(f"no browser could be opened: {exc}")
+        output.remark(f"no browser could be opened: {exc}")
 
 
 def _has_browser(environ: Mapping[str, str], *, platform: str) -> bool:
@@ -128,9 +127,9 @@ def _hold(
     except KeyboardInterrupt:
         with suppress(ForewordError):  # a worker that left took the viewer along
             Client(home, seconds=BYE).post("/api/view", {"do": "leave", "holder": opened["holder"]})
-        screen.aside("the viewer is closed")
+        output.remark("the viewer is closed")
     else:
-        screen.aside(f"the viewer is closed: {told['why']}; run `foreword view` to open it again")
+        output.remark(f"the viewer is closed: {told['why']}; run `foreword view` to open it again")
 
 
 def _held(client: Client, home: Home, holder: str) -> dict[str, Any]:
@@ -151,7 +150,7 @@ def _held(client: Client, home: Home, holder: str) -> dict[str, Any]:
                     try:
                         start(home)
                     except WorkerError as died:  # also one that is killed as it comes
-                        screen.aside(f"{died}; it is started again in {START_EVERY:.0f} s")
+                        output.remark(f"{died}; it is started again in {START_EVERY:.0f} s")
             elif not left:
                 left = time.monotonic()
             elif time.monotonic() - left > COMES_BACK:
@@ -172,6 +171,6 @@ def _anew(client: Client, opened: dict[str, Any], *, tell: Callable[[Mapping[str
     same = (again["port"], again["key"]) == (opened["port"], opened["key"])
     opened.update(again)  # before anything is said: who presses Ctrl-C meanwhile closes the new one
     goes_on = "a page that is open goes on" if same else "a page that is open is at its end"
-    screen.aside(f"the viewer was opened again; {goes_on}; a new link was printed")
+    output.remark(f"the viewer was opened again; {goes_on}; a new link was printed")
     with suppress(OSError):  # whoever read the first one may have left
         tell(opened)

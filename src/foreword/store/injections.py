@@ -107,6 +107,12 @@ class Injections(InjectionReader):
         self._db.flush()
         return next(iter(self._injections("WHERE j.id = ?", (id,))), None)
 
+    def ids_with_prefix(self, prefix: str, *, limit: int) -> tuple[str, ...]:
+        """Return ids that begin with *prefix*."""
+        self._db.flush()
+        sql = "SELECT id FROM injections WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+        return tuple(id for (id,) in self._all(sql, (prefix, prefix + chr(0x10FFFF), limit)))
+
     def record(self, injection: Injection, *, at_once: bool = False) -> None:
         """Store an injection, a moment later unless *at_once*; of one id, what a hook built itself is kept."""
         if at_once:

@@ -65,6 +65,11 @@ class MemoryReader(Reader):
         """Return the memories with these ids, in this order, without those that do not exist or are being forgotten."""
         return tuple(memory for memory in self.by_id(ids) if memory.status != "forgotten")
 
+    def ids_with_prefix(self, prefix: str, *, limit: int) -> tuple[str, ...]:
+        """Return ids that begin with *prefix*."""
+        sql = "SELECT id FROM memories WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+        return tuple(id for (id,) in self._all(sql, (prefix, prefix + chr(0x10FFFF), limit)))
+
     def get_by_uid(self, uids: Sequence[str]) -> tuple[Memory, ...]:
         """Return the memories with these uids, in this order, without those that do not exist."""
         found = {memory.uid: memory for memory in self._named("uid", uids)}

@@ -218,6 +218,7 @@ class App:
         self.hook, self.context, self.question = self._moments.hook, self._moments.context, self._moments.question
         self.add, self.memory, self.search = self._memories.add, self._memories.one, self._memories.search
         self.sessions, self.session = self._sessions.every, self._sessions.story
+        self.ids_like = self._sessions.ids_like
         self.described, self.settled = self._sessions.described, self._sessions.settled
         self.injections, self.injection = self._given.injections, self._given.injection
         self.silences, self.line, self.use = self._given.silences, self._given.line, self._given.use

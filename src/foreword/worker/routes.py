@@ -67,6 +67,7 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
             "GET": lambda asked: app.memory(last(asked), explain=flag(asked, "explain")),
             "POST": lambda asked: app.governing.revise(last(asked), object_in(asked)),
         },
+        "/api/ids": {"GET": lambda asked: {"ids": app.ids_like(word(asked, "prefix"))}},
         "/api/pin": {"POST": lambda asked: app.governing.pin(object_in(asked))},
         "/api/supersede": {"POST": lambda asked: app.governing.supersede(object_in(asked))},
         "/api/undo": {"POST": lambda asked: app.governing.undo(object_in(asked))},

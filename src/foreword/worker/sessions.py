@@ -32,6 +32,12 @@ class Sessions:
     ) -> None:
         self._store, self._project_of, self._extraction, self._given = store, project_of, extraction, given
 
+    def ids_like(self, prefix: str) -> list[str]:
+        """Return up to five ids of memories and injections that begin with *prefix*."""
+        prefix, store = prefix.strip().lower(), self._store()
+        repository = store.injections if prefix.startswith("inj-") else store.memories
+        return list(repository.ids_with_prefix(prefix, limit=5)) if prefix else []
+
     def every(self, *, project_path: str = "", limit: int = 20) -> dict[str, Any]:
         """The newest sessions of a project, or of all."""
         project = self._project_of(project_path).key if project_path else ""

@@ -1,0 +1,116 @@
+"""Connect a command to the worker, and find out which folder, project or memory it is about and who runs it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from foreword.errors import BadRequest, StoreError, WorkerError
+from foreword.paths import Home, home
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from foreword.worker.client import Client
+
+FIRST_ANSWER_SECONDS = 30.0  # an old database is migrated before the first answer
+TRIES = 3  # a worker may leave, being idle, while we connect
+LONG = 3600.0  # seconds; for commands that work on the whole store
+MEMORY_ID, INJECTION_ID = len("dec-7k2m9qxw"), len("inj-7k2m9qxwab")
+
+# Variables that agents set for the commands they run: such a command has the agent's trust, not the user's.
+AGENT_VARIABLES = {
+    "CLAUDECODE": "claude-code",
+    "CODEX_SANDBOX": "codex",
+    "CODEX_THREAD_ID": "codex",
+    "CODEX_CI": "codex",
+    "GEMINI_CLI": "gemini",
+    "OPENCODE": "opencode",
+    "CURSOR_AGENT": "cursor",
+    "COPILOT_AGENT_SESSION_ID": "copilot",
+    "AI_AGENT": "agent",
+}
+
+
+def this_home() -> Home:
+    """Return the home that the environment names."""
+    return home(os.environ)
+
+
+def connect(home: Home | None = None, *, seconds: float = 60.0, patience: float = FIRST_ANSWER_SECONDS) -> Client:
+    """Return a client of the worker, which is started if none runs and replaced if it is of another build.
+
+    *seconds* is the time limit of each request, *patience* that of the first answer.
+    """
+    from foreword.hook.build import fingerprint
+    from foreword.worker.client import Client
+    from foreword.worker.lifecycle import start, stop
+
+    home = home or this_home()
+    if _build(home, patience) not in ("", fingerprint()):
+        stop(home)
+        start(home)
+    return Client(home, seconds=seconds)
+
+
+def folder(path: str = "") -> str:
+    """Return *path*, or the current folder, as an absolute path."""
+    try:
+        return os.path.abspath(os.path.expanduser(path or os.getcwd()))
+    except FileNotFoundError as exc:
+        raise BadRequest(
+            "the current folder no longer exists", hint="change to another one, or pass --project"
+        ) from exc
+
+
+def route(path: str, id: str) -> str:
+    """Return the path of one item behind a route."""
+    return f"{path}/{quote(id, safe='')}"
+
+
+def project_query(name: str) -> dict[str, str]:
+    """Return the request fields for a project that was named by key or by folder."""
+    return {"project": name} if name.startswith(("git:", "dir:")) else {"project_path": folder(name)}
+
+
+def full_id(client: Client, id: str) -> str:
+    """Return the id of a memory or injection that begins with *id*; one that is not known is returned as it is."""
+    if len(id) >= (INJECTION_ID if id.startswith("inj-") else MEMORY_ID):
+        return id
+    found: list[str] = client.get("/api/ids", prefix=id)["ids"]
+    if len(found) > 1:
+        raise BadRequest(f"several ids begin with {id!r}", hint=f"one of {', '.join(found)}")
+    return found[0] if found else id
+
+
+def calling_agent(environ: Mapping[str, str]) -> str:
+    """Return the agent in whose shell this command runs; empty for a person."""
+    return next((agent for name, agent in AGENT_VARIABLES.items() if environ.get(name)), "")
+
+
+def refuse_agents() -> None:
+    """Raise BadRequest in an agent's shell, for commands that count as the user's own word."""
+    from foreword.audit import OWN_TERMINAL, USER_ONLY
+
+    if calling_agent(os.environ):
+        raise BadRequest(USER_ONLY, hint=OWN_TERMINAL)
+
+
+def _build(home: Home, patience: float) -> str:
+    """Return the build of the running worker, starting one if need be; empty where its database is unusable."""
+    from foreword.worker.client import Client
+    from foreword.worker.lifecycle import pid_of, start
+
+    for _ in range(TRIES):
+        start(home)
+        pid = pid_of(home)
+        try:
+            return str(Client(home, seconds=patience).get("/api/health")["build"])
+        except StoreError:
+            return ""
+        except WorkerError as exc:
+            if pid and pid == pid_of(home):
+                raise WorkerError(f"the worker, process {pid}, does not answer", hint="run `foreword doctor`") from exc
+            # It left between two of our steps, being idle or replaced.
+    raise WorkerError("the worker exits as soon as it starts", hint=f"see {home.logs}, and run `foreword doctor`")

@@ -1,0 +1,259 @@
+"""`tidy`, `prune`, `scrub` and `index`: work on everything that is stored, shown before it is done."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from foreword.cli import output
+from foreword.cli.connection import LONG, connect, folder, this_home
+from foreword.cli.options import AllProjects, DryRun, Json, Project, Yes
+from foreword.errors import ForewordError
+from foreword.units import sized
+
+if TYPE_CHECKING:
+    from foreword.paths import Home
+
+POLL_SECONDS = 0.2
+MAX_LINES = 40  # of a plan that is printed; --json has all
+# What was done to memories, where the past tense of the verb is not clear by itself.
+DONE = {
+    "merge": "merged into another that says the same",
+    "confirm": "counted for the one they were merged into",
+    "supersede": "superseded by a later decision",
+    "stale": "marked stale, since their code is gone",
+    "sink": "ranked lower, since their code is gone",
+    "restore": "restored, since their code is back",
+    "learn": "learned from sessions, or more or less certain now",
+    "promote": "made a pattern, since the same fix worked several times",
+    "propose": "proposed as a rule; decide in `foreword review`",
+}
+
+
+def tidy(
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    project: Project = "",
+    everything: AllProjects = False,
+    json: Json = False,
+) -> None:
+    """Merge duplicates and retire what is outdated.
+
+    Later decisions supersede earlier ones, and memories about code that is gone rank lower. The plan is shown first.
+    Nothing is deleted; `foreword undo RUN` takes a whole run back. The worker does the same by itself once a day
+    (setting `tidy`).
+
+    \b
+    Examples:
+      foreword tidy --dry-run
+      foreword tidy --yes --all
+    """
+    home = this_home()
+    where: dict[str, Any] = {"all": True} if everything else {"project_path": folder(project)}
+    if not yes or dry_run:
+        plan = _tidy(home, {**where, "dry_run": True})
+        _print_tidied(plan, json=json)
+        if dry_run or json or not plan["by"]:
+            return
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            output.remark("nothing was changed; `foreword tidy --yes` does it")
+            return
+        output.confirm("Do this?")
+    _print_tidied(_tidy(home, {**where, "dry_run": False}), json=json)
+
+
+def prune(dry_run: DryRun = False, yes: Yes = False, json: Json = False) -> None:
+    """Delete what exceeds the limits on age and size.
+
+    The limits are settings. What you pinned, rules, decisions, patterns, goals, learnings, open handoffs and sessions
+    that are not extracted yet stay. The worker does the same by itself once a day. It cannot be undone.
+
+    \b
+    Examples:
+      foreword prune --dry-run
+      foreword prune --yes
+    """
+    client = connect(seconds=LONG)
+    answer = client.post("/api/prune", {"dry_run": True})
+    ask = not (dry_run or yes)
+    if json and (dry_run or ask):
+        output.write_json(answer)
+        return
+    if not json:
+        _print_prune_plan(answer)
+    if dry_run or not answer["rows"]:
+        if json:
+            output.write_json({**answer, "dry_run": False, "done": True, "pruned": {}, "freed": 0})
+        return
+    if ask:
+        output.confirm("Delete it? This cannot be undone.")
+    with output.console(stderr=True).status("deleting") as progress:
+        while not (answer := client.post("/api/prune", {}))["done"]:
+            progress.update(f"{sum(answer['pruned'].values()):,} of {answer['rows']:,} deleted")
+    if json:
+        output.write_json(answer)
+        return
+    gone = ", ".join(f"{rows:,} {name}" for name, rows in answer["pruned"].items()) or "nothing"
+    freed = f"; the file is {sized(answer['freed'])} smaller" if answer["freed"] > 0 else ""
+    output.write(f"deleted: {gone}{freed}")
+
+
+def scrub(dry_run: DryRun = False, json: Json = False) -> None:
+    """Remove secrets that were not recognised when they were stored.
+
+    Searches memories, events, sessions, injections, logs, the spool and the backups with the current rules and with
+    the values of secret variables in your environment; then rewrites the files, so that no old byte is left. You can
+    interrupt it and start it again.
+
+    \b
+    Examples:
+      foreword scrub --dry-run
+      foreword scrub
+    """
+    home = this_home()
+    client = connect(home, seconds=LONG)
+    hidden = _hidden_values(home)
+    after: list[object] = []
+    found: dict[str, Counter[str]] = {}
+    kinds: Counter[str] = Counter()
+    with output.console(stderr=True).status("searching") as progress:
+        while True:
+            answer = client.post("/api/scrub", {"after": after, "dry_run": dry_run, "hidden": hidden})
+            for table, each in answer["tables"].items():
+                found.setdefault(table, Counter()).update(seen=each["seen"], changed=each["changed"])
+                kinds.update(each["kinds"])
+            after = answer["after"]
+            if not after:
+                break
+            rows = sum(found.values(), Counter())
+            progress.update(f"{after[0]}: {rows['seen']:,} searched, {rows['changed']:,} changed")
+    tables = {
+        table: {"seen": each["seen"], "changed": each["changed"]} for table, each in found.items() if each["seen"]
+    }
+    if json:
+        output.write_json({"dry_run": dry_run, "tables": tables, "kinds": dict(sorted(kinds.items()))})
+        return
+    lines = [[table, f"{each['seen']:,}", f"{each['changed']:,}"] for table, each in sorted(tables.items())]
+    output.table(lines, headings=("where", "searched", "would change" if dry_run else "changed"))
+    for kind, times in sorted(kinds.items()):
+        output.write(f"{times:,} x {kind}")
+    if not kinds:
+        output.write("no secrets were found")
+
+
+def index(json: Json = False) -> None:
+    """Rebuild the search index.
+
+    For when `foreword doctor` reports that it is damaged; the memories themselves are not touched.
+
+    \b
+    Example:
+      foreword index
+    """
+    client = connect(seconds=LONG)
+    with output.console(stderr=True).status("building the search index"):
+        count = client.post("/api/index", {})["indexed"]
+    output.write_json({"indexed": count}) if json else output.write(f"{output.plural(count, 'memories')} indexed")
+
+
+def _tidy(home: Home, request: dict[str, Any]) -> dict[str, Any]:
+    """Send a request to tidy, and show its progress until the answer comes."""
+    from foreword.worker.client import Client
+
+    client = connect(home, seconds=LONG)
+    answer: dict[str, Any] = {}
+    failed: list[ForewordError] = []
+
+    def post() -> None:
+        try:
+            answer.update(client.post("/api/tidy", request))
+        except ForewordError as exc:
+            failed.append(exc)
+
+    posting = threading.Thread(target=post, daemon=True)
+    posting.start()
+    with output.console(stderr=True).status("searching") as progress:
+        while posting.is_alive():
+            posting.join(POLL_SECONDS)
+            try:
+                state = Client(home).get("/api/tidy") if posting.is_alive() else {}
+            except ForewordError:
+                time.sleep(POLL_SECONDS)
+                continue
+            if state.get("project"):
+                of = f" of {state['planned']:,}" if state.get("planned") else ""
+                progress.update(f"{state['project']}: {state['state']}, {state.get('done', 0):,}{of}")
+    if failed:
+        raise failed[0]
+    return answer
+
+
+def _print_tidied(answer: dict[str, Any], *, json: bool) -> None:
+    if json:
+        output.write_json(answer)
+    elif not answer["by"]:
+        output.write("Nothing to tidy.")
+    elif answer["dry_run"]:
+        _print_tidy_plan(answer)
+    else:
+        for what, times in answer["by"].items():
+            output.write(f"{times:,} {_done(what)}")
+        output.write(f"Undo all of it: foreword undo {answer['run']}")
+
+
+def _print_tidy_plan(plan: dict[str, Any]) -> None:
+    changes = [(project, change) for project in plan["projects"] for change in project["amendments"]]
+    heading = ""
+    for project, change in changes[:MAX_LINES]:
+        if project["project"] != heading:
+            heading = project["project"]
+            output.write(f"{project['name'] or heading}, {project['memories']:,} memories:")
+        memory = change["memories"][-1 if change["what"] in ("merge", "confirm") else 0]
+        output.write(f"  {change['what']:<9} {memory['id'] or 'new':<12}  {memory['title'][:70]}")
+        output.write(f"            {change['why']}")
+    if len(changes) > MAX_LINES:
+        output.write(f"  … and more; --json lists all {sum(plan['by'].values()):,}")
+    for what, times in plan["by"].items():
+        output.write(f"{times:,} would be {_done(what)}")
+
+
+def _done(what: str) -> str:
+    from foreword.audit import PAST
+
+    return DONE.get(what) or PAST.get(what, what)
+
+
+def _print_prune_plan(plan: dict[str, Any]) -> None:
+    size = plan["size"]
+    cap = f" of {sized(size['most'])}" if size["most"] else ", without a limit"
+    output.write(f"the store holds {sized(size['used'])}{cap}")
+    lines = [
+        [
+            each["name"],
+            f"{each['rows']:,}",
+            sized(each["bytes"]),
+            f"{each['by_age']:,}",
+            f"{each['by_size']:,}",
+            *(output.local_time(each[name])[:10] for name in ("oldest", "newest")),
+            each["what"],
+        ]
+        for each in plan["classes"]
+        if each["rows"]
+    ]
+    if lines:
+        output.table(lines, headings=("class", "rows", "about", "by age", "by size", "from", "to", "what"))
+    else:
+        output.write("nothing is old enough to delete")
+    if plan["short"]:
+        output.warn([f"the store stays {sized(plan['short'])} over its limit: what is left is never deleted by itself"])
+
+
+def _hidden_values(home: Home) -> str:
+    """Return digests of the secret variables in this environment, as hooks send them."""
+    from foreword.hook.build import key_of
+    from foreword.hook.client import digests, secret_values
+
+    return digests(secret_values(), key=key_of(home))

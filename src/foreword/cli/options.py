@@ -1,0 +1,58 @@
+"""Options and arguments that several commands share, and suggestions for names that were mistyped."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from foreword.errors import BadRequest
+from foreword.units import since
+
+
+def nearest(name: str, names: Iterable[str], *, limit: int = 3) -> list[str]:
+    """Return the names that a mistyped or incomplete *name* most likely means, best first."""
+    word = name.strip().lower()
+    lowered = {each.lower(): each for each in names}
+    close = difflib.get_close_matches(word, lowered, n=limit, cutoff=0.7)
+    ratios = {each: difflib.SequenceMatcher(None, each, word).ratio() for each in close}
+    close = [each for each in close if ratios[each] > ratios[close[0]] - 0.1]  # `instal` is not uninstall
+    # A part of a longer name: `claude` for claude-code, `budget` for layout.prompt.budget.
+    is_typo = close and ratios[close[0]] > 0.85
+    parts = [each for each in lowered if len(word) > 2 and word in each and each not in close and not is_typo]
+    if not close and not parts:
+        close = difflib.get_close_matches(word, lowered, n=1, cutoff=0.6)
+    return [lowered[each] for each in (*close, *parts)][:limit]
+
+
+def did_you_mean(name: str, names: Iterable[str], *, otherwise: str) -> str:
+    """Return a hint with the nearest names, or *otherwise*."""
+    found = nearest(name, names)
+    return f"did you mean {' or '.join(f'`{each}`' for each in found)}?" if found else otherwise
+
+
+def _parse_since(text: str) -> float:
+    try:
+        return since(text, now=time.time())
+    except BadRequest as exc:
+        raise typer.BadParameter(f"{exc}; {exc.hint}") from exc
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Project = Annotated[str, typer.Option("--project", metavar="PATH", help="A folder of the project (default: this one).")]
+ProjectOrKey = Annotated[
+    str, typer.Option("--project", metavar="PATH|KEY", help="The project, by folder or key (default: this folder).")
+]
+AllProjects = Annotated[bool, typer.Option("--all", help="All projects.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="A memory's id, or enough of its beginning.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Since = Annotated[
+    float | None,
+    typer.Option(parser=_parse_since, metavar="WHEN", help="Not older than 30m, 12h, 7d, 2w or 2026-01-31."),
+]
+Scope = Annotated[str, typer.Option(metavar="SCOPE", help="Where it applies: project, universal or language:NAME.")]
+Files = Annotated[list[str] | None, typer.Option("--file", metavar="F", help="A file it is about; repeatable.")]
