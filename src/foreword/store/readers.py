@@ -1,8 +1,9 @@
-"""A question -> its answer, by the reader of its area, on one of a few read-only connections; who asks takes turns."""
+"""Lend read-only connections to readers, a few at a time."""
 
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,13 +14,11 @@ import apsw
 from foreword.store.commits import told
 from foreword.store.mending import connection
 from foreword.store.reading import Reader
-from foreword.store.turns import Turns
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Reader)
 
 READERS = 8  # connections kept open for reading; more threads than that take turns
-ASIDE = 2  # more of them, for those who only look: a viewer that asks much takes none of a hook's
 
 
 class Readers:
@@ -27,7 +26,8 @@ class Readers:
 
     def __init__(self, path: Path, *, check_open: Callable[[], None]) -> None:
         self._path, self._check_open = path, check_open
-        self._turns = Turns(READERS, most_aside=ASIDE)
+        self._slots = threading.BoundedSemaphore(READERS)
+        self._own = threading.local()  # whether this thread has one: it takes no second
         self._free: queue.LifoQueue[apsw.Connection] = queue.LifoQueue()
 
     def ask(self, kind: type[R], question: Callable[[R], T]) -> T:
@@ -39,16 +39,29 @@ class Readers:
 
     @contextmanager
     def taken(self) -> Iterator[apsw.Connection]:
-        with self._turns.taken():
-            self._check_open()
-            try:
-                db = self._free.get_nowait()
-            except queue.Empty:
-                db = connection(self._path, apsw.SQLITE_OPEN_READONLY)
-            try:
+        if getattr(self._own, "slot", False):
+            with self._lent() as db:
                 yield db
+            return
+        with self._slots:
+            self._own.slot = True
+            try:
+                with self._lent() as db:
+                    yield db
             finally:
-                self._free.put(db)
+                self._own.slot = False
+
+    @contextmanager
+    def _lent(self) -> Iterator[apsw.Connection]:
+        self._check_open()
+        try:
+            db = self._free.get_nowait()
+        except queue.Empty:
+            db = connection(self._path, apsw.SQLITE_OPEN_READONLY)
+        try:
+            yield db
+        finally:
+            self._free.put(db)
 
     def close(self) -> None:
         while not self._free.empty():

@@ -15,9 +15,8 @@ from foreword.audit import AuditEntry, MemoryChange, UndoResult
 from foreword.errors import DamagedIndex, StoreError
 from foreword.models import EMPTY, Change, Event, Hit, Injection, Link, Memory, Project, Query, Session, Vector
 from foreword.store import mending
-from foreword.store.browsing import BrowsingReader, Facets, Page
+from foreword.store.browsing import BrowsingReader
 from foreword.store.commits import told
-from foreword.store.counts import Counts
 from foreword.store.judged import JudgedReader, JudgedWriter, Verdict
 from foreword.store.kinds import KindReader
 from foreword.store.ledger import LedgerReader
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from foreword.store.scrub import Cleans, Scrubbed
     from foreword.store.silences import Silence
     from foreword.store.vectors import Nearest
-    from foreword.store.wanted import Wanted
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -72,7 +70,6 @@ class Store(Writing):
         self._reader = self._readers.taken
         self._nearest: Nearest | None = None
         self._all_have: tuple[object, ...] = ()  # the model and the `_bare` with which nothing was lacking
-        self._browsed: Counts | None = None  # what was counted for whoever looks around
         opened = mending.opened(path, backups=backups, keep=backups_keep)
         self._db, self._file = opened.db, opened.file
         self._trouble.update(opened.trouble)
@@ -255,6 +252,8 @@ class Store(Writing):
     counts = _asks(Reader, Reader.counts, flush=True)
     statistics = _asks(StatisticsReader, StatisticsReader.statistics, flush=True)
     size = _asks(TallyReader, TallyReader.size)
+    browse = _asks(BrowsingReader, BrowsingReader.browse)
+    facets = _asks(BrowsingReader, BrowsingReader.facets)
 
     def by_id(self, ids: Sequence[str]) -> tuple[Memory, ...]:
         """Return the memories with these ids, in this order, without those that do not exist."""
@@ -299,23 +298,6 @@ class Store(Writing):
         if not lacking:
             self._all_have = seen
         return lacking
-
-    def browse(self, wanted: Wanted, *, after: str = "", limit: int = 50) -> Page:
-        """Return a page of what is wanted, of all projects: newest first, or where there are words best first.
-
-        *after* is what the page before said; what is being forgotten is in none.
-        """
-        return self._ask_browsing(wanted, lambda reader, known: reader.browse(wanted, known, after=after, limit=limit))
-
-    def facets(self, wanted: Wanted) -> Facets:
-        """Return how many there are of what is wanted, by kind, scope, project, tag, file, status, trust and pin."""
-        return self._ask_browsing(wanted, lambda reader, known: reader.facets(wanted, known))
-
-    def _ask_browsing(self, wanted: Wanted, question: Callable[[BrowsingReader, Counts], T]) -> T:
-        if wanted.words or wanted.tag or wanted.file:
-            self._check_words()
-        known = self._browsed = Counts.at(self._memories_of, before=self._browsed)
-        return self._readers.ask(BrowsingReader, lambda reader: question(reader, known))
 
     def _check_words(self) -> None:
         if "index" in self._trouble:
@@ -431,7 +413,6 @@ class Store(Writing):
         from foreword.store import scrub
 
         self.index()
-        self._browsed = None  # nor is what went told by counts that may be old
         with self._turn:
             try:
                 scrub.sweep(self._db)

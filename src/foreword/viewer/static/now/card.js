@@ -1,4 +1,4 @@
-// One moment of a session -> its card: when and for what, the text as the agent saw it, item by item, or why nothing was said.
+// One trigger of a session -> its card: when and for what, the text as the agent saw it, item by item, or why nothing was said.
 
 import { get } from "../ask.js";
 import { fill, make } from "../dom.js";
@@ -10,7 +10,7 @@ import {
   many,
   memory,
   meter,
-  momentIn,
+  triggerIn,
   number,
   SCORED,
   sentence,
@@ -22,7 +22,7 @@ import {
   when,
 } from "../parts.js";
 
-const FEW = 4; // items that are shown without being asked for, and of the newest moment or one that comes while one looks
+const FEW = 4; // items that are shown without being asked for, and of the newest or one that comes while one looks
 const SOME = 12;
 const UNKNOWN = "Nothing was injected. The reason was not kept: no worker was running, or it was too long ago.";
 const SOURCES = {
@@ -34,7 +34,7 @@ const SOURCES = {
 };
 const AROUND = { before: "before a tool use", after: "after a failure" };
 
-export function moment(told, { isNew, folds, page, first, last, session }) {
+export function drawCard(told, { isNew, folds, page, first, last, session }) {
   const about = make(
     "header",
     {},
@@ -57,7 +57,7 @@ export function moment(told, { isNew, folds, page, first, last, session }) {
     about,
     make(
       "div",
-      { class: "moment-cost" },
+      { class: "trigger-cost" },
       meter(told.tokens, told.budget, `${number(told.tokens)} of ${tokens(told.budget)}`),
       make(
         "p",
@@ -131,16 +131,16 @@ function silence(told, session, page) {
   );
 }
 
-// What would be said at such a moment now: the same prompt, or the same moment of the session.
+// Try the same prompt, or the same trigger of the session, as it would be answered now.
 export async function tried(told, session, page) {
   try {
     if (told?.prompt) (await import("../try.js")).bring(await allOf(told, session, page)); // beside the address, which has no prompts
   } catch (error) {
     return void (error.name === "AbortError" || toast(sentence(error.message)));
   }
-  const moment = !told || told.trigger === "prompt" ? {} : { trigger: told.trigger };
+  const which = !told || told.trigger === "prompt" ? {} : { trigger: told.trigger };
   page.go(
-    `/try?${new URLSearchParams({ ...(session ? { project: session.project, session: session.id } : {}), ...moment })}`,
+    `/try?${new URLSearchParams({ ...(session ? { project: session.project, session: session.id } : {}), ...which })}`,
   );
 }
 
@@ -198,7 +198,7 @@ function asked(told) {
   if (!looked.length && !told.skipped.length) return null;
   return make(
     "div",
-    { class: "moment-rest" },
+    { class: "trigger-rest" },
     looked.length
       ? make(
           "p",
@@ -232,8 +232,8 @@ export function toggle(details) {
 }
 
 // When it was given, and at a start how the session came to it.
-const nameOf = ({ trigger: moment, source }) =>
-  (moment === "session_start" && SOURCES[source]) || (moment === "tool" && AROUND[source]) || momentIn("at", moment);
+const nameOf = ({ trigger, source }) =>
+  (trigger === "session_start" && SOURCES[source]) || (trigger === "tool" && AROUND[source]) || triggerIn("at", trigger);
 
 export function inWords(told) {
   const what = told.silent
