@@ -379,7 +379,7 @@ def test_words_that_run_from_right_to_left_do_so_wherever_they_stand(page, viewe
             assert stand["last"] < stand["first"], place
             assert stand["within"], f"{place} begins out of sight"
 
-    runs(".row-title", ".row-gist", ".mem-chosen bdi", "[data-facet=tag] .mem-value")
+    runs(".row-title", ".row-excerpt", ".mem-chosen bdi", "[data-facet=tag] .mem-value")
     page.locator(ROW).click()
     shows(page, RIGHT_TO_LEFT)
     runs("#mem-title", ".mem-body", ".mem-named .mem-chip")

@@ -137,7 +137,7 @@ def test_older_sessions_come_at_the_end_and_the_way_back_leads_to_the_same_place
     ids = page.locator(".session").evaluate_all("all => all.map(each => each.dataset.session)")
     assert len(ids) == len(set(ids))
     page.locator(".session").nth(45).locator("h3 a").click()
-    page.wait_for_selector(".trigger")
+    page.wait_for_selector(".step")
     page.go_back()
     page.wait_for_function("id => document.activeElement.dataset.session === id", arg=ids[45])
     link = page.locator(".session a[href^='/memories/']").last

@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from foreword.errors import BadRequest, Conflict, ForewordError
+from foreword.errors import BadRequest, Conflict, ForewordError, WorkerError
 from foreword.viewer.auth import Auth, Forbidden, Head, unique_fields
 from foreword.worker.client import Client
 from foreword.worker.lifecycle import pid_of, start
@@ -91,6 +91,7 @@ MEDIA_TYPES = {
 MAX_HEAD = 64 * 1024
 MAX_BODY = 2 * 1024 * 1024  # a hook sends 1.25 MB at most, and a preview of its prompt no more
 WORKER_REQUESTS = 4  # at once: the worker has eight read connections, and hooks need theirs
+WORKER_TRIES = 15  # over three seconds, which a worker may take to leave
 CHANGE_PAUSE = 0.5  # seconds between two events: a page that refreshes twice a second looks live
 HEARTBEAT = 15.0  # seconds after which a comment keeps a silent stream alive
 RECONNECT = 2000  # milliseconds after which a browser that lost the stream asks again
@@ -241,9 +242,18 @@ class _ViewerApp:
         return Response(answer, status, media_type="application/json")
 
     def _ask_worker(self, method: str, target: str, body: bytes) -> tuple[int, bytes]:
-        if not pid_of(self._home):
-            start(self._home)  # it left for being idle, or was replaced
-        return Client(self._home).send(method, target, body if method == "POST" else None)
+        """Send a request to the worker, started where there is none; ask a question again while one leaves."""
+        tries = WORKER_TRIES if method == "GET" else 1
+        while True:
+            if not pid_of(self._home):
+                start(self._home)
+            try:
+                return Client(self._home).send(method, target, body if method == "POST" else None)
+            except WorkerError:
+                tries -= 1
+                if not tries:
+                    raise
+                time.sleep(0.2)
 
     async def _changes(self, _: Request) -> Response:
         return StreamingResponse(self._change_events(), media_type="text/event-stream")

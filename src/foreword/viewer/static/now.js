@@ -152,8 +152,7 @@ export async function show(root, page) {
   }
 
   function rest() {
-    if (limit >= MOST)
-      return make("p", { class: "dim" }, `These are the newest ${number(MOST)}; no more are shown.`);
+    if (limit >= MOST) return make("p", { class: "dim" }, `These are the newest ${number(MOST)}; no more are shown.`);
     return make("button", { type: "button", on: { click: older } }, "Show older ones");
   }
 
@@ -271,7 +270,9 @@ function drawHead(head, told, { pinned, go }) {
           { class: "dim" },
           "Capture is off, so nobody knows its prompts or what was used: only what it was given is shown.",
         ),
-    session.totals.shown ? make("div", { class: "now-sums" }, sums(session.totals), contextWindow(session.window)) : null,
+    session.totals.shown
+      ? make("div", { class: "now-sums" }, sums(session.totals), contextWindow(session.window))
+      : null,
   ]);
 }
 

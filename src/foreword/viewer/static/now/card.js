@@ -233,7 +233,9 @@ export function toggle(details) {
 
 // When it was given, and at a start how the session came to it.
 const nameOf = ({ trigger, source }) =>
-  (trigger === "session_start" && SOURCES[source]) || (trigger === "tool" && AROUND[source]) || triggerIn("at", trigger);
+  (trigger === "session_start" && SOURCES[source]) ||
+  (trigger === "tool" && AROUND[source]) ||
+  triggerIn("at", trigger);
 
 export function inWords(told) {
   const what = told.silent

@@ -179,7 +179,6 @@ export function controls(asked, project) {
 }
 
 function lookedFor({ trigger, terms, build_ms }) {
-  if (!WORDED.includes(trigger))
-    return "There are no words to match here: what is recent, near and trusted comes.";
+  if (!WORDED.includes(trigger)) return "There are no words to match here: what is recent, near and trusted comes.";
   return terms.length ? ["Looked for: ", terms.map((each) => [chip(each), " "]), `in ${build_ms.toFixed(1)} ms`] : null;
 }
