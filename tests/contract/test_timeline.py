@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.models import Change, Event, Injection, Item, Memory, Query, Session
+from foreword.models import Change, Injection, Item, Memory, Query, Session
 from foreword.store import forgetting
 from foreword.store.judged import Verdict
 from foreword.store.timeline import Given
@@ -178,15 +178,3 @@ def test_what_sessions_were_given_counts_every_memory_once_and_no_silence(store)
     store.judge([Verdict("two", "dec-1", used=True, how="words"), Verdict("one", "dec-2", used=False)])
     found = store.given_to(["a", "b", "nobody"])
     assert found == {"a": Given(injections=2, tokens=20, items=3, used=1), "b": Given(1, 10, 1, 0)}
-
-
-def test_events_come_backwards_from_a_number(store):
-    store.append([
-        Event(key=f"k{number}", host="codex", name="Stop", kind="stop", session=of, project="p", cwd="/p",
-              at=float(number), payload={"n": number})
-        for number, of in enumerate(["a", "b", "a", "a"])
-    ])  # fmt: skip
-    every = store.events("a")
-    last = store.session("a").newest
-    assert store.events_before("a", last + 1, limit=9) == every[::-1]
-    assert store.events_before("a", last, limit=1) == every[1:2]

@@ -46,7 +46,7 @@ OF_A_PROJECT = {
 BY_HAND = {"GET /api/memories/", "GET /api/sessions/", "GET /api/injections/"}
 # Of all projects, for the user at the viewer; no agent is answered by these.
 BY_HAND |= {
-    "GET /api/memories", "GET /api/facets", "GET /api/live", "GET /api/timeline", "GET /api/prompts/",
+    "GET /api/memories", "GET /api/facets", "GET /api/live", "GET /api/timeline",
     "GET /api/preview", "POST /api/preview",
 }  # fmt: skip
 NO_WORDS = {

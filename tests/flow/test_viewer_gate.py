@@ -79,7 +79,6 @@ class Open:
     session: str = ""
     injection: str = ""
     project: str = ""
-    prompt: str = ""  # the key of one that is too long for its card
 
     @property
     def port(self) -> int:
@@ -89,8 +88,7 @@ class Open:
         """What the viewer's own page sends, and is answered."""
         names = {"/static/": "app.js", "/api/sessions/": self.session, "/api/injections/": self.injection}
         names |= {"/api/memories/": self.id, "/now/": self.session, "/timeline/": self.session, "/memories/": self.id}
-        names |= {"/api/prompts/": self.prompt}
-        more = {"/api/preview": {"project": self.project}, "/api/prompts/": {"session": self.session}}
+        more = {"/api/preview": {"project": self.project}}
         target = f"{path}{names.get(path, '')}"
         target += f"?{urlencode(more[path])}" if path in more and method == "GET" else ""
         page = Head("GET", target).is_page
@@ -191,13 +189,8 @@ def furnished(here: Open, project: str) -> Open:
     def given() -> list[dict[str, Any]]:
         return list(here.client.get("/api/injections", session_id="furnished")["injections"])
 
-    def long() -> list[str]:
-        triggers = json.loads(here.send(here.asks("/api/live").raw).body)["triggers"]
-        return [each["whole"] for each in triggers if each["whole"]]
-
-    wait_for(lambda: given() and long())
+    wait_for(given)
     here.session, here.injection, here.project = "furnished", given()[0]["id"], given()[0]["project"]
-    here.prompt = long()[0]
     return here
 
 

@@ -228,7 +228,6 @@ class Store(Writing):
     changed_in = _asks(TimelineReader, TimelineReader.changed_in)
     given_to = _asks(TimelineReader, TimelineReader.given_to, flush=True)
     began_with = _asks(TimelineReader, TimelineReader.began_with)
-    events_before = _asks(TimelineReader, TimelineReader.events_before)
     events = _asks(Reader, Reader.events)
     mark = _asks(Reader, Reader.mark)
     injections = _asks(Reader, Reader.injections, flush=True)

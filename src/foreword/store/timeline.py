@@ -135,12 +135,3 @@ class TimelineReader(Reader):
             (dumps(sessions),),
         )
         return {event.session: event for event in map(event_of, rows)}
-
-    def events_before(self, session: str, number: int, *, limit: int) -> tuple[Event, ...]:
-        """Return what a session told before the event of that number, the newest first."""
-        rows = self._all(
-            f"""SELECT {EVENT} FROM events
-            WHERE session = ? AND number < ? ORDER BY number DESC LIMIT ?""",
-            (session, number, limit),
-        )
-        return tuple(map(event_of, rows))

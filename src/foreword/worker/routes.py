@@ -21,7 +21,7 @@ from foreword.worker.lifecycle import WorkerLock
 from foreword.worker.pages import memories as memory_pages
 from foreword.worker.pages import preview as preview_page
 from foreword.worker.pages.health import health
-from foreword.worker.pages.live import LAYERS, MOST, TEXTS, live, prompt
+from foreword.worker.pages.live import LAYERS, MOST, TEXTS, live
 from foreword.worker.pages.story import story
 from foreword.worker.pages.timeline import timeline
 from foreword.worker.routing import Routes, answered, flag, last, number, object_in, whole, word, words
@@ -126,7 +126,6 @@ def routes_of(app: App, *, leave: Callable[[], None]) -> Routes:
                 app, session=word(asked, "session"), limit=whole(asked, "limit", TEXTS, most=MOST)
             )
         },
-        "/api/prompts/": {"GET": lambda asked: prompt(app, last(asked), session=word(asked, "session"))},
         "/api/changes": {"GET": lambda asked: _changes(app, after=int(number(asked, "after", -1.0)))},
         "/api/preview": {
             "GET": lambda asked: preview_page.choices(

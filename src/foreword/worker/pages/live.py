@@ -23,7 +23,7 @@ MOST = 500  # triggers at once
 OTHERS = 20  # sessions to switch to
 NEAR = 5.0  # seconds between a prompt and what a plugin asks for it
 SETTLING = 2.0  # seconds: a prompt is stored at once, its injection a little later
-PROMPT = 600  # characters that are shown of a prompt
+PROMPT = 20_000  # characters that are sent of a prompt; recall reads no more of one
 TITLE = 90  # characters of a prompt that serves as the title
 LAYERS = {
     "standing": "where things stand",
@@ -84,21 +84,13 @@ def feed(
     triggers = []
     for each in injections:
         prompt = _take_prompt(each.at, unanswered) if each.trigger == "prompt" else None
-        triggers.append(_injected(each, _beginning(prompt)))
+        triggers.append(_injected(each, prompt))
     for silence in silent:
         prompt = _take_prompt(silence["at"], unanswered) if silence["trigger"] == "prompt" else None
-        triggers.append(_silent(silence, _beginning(prompt)))
+        triggers.append(_silent(silence, prompt))
     triggers += [_unexplained(event, now=now, off=off) for event in unanswered.values() if _words(event)]
     # A session start that was lost is given with the first prompt, and comes before the prompt's own context.
     return sorted(triggers, key=lambda each: (-each["at"], each["trigger"] == "session_start"))
-
-
-def prompt(app: App, key: str, *, session: str) -> dict[str, Any]:
-    """Return the whole text of a prompt, of which `live` shows the beginning."""
-    found = next((each for each in app.store.prompts(session, limit=MOST + 1) if each.key == key), None)
-    if found is None:
-        raise NotFound("this prompt is no longer stored", hint="copy what is shown of it")
-    return {"prompt": _words(found)}
 
 
 def _active(recent: Sequence[Mapping[str, Any]], newest: Sequence[Mapping[str, Any]]) -> str:
@@ -174,19 +166,11 @@ def _take_prompt(at: float, unanswered: dict[str, Event]) -> Event | None:
     return unanswered.pop(found.key) if found else None
 
 
-def _beginning(event: Event | None) -> dict[str, str]:
-    """Return the beginning of a prompt; `whole` is the key of the whole text, where the beginning is not all."""
-    words = _words(event) if event else ""
-    if event is None or len(words) <= PROMPT:
-        return {"prompt": words, "whole": ""}
-    return {"prompt": f"{words[: PROMPT - 1].rstrip()}…", "whole": event.key}
-
-
-def _injected(injection: Injection, prompt: Mapping[str, str]) -> dict[str, Any]:
+def _injected(injection: Injection, prompt: Event | None) -> dict[str, Any]:
     return {
         **serialize.injection(injection, text=True),
         "text": injection.text or None,  # that of older ones is asked for alone
-        **prompt,
+        "prompt": _words(prompt),
         "silent": False,
         "pending": False,
         "layers": [
@@ -199,12 +183,12 @@ def _injected(injection: Injection, prompt: Mapping[str, str]) -> dict[str, Any]
     }
 
 
-def _silent(silence: Mapping[str, Any], prompt: Mapping[str, str]) -> dict[str, Any]:
+def _silent(silence: Mapping[str, Any], prompt: Event | None) -> dict[str, Any]:
     """Return a trigger that got no context, with the reason and the memory that came nearest."""
     nearest = {name: silence[name] for name in ("title", "score", "needed")}
     return {
         **{name: silence[name] for name in ("id", "trigger", "source", "at", "why", "says", "away", "rejected")},
-        **prompt,
+        "prompt": _words(prompt),
         "silent": True,
         "pending": False,
         "nearest": {"memory": silence["nearest"], **nearest} if silence["nearest"] else None,
@@ -219,7 +203,7 @@ def _unexplained(event: Event, *, now: float, off: str) -> dict[str, Any]:
         "id": event.key,
         "trigger": "prompt",
         "at": event.at,
-        **_beginning(event),
+        "prompt": _words(event),
         "silent": True,
         "pending": 0 <= now - event.at < SETTLING and not off,
         "why": "off" if off else "",
@@ -250,7 +234,7 @@ def _item(item: Mapping[str, Any], known: Mapping[str, Memory]) -> dict[str, Any
     }
 
 
-def _words(event: Event) -> str:
+def _words(event: Event | None) -> str:
     """Return the text of a prompt; empty where no person wrote it."""
-    action = action_of(event, root="")
-    return action.text if action else ""
+    action = action_of(event, root="") if event else None
+    return action.text[:PROMPT] if action else ""

@@ -10,18 +10,16 @@ from foreword.extract.commands import command_of
 from foreword.extract.failures import failure_key, failure_of, run_of
 from foreword.extract.merge import fixes_of, open_items
 from foreword.extract.session import failure_uid
-from foreword.models import KINDS, Change, Event, Injection, Memory, Session, text, texts
+from foreword.models import KINDS, Change, Injection, Memory, Session, text, texts
 from foreword.store.registry import names
 from foreword.store.timeline import Given
 from foreword.worker.pages.timeline import CAME, change, failure, fixing, head, named, places, summary_of, work_of
 
 if TYPE_CHECKING:
-    from foreword.store.sqlite import Store
     from foreword.worker.app import App
 
 MOST = 500  # steps; of a longer session the last ones are shown
 EVENTS = 1_000  # the newest, which are read for them: reading files makes no step
-PAGE = 200
 INJECTIONS = MOST  # each is a step
 ITEMS = 30  # memories that the step of an injection names
 CHANGES = 300  # as many as extraction keeps of a session
@@ -41,7 +39,9 @@ def story(app: App, id: str) -> dict[str, Any]:
     changed = store.changed_in(places([session], {session.id: came}), each=CHANGES).get(session.id)
     injections = store.injections(session=session.id, limit=INJECTIONS)
     prompts = store.began_with([session.id])
-    events, unread = _events(store, session)
+    newest = store.events(session.id, limit=EVENTS, newest=True)
+    events = sorted(newest, key=lambda event: (event.at, event.number))
+    unread = max(0, session.events - len(events)) if len(events) == EVENTS else 0
     roots = {key: known.root for key, known in registry.items()}
     actions = [action for event in events if (action := action_of(event, root=roots.get(event.project, session.cwd)))]
     builder = _StepBuilder(app, session, came)
@@ -200,18 +200,6 @@ class _StepBuilder:
         began, ended = self._session.started, self._session.last
         times = (memory.confirmed, memory.created) if last else (memory.created, memory.confirmed)
         return next((at for at in times if began <= at <= ended), ended)
-
-
-def _events(store: Store, session: Session) -> tuple[list[Event], int]:
-    """Return the last events of a session in order of time, and how many older ones were not read."""
-    found: list[Event] = []
-    while len(found) < EVENTS:
-        page = store.events_before(session.id, found[-1].number if found else session.newest + 1, limit=PAGE)
-        found += page
-        if len(page) < PAGE:
-            return sorted(found, key=lambda event: (event.at, event.number)), 0
-    unread = max(0, session.events - len(found))
-    return sorted(found, key=lambda event: (event.at, event.number)), unread
 
 
 def _run(action: Action) -> dict[str, Any]:

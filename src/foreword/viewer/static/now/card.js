@@ -16,7 +16,6 @@ import {
   sentence,
   shorten,
   since,
-  toast,
   tokens,
   trouble,
   when,
@@ -24,6 +23,7 @@ import {
 
 const FEW = 4; // items that are shown without being asked for, and of the newest or one that comes while one looks
 const SOME = 12;
+const PROMPT = 600; // characters that a card shows
 const UNKNOWN = "Nothing was injected. The reason was not kept: no worker was running, or it was too long ago.";
 const SOURCES = {
   resume: "when the session was resumed",
@@ -50,7 +50,7 @@ export function drawCard(told, { isNew, folds, page, first, last, session }) {
       isNew ? chip("new", "good") : null,
       told.away ? chip("by the hook alone, the worker was away") : null,
     ),
-    make("h2", {}, sentence(nameOf(told)), told.prompt ? [": ", make("q", {}, told.prompt)] : null),
+    make("h2", {}, sentence(nameOf(told)), told.prompt ? [": ", make("q", {}, shorten(told.prompt, PROMPT))] : null),
   );
   if (told.silent) return [about, silence(told, session, page)];
   return [
@@ -133,22 +133,11 @@ function silence(told, session, page) {
 
 // Try the same prompt, or the same trigger of the session, as it would be answered now.
 export async function tried(told, session, page) {
-  try {
-    if (told?.prompt) (await import("../try.js")).bring(await allOf(told, session, page)); // beside the address, which has no prompts
-  } catch (error) {
-    return void (error.name === "AbortError" || toast(sentence(error.message)));
-  }
+  if (told?.prompt) (await import("../try.js")).bring(told.prompt); // beside the address, which has no prompts
   const which = !told || told.trigger === "prompt" ? {} : { trigger: told.trigger };
   page.go(
     `/try?${new URLSearchParams({ ...(session ? { project: session.project, session: session.id } : {}), ...which })}`,
   );
-}
-
-// A card shows the beginning of a long prompt.
-async function allOf(told, session, page) {
-  if (!told.whole) return told.prompt;
-  const asked = `/api/prompts/${encodeURIComponent(told.whole)}`;
-  return (await get(asked, { session: session.id }, { signal: page.signal })).prompt;
 }
 
 function text(told, { folds, page, first }) {
